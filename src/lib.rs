@@ -1,0 +1,28 @@
+//! Quarry: a read-only explorer API for EVM chains, served from RocksDB beside an archive node.
+//!
+//! The rooms of the house, from the street down; imports go down only and a test enforces it:
+//!
+//! ```text
+//!  main . cli . config . app          parse, merge, open, wire, run, stop
+//!  api                                the endpoint list and the dialect of the specification
+//!  http                               transport only: sockets, routing, parameters, errors, bodies
+//!  query      sync                    read side | write side; never import each other
+//!  node                               JSON-RPC in, model out; alloy-provider stops here
+//!  store                              RocksDB: tables, batches, snapshots, scans, postings, undo
+//!  codec                              bytes: sortable keys, versioned values; bincode stops here
+//!  json                               text: a JSON writer, and the JSON-RPC objects
+//!  model                              plain values
+//!  clock . shutdown . metrics         leaves
+//! ```
+
+pub mod api;
+pub mod app;
+pub mod cli;
+pub mod codec;
+pub mod http;
+pub mod json;
+pub mod model;
+pub mod node;
+pub mod query;
+pub mod store;
+pub mod sync;

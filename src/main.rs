@@ -1,0 +1,3 @@
+//! The `quarry` command.
+
+fn main() {}
