@@ -24,5 +24,6 @@ pub mod json;
 pub mod model;
 pub mod node;
 pub mod query;
+pub mod status;
 pub mod store;
 pub mod sync;

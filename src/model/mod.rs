@@ -4,11 +4,13 @@
 //! disk, of JSON, of sockets, of who asks or who answers.
 
 mod block;
+mod entry;
 mod trace;
 mod transaction;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
+pub use entry::{BlockEntry, BlockId, LogEntry, TransactionEntry};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
 

@@ -1,0 +1,137 @@
+//! What a chain's sync is doing, shared between the writer and whoever reports it. A leaf: plain
+//! atomics, no knowledge of nodes, stores or HTTP.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Progress and health of one chain, written by its sync task and read by the service.
+///
+/// Numbers are `u64::MAX` until they are known.
+#[derive(Debug)]
+pub struct ChainStatus {
+    node_head: AtomicU64,
+    safe: AtomicU64,
+    finalized: AtomicU64,
+    blocks_per_second_milli: AtomicU64,
+    reorgs: AtomicU64,
+    verification_failures: AtomicU64,
+    node_up: AtomicBool,
+    following: AtomicBool,
+    message: Mutex<String>,
+}
+
+impl Default for ChainStatus {
+    fn default() -> Self {
+        Self {
+            node_head: AtomicU64::new(u64::MAX),
+            safe: AtomicU64::new(u64::MAX),
+            finalized: AtomicU64::new(u64::MAX),
+            blocks_per_second_milli: AtomicU64::new(0),
+            reorgs: AtomicU64::new(0),
+            verification_failures: AtomicU64::new(0),
+            node_up: AtomicBool::new(false),
+            following: AtomicBool::new(false),
+            message: Mutex::new(String::new()),
+        }
+    }
+}
+
+fn known(value: u64) -> Option<u64> {
+    (value != u64::MAX).then_some(value)
+}
+
+impl ChainStatus {
+    /// The node's head as last seen; `None` before the first answer, or when there is no node.
+    pub fn node_head(&self) -> Option<u64> {
+        known(self.node_head.load(Ordering::Relaxed))
+    }
+
+    /// Records the node's head.
+    pub fn set_node_head(&self, number: u64) {
+        self.node_head.store(number, Ordering::Relaxed);
+    }
+
+    /// The node's `safe` block as last seen.
+    pub fn safe(&self) -> Option<u64> {
+        known(self.safe.load(Ordering::Relaxed))
+    }
+
+    /// Records the node's `safe` block.
+    pub fn set_safe(&self, number: u64) {
+        self.safe.store(number, Ordering::Relaxed);
+    }
+
+    /// The node's `finalized` block as last seen (the store keeps its own, which is never above its head).
+    pub fn finalized(&self) -> Option<u64> {
+        known(self.finalized.load(Ordering::Relaxed))
+    }
+
+    /// Records the node's `finalized` block.
+    pub fn set_finalized(&self, number: u64) {
+        self.finalized.store(number, Ordering::Relaxed);
+    }
+
+    /// Blocks a second over the last while.
+    pub fn blocks_per_second(&self) -> f64 {
+        // Precision beyond thousandths is of no use here.
+        self.blocks_per_second_milli.load(Ordering::Relaxed) as f64 / 1000.0
+    }
+
+    /// Records the rate.
+    pub fn set_blocks_per_second(&self, rate: f64) {
+        self.blocks_per_second_milli
+            .store((rate * 1000.0) as u64, Ordering::Relaxed);
+    }
+
+    /// Reorgs seen since the start.
+    pub fn reorgs(&self) -> u64 {
+        self.reorgs.load(Ordering::Relaxed)
+    }
+
+    /// Counts a reorg.
+    pub fn count_reorg(&self) {
+        self.reorgs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Blocks that did not verify since the start.
+    pub fn verification_failures(&self) -> u64 {
+        self.verification_failures.load(Ordering::Relaxed)
+    }
+
+    /// Counts a block that did not verify.
+    pub fn count_verification_failure(&self) {
+        self.verification_failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the node answered last time.
+    pub fn node_up(&self) -> bool {
+        self.node_up.load(Ordering::Relaxed)
+    }
+
+    /// Records whether the node answers.
+    pub fn set_node_up(&self, up: bool) {
+        self.node_up.store(up, Ordering::Relaxed);
+    }
+
+    /// Whether backfill is over and the tip is followed block by block.
+    pub fn following(&self) -> bool {
+        self.following.load(Ordering::Relaxed)
+    }
+
+    /// Records whether the tip is followed.
+    pub fn set_following(&self, following: bool) {
+        self.following.store(following, Ordering::Relaxed);
+    }
+
+    /// One sentence on what the sync is doing or why it stopped.
+    pub fn message(&self) -> String {
+        self.message.lock().map(|text| text.clone()).unwrap_or_default()
+    }
+
+    /// Records that sentence.
+    pub fn set_message(&self, text: impl Into<String>) {
+        if let Ok(mut message) = self.message.lock() {
+            *message = text.into();
+        }
+    }
+}
