@@ -4,7 +4,11 @@
 //! transfers of a few busy contracts between accounts that mostly occur once.
 
 #![allow(missing_docs, reason = "criterion's macros make public items without")]
-#![allow(clippy::expect_used, clippy::panic, reason = "a bench that cannot build its data stops")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a bench that cannot build its data stops"
+)]
 
 use std::hint::black_box;
 
@@ -53,9 +57,12 @@ fn transaction(seed: u64) -> Transaction {
 }
 
 fn receipt(seed: u64) -> Receipt {
-    let logs: Vec<Log> = (0..LOGS_PER_TRANSACTION).map(|n| log(100 + seed * LOGS_PER_TRANSACTION + n)).collect();
+    let logs: Vec<Log> = (0..LOGS_PER_TRANSACTION)
+        .map(|n| log(100 + seed * LOGS_PER_TRANSACTION + n))
+        .collect();
     let mut logs_bloom = Bloom::ZERO;
-    logs.iter().for_each(|log| logs_bloom.accrue_raw_log(log.address, &log.topics));
+    logs.iter()
+        .for_each(|log| logs_bloom.accrue_raw_log(log.address, &log.topics));
     Receipt {
         kind: 2,
         status: Some(true),
@@ -72,18 +79,27 @@ fn bundle() -> Bundle {
     let mut bundle = Bundle::default();
     bundle.block.transactions = (0..TRANSACTIONS).map(transaction).collect();
     bundle.receipts = (0..TRANSACTIONS).map(receipt).collect();
-    let top = |tx: &Transaction| Frame { from: tx.from, to: tx.to, ..Frame::default() };
-    let traces = bundle.block.transactions.iter().map(|tx| TransactionTrace { frames: vec![top(tx)] });
+    let top = |tx: &Transaction| Frame {
+        from: tx.from,
+        to: tx.to,
+        ..Frame::default()
+    };
+    let traces = bundle.block.transactions.iter().map(|tx| TransactionTrace {
+        frames: vec![top(tx)],
+    });
     bundle.traces = Some(traces.collect());
     bundle.block.header.gas_used = 50_000 * TRANSACTIONS;
     bundle.block.header.base_fee_per_gas = Some(7);
     let mut verifier = Verifier::new(Rules::default());
     loop {
+        let verified = verifier.verify(&bundle, None);
         let block = &mut bundle.block;
-        match verifier.verify(&bundle, None) {
+        match verified {
             Ok(()) => return bundle,
             Err(VerifyError::BlockHash { found, .. }) => block.hash = found,
-            Err(VerifyError::TransactionHash { transaction, found, .. }) => {
+            Err(VerifyError::TransactionHash {
+                transaction, found, ..
+            }) => {
                 block.transactions[transaction].hash = found;
                 bundle.receipts[transaction].transaction_hash = found;
             }
@@ -100,7 +116,11 @@ fn bundle() -> Bundle {
 
 fn verify(criterion: &mut Criterion) {
     let bundle = bundle();
-    let logs = bundle.receipts.iter().map(|receipt| receipt.logs.len() as u64).sum();
+    let logs = bundle
+        .receipts
+        .iter()
+        .map(|receipt| receipt.logs.len() as u64)
+        .sum();
     let mut group = criterion.benchmark_group("verify");
     for (name, elements) in [("transactions", TRANSACTIONS), ("logs", logs)] {
         group.throughput(Throughput::Elements(elements));

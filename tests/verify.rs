@@ -5,8 +5,9 @@ mod slow_parse;
 
 use std::{collections::HashSet, fs};
 
+use alloy_rlp::Decodable;
 use quarry::{
-    model::{Address, B256, Bloom, Bundle, TransactionTrace, U256},
+    model::{Address, B256, Bloom, Bundle, FrameKind, Header, Topics, TransactionTrace, U256},
     sync::{
         authority::authority,
         genesis::{self, ChainGenesis, ForkRules},
@@ -21,7 +22,9 @@ const EXECUTION_APIS: &str = "dev-chains/execution-apis";
 const ETHTEST: &str = "dev-chains/geth-ethtest";
 
 fn mainnet_rules() -> Rules {
-    let genesis = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3".parse().unwrap();
+    let genesis = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3"
+        .parse()
+        .unwrap();
     Rules::well_known(genesis).unwrap()
 }
 
@@ -35,10 +38,17 @@ fn every_mainnet_block_verifies() {
         let bundle = bundle(&line);
         let number = bundle.block.number();
         let parent = bundle.block.header.parent_hash;
-        verifier.verify(&bundle, Some(parent)).unwrap_or_else(|error| panic!("block {number}: {error}"));
+        verifier
+            .verify(&bundle, Some(parent))
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
         if let Some(traces) = call_traces(&line) {
-            let bundle = Bundle { traces: Some(traces), ..bundle.clone() };
-            verifier.verify(&bundle, None).unwrap_or_else(|error| panic!("block {number}: {error}"));
+            let bundle = Bundle {
+                traces: Some(traces),
+                ..bundle.clone()
+            };
+            verifier
+                .verify(&bundle, None)
+                .unwrap_or_else(|error| panic!("block {number}: {error}"));
         }
         blocks += 1;
         transactions += bundle.block.transactions.len();
@@ -48,60 +58,146 @@ fn every_mainnet_block_verifies() {
     println!("{without_roots} of {blocks} blocks lie before Byzantium and lack intermediate state roots");
 }
 
-/// The genesis of a chain and its bundles from block 1 on.
-fn dev_chain(folder: &str, genesis: &str) -> Option<(ChainGenesis, Vec<Value>)> {
-    let genesis = genesis::load(&shared(&format!("{folder}/{genesis}"))?).unwrap();
-    Some((genesis, lines(shared(&format!("{folder}/chain-complete.jsonl.zst"))?).collect()))
+/// The uncle headers of each block of a file of RLP-encoded blocks, in order.
+fn uncle_headers(mut rlp: &[u8]) -> Vec<Vec<Header>> {
+    let mut blocks = Vec::new();
+    while !rlp.is_empty() {
+        let mut block = alloy_rlp::Header::decode_bytes(&mut rlp, true).unwrap();
+        alloy_rlp::Header::decode_bytes(&mut block, true).unwrap();
+        alloy_rlp::Header::decode_bytes(&mut block, true).unwrap();
+        let uncles = Vec::<alloy_consensus::Header>::decode(&mut block).unwrap();
+        blocks.push(uncles.into_iter().map(header).collect());
+    }
+    blocks
 }
 
-fn assert_dev_chain_verifies(folder: &str, genesis: &str, blocks: usize) {
-    let Some((genesis, lines)) = dev_chain(folder, genesis) else { return };
-    let mut verifier = Verifier::new(Rules::from_forks(&genesis.forks));
-    let mut parent = genesis.block.hash;
-    for line in &lines {
-        let mut bundle = bundle(line);
-        let number = bundle.block.number();
-        verifier.verify(&bundle, Some(parent)).unwrap_or_else(|error| panic!("block {number}: {error}"));
-        bundle.traces = call_traces(line);
-        verifier.verify(&bundle, Some(parent)).unwrap_or_else(|error| panic!("block {number}: {error}"));
-        parent = bundle.block.hash;
+fn header(theirs: alloy_consensus::Header) -> Header {
+    Header {
+        parent_hash: theirs.parent_hash,
+        ommers_hash: theirs.ommers_hash,
+        beneficiary: theirs.beneficiary,
+        state_root: theirs.state_root,
+        transactions_root: theirs.transactions_root,
+        receipts_root: theirs.receipts_root,
+        logs_bloom: theirs.logs_bloom,
+        difficulty: theirs.difficulty,
+        number: theirs.number,
+        gas_limit: theirs.gas_limit,
+        gas_used: theirs.gas_used,
+        timestamp: theirs.timestamp,
+        extra_data: theirs.extra_data,
+        mix_hash: theirs.mix_hash,
+        nonce: theirs.nonce,
+        base_fee_per_gas: theirs.base_fee_per_gas,
+        ..Header::default()
     }
-    assert_eq!(lines.len(), blocks);
+}
+
+/// A chain with its genesis, and its bundles from block 1 on with what they lack in the recorded lines.
+struct DevChain {
+    genesis: ChainGenesis,
+    blocks: Vec<(Bundle, Vec<TransactionTrace>)>,
+}
+
+impl DevChain {
+    fn load(folder: &str, genesis: &str, rlp: &str) -> Option<Self> {
+        let genesis = genesis::load(&shared(&format!("{folder}/{genesis}"))?).unwrap();
+        let uncles = uncle_headers(&fs::read(shared(&format!("{folder}/{rlp}"))?).unwrap());
+        let lines: Vec<Value> = lines(shared(&format!("{folder}/chain-complete.jsonl.zst"))?).collect();
+        let uncles = uncles[uncles.len() - lines.len()..].to_vec();
+        let mut blocks = Vec::new();
+        for (line, uncles) in lines.iter().zip(uncles) {
+            let mut bundle = bundle(line);
+            bundle.block.uncle_headers = uncles;
+            blocks.push((bundle, call_traces(line).unwrap()));
+        }
+        Some(Self { genesis, blocks })
+    }
+
+    fn execution_apis() -> Option<Self> {
+        Self::load(EXECUTION_APIS, "tests/genesis.json", "tests/chain.rlp")
+    }
+}
+
+fn assert_dev_chain_verifies(chain: DevChain, blocks: usize, uncles: usize) {
+    let mut verifier = Verifier::new(Rules::from_forks(&chain.genesis.forks));
+    let mut parent = chain.genesis.block.hash;
+    let mut seen = (0, 0);
+    for (mut bundle, call_traces) in chain.blocks {
+        let number = bundle.block.number();
+        verifier
+            .verify(&bundle, Some(parent))
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        bundle.traces = Some(call_traces);
+        verifier
+            .verify(&bundle, Some(parent))
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        parent = bundle.block.hash;
+        seen = (seen.0 + 1, seen.1 + bundle.block.uncle_headers.len());
+    }
+    assert_eq!(seen, (blocks, uncles));
 }
 
 #[test]
 fn the_execution_apis_chain_verifies_from_its_genesis_on() {
-    assert_dev_chain_verifies(EXECUTION_APIS, "tests/genesis.json", 54);
+    let Some(chain) = DevChain::execution_apis() else {
+        return;
+    };
+    assert_dev_chain_verifies(chain, 54, 18);
 }
 
 #[test]
 fn the_ethtest_chain_verifies_from_its_genesis_on() {
-    assert_dev_chain_verifies(ETHTEST, "genesis.json", 600);
+    let Some(chain) = DevChain::load(ETHTEST, "genesis.json", "chain.rlp") else {
+        return;
+    };
+    assert_dev_chain_verifies(chain, 600, 0);
 }
 
 #[test]
 fn block_0_is_what_geth_answers() {
-    let Some(path) = shared(&format!("{EXECUTION_APIS}/tests/eth_getBlockByNumber/get-genesis.io")) else { return };
-    let Some((genesis, _)) = dev_chain(EXECUTION_APIS, "tests/genesis.json") else { return };
+    let Some(path) = shared(&format!(
+        "{EXECUTION_APIS}/tests/eth_getBlockByNumber/get-genesis.io"
+    )) else {
+        return;
+    };
+    let Some(DevChain { genesis, .. }) = DevChain::execution_apis() else {
+        return;
+    };
     let text = fs::read_to_string(path).unwrap();
     let answer = text.lines().find_map(|line| line.strip_prefix("<< ")).unwrap();
     let answer: Value = serde_json::from_str(answer).unwrap();
     let line = serde_json::json!({ "block": answer["result"] });
     assert_eq!(genesis.block, bundle(&line).block);
     assert_eq!(genesis.block.size, Some(0x205));
-    assert_eq!((genesis.forks.spurious_dragon, genesis.forks.byzantium), (Some(6), Some(9)));
-    assert_eq!((genesis.forks.london, genesis.forks.prague_time), (Some(27), Some(450)));
+    assert_eq!(
+        (genesis.forks.spurious_dragon, genesis.forks.byzantium),
+        (Some(6), Some(9))
+    );
+    assert_eq!(
+        (genesis.forks.london, genesis.forks.prague_time),
+        (Some(27), Some(450))
+    );
     verify(&bundle(&line), None, &Rules::default()).unwrap();
 }
 
 #[test]
 fn the_authority_of_the_set_code_transaction_is_found() {
-    let Some((_, lines)) = dev_chain(EXECUTION_APIS, "tests/genesis.json") else { return };
-    let hash = "0x99f7e58af4dd2735931a3262705fbe57ea2fcc79497668f74309cdeaf37cc223".parse::<B256>().unwrap();
-    let transactions = lines.iter().flat_map(|line| bundle(line).block.transactions);
-    let tx = transactions.into_iter().find(|tx| tx.hash == hash).unwrap();
+    let Some(chain) = DevChain::execution_apis() else {
+        return;
+    };
+    let hash = "0x99f7e58af4dd2735931a3262705fbe57ea2fcc79497668f74309cdeaf37cc223"
+        .parse::<B256>()
+        .unwrap();
+    let mut transactions = chain
+        .blocks
+        .iter()
+        .flat_map(|(bundle, _)| &bundle.block.transactions);
+    let tx = transactions.find(|tx| tx.hash == hash).unwrap();
     let authorities: Vec<_> = tx.authorization_list.iter().flatten().map(authority).collect();
-    let expected = "0xeda8645ba6948855e3b3cd596bbb07596d59c603".parse::<Address>().unwrap();
+    let expected = "0xeda8645ba6948855e3b3cd596bbb07596d59c603"
+        .parse::<Address>()
+        .unwrap();
     assert_eq!(authorities, [Some(expected)]);
 }
 
@@ -128,7 +224,12 @@ macro_rules! damage {
 /// Reverses the first two logs of a receipt that differ; its bloom stays right.
 fn swap_logs(bundle: &mut Bundle) -> Option<()> {
     let two = |logs: &[_]| logs.len() >= 2 && logs[0] != logs[1];
-    bundle.receipts.iter_mut().find(|receipt| two(&receipt.logs))?.logs.swap(0, 1);
+    bundle
+        .receipts
+        .iter_mut()
+        .find(|receipt| two(&receipt.logs))?
+        .logs
+        .swap(0, 1);
     Some(())
 }
 
@@ -179,10 +280,10 @@ const DAMAGES: &[Damage] = &[
         let legacy = b.block.transactions.iter_mut().find(|tx| tx.kind == 0)?;
         legacy.v = None;
     }, VerifyError::MissingTransactionField { field: "v", .. }),
-    damage!("tx list absent", |b| {
+    damage!("tx chain absent", |b| {
         let typed = b.block.transactions.iter_mut().find(|tx| tx.kind != 0)?;
-        typed.access_list = None;
-    }, VerifyError::MissingTransactionField { field: "accessList", .. }),
+        typed.chain_id = None;
+    }, VerifyError::MissingTransactionField { field: "chainId", .. }),
     damage!("tx list", |b| {
         let mut lists = b.block.transactions.iter_mut().filter_map(|tx| tx.access_list.as_mut());
         lists.find(|list| !list.is_empty())?.pop();
@@ -237,14 +338,14 @@ const DAMAGES: &[Damage] = &[
         let log = b.receipts.iter_mut().flat_map(|r| &mut r.logs).find(|log| !log.topics.is_empty())?;
         let mut words = log.topics.to_vec();
         words[0].0[0] ^= 1;
-        log.topics = quarry::model::Topics::new(&words)?;
+        log.topics = Topics::new(&words)?;
     }, VerifyError::ReceiptBloom { .. }),
     damage!("topics of a log swapped", |b| {
         let two = |words: &[B256]| words.len() > 1 && words[0] != words[1];
         let log = b.receipts.iter_mut().flat_map(|r| &mut r.logs).find(|log| two(&log.topics))?;
         let mut words = log.topics.to_vec();
         words.swap(0, 1);
-        log.topics = quarry::model::Topics::new(&words)?;
+        log.topics = Topics::new(&words)?;
     }, VerifyError::ReceiptsRoot { .. }),
     damage!("log data", |b| b.receipts.iter_mut().flat_map(|r| &mut r.logs).next()?.data = vec![7; 33].into(),
         VerifyError::ReceiptsRoot { .. }),
@@ -258,15 +359,12 @@ const DAMAGES: &[Damage] = &[
         VerifyError::WithdrawalsRoot { found: Some(_), .. }),
     damage!("withdrawal dropped", |b| b.block.withdrawals.as_mut()?.pop()?, VerifyError::WithdrawalsRoot { .. }),
     damage!("withdrawals absent", |b| b.block.withdrawals.take()?, VerifyError::WithdrawalsRoot { found: None, .. }),
-    damage!("uncle header dropped", |b| {
-        if b.block.uncle_headers.len() < 2 { return None; }
-        b.block.uncle_headers.pop();
-    }, VerifyError::OmmerCount { .. }),
+    damage!("uncle header doubled", |b| b.block.uncle_headers.push(b.block.uncle_headers.first()?.clone()),
+        VerifyError::OmmerCount { .. }),
     damage!("uncle header", |b| b.block.uncle_headers.first_mut()?.timestamp += 1, VerifyError::OmmerHash { .. }),
-    damage!("uncles swapped", |b| {
-        if b.block.uncles.len() < 2 { return None; }
-        b.block.uncles.swap(0, 1);
-        b.block.uncle_headers.swap(0, 1);
+    damage!("uncle doubled", |b| {
+        b.block.uncles.push(*b.block.uncles.first()?);
+        b.block.uncle_headers.push(b.block.uncle_headers.first()?.clone());
     }, VerifyError::OmmersHash { .. }),
     damage!("uncles forgotten", |b| {
         b.block.uncles.pop()?;
@@ -283,15 +381,14 @@ const DAMAGES: &[Damage] = &[
         VerifyError::TraceRecipient { transaction: 0, .. }),
     damage!("trace kind", |b| {
         let top = b.traces.as_mut()?.first_mut()?.frames.first_mut()?;
-        top.kind = if top.kind.is_creation() { quarry::model::FrameKind::Call }
-            else { quarry::model::FrameKind::Create };
+        top.kind = if top.kind.is_creation() { FrameKind::Call }
+            else { FrameKind::Create };
     }, VerifyError::TraceKind { transaction: 0, .. }),
 ];
 
 /// Applies every damage to every block of a sample; adds the names of those that applied.
-fn damage_all(sample: impl Iterator<Item = Value>, rules: &Rules, applied: &mut HashSet<&'static str>) {
-    for line in sample {
-        let whole = bundle(&line);
+fn damage_all(sample: impl Iterator<Item = Bundle>, rules: &Rules, applied: &mut HashSet<&'static str>) {
+    for whole in sample {
         let (number, parent) = (whole.block.number(), whole.block.header.parent_hash);
         verify(&whole, Some(parent), rules).unwrap();
         for damage in DAMAGES {
@@ -300,9 +397,16 @@ fn damage_all(sample: impl Iterator<Item = Value>, rules: &Rules, applied: &mut 
                 continue;
             }
             let error = verify(&broken, Some(parent), rules).expect_err(damage.name);
-            assert!((damage.named)(&error), "block {number}, {}: {error:?}", damage.name);
+            assert!(
+                (damage.named)(&error),
+                "block {number}, {}: {error:?}",
+                damage.name
+            );
             let sentence = error.to_string();
-            assert!(sentence.len() > 20 && !sentence.ends_with('.') && !sentence.contains('\n'), "{sentence}");
+            assert!(
+                sentence.len() > 20 && !sentence.ends_with('.') && !sentence.contains('\n'),
+                "{sentence}"
+            );
             applied.insert(damage.name);
         }
     }
@@ -310,17 +414,30 @@ fn damage_all(sample: impl Iterator<Item = Value>, rules: &Rules, applied: &mut 
 
 #[test]
 fn each_kind_of_damage_is_named() {
-    let (Some(mainnet), Some((genesis, dev))) = (shared(MAINNET), dev_chain(EXECUTION_APIS, "tests/genesis.json"))
-    else {
+    let (Some(mainnet), Some(dev)) = (shared(MAINNET), DevChain::execution_apis()) else {
         return;
     };
     let mut applied = HashSet::new();
     let from_byzantium = lines(mainnet).filter(|line| line["number"].as_u64() >= Some(4_370_000));
-    damage_all(from_byzantium.step_by(5), &mainnet_rules(), &mut applied);
-    let dev_from_byzantium = dev.into_iter().filter(|line| line["number"].as_u64() >= genesis.forks.byzantium);
-    damage_all(dev_from_byzantium, &Rules::from_forks(&genesis.forks), &mut applied);
+    damage_all(
+        from_byzantium.step_by(5).map(|line| bundle(&line)),
+        &mainnet_rules(),
+        &mut applied,
+    );
+    let byzantium = dev.genesis.forks.byzantium;
+    let dev_from_byzantium = dev.blocks.into_iter().map(|(bundle, _)| bundle);
+    let dev_from_byzantium = dev_from_byzantium.filter(|bundle| Some(bundle.block.number()) >= byzantium);
+    damage_all(
+        dev_from_byzantium,
+        &Rules::from_forks(&dev.genesis.forks),
+        &mut applied,
+    );
     for damage in DAMAGES {
-        assert!(applied.contains(damage.name), "`{}` applied to no block of the sample", damage.name);
+        assert!(
+            applied.contains(damage.name),
+            "`{}` applied to no block of the sample",
+            damage.name
+        );
     }
 }
 
@@ -349,16 +466,24 @@ fn a_trusted_node_is_held_to_counts_and_links_only() {
     for line in lines(path).step_by(10) {
         let mut bundle = bundle(&line);
         let parent = bundle.block.header.parent_hash;
-        let Some(tx) = bundle.block.transactions.first_mut() else { continue };
+        let Some(tx) = bundle.block.transactions.first_mut() else {
+            continue;
+        };
         tx.kind = 0x7e;
         bundle.block.hash.0[0] ^= 1;
         bundle.receipts[0].status = None;
         verify(&bundle, Some(parent), &rules).unwrap();
         let wrong_parent = verify(&bundle, Some(B256::ZERO), &rules);
-        assert!(matches!(wrong_parent, Err(VerifyError::ParentHash { .. })), "{wrong_parent:?}");
+        assert!(
+            matches!(wrong_parent, Err(VerifyError::ParentHash { .. })),
+            "{wrong_parent:?}"
+        );
         bundle.receipts.pop();
         let short = verify(&bundle, Some(parent), &rules);
-        assert!(matches!(short, Err(VerifyError::ReceiptCount { .. })), "{short:?}");
+        assert!(
+            matches!(short, Err(VerifyError::ReceiptCount { .. })),
+            "{short:?}"
+        );
     }
 }
 
@@ -366,10 +491,22 @@ fn a_trusted_node_is_held_to_counts_and_links_only() {
 fn well_known_chains_have_their_byzantium() {
     assert_eq!(mainnet_rules().byzantium_block, Some(4_370_000));
     for (hash, chain_id) in [
-        ("0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9", 11_155_111),
-        ("0xb5f7f912443c940f21fd611f12828d75b534364ed9e95ca4e307729a4661bde4", 17_000),
-        ("0xbbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b", 560_048),
-        ("0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756", 100),
+        (
+            "0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9",
+            11_155_111,
+        ),
+        (
+            "0xb5f7f912443c940f21fd611f12828d75b534364ed9e95ca4e307729a4661bde4",
+            17_000,
+        ),
+        (
+            "0xbbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b",
+            560_048,
+        ),
+        (
+            "0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756",
+            100,
+        ),
     ] {
         let hash = hash.parse().unwrap();
         assert_eq!(Rules::well_known(hash).unwrap().byzantium_block, Some(0));

@@ -18,7 +18,9 @@ pub fn authority(auth: &Authorization) -> Option<Address> {
         return None;
     }
     let signature = Signature::new(auth.r, auth.s, auth.y_parity == 1);
-    signature.recover_address_from_prehash(&authorization_hash(auth)).ok()
+    signature
+        .recover_address_from_prehash(&authorization_hash(auth))
+        .ok()
 }
 
 #[cfg(test)]
@@ -52,12 +54,40 @@ mod tests {
 
     #[test]
     fn signatures_outside_the_rules_have_no_authority() {
-        let high_s = Authorization { s: N - known().s, y_parity: 1, ..known() };
+        let high_s = Authorization {
+            s: N - known().s,
+            y_parity: 1,
+            ..known()
+        };
         assert_eq!(authority(&high_s), None);
-        assert_eq!(authority(&Authorization { y_parity: 2, ..known() }), None);
-        assert_eq!(authority(&Authorization { y_parity: 27, ..known() }), None);
-        assert_eq!(authority(&Authorization { r: U256::ZERO, ..known() }), None);
-        assert_eq!(authority(&Authorization { s: U256::ZERO, ..known() }), None);
+        assert_eq!(
+            authority(&Authorization {
+                y_parity: 2,
+                ..known()
+            }),
+            None
+        );
+        assert_eq!(
+            authority(&Authorization {
+                y_parity: 27,
+                ..known()
+            }),
+            None
+        );
+        assert_eq!(
+            authority(&Authorization {
+                r: U256::ZERO,
+                ..known()
+            }),
+            None
+        );
+        assert_eq!(
+            authority(&Authorization {
+                s: U256::ZERO,
+                ..known()
+            }),
+            None
+        );
         assert_eq!(authority(&Authorization { r: N, ..known() }), None);
     }
 }

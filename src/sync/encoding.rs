@@ -38,7 +38,9 @@ pub(super) fn header_hash(header: &Header, buffer: &mut Vec<u8>) -> B256 {
 /// `sha3Uncles`: hash of the list of uncle headers.
 pub(super) fn ommers_hash(uncles: &[Header], buffer: &mut Vec<u8>) -> B256 {
     buffer.clear();
-    put_list(buffer, |out| uncles.iter().for_each(|uncle| put_header(uncle, out)));
+    put_list(buffer, |out| {
+        uncles.iter().for_each(|uncle| put_header(uncle, out))
+    });
     keccak256(buffer)
 }
 
@@ -137,7 +139,8 @@ fn put_legacy(tx: &Transaction, out: &mut Vec<u8>) -> Result<(), TransactionFaul
 fn put_typed(tx: &Transaction, out: &mut Vec<u8>) -> Result<(), TransactionFault> {
     let chain_id = need(tx.chain_id, "chainId")?;
     let parity = need(tx.y_parity.map(u64::from).or(tx.v), "yParity")?;
-    let access_list = need(tx.access_list.as_deref(), "accessList")?;
+    // Some nodes leave an empty list out; should it not have been empty, the hash tells.
+    let access_list = tx.access_list.as_deref().unwrap_or_default();
     let (tip, fee) = if tx.kind == 1 {
         (None, need(tx.gas_price, "gasPrice")?)
     } else {
@@ -146,7 +149,10 @@ fn put_typed(tx: &Transaction, out: &mut Vec<u8>) -> Result<(), TransactionFault
     };
     let blobs = if tx.kind == 3 {
         let fee = need(tx.max_fee_per_blob_gas, "maxFeePerBlobGas")?;
-        Some((fee, need(tx.blob_versioned_hashes.as_deref(), "blobVersionedHashes")?))
+        Some((
+            fee,
+            need(tx.blob_versioned_hashes.as_deref(), "blobVersionedHashes")?,
+        ))
     } else {
         None
     };
@@ -164,13 +170,21 @@ fn put_typed(tx: &Transaction, out: &mut Vec<u8>) -> Result<(), TransactionFault
         }
         put_u128(out, fee);
         put_call(tx, out);
-        put_list(out, |out| access_list.iter().for_each(|item| put_access_list_item(item, out)));
+        put_list(out, |out| {
+            access_list
+                .iter()
+                .for_each(|item| put_access_list_item(item, out))
+        });
         if let Some((fee, hashes)) = blobs {
             put_u128(out, fee);
             put_words(hashes, out);
         }
         if let Some(authorizations) = authorizations {
-            put_list(out, |out| authorizations.iter().for_each(|item| put_authorization(item, out)));
+            put_list(out, |out| {
+                authorizations
+                    .iter()
+                    .for_each(|item| put_authorization(item, out))
+            });
         }
         put_u64(out, parity);
         put_u256(out, tx.r);
@@ -244,7 +258,9 @@ pub(super) fn put_withdrawal(withdrawal: &Withdrawal, out: &mut Vec<u8>) {
 }
 
 fn put_words(words: &[B256], out: &mut Vec<u8>) {
-    put_list(out, |out| words.iter().for_each(|word| put_bytes(out, word.as_slice())));
+    put_list(out, |out| {
+        words.iter().for_each(|word| put_bytes(out, word.as_slice()))
+    });
 }
 
 fn put_u64(out: &mut Vec<u8>, number: u64) {
@@ -347,7 +363,11 @@ mod tests {
     fn headers_of_every_fork_hash_as_alloy_does() {
         for optional in 0..=6 {
             let (ours, theirs) = header(optional);
-            assert_eq!(header_hash(&ours, &mut Vec::new()), theirs.hash_slow(), "{optional} optional fields");
+            assert_eq!(
+                header_hash(&ours, &mut Vec::new()),
+                theirs.hash_slow(),
+                "{optional} optional fields"
+            );
         }
     }
 

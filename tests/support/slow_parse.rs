@@ -10,8 +10,10 @@ use quarry::model::{
 use serde_json::Value;
 
 /// A file of the shared data; `None`, with the reason printed, where it is absent.
-pub fn shared(path: &str) -> Option<PathBuf> {
-    let full = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(path);
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let full = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/data")
+        .join(path);
     if full.exists() {
         return Some(full);
     }
@@ -20,22 +22,50 @@ pub fn shared(path: &str) -> Option<PathBuf> {
 }
 
 /// The lines of a recorded chain file.
-pub fn lines(path: PathBuf) -> impl Iterator<Item = Value> {
+pub(crate) fn lines(path: PathBuf) -> impl Iterator<Item = Value> {
     let decoder = zstd::Decoder::new(File::open(path).unwrap()).unwrap();
-    BufReader::new(decoder).lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+    let lines = BufReader::new(decoder).lines();
+    lines.map(|line| {
+        let line = quote_numbers(
+            &quote_numbers(&line.unwrap(), "\"value\":"),
+            "\"totalDifficulty\":",
+        );
+        serde_json::from_str(&line).unwrap()
+    })
 }
 
-/// The bundle of a line, with the traces of `trace_block` where the line has them.
-pub fn bundle(line: &Value) -> Bundle {
-    let mut block = block(&line["block"]);
-    block.uncle_headers = list(&line["uncleHeaders"], header);
-    let traces = line["traces"].as_array().map(|entries| flat_traces(entries, &block));
-    Bundle { receipts: list(&line["receipts"], receipt), traces, block }
+/// Puts plain numbers after a field in quotes: those beyond 64 bits would lose digits in a `Value`.
+fn quote_numbers(line: &str, field: &str) -> String {
+    let mut parts = line.split(field);
+    let mut quoted = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let part = part.trim_start();
+        let (digits, rest) = part.split_at(part.find(|c: char| !c.is_ascii_digit()).unwrap_or(0));
+        let mark = if digits.is_empty() { "" } else { "\"" };
+        quoted.extend([field, mark, digits, mark, rest]);
+    }
+    quoted
+}
+
+/// The bundle of a line, with the traces of `trace_block` where the line has them and without uncle headers:
+/// the `uncleHeaders` of the recorded lines are pairs of miner and number.
+pub(crate) fn bundle(line: &Value) -> Bundle {
+    let block = block(&line["block"]);
+    let traces = line["traces"]
+        .as_array()
+        .map(|entries| flat_traces(entries, &block));
+    Bundle {
+        receipts: list(&line["receipts"], receipt),
+        traces,
+        block,
+    }
 }
 
 /// The traces of a line as `debug_traceBlockByNumber` with `callTracer` states them.
-pub fn call_traces(line: &Value) -> Option<Vec<TransactionTrace>> {
-    line["callTraces"].as_array().map(|entries| entries.iter().map(|entry| call_trace(&entry["result"])).collect())
+pub(crate) fn call_traces(line: &Value) -> Option<Vec<TransactionTrace>> {
+    line["callTraces"]
+        .as_array()
+        .map(|entries| entries.iter().map(|entry| call_trace(&entry["result"])).collect())
 }
 
 fn block(json: &Value) -> Block {
@@ -104,7 +134,9 @@ fn transaction(json: &Value) -> Transaction {
             address: need(item, "address"),
             storage_keys: list(&item["storageKeys"], |key| parse(key.as_str().unwrap())),
         }),
-        blob_versioned_hashes: optional_list(json, "blobVersionedHashes", |hash| parse(hash.as_str().unwrap())),
+        blob_versioned_hashes: optional_list(json, "blobVersionedHashes", |hash| {
+            parse(hash.as_str().unwrap())
+        }),
         authorization_list: optional_list(json, "authorizationList", authorization),
         input: need(json, "input"),
         chain_id: number(json, "chainId"),
@@ -139,7 +171,10 @@ fn receipt(json: &Value) -> Receipt {
         contract_address: text(json, "contractAddress"),
         logs: list(&json["logs"], |log| Log {
             address: need(log, "address"),
-            topics: Topics::new(&list(&log["topics"], |topic| parse::<B256>(topic.as_str().unwrap()))).unwrap(),
+            topics: Topics::new(&list(&log["topics"], |topic| {
+                parse::<B256>(topic.as_str().unwrap())
+            }))
+            .unwrap(),
             data: need(log, "data"),
         }),
         logs_bloom: need(json, "logsBloom"),
@@ -157,7 +192,9 @@ fn flat_traces(entries: &[Value], block: &Block) -> Vec<TransactionTrace> {
             traces[position as usize].frames.push(flat_frame(entry));
         }
     }
-    traces.iter_mut().for_each(|trace| mark_reverted(&mut trace.frames));
+    traces
+        .iter_mut()
+        .for_each(|trace| mark_reverted(&mut trace.frames));
     traces
 }
 
@@ -187,7 +224,11 @@ fn flat_frame(entry: &Value) -> Frame {
         kind,
         path,
         from: need(action, "from"),
-        to: if creation { text(result, "address") } else { text(action, "to") },
+        to: if creation {
+            text(result, "address")
+        } else {
+            text(action, "to")
+        },
         value: own_value(kind, u256(action, "value")),
         gas,
         gas_used: number(result, "gasUsed").unwrap_or(gas),
@@ -232,7 +273,10 @@ fn push_frames(call: &Value, path: Vec<u32>, frames: &mut Vec<Frame>) {
 fn call_kind(name: &str) -> FrameKind {
     match name {
         "selfdestruct" => FrameKind::SelfDestruct,
-        name => FrameKind::ALL.into_iter().find(|kind| kind.as_str() == name).expect(name),
+        name => FrameKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
+            .expect(name),
     }
 }
 
@@ -245,8 +289,11 @@ fn own_value(kind: FrameKind, stated: Option<U256>) -> U256 {
 }
 
 fn mark_reverted(frames: &mut [Frame]) {
-    let failed: Vec<Vec<u32>> =
-        frames.iter().filter(|frame| frame.error.is_some()).map(|frame| frame.path.clone()).collect();
+    let failed: Vec<Vec<u32>> = frames
+        .iter()
+        .filter(|frame| frame.error.is_some())
+        .map(|frame| frame.path.clone())
+        .collect();
     for frame in frames {
         frame.reverted = failed.iter().any(|path| frame.path.starts_with(path));
     }
@@ -267,12 +314,18 @@ fn number<T: TryFrom<U256, Error: Debug>>(json: &Value, field: &str) -> Option<T
     u256(json, field).map(|number| T::try_from(number).unwrap())
 }
 
+/// Quantities are hexadecimal text; three of the recorded mainnet blocks state plain numbers.
 fn u256(json: &Value, field: &str) -> Option<U256> {
-    text(json, field)
+    match json.get(field)? {
+        Value::Null => None,
+        Value::String(text) => Some(parse(text)),
+        number => Some(U256::from(number.as_u64().unwrap())),
+    }
 }
 
 fn parse<T: FromStr<Err: Debug>>(text: &str) -> T {
-    text.parse().unwrap_or_else(|error| panic!("`{text}` cannot be read: {error:?}"))
+    text.parse()
+        .unwrap_or_else(|error| panic!("`{text}` cannot be read: {error:?}"))
 }
 
 fn list<T>(json: &Value, read: impl FnMut(&Value) -> T) -> Vec<T> {
@@ -280,5 +333,7 @@ fn list<T>(json: &Value, read: impl FnMut(&Value) -> T) -> Vec<T> {
 }
 
 fn optional_list<T>(json: &Value, field: &str, read: impl FnMut(&Value) -> T) -> Option<Vec<T>> {
-    json.get(field).filter(|value| !value.is_null()).map(|value| list(value, read))
+    json.get(field)
+        .filter(|value| !value.is_null())
+        .map(|value| list(value, read))
 }

@@ -68,7 +68,12 @@ impl ForkRules {
     /// The schedule of a geth-style `config`. A fork that it leaves out begins with the next one it names.
     #[must_use]
     pub fn from_config(config: &ChainConfig) -> Self {
-        let times = [config.shanghai_time, config.cancun_time, config.prague_time, config.osaka_time];
+        let times = [
+            config.shanghai_time,
+            config.cancun_time,
+            config.prague_time,
+            config.osaka_time,
+        ];
         // Forks by time stand on all those by number.
         let mut next = times.iter().any(Option::is_some).then_some(0);
         let mut or_next = |stated: Option<u64>| {
@@ -86,7 +91,9 @@ impl ForkRules {
         let tangerine_whistle = or_next(config.eip150_block);
         let homestead = or_next(config.homestead_block);
         let [shanghai_time, cancun_time, prague_time, osaka_time] = times;
-        let merged_at_start = config.terminal_total_difficulty.is_some_and(|total| total.is_zero());
+        let merged_at_start = config
+            .terminal_total_difficulty
+            .is_some_and(|total| total.is_zero());
         Self {
             chain_id: config.chain_id,
             homestead,

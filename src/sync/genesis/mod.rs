@@ -65,13 +65,17 @@ pub enum GenesisError {
     #[error("the genesis file is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
     /// A part that every genesis file has is absent.
-    #[error("the genesis file has no `{field}`: a geth-style genesis with config, alloc, gasLimit and difficulty is expected")]
+    #[error(
+        "the genesis file has no `{field}`: a geth-style genesis with config, alloc, gasLimit and difficulty is expected"
+    )]
     Missing {
         /// The part, as a path.
         field: &'static str,
     },
     /// Block 0 falls under a fork whose header this version does not know.
-    #[error("the genesis file starts in the {fork} fork, whose block header this version of quarry does not know")]
+    #[error(
+        "the genesis file starts in the {fork} fork, whose block header this version of quarry does not know"
+    )]
     UnknownFork {
         /// Name of the fork.
         fork: &'static str,
@@ -92,8 +96,10 @@ pub enum GenesisError {
 ///
 /// When the file cannot be read or is not a geth-style genesis.
 pub fn load(path: &Path) -> Result<ChainGenesis, GenesisError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| GenesisError::Read { path: path.to_path_buf(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| GenesisError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
     parse(&text)
 }
 
@@ -123,7 +129,11 @@ pub fn parse(text: &str) -> Result<ChainGenesis, GenesisError> {
             code: account.code.unwrap_or_default(),
         })
         .collect();
-    Ok(ChainGenesis { block, forks, accounts })
+    Ok(ChainGenesis {
+        block,
+        forks,
+        accounts,
+    })
 }
 
 /// The parts that a genesis file must have.
@@ -144,7 +154,10 @@ struct ConfigOutline {
 
 impl Outline {
     fn parts(&self) -> [(&'static str, bool); 5] {
-        let chain_id = self.config.as_ref().is_some_and(|config| config.chain_id.is_some());
+        let chain_id = self
+            .config
+            .as_ref()
+            .is_some_and(|config| config.chain_id.is_some());
         [
             ("config", self.config.is_some()),
             ("config.chainId", chain_id),
@@ -165,8 +178,10 @@ fn block(genesis: &Genesis, forks: &ForkRules) -> Result<Block, GenesisError> {
     }
     let base_fee = match genesis.base_fee_per_gas {
         None => INITIAL_BASE_FEE,
-        Some(stated) => u64::try_from(stated)
-            .map_err(|_| GenesisError::TooLarge { field: "baseFeePerGas", found: stated })?,
+        Some(stated) => u64::try_from(stated).map_err(|_| GenesisError::TooLarge {
+            field: "baseFeePerGas",
+            found: stated,
+        })?,
     };
     let (shanghai, cancun) = (active(forks.shanghai_time), active(forks.cancun_time));
     let mut buffer = Vec::new();
@@ -179,7 +194,11 @@ fn block(genesis: &Genesis, forks: &ForkRules) -> Result<Block, GenesisError> {
         receipts_root: EMPTY_ROOT_HASH,
         difficulty: genesis.difficulty,
         number,
-        gas_limit: if genesis.gas_limit == 0 { DEFAULT_GAS_LIMIT } else { genesis.gas_limit },
+        gas_limit: if genesis.gas_limit == 0 {
+            DEFAULT_GAS_LIMIT
+        } else {
+            genesis.gas_limit
+        },
         timestamp: genesis.timestamp,
         extra_data: genesis.extra_data.clone(),
         mix_hash: genesis.mix_hash,

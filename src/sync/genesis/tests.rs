@@ -14,7 +14,9 @@ fn the_accounts_and_forks_of_a_file_are_kept() {
     assert_eq!(genesis.forks.chain_id, 1337);
     assert_eq!(genesis.forks.byzantium, Some(5));
     assert_eq!(genesis.forks.london, Some(9));
-    let [account] = genesis.accounts.as_slice() else { panic!("one account") };
+    let [account] = genesis.accounts.as_slice() else {
+        panic!("one account")
+    };
     assert_eq!(account.address, Address::with_last_byte(0xaa));
     assert_eq!((account.balance, account.nonce), (U256::from(7), 1));
     assert_eq!(genesis.block.header.base_fee_per_gas, None);
@@ -28,9 +30,15 @@ fn a_fork_that_is_left_out_begins_with_the_next() {
     assert_eq!(forks.homestead, Some(5));
     assert_eq!(forks.constantinople, Some(9));
     assert_eq!(forks.shanghai_time, None);
-    let timed = MINIMAL.replace("\"byzantiumBlock\": 5, \"londonBlock\": 9", "\"shanghaiTime\": 100");
+    let timed = MINIMAL.replace(
+        "\"byzantiumBlock\": 5, \"londonBlock\": 9",
+        "\"shanghaiTime\": 100",
+    );
     let forks = parse(&timed).unwrap().forks;
-    assert_eq!((forks.london, forks.byzantium, forks.shanghai_time), (Some(0), Some(0), Some(100)));
+    assert_eq!(
+        (forks.london, forks.byzantium, forks.shanghai_time),
+        (Some(0), Some(0), Some(100))
+    );
 }
 
 #[test]
@@ -44,7 +52,10 @@ fn an_empty_mainnet_state_gives_the_hash_that_geth_gives() {
     let hash = b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
     assert_eq!(header_hash(&header, &mut Vec::new()), hash);
     let forks = ForkRules::well_known(hash).unwrap();
-    assert_eq!((forks.chain_id, forks.spurious_dragon, forks.byzantium), (1, Some(2_675_000), Some(4_370_000)));
+    assert_eq!(
+        (forks.chain_id, forks.spurious_dragon, forks.byzantium),
+        (1, Some(2_675_000), Some(4_370_000))
+    );
 }
 
 #[test]
@@ -62,5 +73,8 @@ fn malformed_files_are_refused_with_a_sentence() {
     let future = MINIMAL.replace("\"londonBlock\": 9", "\"londonBlock\": 0, \"amsterdamTime\": 0");
     assert!(sentence(&future).contains("Amsterdam"));
     let missing = load(Path::new("/nowhere/genesis.json")).unwrap_err().to_string();
-    assert!(missing.starts_with("cannot read the genesis file /nowhere/genesis.json: "), "{missing}");
+    assert!(
+        missing.starts_with("cannot read the genesis file /nowhere/genesis.json: "),
+        "{missing}"
+    );
 }

@@ -39,7 +39,9 @@ struct Table<const N: usize> {
 
 impl<const N: usize> Default for Table<N> {
     fn default() -> Self {
-        Self { slots: vec![None; SLOTS] }
+        Self {
+            slots: vec![None; SLOTS],
+        }
     }
 }
 

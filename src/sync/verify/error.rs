@@ -97,7 +97,11 @@ pub enum VerifyError {
         found: usize,
     },
     /// The withdrawals are not those of the header.
-    #[error("the withdrawals have {}, but the header states {}", root_or_none(found), root_or_none(expected))]
+    #[error(
+        "the withdrawals have {}, but the header states {}",
+        root_or_none(found),
+        root_or_none(expected)
+    )]
     WithdrawalsRoot {
         /// Root in the header; `None` before Shanghai.
         expected: Option<B256>,

@@ -43,7 +43,10 @@ impl Verifier {
     /// A verifier of blocks of one chain.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, ..Self::default() }
+        Self {
+            rules,
+            ..Self::default()
+        }
     }
 
     /// Verifies one bundle. `expected_parent` is the hash of the block before, where it is known.
@@ -52,14 +55,17 @@ impl Verifier {
     ///
     /// The first thing found wrong.
     pub fn verify(&mut self, bundle: &Bundle, expected_parent: Option<B256>) -> Result<(), VerifyError> {
-        let Bundle { block, receipts, traces } = bundle;
+        let Bundle {
+            block,
+            receipts,
+            traces,
+        } = bundle;
         let transactions = &block.transactions;
         check_parent(block, expected_parent)?;
         check_receipt_order(transactions, receipts)?;
         if let Some(traces) = traces {
-            expect(transactions.len(), traces.len(), |expected, found| VerifyError::TraceCount {
-                expected,
-                found,
+            expect(transactions.len(), traces.len(), |expected, found| {
+                VerifyError::TraceCount { expected, found }
             })?;
         }
         if self.rules.trust_node {
@@ -72,7 +78,9 @@ impl Verifier {
         check_gas(block, receipts)?;
         self.check_blooms(block, receipts)?;
         self.check_receipts(block, receipts)?;
-        traces.as_deref().map_or(Ok(()), |traces| check_top_calls(transactions, receipts, traces))
+        traces
+            .as_deref()
+            .map_or(Ok(()), |traces| check_top_calls(transactions, receipts, traces))
     }
 
     fn check_header(&mut self, block: &Block) -> Result<(), VerifyError> {
@@ -80,67 +88,96 @@ impl Verifier {
             return Ok(());
         }
         let unknown_fields = block.extra.is_some();
-        expect(block.hash, header_hash(&block.header, &mut self.items.bytes), |expected, found| {
-            VerifyError::BlockHash { expected, found, unknown_fields }
-        })
+        expect(
+            block.hash,
+            header_hash(&block.header, &mut self.items.bytes),
+            |expected, found| VerifyError::BlockHash {
+                expected,
+                found,
+                unknown_fields,
+            },
+        )
     }
 
     fn check_transactions(&mut self, block: &Block) -> Result<(), VerifyError> {
         self.items.clear();
         for (transaction, tx) in block.transactions.iter().enumerate() {
-            let encoded = self.items.push(|out| put_transaction(tx, out)).map_err(|fault| match fault {
-                TransactionFault::UnsupportedType => {
-                    VerifyError::UnsupportedTransactionType { transaction, kind: tx.kind }
+            let encoded = self
+                .items
+                .push(|out| put_transaction(tx, out))
+                .map_err(|fault| match fault {
+                    TransactionFault::UnsupportedType => VerifyError::UnsupportedTransactionType {
+                        transaction,
+                        kind: tx.kind,
+                    },
+                    TransactionFault::Missing(field) => VerifyError::MissingTransactionField {
+                        transaction,
+                        kind: tx.kind,
+                        field,
+                    },
+                })?;
+            expect(tx.hash, keccak256(encoded), |expected, found| {
+                VerifyError::TransactionHash {
+                    transaction,
+                    expected,
+                    found,
                 }
-                TransactionFault::Missing(field) => {
-                    VerifyError::MissingTransactionField { transaction, kind: tx.kind, field }
-                }
-            })?;
-            expect(tx.hash, keccak256(encoded), |expected, found| VerifyError::TransactionHash {
-                transaction,
-                expected,
-                found,
             })?;
         }
-        expect(block.header.transactions_root, self.items.root(), |expected, found| {
-            VerifyError::TransactionsRoot { expected, found }
-        })
+        expect(
+            block.header.transactions_root,
+            self.items.root(),
+            |expected, found| VerifyError::TransactionsRoot { expected, found },
+        )
     }
 
     /// The uncles are checked against the header where their headers are there; else only whether there
     /// should be any.
     fn check_ommers(&mut self, block: &Block) -> Result<(), VerifyError> {
-        let Block { header, uncles, uncle_headers, .. } = block;
+        let Block {
+            header,
+            uncles,
+            uncle_headers,
+            ..
+        } = block;
         let buffer = &mut self.items.bytes;
         if uncle_headers.is_empty() {
             let none = header.ommers_hash == ommers_hash(&[], buffer);
             return if none == uncles.is_empty() {
                 Ok(())
             } else {
-                Err(VerifyError::OmmersPresence { expected: header.ommers_hash, found: uncles.len() })
+                Err(VerifyError::OmmersPresence {
+                    expected: header.ommers_hash,
+                    found: uncles.len(),
+                })
             };
         }
-        expect(uncles.len(), uncle_headers.len(), |expected, found| VerifyError::OmmerCount {
-            expected,
-            found,
+        expect(uncles.len(), uncle_headers.len(), |expected, found| {
+            VerifyError::OmmerCount { expected, found }
         })?;
         for (uncle, (hash, header)) in uncles.iter().zip(uncle_headers).enumerate() {
-            expect(*hash, header_hash(header, buffer), |expected, found| VerifyError::OmmerHash {
-                uncle,
-                expected,
-                found,
+            expect(*hash, header_hash(header, buffer), |expected, found| {
+                VerifyError::OmmerHash {
+                    uncle,
+                    expected,
+                    found,
+                }
             })?;
         }
-        expect(header.ommers_hash, ommers_hash(uncle_headers, buffer), |expected, found| {
-            VerifyError::OmmersHash { expected, found }
-        })
+        expect(
+            header.ommers_hash,
+            ommers_hash(uncle_headers, buffer),
+            |expected, found| VerifyError::OmmersHash { expected, found },
+        )
     }
 
     fn check_withdrawals(&mut self, block: &Block) -> Result<(), VerifyError> {
-        let found = block.withdrawals.as_deref().map(|withdrawals| self.withdrawals_root(withdrawals));
-        expect(block.header.withdrawals_root, found, |expected, found| VerifyError::WithdrawalsRoot {
-            expected,
-            found,
+        let found = block
+            .withdrawals
+            .as_deref()
+            .map(|withdrawals| self.withdrawals_root(withdrawals));
+        expect(block.header.withdrawals_root, found, |expected, found| {
+            VerifyError::WithdrawalsRoot { expected, found }
         })
     }
 
@@ -161,7 +198,11 @@ impl Verifier {
             }
             if receipt.logs_bloom != of_receipt {
                 let (expected, found) = (Box::new(receipt.logs_bloom), Box::new(of_receipt));
-                return Err(VerifyError::ReceiptBloom { transaction, expected, found });
+                return Err(VerifyError::ReceiptBloom {
+                    transaction,
+                    expected,
+                    found,
+                });
             }
             if !receipt.logs.is_empty() {
                 of_block |= of_receipt;
@@ -188,10 +229,11 @@ impl Verifier {
             };
             self.items.put(|out| put_receipt(receipt, outcome, out));
         }
-        expect(block.header.receipts_root, self.items.root(), |expected, found| VerifyError::ReceiptsRoot {
-            expected,
-            found,
-        })
+        expect(
+            block.header.receipts_root,
+            self.items.root(),
+            |expected, found| VerifyError::ReceiptsRoot { expected, found },
+        )
     }
 }
 
@@ -244,28 +286,32 @@ fn expect<T: PartialEq>(
     found: T,
     error: impl FnOnce(T, T) -> VerifyError,
 ) -> Result<(), VerifyError> {
-    if expected == found { Ok(()) } else { Err(error(expected, found)) }
+    if expected == found {
+        Ok(())
+    } else {
+        Err(error(expected, found))
+    }
 }
 
 fn check_parent(block: &Block, expected_parent: Option<B256>) -> Result<(), VerifyError> {
     expected_parent.map_or(Ok(()), |expected| {
-        expect(expected, block.header.parent_hash, |expected, found| VerifyError::ParentHash {
-            expected,
-            found,
+        expect(expected, block.header.parent_hash, |expected, found| {
+            VerifyError::ParentHash { expected, found }
         })
     })
 }
 
 fn check_receipt_order(transactions: &[Transaction], receipts: &[Receipt]) -> Result<(), VerifyError> {
-    expect(transactions.len(), receipts.len(), |expected, found| VerifyError::ReceiptCount {
-        expected,
-        found,
+    expect(transactions.len(), receipts.len(), |expected, found| {
+        VerifyError::ReceiptCount { expected, found }
     })?;
     for (transaction, (tx, receipt)) in transactions.iter().zip(receipts).enumerate() {
-        expect(tx.hash, receipt.transaction_hash, |expected, found| VerifyError::ReceiptOrder {
-            transaction,
-            expected,
-            found,
+        expect(tx.hash, receipt.transaction_hash, |expected, found| {
+            VerifyError::ReceiptOrder {
+                transaction,
+                expected,
+                found,
+            }
         })?;
     }
     Ok(())
@@ -276,13 +322,17 @@ fn check_gas(block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
     for (transaction, receipt) in receipts.iter().enumerate() {
         let expected = cumulative.saturating_add(receipt.gas_used);
         cumulative = receipt.cumulative_gas_used;
-        expect(expected, cumulative, |expected, found| VerifyError::CumulativeGas {
-            transaction,
-            expected,
-            found,
+        expect(expected, cumulative, |expected, found| {
+            VerifyError::CumulativeGas {
+                transaction,
+                expected,
+                found,
+            }
         })?;
     }
-    expect(block.header.gas_used, cumulative, |expected, found| VerifyError::GasUsed { expected, found })
+    expect(block.header.gas_used, cumulative, |expected, found| {
+        VerifyError::GasUsed { expected, found }
+    })
 }
 
 fn check_top_calls(
@@ -293,10 +343,12 @@ fn check_top_calls(
     for (transaction, ((tx, receipt), trace)) in transactions.iter().zip(receipts).zip(traces).enumerate() {
         let top = trace.frames.first().filter(|frame| frame.path.is_empty());
         let top = top.ok_or(VerifyError::TraceTop { transaction })?;
-        expect(tx.to.is_none(), top.kind.is_creation(), |expected, found| VerifyError::TraceKind {
-            transaction,
-            expected,
-            found,
+        expect(tx.to.is_none(), top.kind.is_creation(), |expected, found| {
+            VerifyError::TraceKind {
+                transaction,
+                expected,
+                found,
+            }
         })?;
         expect(tx.from, top.from, |expected, found| VerifyError::TraceSender {
             transaction,

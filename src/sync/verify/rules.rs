@@ -24,7 +24,11 @@ pub struct Rules {
 impl Default for Rules {
     /// The strictest: everything is checked from block 0 on.
     fn default() -> Self {
-        Self { trust_node: false, byzantium_block: Some(0), aura: false }
+        Self {
+            trust_node: false,
+            byzantium_block: Some(0),
+            aura: false,
+        }
     }
 }
 
@@ -44,7 +48,11 @@ impl Rules {
     /// The rules of a fork schedule.
     #[must_use]
     pub const fn from_forks(forks: &ForkRules) -> Self {
-        Self { trust_node: false, byzantium_block: forks.byzantium, aura: forks.aura }
+        Self {
+            trust_node: false,
+            byzantium_block: forks.byzantium,
+            aura: forks.aura,
+        }
     }
 
     /// The same rules, with the node trusted or not.
