@@ -1,1 +1,6 @@
 //! The `sync` room.
+
+pub mod authority;
+mod encoding;
+pub mod genesis;
+pub mod verify;
