@@ -18,6 +18,7 @@
 pub mod api;
 pub mod app;
 pub mod cli;
+pub mod clock;
 pub mod codec;
 pub mod http;
 pub mod json;

@@ -110,7 +110,11 @@ impl<'a> Reader<'a> {
 
     /// Insists that nothing is left.
     pub fn end(&self) -> Result<(), Corrupt> {
-        if self.bytes.is_empty() { Ok(()) } else { Err(Corrupt(self.what)) }
+        if self.bytes.is_empty() {
+            Ok(())
+        } else {
+            Err(Corrupt(self.what))
+        }
     }
 }
 

@@ -35,7 +35,13 @@ impl UnitBuilder {
     /// A builder for the rows of `block`.
     #[must_use]
     pub const fn new(block: u64, bytes_max: usize) -> Self {
-        Self { block, bytes_max, first_index: 0, count: 0, rows: Vec::new() }
+        Self {
+            block,
+            bytes_max,
+            first_index: 0,
+            count: 0,
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row. Where it does not fit, the unit before it is given back: (rows in it, value).
@@ -77,12 +83,19 @@ impl<'a> UnitReader<'a> {
     /// Reads the unit in `bytes`, which holds `what`.
     pub fn new(bytes: &'a [u8], what: &'static str) -> Result<Self, Corrupt> {
         let mut reader = Reader::new(bytes, what);
-        let header =
-            Header { block: reader.varint()?, first_index: reader.varint()?, count: reader.varint()? };
+        let header = Header {
+            block: reader.varint()?,
+            first_index: reader.varint()?,
+            count: reader.varint()?,
+        };
         if header.count == 0 {
             return Err(reader.corrupt());
         }
-        Ok(Self { header, next: 0, reader })
+        Ok(Self {
+            header,
+            next: 0,
+            reader,
+        })
     }
 
     /// What stands before the rows.

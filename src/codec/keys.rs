@@ -88,7 +88,12 @@ pub struct Term {
 
 impl std::fmt::Debug for Term {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} 0x{}", self.kind.name(), const_hex::encode(self.term_bytes()))
+        write!(
+            f,
+            "{} 0x{}",
+            self.kind.name(),
+            const_hex::encode(self.term_bytes())
+        )
     }
 }
 
@@ -196,7 +201,9 @@ pub const fn number(number: u64) -> [u8; 8] {
 
 /// Reads a key written by [`number`].
 pub fn decode_number(key: &[u8]) -> Result<u64, Corrupt> {
-    Ok(u64::from_be_bytes(key.try_into().map_err(|_| Corrupt("number key"))?))
+    Ok(u64::from_be_bytes(
+        key.try_into().map_err(|_| Corrupt("number key"))?,
+    ))
 }
 
 /// The key of a run of one emitter's logs.

@@ -58,7 +58,11 @@ pub struct Body {
 pub fn decode_body(reader: &mut Reader<'_>, data: &mut Vec<u8>) -> Result<Body, Corrupt> {
     let shape = reader.byte()?;
     let topics = usize::from(shape & 0x07);
-    let mut body = Body { topics, signature: 0, rest: [B256::ZERO; 3] };
+    let mut body = Body {
+        topics,
+        signature: 0,
+        rest: [B256::ZERO; 3],
+    };
     if topics > 0 {
         body.signature = reader.varint_u32()?;
         for slot in body.rest.get_mut(..topics - 1).ok_or(reader.corrupt())? {
@@ -101,7 +105,10 @@ pub fn encode_block_row(row: BlockRow, body: &[u8], out: &mut Vec<u8>) {
 /// Reads the head of a row by block; the reader then stands before the body.
 pub fn decode_block_row<'a>(bytes: &'a [u8]) -> Result<(BlockRow, Reader<'a>), Corrupt> {
     let mut reader = Reader::new(bytes, "log row");
-    let row = BlockRow { transaction_index: reader.varint_u32()?, emitter: reader.varint_u32()? };
+    let row = BlockRow {
+        transaction_index: reader.varint_u32()?,
+        emitter: reader.varint_u32()?,
+    };
     Ok((row, reader))
 }
 
@@ -153,13 +160,22 @@ impl RunBuilder {
     /// An empty run with `rank` logs of the emitter before it.
     #[must_use]
     pub fn new(rank: u64) -> Self {
-        Self { header: RunHeader { rank, ..RunHeader::default() }, rows: Vec::new() }
+        Self {
+            header: RunHeader {
+                rank,
+                ..RunHeader::default()
+            },
+            rows: Vec::new(),
+        }
     }
 
     /// Takes up a stored run.
     pub fn resume(bytes: &[u8]) -> Result<Self, Corrupt> {
         let run = RunReader::new(bytes)?;
-        Ok(Self { header: run.header, rows: run.reader.rest().to_vec() })
+        Ok(Self {
+            header: run.header,
+            rows: run.reader.rest().to_vec(),
+        })
     }
 
     /// What stands before the rows.
@@ -254,8 +270,17 @@ impl<'a> RunReader<'a> {
         header.last_ordinal = header.first_ordinal.wrapping_add(reader.varint()?);
         header.last_block = header.first_block.wrapping_add(reader.varint()?);
         header.last_transaction_index = reader.varint_u32()?;
-        let row = RunRow { ordinal: header.first_ordinal, block: header.first_block, ..RunRow::default() };
-        Ok(Self { header, row, next: 0, reader })
+        let row = RunRow {
+            ordinal: header.first_ordinal,
+            block: header.first_block,
+            ..RunRow::default()
+        };
+        Ok(Self {
+            header,
+            row,
+            next: 0,
+            reader,
+        })
     }
 
     /// What stands before the rows.

@@ -40,7 +40,9 @@ pub struct Header {
 
 /// Appends a chunk of `postings`, ascending and not empty, with `rank` postings before it.
 pub fn encode(rank: u64, postings: &[u64], out: &mut Vec<u8>) {
-    let Some((&first, rest)) = postings.split_first() else { return };
+    let Some((&first, rest)) = postings.split_first() else {
+        return;
+    };
     debug_assert!(postings.is_sorted_by(|a, b| a < b), "postings ascend");
     debug_assert!(postings.len() <= CHUNK_POSTINGS, "a chunk is not overfull");
     put_varint(out, rank);
@@ -170,7 +172,10 @@ fn decode_varints(reader: &mut Reader<'_>, header: &Header, out: &mut Vec<u64>) 
     let mut before = header.first;
     for _ in 1..header.count {
         let gap = reader.varint()?;
-        before = before.checked_add(gap).and_then(|x| x.checked_add(1)).ok_or(reader.corrupt())?;
+        before = before
+            .checked_add(gap)
+            .and_then(|x| x.checked_add(1))
+            .ok_or(reader.corrupt())?;
         out.push(before);
     }
     Ok(())
@@ -188,7 +193,11 @@ fn decode_packed(reader: &mut Reader<'_>, header: &Header, out: &mut Vec<u64>) -
         }
         let packed = reader.take(BLOCK * usize::from(bits) / 8)?;
         packer.decompress_sorted(before, packed, &mut offsets, bits);
-        out.extend(offsets.iter().map(|&offset| header.first.wrapping_add(u64::from(offset))));
+        out.extend(
+            offsets
+                .iter()
+                .map(|&offset| header.first.wrapping_add(u64::from(offset))),
+        );
         before = offsets.last().copied().unwrap_or(before);
         left -= BLOCK;
     }
@@ -221,14 +230,21 @@ fn decode_bitmap(reader: &mut Reader<'_>, header: &Header, out: &mut Vec<u64>) -
     let bitmap = reader.take(span.div_ceil(8))?;
     let base = header.first.wrapping_add(1);
     for (index, word) in bitmap.chunks(8).enumerate() {
-        let mut bits = word.iter().rev().fold(0u64, |bits, &byte| (bits << 8) | u64::from(byte));
+        let mut bits = word
+            .iter()
+            .rev()
+            .fold(0u64, |bits, &byte| (bits << 8) | u64::from(byte));
         while bits != 0 {
             let bit = index * 64 + bits.trailing_zeros() as usize;
             out.push(base.wrapping_add(bit as u64));
             bits &= bits - 1;
         }
     }
-    if out.len() == header.count { Ok(()) } else { Err(reader.corrupt()) }
+    if out.len() == header.count {
+        Ok(())
+    } else {
+        Err(reader.corrupt())
+    }
 }
 
 #[cfg(test)]
@@ -255,7 +271,14 @@ mod tests {
         let mut decoded = vec![7];
         let header = decode(&bytes, &mut decoded).unwrap();
         assert_eq!(decoded, postings);
-        assert_eq!(header, Header { rank, count: postings.len(), first: postings[0] });
+        assert_eq!(
+            header,
+            Header {
+                rank,
+                count: postings.len(),
+                first: postings[0]
+            }
+        );
         assert_eq!(super::header(&bytes).unwrap(), header);
         bytes
     }

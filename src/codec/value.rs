@@ -8,8 +8,8 @@ use bincode::{BorrowDecode, Decode, Encode};
 
 use super::Corrupt;
 use crate::model::{
-    AccessListItem, Address, Authorization, B64, B256, Block, Bloom, Bytes, Frame, FrameKind, Header, Receipt,
-    Transaction, U256, Withdrawal,
+    AccessListItem, Address, Authorization, B64, B256, Block, Bloom, Bytes, Frame, FrameKind, Header,
+    Receipt, Transaction, U256, Withdrawal,
 };
 
 const CONFIG: Configuration = standard();
@@ -154,7 +154,11 @@ fn bloom_bytes(bloom: &Bloom) -> &[u8] {
 }
 
 fn read_bloom(bytes: &[u8]) -> Result<Bloom, Corrupt> {
-    if bytes.is_empty() { Ok(Bloom::ZERO) } else { Bloom::try_from(bytes).map_err(|_| Corrupt("bloom")) }
+    if bytes.is_empty() {
+        Ok(Bloom::ZERO)
+    } else {
+        Bloom::try_from(bytes).map_err(|_| Corrupt("bloom"))
+    }
 }
 
 fn header_value<'a>(header: &'a Header, difficulty: &'a [u8; 32]) -> HeaderValue<'a> {
@@ -228,8 +232,11 @@ struct BlockValue<'a> {
 pub fn encode_block(block: &Block) -> Vec<u8> {
     let difficulty = block.header.difficulty.to_be_bytes::<32>();
     let total = block.total_difficulty.map(|total| total.to_be_bytes::<32>());
-    let uncle_difficulties: Vec<[u8; 32]> =
-        block.uncle_headers.iter().map(|uncle| uncle.difficulty.to_be_bytes::<32>()).collect();
+    let uncle_difficulties: Vec<[u8; 32]> = block
+        .uncle_headers
+        .iter()
+        .map(|uncle| uncle.difficulty.to_be_bytes::<32>())
+        .collect();
     encode(&BlockValue {
         hash: block.hash.0,
         header: header_value(&block.header, &difficulty),
@@ -261,7 +268,11 @@ pub fn decode_block(bytes: &[u8]) -> Result<Block, Corrupt> {
         total_difficulty: value.total_difficulty.map(Trimmed::number).transpose()?,
         transactions: Vec::new(),
         uncles: value.uncles.into_iter().map(B256::from).collect(),
-        uncle_headers: value.uncle_headers.iter().map(HeaderValue::header).collect::<Result<_, _>>()?,
+        uncle_headers: value
+            .uncle_headers
+            .iter()
+            .map(HeaderValue::header)
+            .collect::<Result<_, _>>()?,
         withdrawals: value.withdrawals.map(|list| {
             list.into_iter()
                 .map(|(index, validator_index, address, amount_gwei)| Withdrawal {
@@ -332,45 +343,61 @@ struct TransactionValue<'a> {
 #[must_use]
 pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_log_index: u32) -> Vec<u8> {
     let value = transaction.value.to_be_bytes::<32>();
-    let (r, s) = (transaction.r.to_be_bytes::<32>(), transaction.s.to_be_bytes::<32>());
+    let (r, s) = (
+        transaction.r.to_be_bytes::<32>(),
+        transaction.s.to_be_bytes::<32>(),
+    );
     let authorizations: Option<Vec<_>> = transaction.authorization_list.as_ref().map(|list| {
         list.iter()
-            .map(|a| (a.chain_id.to_be_bytes::<32>(), a.r.to_be_bytes::<32>(), a.s.to_be_bytes::<32>(), a))
+            .map(|a| {
+                (
+                    a.chain_id.to_be_bytes::<32>(),
+                    a.r.to_be_bytes::<32>(),
+                    a.s.to_be_bytes::<32>(),
+                    a,
+                )
+            })
             .collect()
     });
-    let typed = (transaction.kind != 0 || transaction.extra.is_some() || receipt.extra.is_some()).then(|| TypedValue {
-        max_fee_per_gas: transaction.max_fee_per_gas,
-        max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
-        max_fee_per_blob_gas: transaction.max_fee_per_blob_gas,
-        access_list: transaction.access_list.as_ref().map(|list| {
-            list.iter()
-                .map(|item| {
-                    (item.address.into_array(), item.storage_keys.iter().map(|key| key.0).collect())
-                })
-                .collect()
-        }),
-        blob_versioned_hashes: transaction
-            .blob_versioned_hashes
-            .as_ref()
-            .map(|list| list.iter().map(|hash| hash.0).collect()),
-        authorization_list: authorizations.as_ref().map(|list| {
-            list.iter()
-                .map(|(chain_id, r, s, a)| AuthorizationValue {
-                    chain_id: trim(chain_id),
-                    address: a.address.into_array(),
-                    nonce: a.nonce,
-                    y_parity: a.y_parity,
-                    r: trim(r),
-                    s: trim(s),
-                })
-                .collect()
-        }),
-        y_parity: transaction.y_parity,
-        blob_gas_used: receipt.blob_gas_used,
-        blob_gas_price: receipt.blob_gas_price,
-        transaction_extra: transaction.extra.as_deref(),
-        receipt_extra: receipt.extra.as_deref(),
-    });
+    let typed =
+        (transaction.kind != 0 || transaction.extra.is_some() || receipt.extra.is_some()).then(|| {
+            TypedValue {
+                max_fee_per_gas: transaction.max_fee_per_gas,
+                max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
+                max_fee_per_blob_gas: transaction.max_fee_per_blob_gas,
+                access_list: transaction.access_list.as_ref().map(|list| {
+                    list.iter()
+                        .map(|item| {
+                            (
+                                item.address.into_array(),
+                                item.storage_keys.iter().map(|key| key.0).collect(),
+                            )
+                        })
+                        .collect()
+                }),
+                blob_versioned_hashes: transaction
+                    .blob_versioned_hashes
+                    .as_ref()
+                    .map(|list| list.iter().map(|hash| hash.0).collect()),
+                authorization_list: authorizations.as_ref().map(|list| {
+                    list.iter()
+                        .map(|(chain_id, r, s, a)| AuthorizationValue {
+                            chain_id: trim(chain_id),
+                            address: a.address.into_array(),
+                            nonce: a.nonce,
+                            y_parity: a.y_parity,
+                            r: trim(r),
+                            s: trim(s),
+                        })
+                        .collect()
+                }),
+                y_parity: transaction.y_parity,
+                blob_gas_used: receipt.blob_gas_used,
+                blob_gas_price: receipt.blob_gas_price,
+                transaction_extra: transaction.extra.as_deref(),
+                receipt_extra: receipt.extra.as_deref(),
+            }
+        });
     encode(&TransactionValue {
         kind: transaction.kind,
         status: receipt.status,
@@ -457,8 +484,9 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
                 })
                 .collect()
         });
-        transaction.blob_versioned_hashes =
-            typed.blob_versioned_hashes.map(|list| list.into_iter().map(B256::from).collect());
+        transaction.blob_versioned_hashes = typed
+            .blob_versioned_hashes
+            .map(|list| list.into_iter().map(B256::from).collect());
         transaction.authorization_list = typed
             .authorization_list
             .map(|list| {
@@ -482,7 +510,12 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
         receipt.blob_gas_price = typed.blob_gas_price;
         receipt.extra = typed.receipt_extra.map(str::to_owned);
     }
-    Ok(TransactionRow { transaction, receipt, first_log_index: value.first_log_index, logs: value.logs })
+    Ok(TransactionRow {
+        transaction,
+        receipt,
+        first_log_index: value.first_log_index,
+        logs: value.logs,
+    })
 }
 
 #[derive(Encode, BorrowDecode)]
@@ -524,7 +557,9 @@ pub fn encode_frame(transaction_index: u32, frame: &Frame) -> Vec<u8> {
 /// Reads a frame's row: the position of its transaction, and the frame.
 pub fn decode_frame(bytes: &[u8]) -> Result<(u32, Frame), Corrupt> {
     let value: FrameValue<'_> = decode(bytes, "frame")?;
-    let kind = *FrameKind::ALL.get(usize::from(value.kind)).ok_or(Corrupt("frame"))?;
+    let kind = *FrameKind::ALL
+        .get(usize::from(value.kind))
+        .ok_or(Corrupt("frame"))?;
     Ok((
         value.transaction_index,
         Frame {
@@ -542,6 +577,9 @@ pub fn decode_frame(bytes: &[u8]) -> Result<(u32, Frame), Corrupt> {
         },
     ))
 }
+
+/// Stands in the table `nonces` for a nonce that cannot be derived; only the node can tell it.
+pub const NONCE_UNKNOWN: u64 = u64::MAX;
 
 /// How a contract came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]

@@ -1,1 +1,98 @@
-//! The `query` room.
+//! The read side: typed questions about one snapshot of a store, typed answers.
+//!
+//! Everything here may read the disk and therefore belongs on threads that may block. This room knows
+//! nothing of HTTP, of text and of how the store is filled.
+
+mod blocks;
+mod expression;
+mod logs;
+mod nonces;
+mod transactions;
+
+use std::sync::Arc;
+
+pub use blocks::{BlockCounts, BlockTime, Closest};
+pub use logs::{LogCursor, LogPage, LogQuery, Operator};
+pub use nonces::Nonce;
+pub use transactions::TransactionStatus;
+
+use crate::codec::Corrupt;
+use crate::model::BlockId;
+use crate::store::{StoreError, View};
+
+/// A question that could not be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The store failed; the client learns no more than that.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A row could not be decoded.
+    #[error("{0} in `{1}`")]
+    Corrupt(Corrupt, &'static str),
+    /// A cursor into a block that was replaced.
+    #[error("the cursor's block was replaced by a reorg")]
+    CursorOrphaned,
+    /// The answer took longer than it may.
+    #[error("the query ran into its time limit")]
+    TimedOut,
+}
+
+/// One snapshot of a chain. Cheap to clone; every answer comes from one of them.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    view: Arc<View>,
+}
+
+impl Reader {
+    /// Reads `view`.
+    #[must_use]
+    pub const fn new(view: Arc<View>) -> Self {
+        Self { view }
+    }
+
+    /// The snapshot.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whether nothing is indexed yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.view.head().is_none()
+    }
+
+    /// The indexed head; number 0 and hash zero while nothing is indexed.
+    #[must_use]
+    pub fn head(&self) -> BlockId {
+        self.view.head().unwrap_or_default()
+    }
+
+    /// The first block that is or will be indexed.
+    #[must_use]
+    pub fn first_block(&self) -> u64 {
+        self.view.first_block()
+    }
+
+    /// The last final block.
+    #[must_use]
+    pub fn finalized(&self) -> Option<u64> {
+        self.view.finalized()
+    }
+
+    /// The chain id.
+    #[must_use]
+    pub fn chain_id(&self) -> u64 {
+        self.view.identity().chain_id
+    }
+
+    /// Whether call frames are stored for every block.
+    #[must_use]
+    pub fn has_traces(&self) -> bool {
+        self.view.has_traces()
+    }
+
+    fn holds(&self, number: u64) -> bool {
+        number >= self.first_block() && number < self.view.checkpoint().next_block
+    }
+}

@@ -125,7 +125,10 @@ impl Batch {
     /// Begins the next block; its rows follow.
     pub fn begin_block(&mut self, number: u64, hash: B256, timestamp: u64) -> Result<(), StoreError> {
         if number != self.checkpoint.next_block {
-            return Err(StoreError::OutOfOrder { found: number, wanted: self.checkpoint.next_block });
+            return Err(StoreError::OutOfOrder {
+                found: number,
+                wanted: self.checkpoint.next_block,
+            });
         }
         let facts = BlockFacts {
             hash,
@@ -148,7 +151,11 @@ impl Batch {
     /// of them are internal transactions.
     pub fn traced(&mut self, first_frame: u64, internal_transactions: u32) {
         if let Some(frames) = self.flats.get_mut(FlatArray::BlockFrames as usize) {
-            BlockFrames { first_frame, internal_transactions }.encode(frames);
+            BlockFrames {
+                first_frame,
+                internal_transactions,
+            }
+            .encode(frames);
         }
         self.checkpoint.next_traced += 1;
     }
@@ -222,11 +229,17 @@ impl Batch {
         let key = keys::emitter_run(emitter, keys::OPEN);
         let before = self.stored(Table::LogsByEmitter, &key)?;
         let builder = match &before {
-            Some(bytes) => RunBuilder::resume(bytes).map_err(StoreError::corrupt(Table::LogsByEmitter.name(), &key))?,
+            Some(bytes) => {
+                RunBuilder::resume(bytes).map_err(StoreError::corrupt(Table::LogsByEmitter.name(), &key))?
+            }
             None => RunBuilder::new(0),
         };
         self.bytes += builder.len_bytes() + 128;
-        let mut run = OpenRun { builder, before, closed: Vec::new() };
+        let mut run = OpenRun {
+            builder,
+            before,
+            closed: Vec::new(),
+        };
         run.closed.extend(run.builder.push(row, body));
         self.runs.insert(emitter, run);
         Ok(())
@@ -295,7 +308,10 @@ impl Batch {
         let name = Table::Nonces.name();
         let mut options = rocksdb::ReadOptions::default();
         options.set_iterate_lower_bound(keys::account_at(account, 0));
-        let mut scan = self.store.db.raw_iterator_cf_opt(family(&self.store.db, Table::Nonces)?, options);
+        let mut scan = self
+            .store
+            .db
+            .raw_iterator_cf_opt(family(&self.store.db, Table::Nonces)?, options);
         scan.seek_for_prev(keys::account_at(account, u64::MAX));
         match scan.item() {
             Some((key, value)) => bytes::Reader::new(value, "nonce")
@@ -340,7 +356,8 @@ impl Batch {
         self.stored(table, key)?
             .map(|value| {
                 let id = value.as_slice().try_into().map_err(|_| Corrupt("id"));
-                id.map(u32::from_be_bytes).map_err(StoreError::corrupt(table.name(), key))
+                id.map(u32::from_be_bytes)
+                    .map_err(StoreError::corrupt(table.name(), key))
             })
             .transpose()
     }

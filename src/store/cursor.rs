@@ -54,7 +54,10 @@ pub struct PostingCursor<'v> {
 
 impl std::fmt::Debug for PostingCursor<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostingCursor").field("term", &self.term).field("count", &self.count()).finish_non_exhaustive()
+        f.debug_struct("PostingCursor")
+            .field("term", &self.term)
+            .field("count", &self.count())
+            .finish_non_exhaustive()
     }
 }
 
@@ -138,7 +141,9 @@ impl<'v> PostingCursor<'v> {
     /// Moves one posting on in the cursor's direction; stays past the end once there.
     #[inline]
     pub fn step(&mut self) -> Result<Option<u64>, StoreError> {
-        let Some(current) = self.current() else { return Ok(None) };
+        let Some(current) = self.current() else {
+            return Ok(None);
+        };
         match self.direction {
             Direction::Forward => {
                 self.position += 1;
@@ -166,7 +171,11 @@ impl<'v> PostingCursor<'v> {
     /// The place of the first posting at or after `target` in a sorted list, looked for near `from` first.
     #[inline]
     fn place(list: &[u64], from: usize, target: u64) -> usize {
-        let from = if list.get(from).is_some_and(|&posting| posting < target) { from } else { 0 };
+        let from = if list.get(from).is_some_and(|&posting| posting < target) {
+            from
+        } else {
+            0
+        };
         // Gallop: leapfrogging mostly moves a few postings.
         let mut step = 1;
         let mut low = from;
@@ -175,20 +184,28 @@ impl<'v> PostingCursor<'v> {
             step *= 2;
         }
         let high = (low + step + 1).min(list.len());
-        low + list.get(low..high).map_or(0, |part| part.partition_point(|&posting| posting < target))
+        low + list
+            .get(low..high)
+            .map_or(0, |part| part.partition_point(|&posting| posting < target))
     }
 
     fn seek_forward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
         let chunk = self.chunk();
-        if chunk.first().is_some_and(|first| first <= target) && chunk.last().is_some_and(|last| target <= last) {
+        if chunk.first().is_some_and(|first| first <= target)
+            && chunk.last().is_some_and(|last| target <= last)
+        {
             self.position = Self::place(&chunk.postings, self.position, target);
             return Ok(self.current());
         }
-        let Some(open_first) = self.open.first() else { return Ok(self.past_end()) };
+        let Some(open_first) = self.open.first() else {
+            return Ok(self.past_end());
+        };
         let last_sealed_before_open = self.open.rank == 0 || target >= open_first;
         if !last_sealed_before_open {
             self.load_sealed(target, false)?;
-            if let Some(last) = self.sealed.last() && last >= target {
+            if let Some(last) = self.sealed.last()
+                && last >= target
+            {
                 self.in_open = false;
                 self.position = self.sealed.postings.partition_point(|&posting| posting < target);
                 return Ok(self.current());
@@ -200,7 +217,9 @@ impl<'v> PostingCursor<'v> {
     }
 
     fn seek_backward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
-        let Some(open_first) = self.open.first() else { return Ok(self.past_end()) };
+        let Some(open_first) = self.open.first() else {
+            return Ok(self.past_end());
+        };
         if open_first <= target {
             self.in_open = true;
         } else if self.open.rank == 0 {
@@ -232,7 +251,10 @@ impl<'v> PostingCursor<'v> {
             Some(scan) => scan,
             none => {
                 // The open chunk stands at the last key, which the upper bound leaves out.
-                none.insert(self.view.scan(Table::Postings, self.term.key(0), self.term.key(keys::OPEN))?)
+                none.insert(
+                    self.view
+                        .scan(Table::Postings, self.term.key(0), self.term.key(keys::OPEN))?,
+                )
             }
         };
         let name = Table::Postings.name();
@@ -241,12 +263,19 @@ impl<'v> PostingCursor<'v> {
         if before {
             let begins_after = match found {
                 Some((key, bytes)) => {
-                    posting::header(bytes).map_err(StoreError::corrupt(name, key))?.first > target
+                    posting::header(bytes)
+                        .map_err(StoreError::corrupt(name, key))?
+                        .first
+                        > target
                 }
                 None => true,
             };
             if begins_after {
-                found = if found.is_some() { scan.step_back()? } else { scan.seek_back(&self.term.key(target))? };
+                found = if found.is_some() {
+                    scan.step_back()?
+                } else {
+                    scan.seek_back(&self.term.key(target))?
+                };
             }
         }
         if let Some((key, bytes)) = found {

@@ -133,7 +133,11 @@ impl StoreError {
     /// A decoding failure at a key.
     pub(super) fn corrupt(table: &'static str, key: &[u8]) -> impl Fn(Corrupt) -> Self + use<> {
         let key = const_hex::encode(key);
-        move |corrupt| Self::Corrupt { table, key: key.clone(), corrupt }
+        move |corrupt| Self::Corrupt {
+            table,
+            key: key.clone(),
+            corrupt,
+        }
     }
 
     /// Whether the disk is full: sync waits, reads go on.

@@ -79,7 +79,9 @@ impl FlatArray {
             Self::Blocks => {
                 "| hash 32 bytes | timestamp u64 | ordinal of its first transaction u64 | ordinal of its first log u64 |"
             }
-            Self::BlockFrames => "| ordinal of its first frame u64 | internal transactions (default set) u32 |",
+            Self::BlockFrames => {
+                "| ordinal of its first frame u64 | internal transactions (default set) u32 |"
+            }
             Self::TransactionHashes => "| hash 32 bytes |",
             Self::LogEmitters => "| emitter u32 |",
             Self::Emitters => "| address 20 bytes |",
@@ -102,7 +104,10 @@ pub struct BlockFacts {
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |chunk| u64::from_be_bytes(*chunk))
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk::<8>())
+        .map_or(0, |chunk| u64::from_be_bytes(*chunk))
 }
 
 impl BlockFacts {
@@ -150,12 +155,16 @@ impl BlockFrames {
 
 #[inline]
 pub(super) fn hash(bytes: &[u8]) -> B256 {
-    bytes.first_chunk::<32>().map_or(B256::ZERO, |chunk| B256::from(*chunk))
+    bytes
+        .first_chunk::<32>()
+        .map_or(B256::ZERO, |chunk| B256::from(*chunk))
 }
 
 #[inline]
 pub(super) fn address(bytes: &[u8]) -> Address {
-    bytes.first_chunk::<20>().map_or(Address::ZERO, |chunk| Address::from(*chunk))
+    bytes
+        .first_chunk::<20>()
+        .map_or(Address::ZERO, |chunk| Address::from(*chunk))
 }
 
 /// One array as a reader sees it.
@@ -208,7 +217,11 @@ impl FlatFile {
         let path = directory.join(format!("{}.flat", array.name()));
         let io = |doing, path: &PathBuf| {
             let path = path.clone();
-            move |source| StoreError::Io { doing, path: path.clone(), source }
+            move |source| StoreError::Io {
+                doing,
+                path: path.clone(),
+                source,
+            }
         };
         let file = OpenOptions::new()
             .read(true)
@@ -235,9 +248,20 @@ impl FlatFile {
             file.set_len(capacity).map_err(io("extend", &path))?;
             capacity
         };
-        let map = if capacity == 0 { memmap2::MmapMut::map_anon(1).and_then(memmap2::MmapMut::make_read_only) } else { map(&file) };
+        let map = if capacity == 0 {
+            memmap2::MmapMut::map_anon(1).and_then(memmap2::MmapMut::make_read_only)
+        } else {
+            map(&file)
+        };
         let map = Arc::new(map.map_err(io("map", &path))?);
-        Ok(Self { array, path, file, bytes, capacity, map })
+        Ok(Self {
+            array,
+            path,
+            file,
+            bytes,
+            capacity,
+            map,
+        })
     }
 
     fn append(&mut self, records: &[u8]) -> Result<(), StoreError> {
@@ -258,9 +282,11 @@ impl FlatFile {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.file
-            .sync_data()
-            .map_err(|source| StoreError::Io { doing: "sync", path: self.path.clone(), source })
+        self.file.sync_data().map_err(|source| StoreError::Io {
+            doing: "sync",
+            path: self.path.clone(),
+            source,
+        })
     }
 }
 
@@ -273,13 +299,20 @@ pub(super) struct Flats {
 
 impl Flats {
     /// Opens the arrays with `records` in each file and no tail.
-    pub(super) fn open(directory: &Path, records: &[u64; ARRAYS], read_only: bool) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        directory: &Path,
+        records: &[u64; ARRAYS],
+        read_only: bool,
+    ) -> Result<Self, StoreError> {
         let files = FlatArray::ALL
             .iter()
             .zip(records)
             .map(|(&array, &records)| FlatFile::open(directory, array, records, read_only))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { files, tails: Default::default() })
+        Ok(Self {
+            files,
+            tails: Default::default(),
+        })
     }
 
     /// Records in each file.
@@ -328,7 +361,10 @@ impl Flats {
 
     /// Where the arrays end now, to go back to when a commit fails.
     pub(super) fn position(&self) -> (Vec<u64>, [Arc<Vec<u8>>; ARRAYS]) {
-        (self.files.iter().map(|file| file.bytes).collect(), self.tails.clone())
+        (
+            self.files.iter().map(|file| file.bytes).collect(),
+            self.tails.clone(),
+        )
     }
 
     /// Goes back: what was appended since was never handed to a reader.

@@ -24,7 +24,9 @@ pub struct Units<'v> {
 
 impl std::fmt::Debug for Units<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Units").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("Units")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
     }
 }
 
@@ -63,20 +65,37 @@ impl<'v> Units<'v> {
 
     /// The row with an ordinal.
     pub fn row(&mut self, ordinal: u64) -> Result<UnitRow<'_>, StoreError> {
-        let here = ordinal.checked_sub(self.first).is_some_and(|place| place < self.rows.len() as u64);
+        let here = ordinal
+            .checked_sub(self.first)
+            .is_some_and(|place| place < self.rows.len() as u64);
         if !here {
             self.load(ordinal)?;
         }
         let place = ordinal.wrapping_sub(self.first);
-        let missing = StoreError::Missing { table: self.table.name(), what: "row", number: ordinal };
-        let range = usize::try_from(place).ok().and_then(|place| self.rows.get(place)).ok_or(missing)?;
+        let missing = StoreError::Missing {
+            table: self.table.name(),
+            what: "row",
+            number: ordinal,
+        };
+        let range = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.rows.get(place))
+            .ok_or(missing)?;
         let bytes = self.bytes.get(range.clone()).unwrap_or(&[]);
-        Ok(UnitRow { block: self.block, index: self.first_index + place, bytes })
+        Ok(UnitRow {
+            block: self.block,
+            index: self.first_index + place,
+            bytes,
+        })
     }
 
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
         let name = self.table.name();
-        let missing = StoreError::Missing { table: name, what: "row", number: ordinal };
+        let missing = StoreError::Missing {
+            table: name,
+            what: "row",
+            number: ordinal,
+        };
         self.rows.clear();
         // The next unit in order is a step away; anything else is a seek.
         let (key, value) = self.scan.seek(&keys::number(ordinal))?.ok_or(missing)?;
@@ -111,7 +130,9 @@ pub struct Runs<'v> {
 
 impl std::fmt::Debug for Runs<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runs").field("emitter", &self.emitter).finish_non_exhaustive()
+        f.debug_struct("Runs")
+            .field("emitter", &self.emitter)
+            .finish_non_exhaustive()
     }
 }
 
@@ -122,7 +143,14 @@ impl<'v> Runs<'v> {
         let mut to = keys::emitter_run(emitter, keys::OPEN).to_vec();
         to.push(0);
         let scan = view.scan(Table::LogsByEmitter, from, to)?;
-        Ok(Self { scan, view, emitter, bytes: Vec::new(), rows: Vec::new(), runs_read: 0 })
+        Ok(Self {
+            scan,
+            view,
+            emitter,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+            runs_read: 0,
+        })
     }
 
     /// Runs read so far.
@@ -140,12 +168,17 @@ impl<'v> Runs<'v> {
         if !within(&self.rows) {
             self.load(ordinal)?;
         }
-        let found = self.rows.binary_search_by_key(&ordinal, |(row, _)| row.ordinal).ok();
-        let (row, range) = found.and_then(|place| self.rows.get(place)).ok_or(StoreError::Missing {
-            table: Table::LogsByEmitter.name(),
-            what: "log",
-            number: ordinal,
-        })?;
+        let found = self
+            .rows
+            .binary_search_by_key(&ordinal, |(row, _)| row.ordinal)
+            .ok();
+        let (row, range) = found
+            .and_then(|place| self.rows.get(place))
+            .ok_or(StoreError::Missing {
+                table: Table::LogsByEmitter.name(),
+                what: "log",
+                number: ordinal,
+            })?;
         let body = self.bytes.get(range.clone()).unwrap_or(&[]);
         Ok((*row, Reader::new(body, "log row")))
     }
@@ -154,8 +187,15 @@ impl<'v> Runs<'v> {
         let name = Table::LogsByEmitter.name();
         self.rows.clear();
         self.bytes.clear();
-        let missing = StoreError::Missing { table: name, what: "log", number: ordinal };
-        let (key, value) = self.scan.seek(&keys::emitter_run(self.emitter, ordinal))?.ok_or(missing)?;
+        let missing = StoreError::Missing {
+            table: name,
+            what: "log",
+            number: ordinal,
+        };
+        let (key, value) = self
+            .scan
+            .seek(&keys::emitter_run(self.emitter, ordinal))?
+            .ok_or(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         self.bytes.extend_from_slice(value);
         let mut run = RunReader::new(&self.bytes).map_err(&corrupt)?;

@@ -56,7 +56,9 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("directory", &self.directory).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
     }
 }
 
@@ -101,12 +103,20 @@ impl Store {
             wanted,
         };
         if self.identity.chain_id != chain_id {
-            return Err(other("chain id", self.identity.chain_id.to_string(), chain_id.to_string()));
+            return Err(other(
+                "chain id",
+                self.identity.chain_id.to_string(),
+                chain_id.to_string(),
+            ));
         }
         let found = B256::from(self.identity.genesis_hash);
         // A recorded chain that begins after its genesis does not tell it.
         if found != genesis_hash && !found.is_zero() && !genesis_hash.is_zero() {
-            return Err(other("the chain with genesis hash", found.to_string(), genesis_hash.to_string()));
+            return Err(other(
+                "the chain with genesis hash",
+                found.to_string(),
+                genesis_hash.to_string(),
+            ));
         }
         Ok(())
     }
@@ -114,7 +124,9 @@ impl Store {
     fn open_with(options: &OpenOptions, create: Option<Identity>) -> Result<Arc<Self>, StoreError> {
         let path = options.directory.join("rocksdb");
         if !path.join("CURRENT").exists() && (create.is_none() || options.read_only) {
-            return Err(StoreError::Absent { path: options.directory.clone() });
+            return Err(StoreError::Absent {
+                path: options.directory.clone(),
+            });
         }
         let io = |doing, path: &Path| {
             let path = path.to_path_buf();
@@ -128,9 +140,9 @@ impl Store {
         // The cache counts all blocks, indexes and filters of all tables.
         let cache = Cache::new_lru_cache(options.cache_bytes);
         let per_table = options.memtable_bytes / 4;
-        let descriptors = Table::ALL
-            .iter()
-            .map(|&table| ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table)));
+        let descriptors = Table::ALL.iter().map(|&table| {
+            ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
+        });
         let database = options::database(options.memtable_bytes);
         let opened = if options.read_only {
             DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
@@ -139,9 +151,14 @@ impl Store {
         };
         let db = opened.map_err(|source| {
             if source.to_string().contains("lock") {
-                StoreError::Busy { path: options.directory.clone() }
+                StoreError::Busy {
+                    path: options.directory.clone(),
+                }
             } else {
-                StoreError::Rocks { table: "database", source }
+                StoreError::Rocks {
+                    table: "database",
+                    source,
+                }
             }
         })?;
         let meta = |key: &[u8]| {
@@ -173,7 +190,11 @@ impl Store {
                     .map_err(StoreError::rocks(Table::Meta.name()))?;
                 identity
             }
-            _ => return Err(StoreError::Absent { path: options.directory.clone() }),
+            _ => {
+                return Err(StoreError::Absent {
+                    path: options.directory.clone(),
+                });
+            }
         };
         let checkpoint = match meta(CHECKPOINT)? {
             Some(bytes) => Checkpoint::decode(&bytes).map_err(corrupt(CHECKPOINT))?,
@@ -185,20 +206,34 @@ impl Store {
         };
         let finality = match meta(FINALITY)? {
             Some(bytes) => Finality::decode(&bytes).map_err(corrupt(FINALITY))?,
-            None => Finality { next_unfinal: identity.first_block, flat_records: vec![0; ARRAYS] },
+            None => Finality {
+                next_unfinal: identity.first_block,
+                flat_records: vec![0; ARRAYS],
+            },
         };
-        let records: [u64; ARRAYS] =
-            finality.flat_records.as_slice().try_into().map_err(|_| {
-                corrupt(FINALITY)(crate::codec::Corrupt("finality"))
-            })?;
+        let records: [u64; ARRAYS] = finality
+            .flat_records
+            .as_slice()
+            .try_into()
+            .map_err(|_| corrupt(FINALITY)(crate::codec::Corrupt("finality")))?;
         let mut flats = Flats::open(&flats, &records, options.read_only)?;
         for number in finality.next_unfinal..checkpoint.next_block {
             let tail = load_tail(&db, number)?;
             flats.push_tail(&tail.arrays);
         }
         let (db, identity) = (Arc::new(db), Arc::new(identity));
-        let view = View::new(&db, flats.view(), checkpoint, finality.clone(), Arc::clone(&identity));
-        let state = State { flats, checkpoint, finality };
+        let view = View::new(
+            &db,
+            flats.view(),
+            checkpoint,
+            finality.clone(),
+            Arc::clone(&identity),
+        );
+        let state = State {
+            flats,
+            checkpoint,
+            finality,
+        };
         Ok(Arc::new(Self {
             db,
             directory: options.directory.clone(),
@@ -234,7 +269,11 @@ impl Store {
     /// The one writer; `None` when it was taken already or the store is open for reading only.
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<Writer> {
-        let state = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let state = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
         Some(Writer::new(Arc::clone(self), state))
     }
 
@@ -275,7 +314,8 @@ impl Store {
     /// Rewrites every table into its final form (after a bulk load, before measuring sizes).
     pub fn compact(&self) -> Result<(), StoreError> {
         for table in Table::ALL {
-            self.db.compact_range_cf(family(&self.db, table)?, None::<&[u8]>, None::<&[u8]>);
+            self.db
+                .compact_range_cf(family(&self.db, table)?, None::<&[u8]>, None::<&[u8]>);
         }
         Ok(())
     }
@@ -286,6 +326,10 @@ pub(super) fn load_tail(db: &DB, number: u64) -> Result<Tail, StoreError> {
     let value = db
         .get_cf(family(db, Table::Tail)?, key)
         .map_err(StoreError::rocks(Table::Tail.name()))?
-        .ok_or(StoreError::Missing { table: Table::Tail.name(), what: "block", number })?;
+        .ok_or(StoreError::Missing {
+            table: Table::Tail.name(),
+            what: "block",
+            number,
+        })?;
     Tail::decode(&value).map_err(StoreError::corrupt(Table::Tail.name(), &key))
 }

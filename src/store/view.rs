@@ -33,7 +33,9 @@ pub struct View {
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("checkpoint", &self.checkpoint).finish_non_exhaustive()
+        f.debug_struct("View")
+            .field("checkpoint", &self.checkpoint)
+            .finish_non_exhaustive()
     }
 }
 
@@ -46,7 +48,13 @@ impl View {
         identity: Arc<Identity>,
     ) -> Self {
         let cell = SnapshotCell::new(Arc::clone(db), |db| db.snapshot());
-        Self { cell, flats, checkpoint, finality, identity }
+        Self {
+            cell,
+            flats,
+            checkpoint,
+            finality,
+            identity,
+        }
     }
 
     /// Which chain this is.
@@ -65,7 +73,10 @@ impl View {
     #[must_use]
     pub fn head(&self) -> Option<BlockId> {
         let number = self.checkpoint.next_block.checked_sub(1)?;
-        (number >= self.identity.first_block).then(|| BlockId { number, hash: B256::from(self.checkpoint.hash) })
+        (number >= self.identity.first_block).then(|| BlockId {
+            number,
+            hash: B256::from(self.checkpoint.hash),
+        })
     }
 
     /// The first block that the store holds or will hold.
@@ -77,7 +88,10 @@ impl View {
     /// The last final block; `None` while there is none.
     #[must_use]
     pub fn finalized(&self) -> Option<u64> {
-        self.finality.next_unfinal.checked_sub(1).filter(|&number| number >= self.identity.first_block)
+        self.finality
+            .next_unfinal
+            .checked_sub(1)
+            .filter(|&number| number >= self.identity.first_block)
     }
 
     /// Whether the frames of every block are stored.
@@ -91,7 +105,11 @@ impl View {
     }
 
     fn missing(array: FlatArray, what: &'static str, number: u64) -> StoreError {
-        StoreError::Missing { table: array.name(), what, number }
+        StoreError::Missing {
+            table: array.name(),
+            what,
+            number,
+        }
     }
 
     #[inline]
@@ -105,7 +123,8 @@ impl View {
     #[inline]
     pub fn block(&self, number: u64) -> Result<BlockFacts, StoreError> {
         let place = number.wrapping_sub(self.identity.first_block);
-        self.record(FlatArray::Blocks, "block", place).map(BlockFacts::decode)
+        self.record(FlatArray::Blocks, "block", place)
+            .map(BlockFacts::decode)
     }
 
     /// First frame and internal transactions of a block; `None` where its frames are not stored.
@@ -114,7 +133,8 @@ impl View {
             return Ok(None);
         }
         let place = number.wrapping_sub(self.identity.first_block);
-        self.record(FlatArray::BlockFrames, "block", place).map(|bytes| Some(BlockFrames::decode(bytes)))
+        self.record(FlatArray::BlockFrames, "block", place)
+            .map(|bytes| Some(BlockFrames::decode(bytes)))
     }
 
     /// The first log ordinal at or after the start of `number`, which may be the block that comes next.
@@ -130,7 +150,9 @@ impl View {
         if number >= self.checkpoint.next_block {
             return Ok(self.checkpoint.transactions);
         }
-        Ok(self.block(number.max(self.identity.first_block))?.first_transaction)
+        Ok(self
+            .block(number.max(self.identity.first_block))?
+            .first_transaction)
     }
 
     /// The last block whose `key` is at most `target`: `key` must not fall from block to block.
@@ -143,7 +165,11 @@ impl View {
         // Invariant: blocks below `low` have keys <= target, blocks from `high` on have keys > target.
         while low < high {
             let middle = low + (high - low) / 2;
-            if key(&self.block(middle)?) <= target { low = middle + 1 } else { high = middle }
+            if key(&self.block(middle)?) <= target {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         if low == self.identity.first_block {
             return Ok(None);
@@ -171,33 +197,39 @@ impl View {
     /// The hash of a transaction by ordinal.
     #[inline]
     pub fn transaction_hash(&self, ordinal: u64) -> Result<B256, StoreError> {
-        self.record(FlatArray::TransactionHashes, "transaction", ordinal).map(hash)
+        self.record(FlatArray::TransactionHashes, "transaction", ordinal)
+            .map(hash)
     }
 
     /// The emitter of a log by ordinal.
     #[inline]
     pub fn log_emitter(&self, ordinal: u64) -> Result<u32, StoreError> {
         let bytes = self.record(FlatArray::LogEmitters, "log", ordinal)?;
-        Ok(bytes.first_chunk::<4>().map_or(0, |chunk| u32::from_be_bytes(*chunk)))
+        Ok(bytes
+            .first_chunk::<4>()
+            .map_or(0, |chunk| u32::from_be_bytes(*chunk)))
     }
 
     /// The address of an emitter id.
     #[inline]
     pub fn emitter_address(&self, emitter: u32) -> Result<Address, StoreError> {
-        self.record(FlatArray::Emitters, "emitter", u64::from(emitter)).map(address)
+        self.record(FlatArray::Emitters, "emitter", u64::from(emitter))
+            .map(address)
     }
 
     /// The topic of a signature id.
     #[inline]
     pub fn signature_topic(&self, signature: u32) -> Result<B256, StoreError> {
-        self.record(FlatArray::Signatures, "signature", u64::from(signature)).map(hash)
+        self.record(FlatArray::Signatures, "signature", u64::from(signature))
+            .map(hash)
     }
 
     fn id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
         self.get(table, key)?
             .map(|value| {
                 let id = value.as_ref().try_into().map_err(|_| Corrupt("id"));
-                id.map(u32::from_be_bytes).map_err(StoreError::corrupt(table.name(), key))
+                id.map(u32::from_be_bytes)
+                    .map_err(StoreError::corrupt(table.name(), key))
             })
             .transpose()
     }
@@ -214,11 +246,17 @@ impl View {
 
     fn hash_candidates(&self, kind: keys::HashKind, hash: &B256) -> Result<Vec<u64>, StoreError> {
         let key = keys::hash(kind, hash);
-        let Some(value) = self.get(Table::Hashes, &key)? else { return Ok(Vec::new()) };
+        let Some(value) = self.get(Table::Hashes, &key)? else {
+            return Ok(Vec::new());
+        };
         let mut reader = bytes::Reader::new(&value, "hash row");
         let mut found = Vec::with_capacity(1);
         while !reader.is_empty() {
-            found.push(reader.varint().map_err(StoreError::corrupt(Table::Hashes.name(), &key))?);
+            found.push(
+                reader
+                    .varint()
+                    .map_err(StoreError::corrupt(Table::Hashes.name(), &key))?,
+            );
         }
         Ok(found)
     }
@@ -249,7 +287,9 @@ impl View {
         let mut end = to.to_vec();
         end.push(0);
         let mut scan = self.scan(Table::Nonces, from.to_vec(), end)?;
-        let Some((key, value)) = scan.seek_back(&to)? else { return Ok(None) };
+        let Some((key, value)) = scan.seek_back(&to)? else {
+            return Ok(None);
+        };
         let corrupt = StoreError::corrupt(Table::Nonces.name(), key);
         let (_, at) = keys::decode_account_at(key).map_err(&corrupt)?;
         let nonce = bytes::Reader::new(value, "nonce").varint().map_err(&corrupt)?;
@@ -258,14 +298,20 @@ impl View {
 
     /// The nonce after the last transaction that an account sent among those before `end`.
     pub fn sent_nonce(&self, account: &Address, end: u64) -> Result<Option<u64>, StoreError> {
-        let Some(last) = end.checked_sub(1) else { return Ok(None) };
+        let Some(last) = end.checked_sub(1) else {
+            return Ok(None);
+        };
         let term = keys::Term::account(keys::PostingKind::AccountSent, account);
         let mut sent = PostingCursor::open(self, term, Direction::Backward)?;
-        let Some(ordinal) = sent.seek(last)? else { return Ok(None) };
+        let Some(ordinal) = sent.seek(last)? else {
+            return Ok(None);
+        };
         let mut units = Units::new(self, Table::Transactions)?;
         let row = units.row(ordinal)?;
-        let row = decode_transaction(row.bytes)
-            .map_err(StoreError::corrupt(Table::Transactions.name(), &keys::number(ordinal)))?;
+        let row = decode_transaction(row.bytes).map_err(StoreError::corrupt(
+            Table::Transactions.name(),
+            &keys::number(ordinal),
+        ))?;
         Ok(Some(row.transaction.nonce.saturating_add(1)))
     }
 
@@ -273,7 +319,10 @@ impl View {
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
         let db = self.cell.borrow_owner();
         let family = family(db, table)?;
-        self.cell.borrow_dependent().get_pinned_cf(family, key).map_err(StoreError::rocks(table.name()))
+        self.cell
+            .borrow_dependent()
+            .get_pinned_cf(family, key)
+            .map_err(StoreError::rocks(table.name()))
     }
 
     /// A scan of a table between two keys, `from` included and `to` not.
@@ -291,7 +340,10 @@ impl View {
     /// A scan of a whole table.
     pub fn scan_all(&self, table: Table) -> Result<Scan<'_>, StoreError> {
         let family = family(self.cell.borrow_owner(), table)?;
-        let raw = self.cell.borrow_dependent().raw_iterator_cf_opt(family, ReadOptions::default());
+        let raw = self
+            .cell
+            .borrow_dependent()
+            .raw_iterator_cf_opt(family, ReadOptions::default());
         let mut scan = Scan { raw, table };
         scan.raw.seek_to_first();
         Ok(scan)
@@ -326,7 +378,9 @@ pub struct Scan<'v> {
 
 impl std::fmt::Debug for Scan<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scan").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("Scan")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
     }
 }
 

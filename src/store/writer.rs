@@ -47,10 +47,17 @@ struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    fn put(&mut self, table: Table, key: &[u8], value: &[u8], before: Option<&[u8]>) -> Result<(), StoreError> {
+    fn put(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        value: &[u8],
+        before: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
         self.write.put_cf(family(&self.store.db, table)?, key, value);
         if let Some(undo) = &mut self.undo {
-            undo.rows.push((table as u8, key.to_vec(), before.map(<[u8]>::to_vec)));
+            undo.rows
+                .push((table as u8, key.to_vec(), before.map(<[u8]>::to_vec)));
         }
         Ok(())
     }
@@ -78,11 +85,18 @@ impl Rows<'_> {
 
 impl Writer {
     pub(super) fn new(store: Arc<Store>, state: State) -> Self {
-        Self { store, state: Some(state), dictionary: Dictionary::default(), unlogged: false }
+        Self {
+            store,
+            state: Some(state),
+            dictionary: Dictionary::default(),
+            unlogged: false,
+        }
     }
 
     fn state(&self) -> Result<&State, StoreError> {
-        self.state.as_ref().ok_or(StoreError::Overflow("the writer's state"))
+        self.state
+            .as_ref()
+            .ok_or(StoreError::Overflow("the writer's state"))
     }
 
     /// The store that is written.
@@ -94,7 +108,10 @@ impl Writer {
     /// How far the store is.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
-        self.state.as_ref().map(|state| state.checkpoint).unwrap_or_default()
+        self.state
+            .as_ref()
+            .map(|state| state.checkpoint)
+            .unwrap_or_default()
     }
 
     /// Number of the first block that is not final.
@@ -115,7 +132,11 @@ impl Writer {
         if self.next_unfinal() < self.checkpoint().next_block {
             self.finalize(self.checkpoint().next_block - 1)?;
         }
-        let mut rows = Rows { store: &self.store, write: WriteBatch::default(), undo: None };
+        let mut rows = Rows {
+            store: &self.store,
+            write: WriteBatch::default(),
+            undo: None,
+        };
         let before = self.state()?.checkpoint;
         render(&mut batch, &mut rows, &before)?;
         let write = rows.write;
@@ -136,7 +157,10 @@ impl Writer {
         flats: &[Vec<u8>],
     ) -> Result<(), StoreError> {
         let store = Arc::clone(&self.store);
-        let state = self.state.as_mut().ok_or(StoreError::Overflow("the writer's state"))?;
+        let state = self
+            .state
+            .as_mut()
+            .ok_or(StoreError::Overflow("the writer's state"))?;
         let saved = state.flats.position();
         let written = (|| {
             state.flats.append(flats, false)?;
@@ -148,7 +172,10 @@ impl Writer {
             write.put_cf(family(&store.db, Table::Meta)?, FINALITY, finality.encode());
             let mut options = WriteOptions::default();
             options.disable_wal(true);
-            store.db.write_opt(write, &options).map_err(StoreError::rocks("database"))?;
+            store
+                .db
+                .write_opt(write, &options)
+                .map_err(StoreError::rocks("database"))?;
             Ok(finality)
         })();
         match written {
@@ -168,18 +195,30 @@ impl Writer {
     /// Commits one block that is not final, with its undo record.
     pub fn commit_unfinal(&mut self, mut batch: Batch) -> Result<(), StoreError> {
         if batch.blocks != 1 {
-            return Err(StoreError::Overflow("more than one block in a batch that is not final"));
+            return Err(StoreError::Overflow(
+                "more than one block in a batch that is not final",
+            ));
         }
         self.settle()?;
-        let mut rows = Rows { store: &self.store, write: WriteBatch::default(), undo: Some(Undo::default()) };
+        let mut rows = Rows {
+            store: &self.store,
+            write: WriteBatch::default(),
+            undo: Some(Undo::default()),
+        };
         let before = self.state()?.checkpoint;
         render(&mut batch, &mut rows, &before)?;
         let Rows { mut write, undo, .. } = rows;
         let checkpoint = batch.checkpoint;
         let key = keys::number(before.next_block);
-        let tail = Tail { arrays: std::mem::take(&mut batch.flats).into() };
+        let tail = Tail {
+            arrays: std::mem::take(&mut batch.flats).into(),
+        };
         write.put_cf(family(&self.store.db, Table::Tail)?, key, tail.encode());
-        write.put_cf(family(&self.store.db, Table::Undo)?, key, undo.unwrap_or_default().encode());
+        write.put_cf(
+            family(&self.store.db, Table::Undo)?,
+            key,
+            undo.unwrap_or_default().encode(),
+        );
         self.dictionary = batch.into_dictionary();
         if let Err(error) = self.write_logged(write) {
             self.dictionary.clear();
@@ -201,7 +240,10 @@ impl Writer {
         }
         self.settle()?;
         let store = Arc::clone(&self.store);
-        let state = self.state.as_mut().ok_or(StoreError::Overflow("the writer's state"))?;
+        let state = self
+            .state
+            .as_mut()
+            .ok_or(StoreError::Overflow("the writer's state"))?;
         let saved = state.flats.position();
         let mut write = WriteBatch::default();
         let prepared = (|| {
@@ -212,11 +254,17 @@ impl Writer {
                 }
             }
             state.flats.sync()?;
-            let finality = Finality { next_unfinal, flat_records: state.flats.file_records().to_vec() };
+            let finality = Finality {
+                next_unfinal,
+                flat_records: state.flats.file_records().to_vec(),
+            };
             write.put_cf(family(&store.db, Table::Meta)?, FINALITY, finality.encode());
             let mut options = WriteOptions::default();
             options.set_sync(true);
-            store.db.write_opt(write, &options).map_err(StoreError::rocks("database"))?;
+            store
+                .db
+                .write_opt(write, &options)
+                .map_err(StoreError::rocks("database"))?;
             Ok(finality)
         })();
         match prepared {
@@ -256,7 +304,11 @@ impl Writer {
         let undo = db
             .get_cf(family(db, Table::Undo)?, key)
             .map_err(StoreError::rocks(name))?
-            .ok_or(StoreError::Missing { table: name, what: "block", number })?;
+            .ok_or(StoreError::Missing {
+                table: name,
+                what: "block",
+                number,
+            })?;
         let undo = Undo::decode(&undo).map_err(StoreError::corrupt(name, &key))?;
         let tail = load_tail(db, number)?;
         let mut write = WriteBatch::default();
@@ -303,7 +355,10 @@ impl Writer {
             .collect::<Result<Vec<_>, _>>()?;
         let mut options = FlushOptions::default();
         options.set_wait(true);
-        self.store.db.flush_cfs_opt(&families, &options).map_err(StoreError::rocks("database"))?;
+        self.store
+            .db
+            .flush_cfs_opt(&families, &options)
+            .map_err(StoreError::rocks("database"))?;
         self.unlogged = false;
         Ok(())
     }
@@ -311,7 +366,10 @@ impl Writer {
     fn write_logged(&self, write: WriteBatch) -> Result<(), StoreError> {
         let mut options = WriteOptions::default();
         options.set_sync(true);
-        self.store.db.write_opt(write, &options).map_err(StoreError::rocks("database"))
+        self.store
+            .db
+            .write_opt(write, &options)
+            .map_err(StoreError::rocks("database"))
     }
 
     fn publish(&self) -> Result<(), StoreError> {
@@ -349,23 +407,43 @@ fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result
     runs.sort_unstable_by_key(|(emitter, _)| *emitter);
     for (emitter, run) in runs {
         for (last, value) in &run.closed {
-            rows.put(Table::LogsByEmitter, &keys::emitter_run(emitter, *last), value, None)?;
+            rows.put(
+                Table::LogsByEmitter,
+                &keys::emitter_run(emitter, *last),
+                value,
+                None,
+            )?;
         }
         let key = keys::emitter_run(emitter, keys::OPEN);
-        rows.put(Table::LogsByEmitter, &key, &run.builder.encode(), run.before.as_deref())?;
+        rows.put(
+            Table::LogsByEmitter,
+            &key,
+            &run.builder.encode(),
+            run.before.as_deref(),
+        )?;
     }
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());
-    rows.put(Table::Meta, CHECKPOINT, &batch.checkpoint.encode(), old.as_deref())
+    rows.put(
+        Table::Meta,
+        CHECKPOINT,
+        &batch.checkpoint.encode(),
+        old.as_deref(),
+    )
 }
 
 fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result<(), StoreError> {
     hashes.sort_unstable();
     let groups: Vec<&[([u8; 9], u64)]> = hashes.chunk_by(|a, b| a.0 == b.0).collect();
-    let keys: Vec<[u8; 9]> = groups.iter().filter_map(|group| group.first().map(|(key, _)| *key)).collect();
+    let keys: Vec<[u8; 9]> = groups
+        .iter()
+        .filter_map(|group| group.first().map(|(key, _)| *key))
+        .collect();
     rows.look_up(Table::Hashes, &keys, |rows, place, found| {
         let mut value = found.map(<[u8]>::to_vec).unwrap_or_default();
-        let Some(group) = groups.get(place) else { return Ok(()) };
+        let Some(group) = groups.get(place) else {
+            return Ok(());
+        };
         for (_, number) in *group {
             bytes::put_varint(&mut value, *number);
         }
@@ -386,7 +464,9 @@ fn render_postings(
     for group in postings.chunks(LOOK_UPS) {
         let keys: Vec<Vec<u8>> = group.iter().map(|(term, _)| term.key(keys::OPEN)).collect();
         rows.look_up(Table::Postings, &keys, |rows, place, found| {
-            let Some((term, new)) = group.get(place) else { return Ok(()) };
+            let Some((term, new)) = group.get(place) else {
+                return Ok(());
+            };
             let open_key = keys.get(place).map_or(&[][..], Vec::as_slice);
             let mut rank = 0;
             list.clear();

@@ -11,7 +11,10 @@ pub(super) fn derive(block: &Block, batch: &mut Batch) -> Result<(), StoreError>
     batch.row(Table::Blocks, &keys::number(number), encode_block(block));
     // Nobody mined block 0 (answers.md section 8).
     if number > 0 {
-        batch.posting(Term::account(PostingKind::AccountMined, &block.header.beneficiary), number);
+        batch.posting(
+            Term::account(PostingKind::AccountMined, &block.header.beneficiary),
+            number,
+        );
     }
     Ok(())
 }

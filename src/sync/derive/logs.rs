@@ -22,7 +22,8 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
         }
     };
     let (mut body, mut row) = (Vec::with_capacity(256), Vec::with_capacity(256));
-    for (index, (transaction, receipt)) in bundle.block.transactions.iter().zip(&bundle.receipts).enumerate() {
+    for (index, (transaction, receipt)) in bundle.block.transactions.iter().zip(&bundle.receipts).enumerate()
+    {
         let transaction_index = narrow(index, "transaction index")?;
         for log in &receipt.logs {
             let ordinal = batch.checkpoint().logs;
@@ -35,9 +36,21 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
             body.clear();
             encode_body(log, signature.unwrap_or(0), &mut body);
             row.clear();
-            encode_block_row(BlockRow { transaction_index, emitter }, &body, &mut row);
+            encode_block_row(
+                BlockRow {
+                    transaction_index,
+                    emitter,
+                },
+                &body,
+                &mut row,
+            );
             put(batch, units.push(&row));
-            let place = RunRow { ordinal, block, transaction_index, transaction_hash: transaction.hash };
+            let place = RunRow {
+                ordinal,
+                block,
+                transaction_index,
+                transaction_hash: transaction.hash,
+            };
             batch.log(emitter, &place, &body)?;
             batch.posting(Term::log_address(emitter), ordinal);
             if let Some(signature) = signature {

@@ -2,16 +2,14 @@
 //!
 //! An account's nonce is that of its last sent transaction and one, except for EIP-7702 authorities
 //! (each valid authorization counts) and for contracts (1 from EIP-161 on, and one for each creation).
-//! Those go into the table `nonces`; [`UNKNOWN`] says that only the node can tell.
+//! Those go into the table `nonces`; `NONCE_UNKNOWN` says that only the node can tell.
 
 use alloy_primitives::U256;
 
+use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
 use crate::model::{Address, Bundle, Frame, FrameKind, TransactionTrace};
 use crate::store::{Batch, StoreError};
 use crate::sync::authority::authority;
-
-/// Stands for a nonce that cannot be derived.
-pub const UNKNOWN: u64 = u64::MAX;
 
 /// What the derivation of nonces depends on besides the blocks.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +80,10 @@ fn authorize(
 
 /// Whether a creation failed before the creator's nonce was raised.
 fn failed_early(frame: &Frame) -> bool {
-    frame.error.as_deref().is_some_and(|error| error.contains("balance") || error.contains("depth"))
+    frame
+        .error
+        .as_deref()
+        .is_some_and(|error| error.contains("balance") || error.contains("depth"))
 }
 
 fn frames(
@@ -117,7 +118,10 @@ fn frames(
             }
         }
     }
-    for frame in frames.iter().filter(|frame| frame.kind == FrameKind::SelfDestruct && !frame.reverted) {
+    for frame in frames
+        .iter()
+        .filter(|frame| frame.kind == FrameKind::SelfDestruct && !frame.reverted)
+    {
         if !cancun || created.contains(&frame.from) {
             batch.set_nonce(&frame.from, block, 0);
         }

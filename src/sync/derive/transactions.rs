@@ -26,12 +26,22 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
         let row = encode_transaction(transaction, receipt, first_log_index);
         put(batch, units.push(&row));
         first_log_index += narrow(receipt.logs.len(), "number of logs")?;
-        batch.posting(Term::account(PostingKind::AccountSent, &transaction.from), ordinal);
+        batch.posting(
+            Term::account(PostingKind::AccountSent, &transaction.from),
+            ordinal,
+        );
         // Nodes name the address that a failed creation would have had.
         let created = receipt.contract_address.filter(|_| receipt.status != Some(false));
         if let Some(contract) = created.filter(|_| receipt.status == Some(true)) {
-            let creation = Creation { frame: None, factory: None };
-            batch.row(Table::Creations, &keys::account_at(&contract, ordinal), creation.encode());
+            let creation = Creation {
+                frame: None,
+                factory: None,
+            };
+            batch.row(
+                Table::Creations,
+                &keys::account_at(&contract, ordinal),
+                creation.encode(),
+            );
         }
         let parties = [Some(transaction.from), transaction.to, created];
         for account in parties.iter().flatten() {
