@@ -115,7 +115,11 @@ impl BlockRange {
     /// The range from `first` to `last`, both included; `None` when it would be empty.
     #[must_use]
     pub const fn new(first: u64, last: u64) -> Option<Self> {
-        if first <= last { Some(Self { first, last }) } else { None }
+        if first <= last {
+            Some(Self { first, last })
+        } else {
+            None
+        }
     }
 
     /// The first block.
