@@ -1,0 +1,6 @@
+//! The `node` room against real chain data, a fake node, and a real development node where there is one.
+
+mod support;
+
+#[path = "node/data.rs"]
+mod data;
