@@ -2,5 +2,7 @@
 
 mod support;
 
+#[path = "node/client.rs"]
+mod client;
 #[path = "node/data.rs"]
 mod data;

@@ -1,11 +1,11 @@
 //! The store and the queries over it, against naive models over a seeded chain.
 
-#[path = "support/chain.rs"]
-mod chain;
+#[path = "support/plain.rs"]
+mod plain;
 
 use std::sync::Arc;
 
-use chain::{ChainConfig, Rng, account, topic};
+use plain::{ChainConfig, Rng, account, topic};
 use quarry::model::{Address, B256, Bundle};
 use quarry::query::{Closest, LogCursor, LogQuery, Operator, Reader, TransactionStatus};
 use quarry::store::{OpenOptions, Store, StoreError, Writer};
@@ -67,7 +67,7 @@ fn bytes_do_not_depend_on_how_blocks_came() {
         emitters: 5,
         ..ChainConfig::default()
     };
-    let bundles = chain::chain(11, 120, &config);
+    let bundles = plain::chain(11, 120, &config);
     let directories: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
     let mut expected = None;
     for (way, directory) in directories.iter().enumerate() {
@@ -109,7 +109,7 @@ fn bytes_do_not_depend_on_how_blocks_came() {
 #[test]
 fn unwinding_leaves_the_bytes_of_never_having_seen_the_blocks() {
     let config = ChainConfig::default();
-    let bundles = chain::chain(5, 60, &config);
+    let bundles = plain::chain(5, 60, &config);
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
@@ -118,7 +118,7 @@ fn unwinding_leaves_the_bytes_of_never_having_seen_the_blocks() {
     let at_30 = store.view().contents().unwrap();
     for depth in [1usize, 2, 10, 30] {
         let mut fork = bundles[..30].to_vec();
-        chain::extend(&mut fork, 5, 30 + depth as u64, depth as u64, &config);
+        plain::extend(&mut fork, 5, 30 + depth as u64, depth as u64, &config);
         let before = store.view();
         follow(&mut writer, &fork[30..]);
         let on_fork = store.view();
@@ -285,7 +285,7 @@ fn logs_equal_brute_force() {
         topics: 8,
         ..ChainConfig::default()
     };
-    let bundles = chain::chain(3, 150, &config);
+    let bundles = plain::chain(3, 150, &config);
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
@@ -369,7 +369,7 @@ fn logs_equal_brute_force() {
 #[test]
 fn a_cursor_into_a_replaced_block_says_so() {
     let config = ChainConfig::default();
-    let bundles = chain::chain(8, 40, &config);
+    let bundles = plain::chain(8, 40, &config);
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
@@ -383,7 +383,7 @@ fn a_cursor_into_a_replaced_block_says_so() {
     };
     let (_, _, next) = ask(&Reader::new(store.view()), &query, 64);
     let mut fork = bundles[..20].to_vec();
-    chain::extend(&mut fork, 8, 45, 1, &config);
+    plain::extend(&mut fork, 8, 45, 1, &config);
     writer.unwind(20).unwrap();
     follow(&mut writer, &fork[20..]);
     let query = LogQuery {
@@ -400,7 +400,7 @@ fn a_cursor_into_a_replaced_block_says_so() {
 #[test]
 fn blocks_and_transactions_come_back_as_they_were() {
     let config = ChainConfig::default();
-    let bundles = chain::chain(21, 80, &config);
+    let bundles = plain::chain(21, 80, &config);
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();

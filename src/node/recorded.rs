@@ -180,7 +180,7 @@ impl RecordedChain {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordedError> {
         let path = path.as_ref();
         File::open(path)
-            .and_then(|file| Self::sniff(file))
+            .and_then(Self::sniff)
             .map_err(|source| RecordedError::Open {
                 path: path.to_owned(),
                 source,

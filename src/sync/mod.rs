@@ -16,5 +16,5 @@ pub mod verify;
 
 pub use engine::{Engine, SyncOptions};
 pub use error::SyncError;
-pub use pipeline::{Pipeline, Source};
+pub use pipeline::{Pipeline, Source, recorded};
 pub use rules::ChainRules;

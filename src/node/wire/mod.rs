@@ -16,7 +16,7 @@ pub use block::{BlockId, block, block_id, uncle_header};
 pub use receipt::{receipt_texts, receipts};
 pub use trace::{call_traces, parity_traces};
 
-use crate::model::B256;
+use crate::model::{B256, U256};
 use scalar::{Scalar, Wire};
 
 /// Why a node's JSON is not what it should be.
@@ -100,6 +100,15 @@ impl WireError {
 /// When the text is not a quantity of at most 64 bits.
 pub fn quantity(json: &str) -> Result<u64, WireError> {
     parse::<Wire<u64>>("quantity", json).map(|wire| wire.0)
+}
+
+/// Reads a quantity of up to 256 bits, as `eth_getBalance` answers.
+///
+/// # Errors
+///
+/// When the text is not such a quantity.
+pub fn amount(json: &str) -> Result<U256, WireError> {
+    parse::<Wire<U256>>("quantity", json).map(|wire| wire.0)
 }
 
 /// Reads a text, as `web3_clientVersion` answers.
