@@ -19,14 +19,21 @@ struct Hop {
     pool: Option<Pool>,
 }
 
-/// Stands for a warm point look-up: about two microseconds of work.
+/// Rounds of Keccak in a look-up, a quarter of a microsecond each: `ROUNDS`, default none.
+fn rounds() -> usize {
+    static ROUNDS: std::sync::LazyLock<usize> =
+        std::sync::LazyLock::new(|| std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(0));
+    *ROUNDS
+}
+
+/// Stands for a warm point look-up.
 fn work() -> Vec<u8> {
     let mut hash = alloy_primitives::B256::ZERO;
-    for _ in 0..8 {
+    for _ in 0..rounds() {
         hash = alloy_primitives::keccak256(hash);
     }
     let mut body = BODY.to_vec();
-    body.push(b' ' + (hash[0] & 0));
+    body.push(if hash[0] == 1 { b'\t' } else { b' ' });
     body
 }
 

@@ -84,7 +84,19 @@ struct State {
     scans: VecDeque<Job>,
     scans_running: usize,
     idle: usize,
+    /// A thread was called and has not looked at the queues yet. Calling another meanwhile costs a
+    /// system call and a switch and wins nothing: the called one passes the call on if work is left.
+    calling: bool,
     closed: bool,
+}
+
+impl State {
+    /// Whether the caller should notify, once the lock is released.
+    fn call(&mut self) -> bool {
+        let call = self.idle > 0 && !self.calling;
+        self.calling |= call;
+        call
+    }
 }
 
 struct Shared {
@@ -183,9 +195,9 @@ impl Pool {
             return Err(PoolError::Full);
         }
         queue.push_back(job);
-        let wake = state.idle > 0;
+        let call = state.call();
         drop(state);
-        if wake {
+        if call {
             shared.work.notify_one();
         }
         Ok(receiver)
@@ -202,9 +214,9 @@ impl Shared {
         let mut state = self.lock();
         loop {
             if let Some((lane, job)) = self.next(&mut state) {
-                let more = state.idle > 0 && self.has_runnable(&state);
+                let call = self.has_runnable(&state) && state.call();
                 drop(state);
-                if more {
+                if call {
                     self.work.notify_one();
                 }
                 // The job fences panics itself; this fence is for panics in destructors.
@@ -219,6 +231,7 @@ impl Shared {
                 state.idle += 1;
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle -= 1;
+                state.calling = false;
             }
         }
     }
