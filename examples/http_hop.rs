@@ -13,7 +13,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use quarry::http::{Handler, HandlerFuture, Lane, Limits, Pool, PoolLimits, Request, json_response, serve};
 use tokio::net::TcpListener;
 
-const BODY: &[u8] = br#"{"status":1,"hash":"0x0000000000000000000000000000000000000000000000000000000000000000"}"#;
+const BODY: &[u8] =
+    br#"{"status":1,"hash":"0x0000000000000000000000000000000000000000000000000000000000000000"}"#;
 
 struct Hop {
     pool: Option<Pool>,
@@ -21,8 +22,12 @@ struct Hop {
 
 /// Rounds of Keccak in a look-up, a quarter of a microsecond each: `ROUNDS`, default none.
 fn rounds() -> usize {
-    static ROUNDS: std::sync::LazyLock<usize> =
-        std::sync::LazyLock::new(|| std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(0));
+    static ROUNDS: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
+        std::env::var("ROUNDS")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0)
+    });
     *ROUNDS
 }
 
@@ -57,7 +62,10 @@ async fn plain(listener: TcpListener) -> std::io::Result<()> {
         tokio::spawn(async move {
             let service = service_fn(|_| async {
                 let mut response = hyper::Response::new(Full::new(Bytes::from_static(BODY)));
-                response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("application/json"));
+                response.headers_mut().insert(
+                    "content-type",
+                    hyper::header::HeaderValue::from_static("application/json"),
+                );
                 Ok::<_, Infallible>(response)
             });
             let served = hyper::server::conn::http1::Builder::new()
@@ -78,6 +86,12 @@ async fn main() -> std::io::Result<()> {
         "pool" => Some(Pool::new(PoolLimits::default())?),
         _ => None,
     };
-    serve(listener, Arc::new(Hop { pool }), Limits::default(), std::future::pending()).await;
+    serve(
+        listener,
+        Arc::new(Hop { pool }),
+        Limits::default(),
+        std::future::pending(),
+    )
+    .await;
     Ok(())
 }

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LINK};
 
-use crate::http::{Body, FrameSource, HttpError, Lane, Pool, Response, header_number, json_response, stream_frames};
+use crate::http::{
+    Body, FrameSource, HttpError, Lane, Pool, Response, header_number, json_response, stream_frames,
+};
 use crate::model::{Address, BlockId, ChainName};
 use crate::query::Reader;
 use crate::status::ChainStatus;
@@ -30,7 +32,11 @@ impl Snapshot {
     /// How far the index and the node are. Without a node, the index is all there is.
     pub(super) fn extent(&self) -> Extent {
         let head = self.reader.head().number;
-        let node_head = self.status.as_ref().and_then(|status| status.node_head()).unwrap_or(head);
+        let node_head = self
+            .status
+            .as_ref()
+            .and_then(|status| status.node_head())
+            .unwrap_or(head);
         Extent {
             first: self.reader.first_block(),
             head,

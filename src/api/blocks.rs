@@ -50,9 +50,15 @@ struct BlockNumber {
 pub(super) fn number_by_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let time = input.segment(0, parse_u64, || HttpError::invalid("unixTimestamp"))?;
     let choices = [("before", Closest::Before), ("after", Closest::After)];
-    let closest = input.params.take_choice("closest", &choices)?.unwrap_or(Closest::Before);
+    let closest = input
+        .params
+        .take_choice("closest", &choices)?
+        .unwrap_or(Closest::Before);
     Ok(Plan::point(move |snapshot| {
-        let found = snapshot.reader.block_by_time(time, closest).map_err(query_failed)?;
+        let found = snapshot
+            .reader
+            .block_by_time(time, closest)
+            .map_err(query_failed)?;
         let found = settle(snapshot, time, closest, found)?;
         Answer::json(&BlockNumber {
             timestamp: time.to_string(),

@@ -144,7 +144,11 @@ mod tests {
 
     #[test]
     fn single_blocks() {
-        let check = |number| EXTENT.check_block(number).map_err(|error| error.status().code().as_u16());
+        let check = |number| {
+            EXTENT
+                .check_block(number)
+                .map_err(|error| error.status().code().as_u16())
+        };
         assert_eq!(check(9), Err(503));
         assert_eq!(check(10), Ok(()));
         assert_eq!(check(100), Ok(()));

@@ -51,7 +51,10 @@ mod tests {
 
     #[test]
     fn next_pages_keep_the_other_parameters() {
-        assert_eq!(next_page_stem("/p", "a=%20&page=2&b=1&c%75rsor=x&cursor=y"), "/p?a=%20&b=1&");
+        assert_eq!(
+            next_page_stem("/p", "a=%20&page=2&b=1&c%75rsor=x&cursor=y"),
+            "/p?a=%20&b=1&"
+        );
         assert_eq!(next_page_stem("/p", ""), "/p?");
     }
 }

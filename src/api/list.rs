@@ -48,7 +48,11 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/logs/get-logs",
         parameters: &[
             CHAIN,
-            Parameter::query("address", Kind::Address, "Emitting contract; needed where no topic is given."),
+            Parameter::query(
+                "address",
+                Kind::Address,
+                "Emitting contract; needed where no topic is given.",
+            ),
             Parameter::query("topic0", Kind::Topics, "First topic."),
             Parameter::query("topic1", Kind::Topics, "Second topic."),
             Parameter::query("topic2", Kind::Topics, "Third topic."),
@@ -63,8 +67,17 @@ const ENDPOINTS: &[Endpoint] = &[
             Parameter::query("toblock", Kind::Block, "Last block.").or("latest"),
             Parameter::query("page", Kind::Between(1, u64::MAX), "Page, counted from 1.").or("1"),
             Parameter::query("offset", Kind::Between(1, OFFSET_MAX), "Rows of a page.").or("10000"),
-            Parameter::query("sort", Kind::OneOf(&["asc", "desc"]), "Order by block and log index.").or("asc"),
-            Parameter::query("cursor", Kind::Opaque, "Goes on after an exact row; from the `Link` header."),
+            Parameter::query(
+                "sort",
+                Kind::OneOf(&["asc", "desc"]),
+                "Order by block and log index.",
+            )
+            .or("asc"),
+            Parameter::query(
+                "cursor",
+                Kind::Opaque,
+                "Goes on after an exact row; from the `Link` header.",
+            ),
         ],
         doc: "Event logs by address (L1), by topics (L2), or by both (L3).",
         handler: Handler::Chain(logs::get_logs),
@@ -85,8 +98,12 @@ const ENDPOINTS: &[Endpoint] = &[
             CHAIN,
             ACTION,
             TAG,
-            Parameter::query("boolean", Kind::OneOf(&["true", "false"]), "Whether transactions are whole objects.")
-                .or("false"),
+            Parameter::query(
+                "boolean",
+                Kind::OneOf(&["true", "false"]),
+                "Whether transactions are whole objects.",
+            )
+            .or("false"),
         ],
         doc: "A block.",
         handler: Handler::Chain(proxy::block_by_number),
@@ -146,10 +163,7 @@ const ENDPOINTS: &[Endpoint] = &[
         ids: &["B1"],
         group: Group::Blocks,
         path: "/api/block/{blockNumber}/transaction-count",
-        parameters: &[
-            Parameter::path("blockNumber", Kind::Integer, "The block."),
-            CHAIN,
-        ],
+        parameters: &[Parameter::path("blockNumber", Kind::Integer, "The block."), CHAIN],
         doc: "Numbers of transactions and internal transactions in a block.",
         handler: Handler::Chain(blocks::transaction_count),
         ..NONE

@@ -66,17 +66,25 @@ impl LogsRequest {
             }
         }
         let bounds = Bounds::take(params, "fromblock", "toblock")?;
-        let page = between(params.take_u64("page")?, 1, u64::MAX, 1).ok_or_else(|| HttpError::invalid("page"))?;
+        let page =
+            between(params.take_u64("page")?, 1, u64::MAX, 1).ok_or_else(|| HttpError::invalid("page"))?;
         let offset = between(params.take_u64("offset")?, 1, OFFSET_MAX, OFFSET_MAX)
             .ok_or_else(|| HttpError::invalid("offset"))?;
         let sort = params.take_choice("sort", &[("asc", false), ("desc", true)])?;
         let cursor = match params.take("cursor")? {
             None => None,
-            Some(text) => Some(text.parse::<LogCursor>().map_err(|_| HttpError::invalid("cursor"))?),
+            Some(text) => Some(
+                text.parse::<LogCursor>()
+                    .map_err(|_| HttpError::invalid("cursor"))?,
+            ),
         };
         // No list is as long as u64::MAX rows, so a page that far on is empty like any other past the
         // end. A cursor says where to go on by itself.
-        let skip = if cursor.is_some() { 0 } else { (page - 1).saturating_mul(offset) };
+        let skip = if cursor.is_some() {
+            0
+        } else {
+            (page - 1).saturating_mul(offset)
+        };
         Ok(Self {
             query: LogQuery {
                 address,
@@ -107,7 +115,9 @@ impl LogsRequest {
         let page = snapshot.reader.logs(&self.query).map_err(query_failed)?;
         let extra = Extra {
             total: page.total(),
-            link: page.next_cursor().and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
+            link: page
+                .next_cursor()
+                .and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
             nonce_source: None,
         };
         let mut frames = LogFrames {
@@ -193,6 +203,9 @@ mod tests {
     #[test]
     fn links_are_relative_and_encoded() {
         let value = link("/api/logs/get-logs?address=0x1&", "a+b").unwrap();
-        assert_eq!(value, "</api/logs/get-logs?address=0x1&cursor=a%2Bb>; rel=\"next\"");
+        assert_eq!(
+            value,
+            "</api/logs/get-logs?address=0x1&cursor=a%2Bb>; rel=\"next\""
+        );
     }
 }

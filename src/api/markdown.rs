@@ -50,7 +50,10 @@ fn render_endpoint(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
         writeln!(text, "\nAt most {days} days a request.")?;
     }
     if !endpoint.parameters.is_empty() {
-        writeln!(text, "\n| Parameter | In | Form | Default | Meaning |\n|---|---|---|---|---|")?;
+        writeln!(
+            text,
+            "\n| Parameter | In | Form | Default | Meaning |\n|---|---|---|---|---|"
+        )?;
         for parameter in endpoint.parameters {
             render_parameter(text, parameter)?;
         }
@@ -69,7 +72,11 @@ fn render_parameter(text: &mut String, parameter: &Parameter) -> std::fmt::Resul
         None => String::new(),
     };
     let form = render_kind(parameter.kind);
-    writeln!(text, "| `{}` | {place} | {form} | {default} | {} |", parameter.name, parameter.doc)
+    writeln!(
+        text,
+        "| `{}` | {place} | {form} | {default} | {} |",
+        parameter.name, parameter.doc
+    )
 }
 
 fn render_kind(kind: Kind) -> String {
@@ -83,7 +90,11 @@ fn render_kind(kind: Kind) -> String {
         Kind::Block => "`latest` or decimal".to_owned(),
         Kind::Tag => "`0x` quantity, `latest`, `earliest`, `safe`, `finalized`".to_owned(),
         Kind::Quantity => "`0x` quantity".to_owned(),
-        Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
+        Kind::OneOf(words) => words
+            .iter()
+            .map(|word| format!("`{word}`"))
+            .collect::<Vec<_>>()
+            .join(" or "),
         Kind::Opaque => "text".to_owned(),
     }
 }

@@ -41,7 +41,12 @@ impl Tag {
     fn number(self, snapshot: &Snapshot) -> Option<u64> {
         let head = snapshot.reader.head().number;
         let status = snapshot.status.as_deref();
-        let finalized = || snapshot.reader.finalized().or_else(|| status.and_then(|status| status.finalized()));
+        let finalized = || {
+            snapshot
+                .reader
+                .finalized()
+                .or_else(|| status.and_then(|status| status.finalized()))
+        };
         match self {
             Self::Latest => Some(head),
             Self::Earliest => Some(0),
@@ -106,7 +111,9 @@ pub(super) fn nonce(nonce: u64, source: &'static str) -> Answer {
 }
 
 pub(super) fn block_number(_: &mut Input<'_>) -> Result<Plan, HttpError> {
-    Ok(Plan::point(|snapshot| Ok(quantity(snapshot.reader.head().number))))
+    Ok(Plan::point(|snapshot| {
+        Ok(quantity(snapshot.reader.head().number))
+    }))
 }
 
 pub(super) fn block_by_number(input: &mut Input<'_>) -> Result<Plan, HttpError> {
@@ -161,7 +168,9 @@ pub(super) fn transaction_by_position(input: &mut Input<'_>) -> Result<Plan, Htt
 
 pub(super) fn transaction_receipt(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let hash = require_hash(input)?;
-    Ok(Plan::point(move |snapshot| shown(snapshot.reader.receipt(&hash), rpc::receipt)))
+    Ok(Plan::point(move |snapshot| {
+        shown(snapshot.reader.receipt(&hash), rpc::receipt)
+    }))
 }
 
 pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
@@ -213,7 +222,16 @@ mod tests {
     fn tags() {
         assert_eq!(Tag::parse("0x10"), Ok(Tag::Number(16)));
         assert_eq!(Tag::parse("finalized"), Ok(Tag::Finalized));
-        for text in ["16", "0x", "0xg", "pending", "LATEST", " latest", "0x10000000000000000", "-0x1"] {
+        for text in [
+            "16",
+            "0x",
+            "0xg",
+            "pending",
+            "LATEST",
+            " latest",
+            "0x10000000000000000",
+            "-0x1",
+        ] {
             assert_eq!(Tag::parse(text), Err(invalid_tag()), "{text:?}");
         }
     }

@@ -100,7 +100,10 @@ fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Opti
         None if chains.upstream(chain).is_none() => report.indexed,
         node_head => node_head,
     };
-    let lag = report.indexed.zip(node_head).map(|(indexed, head)| head.saturating_sub(indexed));
+    let lag = report
+        .indexed
+        .zip(node_head)
+        .map(|(indexed, head)| head.saturating_sub(indexed));
     Some(Readiness {
         ready: lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
         indexed: report.indexed,

@@ -106,7 +106,13 @@ impl Inner {
         let Match { value, segments } = self.router.find(request.path()).ok_or_else(no_route)?;
         let route = self.routes.get(value).ok_or_else(no_route)?;
         let mut params = Params::parse(request.query(), |key| known_name(route, key));
-        if let [Endpoint { handler: Handler::Service(report), .. }] = route.as_slice() {
+        if let [
+            Endpoint {
+                handler: Handler::Service(report),
+                ..
+            },
+        ] = route.as_slice()
+        {
             return Ok(Parsed::Report(*report));
         }
         let chain = take_chain(&mut params)?;
@@ -131,7 +137,10 @@ impl Inner {
 
     async fn operate(&self, request: Request, chain: ChainName, plan: Plan) -> Response {
         let chains = Arc::clone(&self.chains);
-        let looked_up = self.pool.run(plan.lane, move || look_up(&*chains, chain, plan)).await;
+        let looked_up = self
+            .pool
+            .run(plan.lane, move || look_up(&*chains, chain, plan))
+            .await;
         let (facts, outcome) = looked_up.unwrap_or_else(|error| (None, Err(error.into())));
         let outcome = match outcome {
             Ok(Answer::AskNonce { address, block }) => self.ask_nonce(chain, address, block).await,
@@ -140,7 +149,9 @@ impl Inner {
         let mut response = match outcome {
             Ok(Answer::Whole(body, extra)) => whole(body, extra),
             Ok(Answer::Begun(first, source, extra)) => begun(&self.pool, first, source, extra),
-            Ok(Answer::AskNonce { .. }) => refuse(&request, HttpError::internal("the node's answer was a question")),
+            Ok(Answer::AskNonce { .. }) => {
+                refuse(&request, HttpError::internal("the node's answer was a question"))
+            }
             Err(error) => refuse(&request, error),
         };
         if let Some(facts) = facts {
@@ -164,7 +175,9 @@ impl Inner {
                     .unwrap_or(Err(UpstreamError::TimedOut))
             }
         };
-        asked.map(|count| proxy::nonce(count, "node")).map_err(|error| upstream_failed(&error))
+        asked
+            .map(|count| proxy::nonce(count, "node"))
+            .map_err(|error| upstream_failed(&error))
     }
 
     async fn report(&self, report: Report) -> Response {
@@ -175,7 +188,9 @@ impl Inner {
             Report::Status => reports::status(&*chains),
         };
         let outcome = self.pool.run(Lane::Point, work).await;
-        outcome.unwrap_or_else(|error| Err(error.into())).unwrap_or_else(Into::into)
+        outcome
+            .unwrap_or_else(|error| Err(error.into()))
+            .unwrap_or_else(Into::into)
     }
 }
 
@@ -203,9 +218,16 @@ fn known_name(route: &[&'static Endpoint], key: &str) -> Option<&'static str> {
 
 fn take_chain(params: &mut Params) -> Result<ChainName, HttpError> {
     let choices = ChainName::ALL.map(|chain| (chain.as_str(), chain));
-    params.take_choice("chain", &choices).map(|chain| chain.unwrap_or(ChainName::Mainnet)).map_err(|error| {
-        if error == HttpError::invalid("chain") { HttpError::bad_request("Invalid chain") } else { error }
-    })
+    params
+        .take_choice("chain", &choices)
+        .map(|chain| chain.unwrap_or(ChainName::Mainnet))
+        .map_err(|error| {
+            if error == HttpError::invalid("chain") {
+                HttpError::bad_request("Invalid chain")
+            } else {
+                error
+            }
+        })
 }
 
 /// The endpoint meant, where several share a path and `action` tells them apart.
@@ -213,7 +235,9 @@ fn select(route: &[&'static Endpoint], params: &mut Params) -> Result<&'static E
     match route {
         [Endpoint { action: Some(_), .. }, ..] => {
             let action = params.require("action")?;
-            let meant = route.iter().find(|endpoint| endpoint.action == Some(action.as_str()));
+            let meant = route
+                .iter()
+                .find(|endpoint| endpoint.action == Some(action.as_str()));
             meant.copied().ok_or_else(|| HttpError::invalid("action"))
         }
         [endpoint, ..] => Ok(endpoint),

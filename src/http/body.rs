@@ -53,7 +53,9 @@ impl hyper::body::Body for Body {
                 }
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Self::Stream(stream) => stream.poll_next(cx).map(|next| next.map(|frame| frame.map(Frame::data))),
+            Self::Stream(stream) => stream
+                .poll_next(cx)
+                .map(|next| next.map(|frame| frame.map(Frame::data))),
         }
     }
 

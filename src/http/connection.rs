@@ -56,7 +56,11 @@ impl Vitals {
         let requests = self.requests.load(Ordering::Relaxed);
         let waits_for_client = requests > 0 && self.ours.load(Ordering::Relaxed) == 0;
         if self.blocked.load(Ordering::Relaxed) || waits_for_client {
-            if still > limits.write_timeout { Verdict::Stalled } else { Verdict::Alive }
+            if still > limits.write_timeout {
+                Verdict::Stalled
+            } else {
+                Verdict::Alive
+            }
         } else if requests == 0 && still > limits.header_read_timeout {
             Verdict::Idle
         } else {
@@ -205,7 +209,11 @@ impl Socket {
 }
 
 impl AsyncRead for Socket {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }

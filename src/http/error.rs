@@ -129,7 +129,10 @@ impl HttpError {
     /// Whether the answer carries `Retry-After`.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        matches!(self.status, ErrorStatus::Unavailable | ErrorStatus::TooManyRequests)
+        matches!(
+            self.status,
+            ErrorStatus::Unavailable | ErrorStatus::TooManyRequests
+        )
     }
 
     /// The body: `{"error": "<text>"}`.

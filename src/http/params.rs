@@ -71,12 +71,20 @@ impl Params {
 
     /// Takes comma-separated 32-byte hashes, blanks around commas allowed; empty when absent.
     pub fn take_hashes(&mut self, name: &str, fault: &'static str) -> Result<Vec<B256>, HttpError> {
-        let list = |text: &str| text.split(',').map(|item| parse_hash(item.trim())).collect::<Option<Vec<_>>>();
+        let list = |text: &str| {
+            text.split(',')
+                .map(|item| parse_hash(item.trim()))
+                .collect::<Option<Vec<_>>>()
+        };
         Ok(self.take_parsed(name, fault, list)?.unwrap_or_default())
     }
 
     /// Takes one of the named choices, exactly as spelled.
-    pub fn take_choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<Option<T>, HttpError> {
+    pub fn take_choice<T: Copy>(
+        &mut self,
+        name: &str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, HttpError> {
         match self.take(name)? {
             None => Ok(None),
             Some(text) => choices
@@ -101,7 +109,9 @@ impl Params {
     ) -> Result<Option<T>, HttpError> {
         match self.take_or(name, || HttpError::bad_request(fault))? {
             None => Ok(None),
-            Some(text) => parse(&text).map(Some).ok_or_else(|| HttpError::bad_request(fault)),
+            Some(text) => parse(&text)
+                .map(Some)
+                .ok_or_else(|| HttpError::bad_request(fault)),
         }
     }
 
@@ -169,12 +179,21 @@ mod tests {
     #[test]
     fn typed_values() {
         assert_eq!(params("flag=true").take_bool("flag").unwrap(), Some(true));
-        assert_eq!(text(params("flag=TRUE").take_bool("flag")), "Invalid flag parameter");
-        assert_eq!(text(params("a=99999999999999999999").take_u64("a")), "Invalid a parameter");
+        assert_eq!(
+            text(params("flag=TRUE").take_bool("flag")),
+            "Invalid flag parameter"
+        );
+        assert_eq!(
+            text(params("a=99999999999999999999").take_u64("a")),
+            "Invalid a parameter"
+        );
         let one = format!("0x{}", "11".repeat(32));
         let two = format!("0x{}", "22".repeat(32));
         let query = format!("topic0={one}+,+{two}");
         assert_eq!(params(&query).take_hashes("topic0", "bad").unwrap().len(), 2);
-        assert_eq!(text(params(&format!("topic0={one},")).take_hashes("topic0", "bad")), "bad");
+        assert_eq!(
+            text(params(&format!("topic0={one},")).take_hashes("topic0", "bad")),
+            "bad"
+        );
     }
 }

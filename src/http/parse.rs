@@ -15,7 +15,11 @@ pub fn parse_u64(text: &str) -> Option<u64> {
 pub fn parse_quantity(text: &str) -> Option<u64> {
     let digits = strip_prefix(text)?;
     let hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if hex { u64::from_str_radix(digits, 16).ok() } else { None }
+    if hex {
+        u64::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
 }
 
 /// `0x` and 40 hex digits of any case.
@@ -53,7 +57,18 @@ mod tests {
     fn decimals_are_digits_and_nothing_else() {
         assert_eq!(parse_u64("18446744073709551615"), Some(u64::MAX));
         assert_eq!(parse_u64("007"), Some(7));
-        for text in ["", "+1", "-1", " 1", "1 ", "1.0", "0x1", "1e3", "18446744073709551616", "\u{0661}"] {
+        for text in [
+            "",
+            "+1",
+            "-1",
+            " 1",
+            "1 ",
+            "1.0",
+            "0x1",
+            "1e3",
+            "18446744073709551616",
+            "\u{0661}",
+        ] {
             assert_eq!(parse_u64(text), None, "{text:?}");
         }
     }
@@ -73,7 +88,13 @@ mod tests {
         let mixed = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2";
         assert_eq!(parse_address(mixed), parse_address(&mixed.to_lowercase()));
         assert!(parse_address(mixed).is_some());
-        for text in ["", "0x", "0x00", "c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2", "0x0x2aaa39b223fe8d0a0e5c4f27ead9083c756cc2"] {
+        for text in [
+            "",
+            "0x",
+            "0x00",
+            "c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2",
+            "0x0x2aaa39b223fe8d0a0e5c4f27ead9083c756cc2",
+        ] {
             assert_eq!(parse_address(text), None, "{text:?}");
         }
         assert!(parse_hash(&format!("0x{}", "aB".repeat(32))).is_some());

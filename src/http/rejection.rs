@@ -54,7 +54,9 @@ pub(super) fn closing_answer(error: &HttpError) -> Vec<u8> {
 }
 
 fn rfind(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).rposition(|window| window == needle)
+    haystack
+        .windows(needle.len())
+        .rposition(|window| window == needle)
 }
 
 #[cfg(test)]
@@ -64,7 +66,8 @@ mod tests {
     #[test]
     fn finds_a_rejection_behind_an_earlier_answer() {
         let earlier = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-        let rejection = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
+        let rejection =
+            b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
         let written = [&earlier[..], &rejection[..]].concat();
         let (start, answer) = find(&written).unwrap();
         assert_eq!(start, earlier.len());

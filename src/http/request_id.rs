@@ -29,12 +29,18 @@ impl RequestId {
         static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
         static COUNT: AtomicU64 = AtomicU64::new(0);
         // The finalizer of SplitMix64 is a bijection, so distinct counts give distinct ids.
-        let mut bits = SEED.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut bits = SEED.wrapping_add(
+            COUNT
+                .fetch_add(1, Ordering::Relaxed)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        );
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^= bits >> 31;
         let text = const_hex::encode(bits.to_be_bytes());
-        Self(HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).unwrap_or(HeaderValue::from_static("-")))
+        Self(
+            HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).unwrap_or(HeaderValue::from_static("-")),
+        )
     }
 
     /// The id as a header value.
@@ -53,7 +59,9 @@ impl RequestId {
 fn is_sane(id: &[u8]) -> bool {
     !id.is_empty()
         && id.len() <= LENGTH_MAX
-        && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte))
+        && id
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte))
 }
 
 #[cfg(test)]
@@ -62,7 +70,8 @@ mod tests {
 
     #[test]
     fn sane_ids_are_echoed_and_others_replaced() {
-        let echoed = |text: &'static str| RequestId::of(Some(&HeaderValue::from_static(text))).as_str() == text;
+        let echoed =
+            |text: &'static str| RequestId::of(Some(&HeaderValue::from_static(text))).as_str() == text;
         assert!(echoed("req-1"));
         assert!(echoed("1c9a2f2e-1111-2222-3333-444455556666"));
         assert!(!echoed("a b"));

@@ -1,11 +1,11 @@
 //! Answers, and the headers that every answer has.
 
+use hyper::StatusCode;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-    RETRY_AFTER,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue, RETRY_AFTER,
 };
-use hyper::StatusCode;
 
 use super::body::Body;
 use super::error::{ErrorStatus, HttpError};

@@ -39,7 +39,11 @@ impl Router {
             })
             .collect();
         routes.sort_by_key(|route| {
-            route.segments.iter().map(|part| matches!(part, Segment::Placeholder)).collect::<Vec<_>>()
+            route
+                .segments
+                .iter()
+                .map(|part| matches!(part, Segment::Placeholder))
+                .collect::<Vec<_>>()
         });
         Self { routes }
     }
@@ -139,7 +143,16 @@ mod tests {
 
     #[test]
     fn near_misses_do_not_match() {
-        for path in ["", "/", "/health/", "health", "//health", "/api/token//total-supply", "/api/token", "/HEALTH"] {
+        for path in [
+            "",
+            "/",
+            "/health/",
+            "health",
+            "//health",
+            "/api/token//total-supply",
+            "/api/token",
+            "/HEALTH",
+        ] {
             assert_eq!(found(path), None, "{path:?}");
         }
     }

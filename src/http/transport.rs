@@ -51,7 +51,10 @@ pub(super) async fn respond<H: Handler>(
     } else if head_only || parts.method == Method::GET {
         let request = Request { parts, id };
         // Both the call and the future it gives are fenced.
-        match AssertUnwindSafe(async { handler.handle(request).await }).catch_unwind().await {
+        match AssertUnwindSafe(async { handler.handle(request).await })
+            .catch_unwind()
+            .await
+        {
             Ok(response) => response,
             Err(_) => {
                 tracing::error!(target: "quarry::http", request_id = line.id.as_str(), "a handler panicked");
@@ -62,7 +65,9 @@ pub(super) async fn respond<H: Handler>(
         HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed").into()
     };
     add_cors(response.headers_mut());
-    response.headers_mut().insert(X_REQUEST_ID, line.id.header().clone());
+    response
+        .headers_mut()
+        .insert(X_REQUEST_ID, line.id.header().clone());
     line.status = response.status();
     if head_only {
         drop_body(&mut response);
@@ -71,7 +76,11 @@ pub(super) async fn respond<H: Handler>(
         if let Body::Stream(stream) = &mut body {
             stream.set_timeout(limits.body_timeout);
         }
-        Outgoing { body, in_flight, line }
+        Outgoing {
+            body,
+            in_flight,
+            line,
+        }
     })
 }
 
@@ -82,7 +91,10 @@ fn check_size(uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Result<(), Htt
         return Err(HttpError::new(ErrorStatus::UriTooLong, URI_TOO_LONG));
     }
     // Four bytes a line: the colon, the blank after it, and the line's end.
-    let total: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let total: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
     if total > limits.header_bytes_max {
         return Err(HttpError::new(ErrorStatus::HeadersTooLarge, HEADERS_TOO_LARGE));
     }
@@ -94,7 +106,9 @@ fn drop_body(response: &mut Response) {
     if let Some(length) = response.body().size_hint().exact()
         && response.status() != StatusCode::NO_CONTENT
     {
-        response.headers_mut().insert(CONTENT_LENGTH, super::response::header_number(length));
+        response
+            .headers_mut()
+            .insert(CONTENT_LENGTH, super::response::header_number(length));
     }
     *response.body_mut() = Body::Empty;
 }

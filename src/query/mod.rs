@@ -146,6 +146,10 @@ impl std::fmt::Display for LogCursor {
 impl std::str::FromStr for LogCursor {
     type Err = QueryError;
     fn from_str(text: &str) -> Result<Self, QueryError> {
-        if text == "stub" { Ok(Self(())) } else { Err(QueryError::CursorInvalid) }
+        if text == "stub" {
+            Ok(Self(()))
+        } else {
+            Err(QueryError::CursorInvalid)
+        }
     }
 }
