@@ -1,1 +1,26 @@
-//! The `api` room.
+//! The dialect of the specification: which operations there are, what they take and what they say.
+//!
+//! Routing, parameter checks and `docs/API.md` come from one list ([`endpoints`]). A request is parsed
+//! whole before anything is looked up, and answered from one snapshot of the store. This room knows no
+//! sockets, no byte keys and no JSON-RPC client.
+
+mod answer;
+mod blocks;
+mod bounds;
+mod context;
+mod endpoint;
+mod faults;
+mod input;
+mod list;
+mod logs;
+mod markdown;
+mod proxy;
+mod reports;
+mod service;
+mod transactions;
+
+pub use context::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+pub use endpoint::{Endpoint, Group, Kind, Parameter, Place};
+pub use list::endpoints;
+pub use markdown::render_markdown;
+pub use service::Api;

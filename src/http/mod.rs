@@ -1,1 +1,35 @@
-//! The `http` room.
+//! Transport: sockets, routing, parameters, errors, bodies.
+//!
+//! This room promises that every request gets one well-formed answer or a connection that breaks
+//! visibly: refusals carry our JSON body, a panic is an internal error, a body that fails after its
+//! first byte is aborted and never ends as if it were whole, and no blocking work ever runs on the
+//! threads that own the sockets. It knows no chain, no operation and no store.
+
+mod body;
+mod connection;
+mod error;
+mod handler;
+mod limits;
+mod params;
+mod parse;
+mod pool;
+mod rejection;
+mod request_id;
+mod response;
+mod router;
+mod server;
+mod stream;
+mod transport;
+
+pub use body::{Body, BodyError};
+pub use error::{ErrorStatus, HttpError};
+pub use handler::{Handler, HandlerFuture, Request};
+pub use limits::Limits;
+pub use params::Params;
+pub use parse::{parse_address, parse_hash, parse_quantity, parse_u64};
+pub use pool::{Lane, Pool, PoolError, PoolLimits};
+pub use request_id::RequestId;
+pub use response::{Response, header_number, json_response};
+pub use router::{Match, Router, percent_decode};
+pub use server::serve;
+pub use stream::{FrameSource, stream_frames};

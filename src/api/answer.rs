@@ -1,0 +1,166 @@
+//! What a handler gives back, and the snapshot it works on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, LINK};
+
+use crate::http::{
+    Body, FrameSource, HttpError, Lane, Pool, Response, header_number, json_response, stream_frames,
+};
+use crate::model::{Address, BlockId, ChainName};
+use crate::query::Reader;
+use crate::status::ChainStatus;
+
+use super::bounds::Extent;
+
+pub(super) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
+pub(super) const X_NONCE_SOURCE: HeaderName = HeaderName::from_static("x-nonce-source");
+const X_INDEXED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-indexed-block-number");
+const X_INDEXED_BLOCK_HASH: HeaderName = HeaderName::from_static("x-indexed-block-hash");
+const X_FINALIZED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-finalized-block-number");
+
+/// One consistent view of a chain that is not empty.
+pub(super) struct Snapshot {
+    pub(super) chain: ChainName,
+    pub(super) reader: Reader,
+    pub(super) status: Option<Arc<ChainStatus>>,
+}
+
+impl Snapshot {
+    /// How far the index and the node are. Without a node, the index is all there is.
+    pub(super) fn extent(&self) -> Extent {
+        let head = self.reader.head().number;
+        let node_head = self
+            .status
+            .as_ref()
+            .and_then(|status| status.node_head())
+            .unwrap_or(head);
+        Extent {
+            first: self.reader.first_block(),
+            head,
+            node_head: node_head.max(head),
+        }
+    }
+
+    /// What the headers of the answer say about the snapshot.
+    pub(super) fn facts(&self) -> Facts {
+        Facts {
+            head: self.reader.head(),
+            finalized: self.reader.finalized(),
+        }
+    }
+}
+
+/// The snapshot as the headers state it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    head: BlockId,
+    finalized: Option<u64>,
+}
+
+impl Facts {
+    /// Adds the headers.
+    pub(super) fn add_to(self, response: &mut Response) {
+        let headers = response.headers_mut();
+        headers.insert(X_INDEXED_BLOCK_NUMBER, header_number(self.head.number));
+        let mut hash = Vec::with_capacity(66);
+        hash.extend_from_slice(b"0x");
+        hash.extend_from_slice(const_hex::encode(self.head.hash).as_bytes());
+        if let Ok(hash) = HeaderValue::from_maybe_shared(Bytes::from(hash)) {
+            headers.insert(X_INDEXED_BLOCK_HASH, hash);
+        }
+        if let Some(number) = self.finalized {
+            headers.insert(X_FINALIZED_BLOCK_NUMBER, header_number(number));
+        }
+    }
+}
+
+/// What an operation does once its parameters are parsed.
+pub(super) struct Plan {
+    pub(super) lane: Lane,
+    pub(super) work: Work,
+}
+
+type Work = Box<dyn FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send>;
+
+impl Plan {
+    /// A few seeks.
+    pub(super) fn point(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
+        Self {
+            lane: Lane::Point,
+            work: Box::new(work),
+        }
+    }
+
+    /// A list.
+    pub(super) fn scan(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
+        Self {
+            lane: Lane::Scan,
+            work: Box::new(work),
+        }
+    }
+}
+
+/// The answer of an operation, before it is a response.
+pub(super) enum Answer {
+    /// A whole body.
+    Whole(Vec<u8>, Extra),
+    /// The first frame of a body and what gives the others.
+    Begun(Bytes, Box<dyn FrameSource>, Extra),
+    /// Only the node knows.
+    AskNonce {
+        /// Whose transactions are counted.
+        address: Address,
+        /// After which block.
+        block: u64,
+    },
+}
+
+/// Headers of particular operations.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    pub(super) total: Option<u64>,
+    pub(super) link: Option<HeaderValue>,
+    pub(super) nonce_source: Option<&'static str>,
+}
+
+impl Answer {
+    /// A body rendered by serde.
+    pub(super) fn json(value: &impl serde::Serialize) -> Result<Self, HttpError> {
+        serde_json::to_vec(value)
+            .map(|body| Self::Whole(body, Extra::default()))
+            .map_err(|error| HttpError::internal(format!("render: {error}")))
+    }
+}
+
+impl Extra {
+    fn add_to(self, response: &mut Response) {
+        let headers = response.headers_mut();
+        if let Some(total) = self.total {
+            headers.insert(X_TOTAL_COUNT, header_number(total));
+        }
+        if let Some(link) = self.link {
+            headers.insert(LINK, link);
+        }
+        if let Some(source) = self.nonce_source {
+            headers.insert(X_NONCE_SOURCE, HeaderValue::from_static(source));
+        }
+    }
+}
+
+/// A 200 with this body.
+pub(super) fn whole(body: Vec<u8>, extra: Extra) -> Response {
+    let mut response = json_response(StatusCode::OK, body);
+    extra.add_to(&mut response);
+    response
+}
+
+/// A 200 whose body goes on.
+pub(super) fn begun(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>, extra: Extra) -> Response {
+    let body: Body = stream_frames(pool, first, source);
+    let mut response = json_response(StatusCode::OK, body);
+    extra.add_to(&mut response);
+    response
+}

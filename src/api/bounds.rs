@@ -1,0 +1,159 @@
+//! What a block that was asked for means, given how far the index and the node are.
+
+use crate::http::{HttpError, Params, parse_u64};
+use crate::model::BlockRange;
+
+use super::faults::{BLOCK_NOT_FOUND, INVALID_RANGE, still_indexing};
+
+/// How far a snapshot and its node are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// First indexed block.
+    pub(super) first: u64,
+    /// Last indexed block.
+    pub(super) head: u64,
+    /// The node's head; never below `head`.
+    pub(super) node_head: u64,
+}
+
+/// One end of a range, as given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// The word.
+    Latest,
+    /// A number.
+    Number(u64),
+}
+
+/// Both ends of a range, as given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) from: Option<Bound>,
+    pub(super) to: Option<Bound>,
+}
+
+impl Bounds {
+    /// Takes both ends; numbers the wrong way round are refused before anything is looked up.
+    pub(super) fn take(params: &mut Params, from: &str, to: &str) -> Result<Self, HttpError> {
+        let bounds = Self {
+            from: take_bound(params, from)?,
+            to: take_bound(params, to)?,
+        };
+        match (bounds.from, bounds.to) {
+            (Some(Bound::Number(from)), Some(Bound::Number(to))) if from > to => {
+                Err(HttpError::bad_request(INVALID_RANGE))
+            }
+            _ => Ok(bounds),
+        }
+    }
+
+    /// The blocks meant; `None` when the range lies wholly above the indexed head and will fill later.
+    pub(super) fn resolve(self, extent: Extent) -> Result<Option<BlockRange>, HttpError> {
+        let last = match self.to {
+            None | Some(Bound::Latest) => extent.head,
+            // Clients send 99999999 for "no end".
+            Some(Bound::Number(number)) if number > extent.node_head => extent.head,
+            Some(Bound::Number(number)) if extent.first <= number && number <= extent.head => number,
+            Some(Bound::Number(_)) => return Err(still_indexing()),
+        };
+        let first = match self.from {
+            None => extent.first,
+            Some(Bound::Latest) => extent.head,
+            Some(Bound::Number(number)) if number < extent.first => return Err(still_indexing()),
+            Some(Bound::Number(number)) => number,
+        };
+        match BlockRange::new(first, last) {
+            Some(range) => Ok(Some(range)),
+            None if last < extent.head => Err(HttpError::bad_request(INVALID_RANGE)),
+            None => Ok(None),
+        }
+    }
+}
+
+fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpError> {
+    match params.take(name)? {
+        None => Ok(None),
+        Some(text) if text == "latest" => Ok(Some(Bound::Latest)),
+        Some(text) => parse_u64(&text)
+            .map(|number| Some(Bound::Number(number)))
+            .ok_or_else(|| HttpError::invalid(name)),
+    }
+}
+
+impl Extent {
+    /// Lets an indexed block pass and says of any other why it cannot be shown.
+    pub(super) fn check_block(self, number: u64) -> Result<(), HttpError> {
+        if number > self.node_head {
+            Err(HttpError::not_found(BLOCK_NOT_FOUND))
+        } else if self.first <= number && number <= self.head {
+            Ok(())
+        } else {
+            Err(still_indexing())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTENT: Extent = Extent {
+        first: 10,
+        head: 100,
+        node_head: 200,
+    };
+
+    fn resolve(query: &str) -> Result<Option<(u64, u64)>, u16> {
+        let mut params = Params::parse(query, |key| ["from", "to"].into_iter().find(|name| *name == key));
+        Bounds::take(&mut params, "from", "to")
+            .and_then(|bounds| bounds.resolve(EXTENT))
+            .map(|range| range.map(|range| (range.first(), range.last())))
+            .map_err(|error| error.status().code().as_u16())
+    }
+
+    #[test]
+    fn ranges() {
+        let table: [(&str, Result<Option<(u64, u64)>, u16>); 22] = [
+            ("", Ok(Some((10, 100)))),
+            ("to=latest", Ok(Some((10, 100)))),
+            ("from=latest", Ok(Some((100, 100)))),
+            ("from=20&to=30", Ok(Some((20, 30)))),
+            ("from=20&to=20", Ok(Some((20, 20)))),
+            ("from=10&to=100", Ok(Some((10, 100)))),
+            ("from=30&to=20", Err(400)),
+            ("from=900&to=800", Err(400)),
+            ("from=latest&to=99", Err(400)),
+            ("from=latest&to=100", Ok(Some((100, 100)))),
+            ("from=50&to=101", Err(503)),
+            ("from=50&to=200", Err(503)),
+            ("from=50&to=201", Ok(Some((50, 100)))),
+            ("from=50&to=18446744073709551615", Ok(Some((50, 100)))),
+            ("to=18446744073709551616", Err(400)),
+            ("from=101", Ok(None)),
+            ("from=101&to=latest", Ok(None)),
+            ("from=300&to=400", Ok(None)),
+            ("from=9", Err(503)),
+            ("from=0&to=50", Err(503)),
+            ("to=9", Err(503)),
+            ("from=x", Err(400)),
+        ];
+        for (query, expected) in table {
+            assert_eq!(resolve(query), expected, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn single_blocks() {
+        let check = |number| {
+            EXTENT
+                .check_block(number)
+                .map_err(|error| error.status().code().as_u16())
+        };
+        assert_eq!(check(9), Err(503));
+        assert_eq!(check(10), Ok(()));
+        assert_eq!(check(100), Ok(()));
+        assert_eq!(check(101), Err(503));
+        assert_eq!(check(200), Err(503));
+        assert_eq!(check(201), Err(404));
+    }
+}

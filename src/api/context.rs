@@ -1,0 +1,63 @@
+//! Where the handlers get their chains from. Implemented by whoever wires the service.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::{Address, ChainName};
+use crate::query::Reader;
+use crate::status::ChainStatus;
+
+/// The chains being served.
+pub trait Chains: Send + Sync {
+    /// A snapshot of the chain's store; `None` when the chain is not configured. May block.
+    fn reader(&self, chain: ChainName) -> Option<Reader>;
+
+    /// What the chain's sync is doing; `None` when the chain is not configured or nothing syncs it.
+    fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>>;
+
+    /// The chain's node, for the few answers that need it; `None` when there is none.
+    fn upstream(&self, chain: ChainName) -> Option<Arc<dyn Upstream>>;
+
+    /// Bytes the chain's store takes on disk. May block.
+    fn store_bytes(&self, chain: ChainName) -> u64;
+}
+
+/// An answer of the node in the making.
+pub type UpstreamFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, UpstreamError>> + Send + 'a>>;
+
+/// What is asked of a node on behalf of a client.
+pub trait Upstream: Send + Sync {
+    /// `eth_getTransactionCount` of `address` after `block`.
+    fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64>;
+}
+
+/// Why the node gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    /// It could not be reached or answered an error.
+    #[error("the node failed: {0}")]
+    Failed(String),
+    /// It did not answer in time.
+    #[error("the node did not answer in time")]
+    TimedOut,
+}
+
+/// Choices of the operator.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `/ready` says yes while every configured chain is at most this many blocks behind its node.
+    pub ready_lag_blocks_max: u64,
+    /// How long a client waits for an answer of the node.
+    pub upstream_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ready_lag_blocks_max: 5,
+            upstream_timeout: Duration::from_secs(10),
+        }
+    }
+}

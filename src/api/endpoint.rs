@@ -1,0 +1,162 @@
+//! The shape of the endpoint list: operations as data.
+
+use super::service::Handler;
+
+/// The nine groups of the specification, and the service's own routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// Tokens.
+    Tokens,
+    /// Accounts.
+    Accounts,
+    /// Logs.
+    Logs,
+    /// Stats.
+    Stats,
+    /// Proxy.
+    Proxy,
+    /// Blocks.
+    Blocks,
+    /// Gas tracker.
+    Gas,
+    /// Contracts.
+    Contracts,
+    /// Transactions.
+    Transactions,
+    /// Health, readiness and status.
+    Service,
+}
+
+impl Group {
+    /// The heading in the documentation.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Tokens => "Tokens",
+            Self::Accounts => "Accounts",
+            Self::Logs => "Logs",
+            Self::Stats => "Stats",
+            Self::Proxy => "Proxy",
+            Self::Blocks => "Blocks",
+            Self::Gas => "Gas tracker",
+            Self::Contracts => "Contracts",
+            Self::Transactions => "Transactions",
+            Self::Service => "Service",
+        }
+    }
+}
+
+/// Where a parameter stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A segment of the path.
+    Path,
+    /// The query string.
+    Query,
+}
+
+/// The form of a parameter's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `0x` and 40 hex digits.
+    Address,
+    /// `0x` and 64 hex digits.
+    Hash,
+    /// 32-byte words in hex, comma-separated: any of them.
+    Topics,
+    /// Decimal, 0 to 2^64 - 1.
+    Integer,
+    /// Decimal within bounds.
+    Between(u64, u64),
+    /// `latest` or decimal.
+    Block,
+    /// `0x` quantity, `latest`, `earliest`, `safe` or `finalized`.
+    Tag,
+    /// `0x` quantity.
+    Quantity,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Text made by an earlier answer.
+    Opaque,
+}
+
+/// One parameter of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name, as the client spells it.
+    pub name: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// The form of its value.
+    pub kind: Kind,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What an absent one means.
+    pub default: Option<&'static str>,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+impl Parameter {
+    /// An optional query parameter.
+    #[must_use]
+    pub const fn query(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self {
+            name,
+            place: Place::Query,
+            kind,
+            required: false,
+            default: None,
+            doc,
+        }
+    }
+
+    /// A segment of the path.
+    #[must_use]
+    pub const fn path(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self {
+            name,
+            place: Place::Path,
+            kind,
+            required: true,
+            default: None,
+            doc,
+        }
+    }
+
+    /// The same, required.
+    #[must_use]
+    pub const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// The same with a default.
+    #[must_use]
+    pub const fn or(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+}
+
+/// One operation, or several that share a path and a parser.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint {
+    /// Operation ids of the specification; proxy actions and service routes go by their own names.
+    pub ids: &'static [&'static str],
+    /// The group.
+    pub group: Group,
+    /// Path template.
+    pub path: &'static str,
+    /// The value of `action` that selects this one among those of the same path.
+    pub action: Option<&'static str>,
+    /// Its parameters, in the order in which they are checked.
+    pub parameters: &'static [Parameter],
+    /// Whether it refuses `chain=testnet`.
+    pub main_only: bool,
+    /// Longest range of days, where it takes one.
+    pub days_max: Option<u16>,
+    /// One sentence.
+    pub doc: &'static str,
+    pub(super) handler: Handler,
+}

@@ -1,0 +1,55 @@
+//! The sentences of the contract, and what the read side's failures become.
+
+use crate::http::{ErrorStatus, HttpError};
+use crate::model::ChainName;
+use crate::query::QueryError;
+
+use super::context::UpstreamError;
+
+pub(super) const INVALID_ADDRESS: &str = "Invalid address format";
+pub(super) const INVALID_HASH: &str = "Invalid transaction hash format";
+pub(super) const INVALID_TOPIC: &str = "Invalid topic format";
+pub(super) const TOPIC_REQUIRED: &str = "At least one topic is required";
+pub(super) const INVALID_RANGE: &str = "Invalid block range";
+pub(super) const BLOCK_NOT_FOUND: &str = "Block not found";
+pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
+
+/// 503: what was asked for is on the chain and not in the store yet.
+pub(super) fn still_indexing() -> HttpError {
+    HttpError::unavailable("Data for the requested range is still being indexed")
+}
+
+/// 503: the store was filled without traces and this needs them.
+pub(super) fn needs_traces() -> HttpError {
+    HttpError::unavailable("Traces for the requested range are not indexed")
+}
+
+/// 503: nothing is served under this name.
+pub(super) fn not_configured(chain: ChainName) -> HttpError {
+    HttpError::unavailable(format!("Chain {chain} is not configured"))
+}
+
+/// 400: the operation speaks of mainnet only.
+pub(super) fn unsupported(chain: ChainName) -> HttpError {
+    HttpError::bad_request(format!("Chain {chain} is not supported for this operation"))
+}
+
+/// What a failed read becomes. A store that cannot be read is our fault; a cursor is the client's.
+pub(super) fn query_failed(error: QueryError) -> HttpError {
+    if matches!(error, QueryError::CursorOrphaned) {
+        HttpError::bad_request("Invalid cursor parameter: its block was replaced")
+    } else if matches!(error, QueryError::CursorInvalid) {
+        HttpError::invalid("cursor")
+    } else {
+        HttpError::internal(error.to_string())
+    }
+}
+
+/// What a node that did not answer becomes.
+pub(super) fn upstream_failed(error: &UpstreamError) -> HttpError {
+    let status = match error {
+        UpstreamError::Failed(_) => ErrorStatus::BadGateway,
+        UpstreamError::TimedOut => ErrorStatus::GatewayTimeout,
+    };
+    HttpError::new(status, "Upstream node error").with_detail(error.to_string())
+}

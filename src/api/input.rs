@@ -1,0 +1,60 @@
+//! A request as a handler sees it: chain, path segments and parameters.
+
+use crate::http::{HttpError, Params, Request, percent_decode};
+use crate::model::ChainName;
+
+/// What is left of a request once its chain and its endpoint are known.
+pub(super) struct Input<'a> {
+    pub(super) chain: ChainName,
+    pub(super) params: Params,
+    pub(super) request: &'a Request,
+    pub(super) segments: Vec<&'a str>,
+}
+
+impl Input<'_> {
+    /// The path's placeholder number `at`, parsed; `fault` is told for anything else.
+    pub(super) fn segment<T>(
+        &self,
+        at: usize,
+        parse: impl Fn(&str) -> Option<T>,
+        fault: impl FnOnce() -> HttpError,
+    ) -> Result<T, HttpError> {
+        self.segments
+            .get(at)
+            .and_then(|segment| percent_decode(segment))
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .and_then(|text| parse(&text))
+            .ok_or_else(fault)
+    }
+
+    /// This request's own address without `page` and `cursor`, ready for `cursor=…` to be appended.
+    pub(super) fn next_page_stem(&self) -> String {
+        next_page_stem(self.request.path(), self.request.query())
+    }
+}
+
+fn next_page_stem(path: &str, query: &str) -> String {
+    let mut stem = format!("{path}?");
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let key = pair.split('=').next().and_then(percent_decode);
+        if !matches!(key.as_deref(), Some(b"page" | b"cursor")) {
+            stem.push_str(pair);
+            stem.push('&');
+        }
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_pages_keep_the_other_parameters() {
+        assert_eq!(
+            next_page_stem("/p", "a=%20&page=2&b=1&c%75rsor=x&cursor=y"),
+            "/p?a=%20&b=1&"
+        );
+        assert_eq!(next_page_stem("/p", ""), "/p?");
+    }
+}

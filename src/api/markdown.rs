@@ -1,0 +1,100 @@
+//! `docs/API.md`, rendered from the endpoint list.
+
+use std::fmt::Write;
+
+use super::endpoint::{Endpoint, Kind, Parameter, Place};
+use super::list::endpoints;
+
+const HEAD: &str = "\
+# API
+
+Rendered from `src/api/list.rs`; do not edit. `QUARRY_BLESS=1 cargo test --release --test http` renders it anew.
+
+Every operation is a GET (HEAD and OPTIONS work everywhere) and answers JSON. Query keys that an operation
+does not know are ignored; an empty value is an absent one; a repeated key is refused. An error is
+`{\"error\": \"<text>\"}`; 503 comes with `Retry-After`. Every answer names its request (`X-Request-Id`), and an answer
+of a chain names the snapshot it was computed from (`X-Indexed-Block-Number`, `X-Indexed-Block-Hash`,
+`X-Finalized-Block-Number`). Lists say their length where it is known (`X-Total-Count`) and where the next page
+is (`Link: <...>; rel=\"next\"`).
+";
+
+/// The documentation of every endpoint, as Markdown.
+#[must_use]
+pub fn render_markdown() -> String {
+    let mut text = HEAD.to_owned();
+    let mut group = None;
+    for endpoint in endpoints() {
+        if group != Some(endpoint.group) {
+            group = Some(endpoint.group);
+            text.push_str("\n## ");
+            text.push_str(endpoint.group.title());
+            text.push('\n');
+        }
+        // Writing into a string has no way to fail.
+        let _ = render_endpoint(&mut text, endpoint);
+    }
+    text
+}
+
+fn render_endpoint(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
+    writeln!(text, "\n### {}\n", endpoint.ids.join(", "))?;
+    match endpoint.action {
+        Some(action) => writeln!(text, "`GET {}?action={action}`\n", endpoint.path)?,
+        None => writeln!(text, "`GET {}`\n", endpoint.path)?,
+    }
+    writeln!(text, "{}", endpoint.doc)?;
+    if endpoint.main_only {
+        writeln!(text, "\nMainnet only.")?;
+    }
+    if let Some(days) = endpoint.days_max {
+        writeln!(text, "\nAt most {days} days a request.")?;
+    }
+    if !endpoint.parameters.is_empty() {
+        writeln!(
+            text,
+            "\n| Parameter | In | Form | Default | Meaning |\n|---|---|---|---|---|"
+        )?;
+        for parameter in endpoint.parameters {
+            render_parameter(text, parameter)?;
+        }
+    }
+    Ok(())
+}
+
+fn render_parameter(text: &mut String, parameter: &Parameter) -> std::fmt::Result {
+    let place = match parameter.place {
+        Place::Path => "path",
+        Place::Query => "query",
+    };
+    let default = match parameter.default {
+        _ if parameter.required => "required".to_owned(),
+        Some(default) => format!("`{default}`"),
+        None => String::new(),
+    };
+    let form = render_kind(parameter.kind);
+    writeln!(
+        text,
+        "| `{}` | {place} | {form} | {default} | {} |",
+        parameter.name, parameter.doc
+    )
+}
+
+fn render_kind(kind: Kind) -> String {
+    match kind {
+        Kind::Address => "`0x` + 40 hex digits".to_owned(),
+        Kind::Hash => "`0x` + 64 hex digits".to_owned(),
+        Kind::Topics => "`0x` + 64 hex digits, several separated by commas".to_owned(),
+        Kind::Integer => "decimal".to_owned(),
+        Kind::Between(least, u64::MAX) => format!("decimal, {least} or more"),
+        Kind::Between(least, most) => format!("decimal, {least} to {most}"),
+        Kind::Block => "`latest` or decimal".to_owned(),
+        Kind::Tag => "`0x` quantity, `latest`, `earliest`, `safe`, `finalized`".to_owned(),
+        Kind::Quantity => "`0x` quantity".to_owned(),
+        Kind::OneOf(words) => words
+            .iter()
+            .map(|word| format!("`{word}`"))
+            .collect::<Vec<_>>()
+            .join(" or "),
+        Kind::Opaque => "text".to_owned(),
+    }
+}

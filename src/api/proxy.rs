@@ -1,0 +1,247 @@
+//! The JSON-RPC subset, answered from the store.
+
+use crate::http::{HttpError, parse_quantity};
+use crate::json::rpc;
+use crate::model::{B256, TransactionEntry};
+use crate::query::{Nonce, QueryError};
+
+use super::answer::{Answer, Extra, Plan, Snapshot};
+use super::faults::{INVALID_ADDRESS, INVALID_HASH, query_failed, still_indexing};
+use super::input::Input;
+
+/// A block as JSON-RPC names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Latest,
+    Earliest,
+    Safe,
+    Finalized,
+    Number(u64),
+}
+
+impl Tag {
+    fn parse(text: &str) -> Result<Self, HttpError> {
+        match text {
+            "latest" => Ok(Self::Latest),
+            "earliest" => Ok(Self::Earliest),
+            "safe" => Ok(Self::Safe),
+            "finalized" => Ok(Self::Finalized),
+            _ => parse_quantity(text).map(Self::Number).ok_or_else(invalid_tag),
+        }
+    }
+
+    fn require(input: &mut Input<'_>) -> Result<Self, HttpError> {
+        Self::parse(&input.params.require("tag")?)
+    }
+
+    /// The number meant; `None` when nothing was ever said about such a block.
+    ///
+    /// The node's safe and finalized blocks can lie above the indexed head while it catches up; every
+    /// indexed block is then safe, so the head is the newest of them that can be shown.
+    fn number(self, snapshot: &Snapshot) -> Option<u64> {
+        let head = snapshot.reader.head().number;
+        let status = snapshot.status.as_deref();
+        let finalized = || {
+            snapshot
+                .reader
+                .finalized()
+                .or_else(|| status.and_then(|status| status.finalized()))
+        };
+        match self {
+            Self::Latest => Some(head),
+            Self::Earliest => Some(0),
+            Self::Number(number) => Some(number),
+            Self::Safe => status
+                .and_then(|status| status.safe())
+                .or_else(finalized)
+                .map(|number| number.min(head)),
+            Self::Finalized => finalized().map(|number| number.min(head)),
+        }
+    }
+
+    /// The indexed block meant; `None` is the `null` of JSON-RPC.
+    fn indexed(self, snapshot: &Snapshot) -> Result<Option<u64>, HttpError> {
+        let first = snapshot.reader.first_block();
+        match self.number(snapshot) {
+            Some(number) if number > snapshot.reader.head().number => Ok(None),
+            // "No such block" would be untrue of one that only this store lacks.
+            Some(number) if number < first && self != Self::Earliest => Err(still_indexing()),
+            Some(number) if number < first => Ok(None),
+            number => Ok(number),
+        }
+    }
+}
+
+fn invalid_tag() -> HttpError {
+    HttpError::invalid("tag")
+}
+
+/// The envelope around what `render` writes.
+fn result(render: impl FnOnce(&mut Vec<u8>)) -> Answer {
+    result_with(Extra::default(), render)
+}
+
+fn result_with(extra: Extra, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
+    let mut body = Vec::with_capacity(1024);
+    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":1,"result":"#);
+    render(&mut body);
+    body.push(b'}');
+    Answer::Whole(body, extra)
+}
+
+fn null() -> Answer {
+    result(|body| body.extend_from_slice(b"null"))
+}
+
+fn quantity(number: u64) -> Answer {
+    result(|body| write_quantity(body, number))
+}
+
+fn write_quantity(body: &mut Vec<u8>, number: u64) {
+    body.extend_from_slice(format!("\"0x{number:x}\"").as_bytes());
+}
+
+/// The answer to a transaction count, wherever it came from.
+pub(super) fn nonce(nonce: u64, source: &'static str) -> Answer {
+    let extra = Extra {
+        nonce_source: Some(source),
+        ..Extra::default()
+    };
+    result_with(extra, |body| write_quantity(body, nonce))
+}
+
+pub(super) fn block_number(_: &mut Input<'_>) -> Result<Plan, HttpError> {
+    Ok(Plan::point(|snapshot| {
+        Ok(quantity(snapshot.reader.head().number))
+    }))
+}
+
+pub(super) fn block_by_number(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let tag = Tag::require(input)?;
+    let full = input.params.take_bool("boolean")?.unwrap_or(false);
+    Ok(Plan::point(move |snapshot| {
+        let Some(number) = tag.indexed(snapshot)? else {
+            return Ok(null());
+        };
+        let entry = snapshot
+            .reader
+            .block(number, full)
+            .map_err(query_failed)?
+            .ok_or_else(|| HttpError::internal(format!("indexed block {number} is missing")))?;
+        Ok(result(|body| rpc::block(body, &entry, full)))
+    }))
+}
+
+pub(super) fn block_transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let tag = Tag::require(input)?;
+    Ok(Plan::point(move |snapshot| {
+        let Some(number) = tag.indexed(snapshot)? else {
+            return Ok(null());
+        };
+        let counts = snapshot
+            .reader
+            .block_counts(number)
+            .map_err(query_failed)?
+            .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no counts")))?;
+        Ok(quantity(counts.transactions))
+    }))
+}
+
+pub(super) fn transaction_by_hash(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let hash = require_hash(input)?;
+    Ok(Plan::point(move |snapshot| {
+        shown(snapshot.reader.transaction(&hash), rpc::transaction)
+    }))
+}
+
+pub(super) fn transaction_by_position(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let tag = Tag::require(input)?;
+    let index = input.params.require("index")?;
+    let index = parse_quantity(&index).ok_or_else(|| HttpError::invalid("index"))?;
+    Ok(Plan::point(move |snapshot| {
+        let Some(number) = tag.indexed(snapshot)? else {
+            return Ok(null());
+        };
+        shown(snapshot.reader.transaction_at(number, index), rpc::transaction)
+    }))
+}
+
+pub(super) fn transaction_receipt(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let hash = require_hash(input)?;
+    Ok(Plan::point(move |snapshot| {
+        shown(snapshot.reader.receipt(&hash), rpc::receipt)
+    }))
+}
+
+pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let address = input
+        .params
+        .take_address("address", INVALID_ADDRESS)?
+        .ok_or_else(|| HttpError::missing("address"))?;
+    let tag = input.params.take("tag")?;
+    let tag = tag.map_or(Ok(Tag::Latest), |tag| Tag::parse(&tag))?;
+    Ok(Plan::point(move |snapshot| {
+        let Some(block) = tag.number(snapshot) else {
+            return Ok(null());
+        };
+        if block > snapshot.reader.head().number {
+            return Err(invalid_tag());
+        }
+        if block < snapshot.reader.first_block() {
+            return Ok(Answer::AskNonce { address, block });
+        }
+        match snapshot.reader.nonce(address, block).map_err(query_failed)? {
+            Nonce::Exact(count) => Ok(nonce(count, "ledger")),
+            Nonce::AskNode => Ok(Answer::AskNonce { address, block }),
+        }
+    }))
+}
+
+fn require_hash(input: &mut Input<'_>) -> Result<B256, HttpError> {
+    input
+        .params
+        .take_hash("txhash", INVALID_HASH)?
+        .ok_or_else(|| HttpError::missing("txhash"))
+}
+
+fn shown(
+    found: Result<Option<TransactionEntry>, QueryError>,
+    render: fn(&mut Vec<u8>, &TransactionEntry),
+) -> Result<Answer, HttpError> {
+    Ok(match found.map_err(query_failed)? {
+        None => null(),
+        Some(entry) => result(|body| render(body, &entry)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags() {
+        assert_eq!(Tag::parse("0x10"), Ok(Tag::Number(16)));
+        assert_eq!(Tag::parse("finalized"), Ok(Tag::Finalized));
+        for text in [
+            "16",
+            "0x",
+            "0xg",
+            "pending",
+            "LATEST",
+            " latest",
+            "0x10000000000000000",
+            "-0x1",
+        ] {
+            assert_eq!(Tag::parse(text), Err(invalid_tag()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn envelope() {
+        let Answer::Whole(body, extra) = nonce(255, "node") else {
+            panic!("a whole body was expected");
+        };
+        assert_eq!(body, br#"{"jsonrpc":"2.0","id":1,"result":"0xff"}"#);
+        assert_eq!(extra.nonce_source, Some("node"));
+    }
+}

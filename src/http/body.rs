@@ -1,0 +1,77 @@
+//! What an answer carries.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+
+use super::stream::StreamBody;
+
+/// Why a body was aborted after it had begun.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// Its source failed.
+    #[error("the body failed: {0}")]
+    Failed(String),
+    /// It took longer than a body may.
+    #[error("the body took too long")]
+    TimedOut,
+}
+
+/// The body of an answer.
+pub enum Body {
+    /// Nothing (more).
+    Empty,
+    /// Bytes at hand; the length is known.
+    Full(Bytes),
+    /// Frames to come; the length is not known.
+    Stream(StreamBody),
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Full(Bytes::from(bytes))
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut *self {
+            Self::Empty => Poll::Ready(None),
+            Self::Full(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *self = Self::Empty;
+                if bytes.is_empty() {
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Self::Stream(stream) => stream
+                .poll_next(cx)
+                .map(|next| next.map(|frame| frame.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Stream(stream) => stream.is_done(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty => SizeHint::with_exact(0),
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}

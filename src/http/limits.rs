@@ -1,0 +1,44 @@
+//! The bounds the transport keeps.
+
+use std::time::Duration;
+
+/// Bounds on connections and requests. Each has a default that suits a public service.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections served at once. Over it a connection is accepted, told 503 and closed: a client
+    /// (or a balancer) that hears "not now" can go elsewhere, one that hangs in the backlog cannot.
+    pub connections_max: usize,
+    /// Refusals being spoken at once; over it a connection is closed without a word.
+    pub refusals_max: usize,
+    /// Length of the request target, bytes.
+    pub uri_bytes_max: usize,
+    /// Sum of header names and values, with four bytes of punctuation a line, bytes.
+    pub header_bytes_max: usize,
+    /// From the start of waiting for a request head to its last byte; also the idle time of a
+    /// connection kept alive.
+    pub header_read_timeout: Duration,
+    /// How long a client may take nothing of an answer that is ready for it.
+    pub write_timeout: Duration,
+    /// How long a body may take in all; a pinned snapshot must end some time.
+    pub body_timeout: Duration,
+    /// After the shutdown signal: how long open requests may take to finish.
+    pub drain_timeout: Duration,
+    /// Streams of one HTTP/2 connection at once.
+    pub streams_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 4096,
+            refusals_max: 64,
+            uri_bytes_max: 8 * 1024,
+            header_bytes_max: 16 * 1024,
+            header_read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(600),
+            drain_timeout: Duration::from_secs(10),
+            streams_max: 128,
+        }
+    }
+}

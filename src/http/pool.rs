@@ -1,0 +1,307 @@
+//! Threads for work that may block on disk, in two lanes.
+//!
+//! Point look-ups go before scans, and one thread at least never takes a scan, so that long lists
+//! cannot starve short answers. Queues are bounded: a full one is told to the caller at once.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::error::HttpError;
+
+/// Which queue a piece of work waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// A few seeks: one row, one block, one count.
+    Point,
+    /// One frame of a list.
+    Scan,
+}
+
+/// Bounds of a [`Pool`].
+#[derive(Clone, Debug)]
+pub struct PoolLimits {
+    /// Threads.
+    pub threads: usize,
+    /// Scans running at once; below `threads`, so that one thread is always there for points.
+    pub scans_max: usize,
+    /// Point look-ups waiting.
+    pub points_waiting_max: usize,
+    /// First frames of lists waiting.
+    pub scans_waiting_max: usize,
+    /// Work that waited longer is not begun: its caller has most likely gone.
+    pub wait_max: Duration,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        // Threads mostly wait for the disk, hence more of them than cores.
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let threads = (2 * cores).max(4);
+        Self {
+            threads,
+            scans_max: threads - 1,
+            points_waiting_max: 8192,
+            scans_waiting_max: 512,
+            wait_max: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why work was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// The queue is full.
+    #[error("the queue is full")]
+    Full,
+    /// It waited longer than `wait_max`.
+    #[error("the work waited too long")]
+    Expired,
+    /// It panicked, or the pool was dropped.
+    #[error("the work panicked or its thread ended")]
+    Lost,
+}
+
+impl From<PoolError> for HttpError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Full | PoolError::Expired => {
+                Self::unavailable("Server is busy").with_detail(error.to_string())
+            }
+            PoolError::Lost => Self::internal(error.to_string()),
+        }
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct State {
+    points: VecDeque<Job>,
+    scans: VecDeque<Job>,
+    scans_running: usize,
+    idle: usize,
+    /// A thread was called and has not looked at the queues yet. Calling another meanwhile costs a
+    /// system call and a switch and wins nothing: the called one passes the call on if work is left.
+    calling: bool,
+    closed: bool,
+}
+
+impl State {
+    /// Whether the caller should notify, once the lock is released.
+    fn call(&mut self) -> bool {
+        let call = self.idle > 0 && !self.calling;
+        self.calling |= call;
+        call
+    }
+}
+
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+    limits: PoolLimits,
+}
+
+struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.work.notify_all();
+    }
+}
+
+/// A handle on the threads; they end when the last handle is dropped.
+#[derive(Clone)]
+pub struct Pool(Arc<Owner>);
+
+/// What a submitted piece of work will answer.
+pub(super) type Outcome<T> = oneshot::Receiver<Result<T, PoolError>>;
+
+impl Pool {
+    /// Starts the threads.
+    pub fn new(limits: PoolLimits) -> std::io::Result<Self> {
+        let threads = limits.threads.max(2);
+        let limits = PoolLimits {
+            threads,
+            scans_max: limits.scans_max.clamp(1, threads - 1),
+            ..limits
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            limits,
+        });
+        let pool = Self(Arc::new(Owner(Arc::clone(&shared))));
+        for number in 0..threads {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new()
+                .name(format!("store-{number}"))
+                .spawn(move || shared.run())?;
+        }
+        Ok(pool)
+    }
+
+    /// Runs `work` on a thread of the pool. Dropping the future takes back what has not begun.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
+        let outcome = self.submit(lane, false, work)?;
+        outcome.await.unwrap_or(Err(PoolError::Lost))
+    }
+
+    /// Queues the next frame of a body that has begun. Those are as many as there are connections
+    /// and cutting one off costs the client the whole list, so the bounds do not apply.
+    pub(super) fn resume<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Outcome<T>, PoolError> {
+        self.submit(lane, true, work)
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        unbounded: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Outcome<T>, PoolError> {
+        let shared = &self.0.0;
+        let (sender, receiver) = oneshot::channel();
+        let expires = (!unbounded).then(|| Instant::now() + shared.limits.wait_max);
+        let job: Job = Box::new(move || {
+            if sender.is_closed() {
+                return;
+            }
+            let outcome = if expires.is_some_and(|deadline| Instant::now() > deadline) {
+                Err(PoolError::Expired)
+            } else {
+                catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)
+            };
+            // The caller may have gone meanwhile; its answer is of no use to anyone else.
+            drop(sender.send(outcome));
+        });
+        let mut state = shared.lock();
+        let (queue, bound) = match lane {
+            Lane::Point => (&mut state.points, shared.limits.points_waiting_max),
+            Lane::Scan => (&mut state.scans, shared.limits.scans_waiting_max),
+        };
+        if !unbounded && queue.len() >= bound {
+            return Err(PoolError::Full);
+        }
+        queue.push_back(job);
+        let call = state.call();
+        drop(state);
+        if call {
+            shared.work.notify_one();
+        }
+        Ok(receiver)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while holding the lock; were it poisoned all the same, the queues are still sound.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some((lane, job)) = self.next(&mut state) {
+                let call = self.has_runnable(&state) && state.call();
+                drop(state);
+                if call {
+                    self.work.notify_one();
+                }
+                // The job fences panics itself; this fence is for panics in destructors.
+                drop(catch_unwind(AssertUnwindSafe(job)));
+                state = self.lock();
+                if lane == Lane::Scan {
+                    state.scans_running -= 1;
+                }
+            } else if state.closed {
+                return;
+            } else {
+                state.idle += 1;
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                state.calling = false;
+            }
+        }
+    }
+
+    fn has_runnable(&self, state: &State) -> bool {
+        !state.points.is_empty() || (!state.scans.is_empty() && state.scans_running < self.limits.scans_max)
+    }
+
+    fn next(&self, state: &mut State) -> Option<(Lane, Job)> {
+        if let Some(job) = state.points.pop_front() {
+            return Some((Lane::Point, job));
+        }
+        if state.scans_running < self.limits.scans_max
+            && let Some(job) = state.scans.pop_front()
+        {
+            state.scans_running += 1;
+            return Some((Lane::Scan, job));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(limits: PoolLimits) -> Pool {
+        Pool::new(limits).unwrap()
+    }
+
+    #[tokio::test]
+    async fn answers_and_fences_panics() {
+        let pool = pool(PoolLimits::default());
+        assert_eq!(pool.run(Lane::Point, || 7).await, Ok(7));
+        let lost = pool.run(Lane::Scan, || -> u8 { panic!("on purpose") }).await;
+        assert_eq!(lost, Err(PoolError::Lost));
+        assert_eq!(pool.run(Lane::Scan, || 8).await, Ok(8));
+    }
+
+    #[tokio::test]
+    async fn scans_leave_a_thread_to_points_and_a_full_queue_is_told() {
+        let pool = pool(PoolLimits {
+            threads: 2,
+            scans_max: 9,
+            scans_waiting_max: 1,
+            ..PoolLimits::default()
+        });
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        let held = pool
+            .resume(Lane::Scan, move || {
+                drop(begun.send(()));
+                gate.recv().ok();
+            })
+            .unwrap();
+        has_begun.await.unwrap();
+        let waiting = pool.submit(Lane::Scan, false, || 1).unwrap();
+        assert_eq!(pool.run(Lane::Scan, || 2).await, Err(PoolError::Full));
+        assert_eq!(pool.run(Lane::Point, || 3).await, Ok(3));
+        open.send(()).unwrap();
+        assert_eq!(held.await.unwrap(), Ok(()));
+        assert_eq!(waiting.await.unwrap(), Ok(1));
+    }
+
+    #[tokio::test]
+    async fn what_waited_too_long_is_not_begun() {
+        let pool = pool(PoolLimits {
+            wait_max: Duration::ZERO,
+            ..PoolLimits::default()
+        });
+        assert_eq!(pool.run(Lane::Point, || 1).await, Err(PoolError::Expired));
+    }
+}

@@ -1,0 +1,71 @@
+//! Answers, and the headers that every answer has.
+
+use hyper::StatusCode;
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue, RETRY_AFTER,
+};
+
+use super::body::Body;
+use super::error::{ErrorStatus, HttpError};
+
+/// An answer before the transport adds its own headers.
+pub type Response = hyper::Response<Body>;
+
+/// The methods spoken here, as `Allow` states them.
+pub(super) const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const ANY: HeaderValue = HeaderValue::from_static("*");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Link, Retry-After, X-Balance-Source, X-Finalized-Block-Number, X-Indexed-Block-Hash, \
+     X-Indexed-Block-Number, X-Nonce-Source, X-Request-Id, X-Total-Count",
+);
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A JSON answer.
+#[must_use]
+pub fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A decimal number as a header value.
+#[must_use]
+pub fn header_number(number: u64) -> HeaderValue {
+    HeaderValue::from(number)
+}
+
+impl From<HttpError> for Response {
+    fn from(error: HttpError) -> Self {
+        let mut response = json_response(error.status().code(), error.body());
+        let headers = response.headers_mut();
+        if error.is_retryable() {
+            headers.insert(RETRY_AFTER, header_number(HttpError::RETRY_AFTER_SECONDS));
+        }
+        if error.status() == ErrorStatus::MethodNotAllowed {
+            headers.insert(ALLOW, METHODS);
+        }
+        response
+    }
+}
+
+/// The answer to OPTIONS, CORS preflight included.
+pub(super) fn options_response() -> Response {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, METHODS);
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ANY);
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    response
+}
+
+/// Adds the headers that let pages of other origins read an answer.
+pub(super) fn add_cors(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+}

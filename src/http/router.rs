@@ -1,0 +1,167 @@
+//! Paths to routes: templates whose segments are literal words or one placeholder each.
+
+/// A table of path templates such as `/api/block/{blockNumber}/rewards`.
+#[derive(Debug, Default)]
+pub struct Router {
+    routes: Vec<Route>,
+}
+
+#[derive(Debug)]
+struct Route {
+    segments: Vec<Segment>,
+    value: usize,
+}
+
+#[derive(Debug)]
+enum Segment {
+    Literal(&'static str),
+    Placeholder,
+}
+
+/// A template that matched, with the raw text of its placeholders in order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Match<'a> {
+    /// The number given with the template.
+    pub value: usize,
+    /// The segments that placeholders took, still percent-encoded.
+    pub segments: Vec<&'a str>,
+}
+
+impl Router {
+    /// A table of these templates, each with the number to answer for it. A literal beats a
+    /// placeholder at the leftmost place where two templates differ.
+    pub fn new(templates: impl IntoIterator<Item = (&'static str, usize)>) -> Self {
+        let mut routes: Vec<Route> = templates
+            .into_iter()
+            .map(|(template, value)| Route {
+                segments: split(template).map(segment).collect(),
+                value,
+            })
+            .collect();
+        routes.sort_by_key(|route| {
+            route
+                .segments
+                .iter()
+                .map(|part| matches!(part, Segment::Placeholder))
+                .collect::<Vec<_>>()
+        });
+        Self { routes }
+    }
+
+    /// The route of `path`.
+    #[must_use]
+    pub fn find<'a>(&self, path: &'a str) -> Option<Match<'a>> {
+        if !path.starts_with('/') {
+            return None;
+        }
+        self.routes.iter().find_map(|route| route.matches(path))
+    }
+}
+
+impl Route {
+    fn matches<'a>(&self, path: &'a str) -> Option<Match<'a>> {
+        let mut parts = split(path);
+        let mut segments = Vec::new();
+        for segment in &self.segments {
+            let part = parts.next()?;
+            match segment {
+                Segment::Literal(word) if *word == part => {}
+                Segment::Placeholder if !part.is_empty() => segments.push(part),
+                Segment::Literal(_) | Segment::Placeholder => return None,
+            }
+        }
+        if parts.next().is_some() {
+            return None;
+        }
+        Some(Match {
+            value: self.value,
+            segments,
+        })
+    }
+}
+
+fn split(path: &str) -> std::str::Split<'_, char> {
+    path.strip_prefix('/').unwrap_or(path).split('/')
+}
+
+fn segment(text: &'static str) -> Segment {
+    if text.starts_with('{') && text.ends_with('}') {
+        Segment::Placeholder
+    } else {
+        Segment::Literal(text)
+    }
+}
+
+/// Percent-decodes `text`; `None` when an escape is malformed.
+#[must_use]
+pub fn percent_decode(text: &str) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let high = hex_digit(bytes.next()?)?;
+            let low = hex_digit(bytes.next()?)?;
+            decoded.push(high << 4 | low);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    Some(decoded)
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str) -> Option<(usize, Vec<&str>)> {
+        let router = Router::new([
+            ("/api/token/{address}/total-supply", 0),
+            ("/api/token/balance", 1),
+            ("/api/{group}/daily", 2),
+            ("/api/block/daily", 3),
+            ("/health", 4),
+        ]);
+        router.find(path).map(|found| (found.value, found.segments))
+    }
+
+    #[test]
+    fn literals_beat_placeholders() {
+        assert_eq!(found("/api/block/daily"), Some((3, vec![])));
+        assert_eq!(found("/api/gas/daily"), Some((2, vec!["gas"])));
+        assert_eq!(found("/api/token/%30x/total-supply"), Some((0, vec!["%30x"])));
+        assert_eq!(found("/health"), Some((4, vec![])));
+    }
+
+    #[test]
+    fn near_misses_do_not_match() {
+        for path in [
+            "",
+            "/",
+            "/health/",
+            "health",
+            "//health",
+            "/api/token//total-supply",
+            "/api/token",
+            "/HEALTH",
+        ] {
+            assert_eq!(found(path), None, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn escapes() {
+        assert_eq!(percent_decode("a%2Fb").as_deref(), Some(&b"a/b"[..]));
+        assert_eq!(percent_decode("%"), None);
+        assert_eq!(percent_decode("%1"), None);
+        assert_eq!(percent_decode("%+1"), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! Accepting, serving and ending connections: a function of a listener and an ending.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::connection::{Socket, Verdict, Vitals};
+use super::error::HttpError;
+use super::handler::Handler;
+use super::limits::Limits;
+use super::rejection::closing_answer;
+use super::transport::respond;
+
+/// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
+/// refused by us with a proper answer.
+const HEAD_BYTES_MAX: usize = 128 * 1024;
+
+/// Longest pause after failed accepts (no file descriptors left, mostly).
+const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Serves HTTP/1.1 and HTTP/2 without TLS on `listener` until `shutdown` resolves, then lets open
+/// requests finish for at most `limits.drain_timeout`. Answers how many connections had to be cut off.
+///
+/// Over `limits.connections_max` a connection is accepted, told 503 and closed.
+pub async fn serve<H: Handler>(
+    listener: TcpListener,
+    handler: Arc<H>,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) -> usize {
+    let limits = Arc::new(limits);
+    let builder = Arc::new(builder(&limits));
+    let permits = Arc::new(Semaphore::new(limits.connections_max));
+    let refusals = Arc::new(Semaphore::new(limits.refusals_max));
+    let (end, ended) = watch::channel(());
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            accepted = listener.accept() => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // A peer that gave up is no reason to wait; a lack of descriptors is.
+                tracing::warn!(target: "quarry::http", %error, "accept failed");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
+                continue;
+            }
+        };
+        pause = Duration::from_millis(1);
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+            if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
+                tokio::spawn(async move {
+                    refuse(stream).await;
+                    drop(refusal);
+                });
+            }
+            continue;
+        };
+        // Answers are written whole; waiting to fill a packet only delays them.
+        drop(stream.set_nodelay(true));
+        let connection = Connection {
+            builder: Arc::clone(&builder),
+            handler: Arc::clone(&handler),
+            limits: Arc::clone(&limits),
+            ended: ended.clone(),
+        };
+        connections.spawn(async move {
+            connection.run(stream).await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    drop(end);
+    drain(connections, limits.drain_timeout).await
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_read_timeout)
+        .max_buf_size(HEAD_BYTES_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEAD_BYTES_MAX as u32)
+        .max_concurrent_streams(limits.streams_max)
+        .keep_alive_interval(limits.write_timeout)
+        .keep_alive_timeout(limits.write_timeout);
+    builder
+}
+
+struct Connection<H> {
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    handler: Arc<H>,
+    limits: Arc<Limits>,
+    ended: watch::Receiver<()>,
+}
+
+impl<H: Handler> Connection<H> {
+    async fn run(self, stream: TcpStream) {
+        let Self {
+            builder,
+            handler,
+            limits,
+            mut ended,
+        } = self;
+        let vitals = Vitals::new();
+        let io = TokioIo::new(Socket::new(stream, Arc::clone(&vitals)));
+        let service = service_fn(|request| {
+            let (handler, limits, vitals) = (Arc::clone(&handler), Arc::clone(&limits), Arc::clone(&vitals));
+            async move { Ok::<_, Infallible>(respond(&*handler, &limits, &vitals, request).await) }
+        });
+        let mut connection = pin!(builder.serve_connection(io, service));
+        let period = (limits.write_timeout.min(limits.header_read_timeout) / 4).max(Duration::from_millis(5));
+        let mut watchdog = tokio::time::interval(period);
+        let mut leaving = false;
+        let mut idle = false;
+        loop {
+            tokio::select! {
+                outcome = connection.as_mut() => {
+                    if let Err(error) = outcome {
+                        tracing::debug!(target: "quarry::http", %error, "connection ended");
+                    }
+                    return;
+                }
+                _ = ended.changed(), if !leaving => {
+                    leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                _ = watchdog.tick() => match vitals.verdict(&limits) {
+                    Verdict::Alive => idle = false,
+                    Verdict::Stalled => {
+                        tracing::debug!(target: "quarry::http", "client takes nothing: connection cut off");
+                        return;
+                    }
+                    Verdict::Idle if idle => return,
+                    Verdict::Idle => {
+                        idle = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Says 503 and closes, without parsing anything.
+async fn refuse(mut stream: TcpStream) {
+    let answer = closing_answer(&HttpError::unavailable("Too many connections"));
+    let spoken = async {
+        stream.write_all(&answer).await?;
+        stream.shutdown().await?;
+        // Unread bytes would reset the socket and could take the answer with them.
+        let mut scratch = [0; 4096];
+        for _ in 0..8 {
+            if stream.read(&mut scratch).await? == 0 {
+                break;
+            }
+        }
+        Ok::<_, std::io::Error>(())
+    };
+    drop(tokio::time::timeout(Duration::from_secs(1), spoken).await);
+}
+
+async fn drain(mut connections: JoinSet<()>, patience: Duration) -> usize {
+    let all = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(patience, all).await.is_ok() {
+        return 0;
+    }
+    let cut = connections.len();
+    tracing::warn!(target: "quarry::http", connections = cut, "drain deadline passed: cutting off");
+    connections.shutdown().await;
+    cut
+}

@@ -1,0 +1,184 @@
+//! The rules that hold for every request, whatever it asks: limits, methods, CORS, ids, the fence
+//! against panics, and the line in the log.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_LENGTH, HeaderMap};
+use hyper::{Method, StatusCode, Uri};
+
+use super::body::{Body, BodyError};
+use super::connection::{InFlight, Vitals};
+use super::error::{ErrorStatus, HttpError};
+use super::handler::{Handler, Request};
+use super::limits::Limits;
+use super::request_id::RequestId;
+use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
+
+pub(super) const URI_TOO_LONG: &str = "URI too long";
+pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
+
+/// Answers one request that hyper has parsed.
+pub(super) async fn respond<H: Handler>(
+    handler: &H,
+    limits: &Limits,
+    vitals: &Arc<Vitals>,
+    request: hyper::Request<Incoming>,
+) -> hyper::Response<Outgoing> {
+    let in_flight = InFlight::begin(vitals);
+    let (parts, _) = request.into_parts();
+    let id = RequestId::of(parts.headers.get(X_REQUEST_ID));
+    let mut line = LogLine {
+        method: parts.method.clone(),
+        uri: parts.uri.clone(),
+        id: id.clone(),
+        began: Instant::now(),
+        status: StatusCode::OK,
+        bytes: 0,
+        finished: false,
+    };
+    let head_only = parts.method == Method::HEAD;
+    let mut response = if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
+        error.into()
+    } else if parts.method == Method::OPTIONS {
+        options_response()
+    } else if head_only || parts.method == Method::GET {
+        let request = Request { parts, id };
+        // Both the call and the future it gives are fenced.
+        match AssertUnwindSafe(async { handler.handle(request).await })
+            .catch_unwind()
+            .await
+        {
+            Ok(response) => response,
+            Err(_) => {
+                tracing::error!(target: "quarry::http", request_id = line.id.as_str(), "a handler panicked");
+                HttpError::internal("a handler panicked").into()
+            }
+        }
+    } else {
+        HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed").into()
+    };
+    add_cors(response.headers_mut());
+    response
+        .headers_mut()
+        .insert(X_REQUEST_ID, line.id.header().clone());
+    line.status = response.status();
+    if head_only {
+        drop_body(&mut response);
+    }
+    response.map(|mut body| {
+        if let Body::Stream(stream) = &mut body {
+            stream.set_timeout(limits.body_timeout);
+        }
+        Outgoing {
+            body,
+            in_flight,
+            line,
+        }
+    })
+}
+
+fn check_size(uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Result<(), HttpError> {
+    let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
+        + uri.authority().map_or(0, |authority| authority.as_str().len());
+    if target > limits.uri_bytes_max {
+        return Err(HttpError::new(ErrorStatus::UriTooLong, URI_TOO_LONG));
+    }
+    // Four bytes a line: the colon, the blank after it, and the line's end.
+    let total: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    if total > limits.header_bytes_max {
+        return Err(HttpError::new(ErrorStatus::HeadersTooLarge, HEADERS_TOO_LARGE));
+    }
+    Ok(())
+}
+
+/// HEAD: the headers of GET, its length where it is known, and nothing after them.
+fn drop_body(response: &mut Response) {
+    if let Some(length) = response.body().size_hint().exact()
+        && response.status() != StatusCode::NO_CONTENT
+    {
+        response
+            .headers_mut()
+            .insert(CONTENT_LENGTH, super::response::header_number(length));
+    }
+    *response.body_mut() = Body::Empty;
+}
+
+/// The body as hyper takes it, watched: the connection's vitals and the log line go along.
+pub(super) struct Outgoing {
+    body: Body,
+    in_flight: InFlight,
+    line: LogLine,
+}
+
+impl hyper::body::Body for Outgoing {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let next = Pin::new(&mut self.body).poll_frame(cx);
+        self.in_flight.set_ours(next.is_pending());
+        match &next {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
+                self.line.finished = self.body.is_end_stream();
+            }
+            Poll::Ready(None) => self.line.finished = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        next
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.line.finished |= self.body.is_end_stream();
+        self.line.write();
+    }
+}
+
+struct LogLine {
+    method: Method,
+    uri: Uri,
+    id: RequestId,
+    began: Instant,
+    status: StatusCode,
+    bytes: u64,
+    finished: bool,
+}
+
+impl LogLine {
+    fn write(&self) {
+        tracing::info!(
+            target: "quarry::http::request",
+            method = self.method.as_str(),
+            path = self.uri.path(),
+            status = self.status.as_u16(),
+            bytes = self.bytes,
+            ms = self.began.elapsed().as_secs_f64() * 1000.0,
+            request_id = self.id.as_str(),
+            aborted = !self.finished,
+            "request"
+        );
+    }
+}

@@ -1,0 +1,11 @@
+//! The service over real sockets: transport behaviour, and everything that is decided before a
+//! store is read.
+
+#[path = "http/client.rs"]
+mod client;
+#[path = "http/documentation.rs"]
+mod documentation;
+#[path = "http/parameters.rs"]
+mod parameters;
+#[path = "http/transport.rs"]
+mod transport;

@@ -1,0 +1,146 @@
+//! A client that sees every byte, and servers on port 0.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarry::api::{Api, Chains, Settings, Upstream};
+use quarry::http::{Handler, Limits, Pool, PoolLimits, serve};
+use quarry::model::ChainName;
+use quarry::query::Reader;
+use quarry::status::ChainStatus;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// No chain at all: what fails here fails before the reader.
+pub(crate) struct NoChains;
+
+impl Chains for NoChains {
+    fn reader(&self, _: ChainName) -> Option<Reader> {
+        None
+    }
+    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
+        None
+    }
+    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
+        None
+    }
+    fn store_bytes(&self, _: ChainName) -> u64 {
+        0
+    }
+}
+
+pub(crate) fn pool() -> Pool {
+    Pool::new(PoolLimits::default()).unwrap()
+}
+
+pub(crate) fn api() -> Arc<Api> {
+    Arc::new(Api::new(Arc::new(NoChains), pool(), Settings::default()))
+}
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    end: Option<oneshot::Sender<()>>,
+    task: JoinHandle<usize>,
+}
+
+impl Server {
+    pub(crate) async fn start<H: Handler>(handler: Arc<H>, limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (end, ended) = oneshot::channel::<()>();
+        let task = tokio::spawn(serve(listener, handler, limits, async {
+            drop(ended.await);
+        }));
+        Self {
+            address,
+            end: Some(end),
+            task,
+        }
+    }
+
+    pub(crate) fn signal(&mut self) {
+        drop(self.end.take());
+    }
+
+    /// Connections cut off.
+    pub(crate) async fn ended(self) -> usize {
+        tokio::time::timeout(Duration::from_secs(10), self.task)
+            .await
+            .unwrap()
+            .unwrap()
+    }
+
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends `text` and reads until the server closes.
+    pub(crate) async fn exchange(&self, text: impl AsRef<[u8]>) -> String {
+        let mut stream = self.connect().await;
+        stream.write_all(text.as_ref()).await.unwrap();
+        read_to_end(&mut stream).await
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn request(&self, method: &str, target: &str) -> Reply {
+        let text = format!("{method} {target} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+        Reply::parse(&self.exchange(text).await)
+    }
+
+    pub(crate) async fn get(&self, target: &str) -> Reply {
+        self.request("GET", target).await
+    }
+}
+
+pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut bytes)).await;
+    // A reset after the answer is the server's right; what came before it is what is looked at.
+    drop(read.expect("the server should close the connection"));
+    String::from_utf8(bytes).unwrap()
+}
+
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    #[track_caller]
+    pub(crate) fn parse(text: &str) -> Self {
+        let (head, body) = text
+            .split_once("\r\n\r\n")
+            .unwrap_or_else(|| panic!("no head in {text:?}"));
+        Self {
+            status: head.get(9..12).unwrap().parse().unwrap(),
+            head: head.to_ascii_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_error(&self, status: u16, text: &str) {
+        assert_eq!(
+            (self.status, self.body.as_str()),
+            (status, format!("{{\"error\":\"{text}\"}}").as_str())
+        );
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        assert_eq!(self.header("access-control-allow-origin"), Some("*"));
+        assert!(self.header("x-request-id").is_some());
+        assert_eq!(
+            self.header("retry-after").is_some(),
+            status == 503 || status == 429
+        );
+    }
+}

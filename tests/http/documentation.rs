@@ -1,0 +1,116 @@
+//! The endpoint list against the specification, and docs/API.md against the list.
+
+use std::collections::BTreeSet;
+
+use quarry::api::{Place, endpoints, render_markdown};
+
+/// Operations of the specification that are not built yet.
+const MISSING: [&str; 38] = [
+    "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "A1", "A2", "A3", "A4", "A5", "A6", "A7",
+    "A8", "A9", "A10", "A11", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "B3", "B4", "B5", "B6", "B7", "G1",
+    "G2", "G3", "C1", "C2",
+];
+const MISSING_TOO: [&str; 2] = ["C3", "X2"];
+const ACTIONS: [&str; 7] = [
+    "eth_blockNumber",
+    "eth_getBlockByNumber",
+    "eth_getBlockTransactionCountByNumber",
+    "eth_getTransactionByHash",
+    "eth_getTransactionByBlockNumberAndIndex",
+    "eth_getTransactionCount",
+    "eth_getTransactionReceipt",
+];
+
+fn specified() -> BTreeSet<String> {
+    let groups = [
+        ("T", 10),
+        ("A", 11),
+        ("L", 3),
+        ("S", 7),
+        ("B", 7),
+        ("G", 3),
+        ("C", 3),
+        ("X", 2),
+    ];
+    let ids = groups
+        .iter()
+        .flat_map(|(letter, count)| (1..=*count).map(move |at| format!("{letter}{at}")));
+    ids.chain(ACTIONS.map(str::to_owned))
+        .chain(["health", "ready", "status"].map(str::to_owned))
+        .collect()
+}
+
+#[test]
+fn every_operation_is_listed_once_or_known_to_be_missing() {
+    let built: Vec<&str> = endpoints()
+        .iter()
+        .flat_map(|endpoint| endpoint.ids)
+        .copied()
+        .collect();
+    let distinct: BTreeSet<&str> = built.iter().copied().collect();
+    assert_eq!(built.len(), distinct.len(), "an id is listed twice");
+    let missing: BTreeSet<&str> = MISSING.into_iter().chain(MISSING_TOO).collect();
+    assert!(
+        missing.is_disjoint(&distinct),
+        "a built operation is called missing"
+    );
+    let all: BTreeSet<String> = distinct.union(&missing).map(|id| (*id).to_owned()).collect();
+    assert_eq!(all, specified());
+}
+
+#[test]
+fn entries_are_well_formed() {
+    for endpoint in endpoints() {
+        let placeholders: Vec<&str> = endpoint
+            .path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+            .collect();
+        let in_path: Vec<&str> = endpoint
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.place == Place::Path)
+            .map(|parameter| parameter.name)
+            .collect();
+        assert_eq!(placeholders, in_path, "{}", endpoint.path);
+        let names: BTreeSet<&str> = endpoint
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name)
+            .collect();
+        assert_eq!(
+            names.len(),
+            endpoint.parameters.len(),
+            "{}: a parameter is listed twice",
+            endpoint.path
+        );
+        if endpoint.path.starts_with("/api/") {
+            assert!(names.contains("chain"), "{}", endpoint.path);
+        }
+        assert!(endpoint.doc.ends_with('.'), "{}", endpoint.path);
+        assert_eq!(endpoint.action.is_some(), endpoint.path == "/api/proxy");
+        let alone = endpoints()
+            .iter()
+            .filter(|other| other.path == endpoint.path)
+            .count()
+            == 1;
+        assert!(
+            alone || endpoint.action.is_some(),
+            "{}: nothing tells these apart",
+            endpoint.path
+        );
+    }
+}
+
+#[test]
+fn the_documentation_is_fresh() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/API.md");
+    if std::env::var_os("QUARRY_BLESS").is_some() {
+        std::fs::write(path, render_markdown()).unwrap();
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        stored == render_markdown(),
+        "docs/API.md is stale: run with QUARRY_BLESS=1"
+    );
+}
