@@ -1,1 +1,19 @@
-//! The `json` room.
+//! Text: a JSON writer by hand, and the objects that several operations share.
+//!
+//! The room promises well-formed JSON appended to a `Vec<u8>`; nothing here fails, and nothing here
+//! allocates beyond the output. It knows plain values (`model`) only: not where rows come from, not which
+//! operation asked, not how the bytes travel.
+//!
+//! * [`writer`]: strings, hex, quantities, decimal text.
+//! * [`object`]: commas and keys.
+//! * [`log_entry`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
+//! * [`rpc`]: blocks, transactions, receipts and traces as an execution node states them.
+
+mod ids;
+mod log;
+pub mod object;
+pub mod rpc;
+pub mod writer;
+
+pub use ids::UuidSpace;
+pub use log::log_entry;
