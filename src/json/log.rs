@@ -3,62 +3,50 @@
 use super::{UuidSpace, writer};
 use crate::model::LogEntry;
 
-/// Bytes of an entry without data and topics: names, punctuation, hashes and the longest numbers.
-const ENTRY_BYTES_MAX: usize = 480;
-/// Bytes of a topic with its escaped quotes and comma.
-const TOPIC_BYTES_MAX: usize = 71;
-
-/// What is written as hex and has a fixed width, gathered so that one call encodes it all:
-///
-/// ```text
-///  0..16 uuid | 16..48 transaction hash | 48..80 block hash | 80..100 address | 100.. topics, 32 bytes each
-/// ```
-const FIXED: usize = 16 + 32 + 32 + 20;
-const GATHERED_MAX: usize = FIXED + 4 * 32;
+/// The text up to the block number; `~` stands where hex is filled in.
+const HEAD: &[u8; 149] = b"{\"uuid\":\"~~~~~~~~-~~~~-~~~~-~~~~-~~~~~~~~~~~~\",\"transactionHash\":\"0x\
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"blockNumber\":\"";
+/// The text from the block number to the timestamp.
+const BLOCK_HASH: &[u8; 96] = b"\",\"blockHash\":\"0x\
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"timestamp\":\"";
+/// The text from the timestamp to the data.
+const ADDRESS: &[u8; 75] = b"\",\"contractAddress\":\"0x\
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"data\":\"0x";
+/// A topic with its escaped quotes and a comma.
+const TOPIC: &[u8; 71] =
+    b"\\\"0x~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\\\",";
+/// Bytes of the rest: names, punctuation and the longest numbers.
+const REST_MAX: usize = 120;
+const ENTRY_MAX: usize = HEAD.len() + BLOCK_HASH.len() + ADDRESS.len() + 4 * TOPIC.len() + REST_MAX;
 
 /// Appends one log entry: the fields of the specification, in its order.
+///
+/// The fixed text is appended in four long pieces and the hex filled in where it stands: that is most of an entry,
+/// and pieces of known length are copied and encoded without calls or branches.
 pub fn log_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
-    let topics = log.topics.as_slice();
-    let mut gathered = [0_u8; GATHERED_MAX];
-    gathered[..16].copy_from_slice(ids.log(&log.block_hash, log.log_index).as_bytes());
-    gathered[16..48].copy_from_slice(log.transaction_hash.as_slice());
-    gathered[48..80].copy_from_slice(log.block_hash.as_slice());
-    gathered[80..FIXED].copy_from_slice(log.address.as_slice());
-    for (room, topic) in gathered[FIXED..].chunks_exact_mut(32).zip(topics) {
-        room.copy_from_slice(topic.as_slice());
-    }
-    let gathered = &gathered[..FIXED + 32 * topics.len()];
-    let mut digits = [0_u8; 2 * GATHERED_MAX];
-    writer::encode(gathered, &mut digits[..2 * gathered.len()]);
-
-    out.reserve(ENTRY_BYTES_MAX + 4 * TOPIC_BYTES_MAX + 2 * log.data.len());
-    out.extend_from_slice(b"{\"uuid\":\"");
-    out.extend_from_slice(&hyphenated(&digits));
-    out.extend_from_slice(b"\",\"transactionHash\":\"0x");
-    out.extend_from_slice(&digits[32..96]);
-    out.extend_from_slice(b"\",\"blockNumber\":");
-    writer::decimal(out, log.block_number);
-    out.extend_from_slice(b",\"blockHash\":\"0x");
-    out.extend_from_slice(&digits[96..160]);
-    out.extend_from_slice(b"\",\"timestamp\":");
-    writer::decimal(out, log.timestamp);
-    out.extend_from_slice(b",\"contractAddress\":\"0x");
-    out.extend_from_slice(&digits[160..2 * FIXED]);
-    out.extend_from_slice(b"\",\"data\":\"0x");
+    out.reserve(ENTRY_MAX + 2 * log.data.len());
+    let id = ids.log(&log.block_hash, log.log_index);
+    append(out, HEAD, |text| {
+        let mut digits = [0; 32];
+        fill(&mut digits, id.as_bytes());
+        text[9..17].copy_from_slice(&digits[..8]);
+        text[18..22].copy_from_slice(&digits[8..12]);
+        text[23..27].copy_from_slice(&digits[12..16]);
+        text[28..32].copy_from_slice(&digits[16..20]);
+        text[33..45].copy_from_slice(&digits[20..]);
+        fill(&mut text[68..132], &log.transaction_hash.0);
+    });
+    writer::integer(out, log.block_number);
+    append(out, BLOCK_HASH, |text| fill(&mut text[17..81], &log.block_hash.0));
+    writer::integer(out, log.timestamp);
+    append(out, ADDRESS, |text| fill(&mut text[23..63], &log.address.0.0));
     writer::hex_digits(out, log.data);
     out.extend_from_slice(b"\",\"topics\":\"[");
-    for (place, topic) in digits[2 * FIXED..]
-        .chunks_exact(64)
-        .take(topics.len())
-        .enumerate()
-    {
-        out.extend_from_slice(if place == 0 {
-            b"\\\"0x".as_slice()
-        } else {
-            b",\\\"0x"
-        });
-        out.extend_from_slice(topic);
-        out.extend_from_slice(b"\\\"");
+    for topic in log.topics.as_slice() {
+        append(out, TOPIC, |text| fill(&mut text[4..68], &topic.0));
+    }
+    if !log.topics.is_empty() {
+        out.pop();
     }
     out.extend_from_slice(b"]\",\"logIndex\":");
     writer::integer(out, u64::from(log.log_index));
@@ -67,16 +55,22 @@ pub fn log_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
     out.push(b'}');
 }
 
-/// The first 32 of `digits` in groups of 8, 4, 4, 4 and 12.
-#[inline]
-fn hyphenated(digits: &[u8; 2 * GATHERED_MAX]) -> [u8; 36] {
-    let mut text = [b'-'; 36];
-    text[..8].copy_from_slice(&digits[..8]);
-    text[9..13].copy_from_slice(&digits[8..12]);
-    text[14..18].copy_from_slice(&digits[12..16]);
-    text[19..23].copy_from_slice(&digits[16..20]);
-    text[24..].copy_from_slice(&digits[20..32]);
-    text
+/// Appends `text` and lets `fill` change what was appended.
+#[inline(always)]
+fn append<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], fill: impl FnOnce(&mut [u8; N])) {
+    out.extend_from_slice(text);
+    if let Some(appended) = out.last_chunk_mut() {
+        fill(appended);
+    }
+}
+
+/// The hex digits of `bytes` into `digits`, inlined.
+#[inline(always)]
+fn fill<const N: usize>(digits: &mut [u8], bytes: &[u8; N]) {
+    for (pair, &byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = writer::hex_digit(byte >> 4);
+        pair[1] = writer::hex_digit(byte & 15);
+    }
 }
 
 #[cfg(test)]
