@@ -1,5 +1,10 @@
 //! How fast the synthetic chain is made (goal: a million logs a second on one core), and its shares.
 #![allow(missing_docs, reason = "criterion's macros write functions without")]
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench says what it measures, or stops"
+)]
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

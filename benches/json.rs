@@ -2,6 +2,11 @@
 //!
 //! Budget: 10,000 entries of about 700 bytes in at most 1.0 ms.
 #![allow(missing_docs, reason = "criterion's macros write functions without")]
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench says what it measures, or stops"
+)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use quarry::json::{UuidSpace, log_entry, rpc};

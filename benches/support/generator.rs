@@ -274,7 +274,7 @@ fn log(draft: &Draft, data: &Bytes, offset: &mut usize) -> Log {
     let data = if draft.data_len == 0 {
         Bytes::new()
     } else {
-        data.slice(*offset..end).into()
+        data.slice(*offset..end)
     };
     *offset = end;
     Log {

@@ -1,5 +1,6 @@
 //! What the benches share: a synthetic chain, its shares, and a file of it.
 #![allow(dead_code, reason = "each bench uses a part of it")]
+#![allow(clippy::expect_used, reason = "a bench that cannot go on stops")]
 
 pub(crate) mod draw;
 pub(crate) mod emitters;

@@ -13,8 +13,7 @@ const BLOCK_HASH: &[u8; 96] = b"\",\"blockHash\":\"0x\
 const ADDRESS: &[u8; 75] = b"\",\"contractAddress\":\"0x\
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"data\":\"0x";
 /// A topic with its escaped quotes and a comma.
-const TOPIC: &[u8; 71] =
-    b"\\\"0x~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\\\",";
+const TOPIC: &[u8; 71] = b"\\\"0x~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\\\",";
 /// Bytes of the rest: names, punctuation and the longest numbers.
 const REST_MAX: usize = 120;
 const ENTRY_MAX: usize = HEAD.len() + BLOCK_HASH.len() + ADDRESS.len() + 4 * TOPIC.len() + REST_MAX;
@@ -27,13 +26,14 @@ pub fn log_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
     out.reserve(ENTRY_MAX + 2 * log.data.len());
     let id = ids.log(&log.block_hash, log.log_index);
     append(out, HEAD, |text| {
-        let mut digits = [0; 32];
-        fill(&mut digits, id.as_bytes());
-        text[9..17].copy_from_slice(&digits[..8]);
-        text[18..22].copy_from_slice(&digits[8..12]);
-        text[23..27].copy_from_slice(&digits[12..16]);
-        text[28..32].copy_from_slice(&digits[16..20]);
-        text[33..45].copy_from_slice(&digits[20..]);
+        let (high, low) = id.as_u64_pair();
+        let eights = [high >> 32, high, low >> 32, low].map(|half| eight_hex_digits(half as u32));
+        text[9..17].copy_from_slice(&eights[0]);
+        text[18..22].copy_from_slice(&eights[1][..4]);
+        text[23..27].copy_from_slice(&eights[1][4..]);
+        text[28..32].copy_from_slice(&eights[2][..4]);
+        text[33..37].copy_from_slice(&eights[2][4..]);
+        text[37..45].copy_from_slice(&eights[3]);
         fill(&mut text[68..132], &log.transaction_hash.0);
     });
     writer::integer(out, log.block_number);
@@ -71,6 +71,18 @@ fn fill<const N: usize>(digits: &mut [u8], bytes: &[u8; N]) {
         pair[0] = writer::hex_digit(byte >> 4);
         pair[1] = writer::hex_digit(byte & 15);
     }
+}
+
+/// The hex digits of `value` in one register: its bytes are spread, halved into nibbles, and 39 more is added to
+/// those above nine.
+#[inline(always)]
+const fn eight_hex_digits(value: u32) -> [u8; 8] {
+    let spread = value.swap_bytes() as u64;
+    let spread = (spread | (spread << 16)) & 0x0000_ffff_0000_ffff;
+    let spread = (spread | (spread << 8)) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = ((spread >> 4) & 0x000f_000f_000f_000f) | ((spread & 0x000f_000f_000f_000f) << 8);
+    let letters = ((nibbles + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    (nibbles + 0x3030_3030_3030_3030 + 39 * letters).to_le_bytes()
 }
 
 #[cfg(test)]

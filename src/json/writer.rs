@@ -24,23 +24,27 @@ pub fn boolean(out: &mut Vec<u8>, value: bool) {
 /// numbers of a row are short, and a copy of unknown length costs more than the digits.
 #[inline]
 pub fn integer(out: &mut Vec<u8>, value: u64) {
-    const EIGHT_DIGITS: u64 = 100_000_000;
     if value < EIGHT_DIGITS {
-        return leading_digits(out, value);
-    }
-    if value < EIGHT_DIGITS * EIGHT_DIGITS {
-        leading_digits(out, value / EIGHT_DIGITS);
+        leading_digits(out, value);
     } else {
-        integer(out, value / EIGHT_DIGITS);
+        long_integer(out, value);
     }
-    out.extend_from_slice(&(eight_digits(value % EIGHT_DIGITS) | ASCII_ZEROS).to_le_bytes());
+}
+
+const EIGHT_DIGITS: u64 = 100_000_000;
+
+#[inline(never)]
+fn long_integer(out: &mut Vec<u8>, value: u64) {
+    let (first, rest) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
+    integer(out, first);
+    out.extend_from_slice(&(eight_digits(rest) | ASCII_ZEROS).to_le_bytes());
 }
 
 /// Eight times `0`.
 const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// Appends a number below 10^8 without leading zeros.
-#[inline]
+#[inline(always)]
 fn leading_digits(out: &mut Vec<u8>, value: u64) {
     let digits = eight_digits(value);
     let zeros = (digits.trailing_zeros() / 8).min(7);
@@ -291,7 +295,10 @@ mod tests {
     #[test]
     fn integers_keep_their_zeros() {
         let powers = (0..20).map(|power| 10_u64.pow(power));
-        for value in (0..=20_000).chain(powers.flat_map(|one| [one - 1, one, one + 1])).chain([u64::MAX]) {
+        for value in (0..=20_000)
+            .chain(powers.flat_map(|one| [one - 1, one, one + 1]))
+            .chain([u64::MAX])
+        {
             assert_eq!(written(|out| integer(out, value)), value.to_string());
         }
     }
