@@ -84,8 +84,8 @@ bench: build ## Measure log and topic queries (ARGS="--data-dir …" for a store
 	"$(BIN)" bench $(ARGS)
 
 demo-chain: ## Rebuild demo/chain.jsonl.zst and what stands beside it from demo/scenario
-	@$(SETUP) npm
-	node demo/scenario/build.mjs
+	@$(SETUP) demo
+	QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}" node demo/scenario/build.mjs
 
 clean: ## Remove what was built and installed here; a store is never touched
 	rm -rf tools/node_modules

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing that is there. Usage: tools/setup.sh build | npm | all | anvil
+# Installs what is missing, and nothing that is there. Usage: tools/setup.sh build | npm | demo | all | anvil
 #
 #   build   a C++ compiler and libclang (RocksDB is compiled, its bindings are generated)
 #   npm     node, npm and the packages pinned in tools/package-lock.json (anvil, solc, ethers)
-#   all     both
+#   demo    npm, and zstd to compress the recording
+#   all     build and npm
 #   anvil   print the path of the anvil program, or nothing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -106,7 +107,8 @@ npm_packages() {
 case "${1:-}" in
   build) build_tools ;;
   npm) npm_packages ;;
+  demo) npm_packages; have zstd || apt_install zstd ;;
   all) build_tools; npm_packages ;;
   anvil) anvil_path ;;
-  *) stop "usage: tools/setup.sh build | npm | all | anvil" ;;
+  *) stop "usage: tools/setup.sh build | npm | demo | all | anvil" ;;
 esac

@@ -7,7 +7,7 @@ const DAY = 86_400
 const { id, zeroPadValue, toBeHex, ZeroAddress } = ethers
 
 /** An address nobody has a key for. */
-const nobody = (name) => ethers.getAddress(`0x${id(`quarry demo: ${name}`).slice(26)}`)
+export const nobody = (name) => ethers.getAddress(`0x${id(`quarry demo: ${name}`).slice(26)}`)
 
 /** Topics that stand in several positions, so that and/or expressions differ. */
 export const topics = Object.fromEntries(['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta'].map((n) => [n, id(n)]))
@@ -16,6 +16,9 @@ export const FIRST_DAY = Date.UTC(2024, 0, 20) / 1000
 export const DAYS = 121
 /** Days on which no block is made; 40 is 29 February. */
 const SILENT_DAYS = new Set([5, 17, 18, 33, 51, 52, 53, 76, 90, 104])
+
+/** Days on which a silent mint is made, and the number of the holder that gets it. */
+export const SILENT_MINTS = [24, 58, 95]
 
 export class Scenario {
   constructor(chain, artifacts) {
@@ -219,11 +222,25 @@ export class Scenario {
     for (const day of [20, 61, 118]) {
       on(day, async () => c.call(10, 'signalsRare', 'emitLog', [[topics.alpha, topics.zeta], '0x01'], { note: `rare${day}` }))
     }
+    // Logs that look like transfers and are none, and transfers that move nothing.
+    on(28, async () => {
+      const transfer = id('Transfer(address,address,uint256)')
+      const [a, b] = [c.holders[4], c.holders[5]].map((h) => zeroPadValue(h, 32))
+      await c.call(10, 'signalsWarm', 'emitLog', [[transfer, a, b], `0x${'01'.repeat(31)}`], { note: 'notATransfer31Bytes' })
+      await c.call(10, 'signalsWarm', 'emitLog', [[transfer, a], `0x${'02'.repeat(64)}`], { note: 'notATransfer2Topics' })
+      await c.call(0, 'coin', 'transfer', [c.chain.wallets[0].address, 3n * ETHER], { note: 'tokenToSelf' })
+      await c.call(0, 'coin', 'transfer', [nobody('token of zero'), 0], { note: 'tokenOfZero' })
+    }, async () => {
+      await c.call(0, 'coin', 'approve', [c.chain.wallets[16].address, 500n * ETHER], { note: 'approve' })
+      await c.call(16, 'coin', 'transferFrom', [c.chain.wallets[0].address, c.holders[6], 123n * ETHER], { note: 'transferFrom' })
+      await c.call(16, 'coin', 'transferFrom', [c.chain.wallets[0].address, c.holders[6], 900n * ETHER], { note: 'transferFromRefused' })
+      await c.call(17, 'coin', 'transfer', [c.holders[7], 1], { note: 'transferCustomError' })
+    })
     // Changes that no event tells.
     for (const [day, percent] of [[22, 110], [45, 95], [70, 130], [99, 101]]) {
       on(day, async () => c.call(2, 'tide', 'rebase', [5_000_000n * ETHER * BigInt(percent) / 100n]))
     }
-    for (const day of [24, 58, 95]) {
+    for (const day of SILENT_MINTS) {
       on(day, async () => c.call(3, 'hush', 'mintSilently', [c.holders[day], BigInt(day) * ETHER]))
     }
     for (const day of [26, 66, 103]) {
@@ -262,7 +279,7 @@ export class Scenario {
     const holder = () => holders[Math.floor(random.next() ** 2 * holders.length)]
     const few = () => holders[random.below(24)]
     const style = random.pick([{}, {}, {}, { type: 0 }, { type: 1, accessList: [] }])
-    switch (random.below(15)) {
+    switch (random.below(17)) {
       case 0: return this.pay(from, holder(), small(), style)
       case 1: return this.pay(from, chain.wallets[random.below(19)].address, small(), style)
       case 2: return this.call(0, 'coin', 'transfer', [holder(), small()], style)
@@ -290,6 +307,8 @@ export class Scenario {
       }
       case 12: return this.call(5, 'goods', 'mint', [few(), random.between(1, 9), random.between(1, 50)], style)
       case 13: return this.call(7, 'vaultA', 'relay', [[this.at('vaultB'), this.at('vaultC')].slice(random.below(2)), holder()], { value: small(), gas: 250_000 })
+      case 14: return this.call(from, 'vaultD', 'split', [Array.from({ length: random.between(2, 6) }, holder)], { value: 6n * small(), gas: 450_000 })
+      case 15: return this.call(random.between(0, 5), 'wrapped', 'withdraw', [BigInt(random.between(1, 400)) * 10n ** 15n], style)
       default: return this.call(19, 'liar', 'say', [few(), few(), random.between(1, 10 ** 6)], style)
     }
   }
@@ -360,7 +379,7 @@ export class Scenario {
         if (!empty && day > 4) {
           if (i === 0) await this.prices(day)
           if (!planned[i]) {
-            for (let n = random.between(0, 4); n > 0; n--) await this.traffic()
+            for (let n = random.between(0, 5); n > 0; n--) await this.traffic()
             if (day > 6 && random.below(2) === 0) await this.signals()
           }
         }

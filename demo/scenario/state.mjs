@@ -16,7 +16,7 @@ function parties(log) {
 
 const number = (answer) => (answer.result && answer.result.length === 66 ? `${BigInt(answer.result)}` : null)
 
-export async function recordState(chain, artifacts, lines, tokens) {
+export async function recordState(chain, lines, tokens) {
   const out = {}
   for (const [name, token] of Object.entries(tokens)) {
     if (token.type === 'ERC1155') continue
@@ -24,29 +24,19 @@ export async function recordState(chain, artifacts, lines, tokens) {
     const meta = await chain.batch(['name', 'symbol', 'decimals'].map((m) => ask(SELECTOR[m], 'latest')))
     const entry = { address: token.address, calls: {}, supply: [], balances: {} }
     ;['name', 'symbol', 'decimals'].forEach((m, i) => (entry.calls[m] = meta[i].result ?? null))
-    const known = new Set()
+    const known = new Set(token.unnamed)
     const history = (list, block, value) => value !== null && list.at(-1)?.[1] !== value && list.push([block, value])
     for (const { block, receipts, traces } of lines) {
       const called = traces.some((t) => t.action.to === token.address || t.result?.address === token.address)
       if (!called) continue
       const inBlock = new Set(receipts.flatMap((r) => r.logs).filter((l) => l.address === token.address && TRANSFERS.has(l.topics[0])).flatMap(parties))
       for (const r of receipts) if (r.to === token.address) inBlock.add(r.from)
-      if (token.address === tokens.hush?.address) {
-        for (const t of traces) if (t.action.to === token.address && t.action.input.length === 138) inBlock.add(`0x${t.action.input.slice(34, 74)}`)
-      }
       for (const a of inBlock) known.add(a)
       const asked = [...(token.exact === false ? known : inBlock)].sort()
       const at = Number(block.number)
       const [supply, ...balances] = await chain.batch([ask(SELECTOR.totalSupply, block.number), ...asked.map((a) => ask(SELECTOR.balanceOf + word(a), block.number))])
       history(entry.supply, at, number(supply))
       asked.forEach((a, i) => history((entry.balances[a] ??= []), at, number(balances[i])))
-    }
-    // Toll's collector is never named in an event.
-    if (name === 'toll') {
-      const collector = `0x${ethers.id('quarry demo: toll collector').slice(26)}`
-      const last = lines.at(-1).block.number
-      const [balance] = await chain.batch([ask(SELECTOR.balanceOf + word(collector), last)])
-      entry.unnamed = { [collector]: number(balance) }
     }
     out[name] = entry
   }

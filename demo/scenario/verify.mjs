@@ -3,8 +3,6 @@
 import { bloomOf, headerHash, listRoot, receiptBytes } from './trie.mjs'
 import { ethers } from './tools.mjs'
 
-const ZERO = ethers.ZeroAddress
-
 /** Bytes of a transaction, from the fields the node shows. */
 function transactionBytes(tx) {
   const type = Number(tx.type)
@@ -121,6 +119,53 @@ export class Ledger {
   }
 }
 
+const EVENTS = {
+  transfer: ethers.id('Transfer(address,address,uint256)'),
+  deposit: ethers.id('Deposit(address,uint256)'),
+  withdrawal: ethers.id('Withdrawal(address,uint256)'),
+}
+
+/** Balances of a token by its events alone; ids count one each. */
+export function eventBalances(lines, token) {
+  const balances = new Map()
+  const add = (word, amount) => {
+    const holder = `0x${word.slice(-40)}`
+    balances.set(holder, (balances.get(holder) ?? 0n) + amount)
+  }
+  for (const log of lines.flatMap((l) => l.receipts).flatMap((r) => r.logs)) {
+    if (log.address !== token.address) continue
+    const [kind, ...rest] = log.topics
+    const words = [...rest, ...(log.data.slice(2).match(/.{64}/g) ?? []).map((w) => `0x${w}`)]
+    const amount = token.type === 'ERC721' ? 1n : BigInt(words.at(-1) ?? 0)
+    if (kind === EVENTS.transfer) {
+      add(words[0], -amount)
+      add(words[1], amount)
+    } else if (kind === EVENTS.deposit) add(words[0], amount)
+    else if (kind === EVENTS.withdrawal) add(words[0], -amount)
+  }
+  return balances
+}
+
+/** Whether the events explain what the contract says of every holder; `exact` in the manifest is held to it. */
+export function checkTokens(lines, tokens, state) {
+  const wrong = []
+  for (const [name, token] of Object.entries(tokens)) {
+    if (!state[name]) continue
+    const told = eventBalances(lines, token)
+    const zeroHolds = token.zeroAddressHolds === true
+    const differing = Object.entries(state[name].balances).filter(([holder, history]) => {
+      if (holder === ethers.ZeroAddress && !zeroHolds) return false
+      const said = BigInt(history.at(-1)?.[1] ?? 0)
+      // Minted from the zero address, so what it holds by events lacks the supply.
+      const supply = BigInt(state[name].supply.at(-1)[1])
+      return said !== (told.get(holder) ?? 0n) + (holder === ethers.ZeroAddress ? supply : 0n)
+    })
+    if (token.exact !== false && differing.length > 0) wrong.push(`${name}: events do not explain ${differing[0][0]} and ${differing.length - 1} more`)
+    if (token.exact === false && differing.length === 0) wrong.push(`${name}: events explain everything, against the manifest`)
+  }
+  return wrong
+}
+
 /** What the recording holds, by operation of the specification. */
 export function coverage(lines) {
   const n = {}
@@ -152,5 +197,3 @@ export function coverage(lines) {
   }
   return { counts: n, days: { first: [...days.keys()][0], last: [...days.keys()].at(-1), withBlocks: days.size } }
 }
-
-export { ZERO }

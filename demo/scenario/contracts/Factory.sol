@@ -78,13 +78,19 @@ contract Factory {
         try this.makeThenRevert{value: msg.value}(number) {} catch {}
     }
 
-    /// Init code that returns code starting with 0xEF, which EIP-3541 refuses, and init code that hits an invalid opcode.
+    /// Init code that returns code starting with 0xEF, which EIP-3541 refuses, and init code that is an invalid opcode. Both
+    /// use up all the gas they were given, so each has a call of its own.
     function makeBroken() external {
-        bytes memory ef = hex"60ef60005360016000f3";
-        bytes memory bad = hex"fe";
+        (bool a,) = address(this).call{gas: 100_000}(abi.encodeCall(this.makeFrom, (hex"60ef60005360016000f3", false)));
+        (bool b,) = address(this).call{gas: 100_000}(abi.encodeCall(this.makeFrom, (hex"fe", true)));
+        require(a && b, "more than the creation failed");
+    }
+
+    function makeFrom(bytes memory code, bool second) external returns (address made_) {
         assembly {
-            pop(create(0, add(ef, 32), mload(ef)))
-            pop(create2(0, add(bad, 32), mload(bad), 7))
+            switch second
+            case 0 { made_ := create(0, add(code, 32), mload(code)) }
+            default { made_ := create2(0, add(code, 32), mload(code), 7) }
         }
     }
 
