@@ -324,6 +324,7 @@ export class Scenario {
     await this.call(10, random.below(6) === 0 ? 'signalsWarm' : 'signals', 'emitMany', [lists, data], { gas: 400_000 })
     if (random.below(8) === 0) {
       const long = ethers.hexlify(Uint8Array.from({ length: 1000 }, (_, i) => i % 251))
+      await this.call(10, 'signals', 'emitLog', [[topics.gamma, topics.alpha], long], { gas: 120_000 })
       await this.call(10, 'signals', 'emitTyped', [topics.alpha, topics.beta, zeroPadValue(toBeHex(random.below(5)), 32), long], { gas: 120_000 })
     }
   }
