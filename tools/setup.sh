@@ -72,8 +72,8 @@ anvil_path() {
 
 check_anvil() {
   local anvil="${QUARRY_ANVIL:-$(anvil_path)}"
-  [ -n "$anvil" ] || stop "npm has no anvil for this platform ($(uname -sm)); set QUARRY_ANVIL to the path of yours"
-  "$anvil" --version >/dev/null || stop "anvil does not start on this machine: $anvil"
+  [ -n "$anvil" ] || stop "npm left anvil out on this machine ($(uname -sm)); set QUARRY_ANVIL to the path of yours"
+  "$anvil" --version >/dev/null || stop "anvil does not start on this machine ($(uname -sm)): $anvil; set QUARRY_ANVIL to the path of yours"
 }
 
 npm_packages() {
@@ -91,15 +91,19 @@ npm_packages() {
     return
   fi
   say "installing the npm packages of tools/package-lock.json"
+  # The pinned anvil is the one for Linux on x86-64. Elsewhere it is installed by force and does no harm: the rest is wanted.
+  # Its package also asks for a newer node than Debian's, which only npm's own start script would need: a warning.
+  local force=()
+  [ "$(uname -sm)" = "Linux x86_64" ] || force=(--force)
   local attempt
-  for attempt in 1 2 3; do
-    if npm ci --no-audit --no-fund --loglevel=error >&2; then
+  for attempt in 1 2; do
+    if npm ci --no-audit --no-fund --loglevel=error "${force[@]}" >&2; then
       touch "$stamp"
       check_anvil
       return
     fi
-    say "npm ci failed (attempt $attempt of 3)"
-    [ "$attempt" -eq 3 ] || sleep $((attempt * 5))
+    say "npm ci failed (attempt $attempt of 2)"
+    [ "$attempt" -eq 2 ] || sleep 5
   done
   stop "npm could not install the packages of tools/package-lock.json; see its message above"
 }
