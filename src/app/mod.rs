@@ -1,1 +1,102 @@
-//! The `app` room.
+//! Wiring: opens what the configuration names, runs it, and stops it.
+//!
+//! The only room that knows all others. It decides nothing about answers, blocks or bytes.
+
+mod chains;
+mod demo;
+mod export;
+mod import;
+mod inspect;
+mod process;
+mod progress;
+mod run;
+mod supervisor;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command, Export, Import};
+use crate::config::{Config, ConfigError};
+use crate::query::QueryError;
+use crate::store::StoreError;
+use crate::sync::SyncError;
+use crate::sync::genesis::GenesisError;
+
+/// Why a command failed; one sentence each.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The sync.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The read side.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The genesis file.
+    #[error(transparent)]
+    Genesis(#[from] GenesisError),
+    /// A recorded chain.
+    #[error(transparent)]
+    Recorded(#[from] crate::node::recorded::RecordedError),
+    /// A file or socket.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// Anything else that is the user's to mend.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl AppError {
+    fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+}
+
+/// Runs a command to its end; the exit code is for scripts.
+#[must_use]
+pub fn main(cli: Cli) -> ExitCode {
+    process::init_log(&cli.log, cli.log_format);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return process::fail(&format!("cannot start: {error}")),
+    };
+    let outcome = runtime.block_on(dispatch(cli.command));
+    // Threads that still read or flush are waited for; requests were drained before.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => process::fail(&error.to_string()),
+    }
+}
+
+async fn dispatch(command: Command) -> Result<(), AppError> {
+    match command {
+        Command::Run(args) => Box::pin(run::run(Config::run(&args)?)).await,
+        Command::Demo(args) => Box::pin(demo::demo(&args)).await,
+        Command::Sync(args) => {
+            let config = Config::merge(&args.store, &args.node, &crate::cli::ListenArgs::default())?;
+            Box::pin(run::sync(config, args.to)).await
+        }
+        Command::Serve(args) => {
+            let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &args.listen)?;
+            Box::pin(run::serve(config)).await
+        }
+        Command::Import(Import::Chain(args)) => Box::pin(import::chain(&args)).await,
+        Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
+        Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
+        Command::Config(args) => {
+            process::say(Config::run(&args)?.to_toml().trim_end());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The chains being served, and where each gets its store, its status and its node.
+
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
+use crate::model::{Address, ChainName};
+use crate::node::{ErrorClass, Node, NodeError};
+use crate::query::Reader;
+use crate::status::ChainStatus;
+use crate::store::Store;
+
+/// One chain: its store may come later (a new one is made when the node says which chain it is).
+#[derive(Debug)]
+pub(super) struct Chain {
+    pub(super) name: ChainName,
+    pub(super) status: Option<Arc<ChainStatus>>,
+    store: OnceLock<Arc<Store>>,
+    node: RwLock<Option<Node>>,
+}
+
+impl Chain {
+    /// A chain that is synced.
+    pub(super) fn synced(name: ChainName) -> Arc<Self> {
+        let status = Some(Arc::new(ChainStatus::default()));
+        Arc::new(Self { name, status, store: OnceLock::new(), node: RwLock::default() })
+    }
+
+    /// A chain that is only served.
+    pub(super) fn stored(name: ChainName, store: Arc<Store>) -> Arc<Self> {
+        Arc::new(Self { name, status: None, store: OnceLock::from(store), node: RwLock::default() })
+    }
+
+    pub(super) fn store(&self) -> Option<&Arc<Store>> {
+        self.store.get()
+    }
+
+    /// Gives the chain its store, once.
+    pub(super) fn set_store(&self, store: Arc<Store>) {
+        // A second store for one chain would be a bug of the supervisor; the first one stays.
+        let _ = self.store.set(store);
+    }
+
+    /// Gives the chain its node, or takes it away.
+    pub(super) fn set_node(&self, node: Option<Node>) {
+        *self.node.write().unwrap_or_else(PoisonError::into_inner) = node;
+    }
+}
+
+/// All chains of the process.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    chains: Vec<Arc<Chain>>,
+}
+
+impl Registry {
+    pub(super) const fn new(chains: Vec<Arc<Chain>>) -> Self {
+        Self { chains }
+    }
+
+    fn get(&self, name: ChainName) -> Option<&Arc<Chain>> {
+        self.chains.iter().find(|chain| chain.name == name)
+    }
+}
+
+impl Chains for Registry {
+    fn configured(&self, name: ChainName) -> bool {
+        self.get(name).is_some()
+    }
+
+    fn reader(&self, name: ChainName) -> Option<Reader> {
+        self.get(name)?.store().map(|store| Reader::new(store.view()))
+    }
+
+    fn status(&self, name: ChainName) -> Option<Arc<ChainStatus>> {
+        self.get(name)?.status.clone()
+    }
+
+    fn upstream(&self, name: ChainName) -> Option<Arc<dyn Upstream>> {
+        let node = self.get(name)?.node.read().unwrap_or_else(PoisonError::into_inner).clone();
+        node.map(|node| Arc::new(NodeUpstream(node)) as Arc<dyn Upstream>)
+    }
+
+    fn store_bytes(&self, name: ChainName) -> u64 {
+        self.get(name).and_then(|chain| chain.store()).map_or(0, |store| store.bytes_on_disk())
+    }
+}
+
+struct NodeUpstream(Node);
+
+impl Upstream for NodeUpstream {
+    fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64> {
+        Box::pin(async move {
+            self.0.transaction_count(address, block).await.map_err(|error: NodeError| {
+                if error.class() == ErrorClass::Timeout {
+                    UpstreamError::TimedOut
+                } else {
+                    UpstreamError::Failed(error.to_string())
+                }
+            })
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! `quarry import chain`: a recorded chain through the same verification, derivation and commit as a
+//! node's blocks. A recording has no reorgs: its blocks are final.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::AppError;
+use super::process::{on_signals, say};
+use super::supervisor::{Memory, load_genesis, open_options};
+use crate::cli::ImportChainArgs;
+use crate::clock;
+use crate::config::Config;
+use crate::model::{B256, Bundle};
+use crate::node::recorded::RecordedChain;
+use crate::shutdown::Shutdown;
+use crate::store::{OpenOptions, Store, View, Writer};
+use crate::sync::genesis::ChainGenesis;
+use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
+
+/// Lines that are looked at for the chain id before giving up.
+const LINES_FOR_ID: usize = 10_000;
+
+/// What a recording says of itself.
+#[derive(Debug, Default)]
+struct Preview {
+    first_block: u64,
+    first_parent: B256,
+    first_hash: B256,
+    chain_id: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StatedId {
+    chain_id: Option<u64>,
+}
+
+/// How a recording is opened; twice, once for the preview.
+pub(super) type Opener = Box<dyn Fn() -> Result<RecordedChain, AppError> + Send>;
+
+fn preview(open: &Opener) -> Result<Preview, AppError> {
+    let mut preview = Preview::default();
+    for (place, line) in open()?.take(LINES_FOR_ID).enumerate() {
+        let line = line?;
+        let bundle: Bundle = line.parse()?;
+        if place == 0 {
+            preview.first_block = bundle.block.number();
+            preview.first_parent = bundle.block.header.parent_hash;
+            preview.first_hash = bundle.block.hash;
+        }
+        let stated = serde_json::from_str::<StatedId>(&line.text).ok().and_then(|stated| stated.chain_id);
+        preview.chain_id = stated.or_else(|| {
+            let stated = bundle.block.transactions.iter().map(|transaction| {
+                // EIP-155: v = chain id * 2 + 35 or 36.
+                let by_v = transaction.v.filter(|_| transaction.kind == 0).and_then(|v| v.checked_sub(35));
+                transaction.chain_id.or(by_v.map(|v| v / 2))
+            });
+            stated.flatten().next()
+        });
+        if preview.chain_id.is_some() {
+            break;
+        }
+    }
+    Ok(preview)
+}
+
+/// What to import, and where to.
+pub(super) struct ChainImport {
+    pub(super) open: OpenOptions,
+    pub(super) genesis: Option<ChainGenesis>,
+    pub(super) chain_id: Option<u64>,
+    pub(super) trust_node: bool,
+    pub(super) batch_bytes_max: usize,
+    pub(super) recording: Opener,
+}
+
+impl ChainImport {
+    /// Imports; answers the store and how many blocks were added.
+    pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<(Arc<Store>, u64), AppError> {
+        let preview = preview(&self.recording)?;
+        let genesis = self.genesis.as_ref();
+        let chain_id = genesis
+            .and_then(|genesis| genesis.forks.chain_id_known())
+            .or(self.chain_id)
+            .or(preview.chain_id)
+            .ok_or_else(|| {
+                AppError::Usage(
+                    "the recording does not tell its chain id: pass --genesis FILE or --chain-id N".to_owned(),
+                )
+            })?;
+        let genesis_hash = match (genesis, preview.first_block) {
+            (Some(genesis), _) => genesis.block.hash,
+            (None, 0) => preview.first_hash,
+            (None, 1) => preview.first_parent,
+            (None, _) => B256::ZERO,
+        };
+        let adds_genesis = genesis.is_some() && preview.first_block == 1;
+        let first_block = if adds_genesis { 0 } else { preview.first_block };
+        let open = self.open.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            match Store::open(&open) {
+                // A store that holds some of the recording already is gone on with.
+                Ok(store) => store.check_chain(chain_id, genesis_hash).map(|()| store),
+                Err(crate::store::StoreError::Absent { .. }) => {
+                    Store::open_or_create(&open, chain_id, genesis_hash, Some(first_block))
+                }
+                Err(error) => Err(error),
+            }
+        });
+        let store = opened.await.map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+        let next = store.view().checkpoint().next_block;
+        let (first_given, way_out) =
+            (first_block, "import the part between first, or use a new --data-dir");
+        if first_given > next {
+            return Err(SyncError::Gap { found: first_given, wanted: next, way_out }.into());
+        }
+        let writer = store.writer().ok_or_else(|| AppError::Usage("the store is being written".to_owned()))?;
+        let identity = store.identity();
+        let rules =
+            ChainRules::new(chain_id, genesis_hash, genesis, identity.first_block, self.trust_node);
+        let pipeline = Pipeline {
+            rules: rules.clone(),
+            finalized: u64::MAX,
+            batch_bytes_max: self.batch_bytes_max,
+        };
+        let writer = match genesis.filter(|_| adds_genesis && next == 0) {
+            Some(genesis) => {
+                let block = Bundle { block: genesis.block.clone(), receipts: Vec::new(), traces: Some(Vec::new()) };
+                let source = futures_util::stream::iter([Ok(block)]);
+                finish(pipeline.run(writer, source, shutdown).await)?
+            }
+            None => writer,
+        };
+        let stored = {
+            let view = store.view();
+            move |number: u64| stored_hash(&view, number)
+        };
+        let from = writer.checkpoint().next_block;
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let source = recorded((self.recording)()?, rules, from, stored, threads);
+        let writer = finish(pipeline.run(writer, source, shutdown).await)?;
+        // Flushing may take a moment: not on an async thread.
+        tokio::task::spawn_blocking(move || drop(writer))
+            .await
+            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))?;
+        let added = store.view().checkpoint().next_block - next;
+        Ok((store, added))
+    }
+}
+
+fn stored_hash(view: &View, number: u64) -> Option<B256> {
+    view.block(number).ok().map(|block| block.hash)
+}
+
+fn finish((writer, result): (Option<Writer>, Result<(), SyncError>)) -> Result<Writer, AppError> {
+    result?;
+    writer.ok_or_else(|| AppError::Usage("the writer is gone".to_owned()))
+}
+
+fn opener(path: &Path) -> Opener {
+    let path = path.to_path_buf();
+    Box::new(move || Ok(RecordedChain::open(&path)?))
+}
+
+/// `quarry import chain FILE`.
+pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
+    let (_trigger, mut shutdown) = on_signals()?;
+    let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &crate::cli::ListenArgs::default())?;
+    let import = ChainImport {
+        open: open_options(&config, args.chain, 1),
+        genesis: load_genesis(args.genesis.as_deref())?,
+        chain_id: args.chain_id,
+        trust_node: args.trust_node,
+        batch_bytes_max: Memory::of(&config).batch,
+        recording: opener(&args.file),
+    };
+    let began = clock::now();
+    let (store, added) = import.run(&mut shutdown).await?;
+    let view = store.view();
+    let checkpoint = view.checkpoint();
+    say(&format!(
+        "{}: {added} blocks added in {:.1} s, {} blocks with {} transactions and {} logs stored",
+        args.chain,
+        (clock::now() - began).as_secs_f64(),
+        checkpoint.next_block - view.first_block(),
+        checkpoint.transactions,
+        checkpoint.logs,
+    ));
+    Ok(())
+}

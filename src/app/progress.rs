@@ -1,0 +1,90 @@
+//! What an operator sees of a sync: a bar on a terminal, a line every few seconds elsewhere.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::chains::Chain;
+use crate::clock;
+use crate::shutdown::Shutdown;
+
+const TICK: Duration = Duration::from_millis(500);
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The rate is that of the last so many ticks.
+const WINDOW: usize = 20;
+
+/// Watches a chain's progress, keeps its rate in the status and shows it, until the end is asked for.
+pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
+    let terminal = std::io::stderr().is_terminal();
+    let bar = ProgressBar::with_draw_target(
+        None,
+        if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
+    );
+    if let Ok(style) = ProgressStyle::with_template("{prefix:>8} {bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(chain.name.as_str());
+    let mut samples: std::collections::VecDeque<(Instant, u64)> = std::collections::VecDeque::new();
+    let mut last_line = (clock::now(), String::new());
+    while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
+        let (Some(store), Some(status)) = (chain.store(), &chain.status) else { continue };
+        let now = clock::now();
+        let view = store.view();
+        let next = view.checkpoint().next_block;
+        samples.push_back((now, next));
+        if samples.len() > WINDOW {
+            samples.pop_front();
+        }
+        let rate = match samples.front() {
+            Some(&(then, before)) if now > then => {
+                next.saturating_sub(before) as f64 / (now - then).as_secs_f64()
+            }
+            _ => 0.0,
+        };
+        status.set_blocks_per_second(rate);
+        let Some(node_head) = status.node_head() else { continue };
+        let missing = (node_head + 1).saturating_sub(next);
+        let eta = if missing > 0 && rate > 0.0 { span(missing as f64 / rate) } else { "-".to_owned() };
+        let latency = chain.latency().map_or(0, |latency| latency.as_millis());
+        let message = format!("{rate:.0} blocks/s, eta {eta}, node {latency} ms, {}", status.message());
+        bar.set_length(node_head + 1);
+        bar.set_position(next);
+        bar.set_message(message.clone());
+        let text = format!("{next} {}", status.message());
+        if !terminal && now - last_line.0 >= LINE_EVERY && text != last_line.1 {
+            let logs = view.checkpoint().logs;
+            tracing::info!(
+                chain = %chain.name, indexed = next.saturating_sub(1), node_head, logs,
+                rate = format!("{rate:.0}/s"), eta, node_ms = latency, "{}", status.message()
+            );
+            last_line = (now, text);
+        }
+    }
+    bar.finish_and_clear();
+}
+
+/// A span of seconds in words.
+fn span(seconds: f64) -> String {
+    let seconds = seconds.min(1e9) as u64;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    match (hours / 24, hours) {
+        (0, 0) => format!("{minutes}m{:02}s", seconds % 60),
+        (0, hours) => format!("{hours}h{minutes:02}m"),
+        (days, hours) => format!("{days}d{:02}h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn spans_in_words() {
+        assert_eq!(span(61.0), "1m01s");
+        assert_eq!(span(3700.0), "1h01m");
+        assert_eq!(span(90_000.0), "1d01h");
+        assert_eq!(span(f64::INFINITY), "11574d01h");
+    }
+}

@@ -1,0 +1,151 @@
+//! `quarry run`, `quarry sync`, `quarry serve`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::chains::{Chain, Registry};
+use super::process::{on_signals, say};
+use super::supervisor::{Memory, Supervisor, open_options};
+use super::{AppError, progress};
+use crate::api::{Api, Settings};
+use crate::cli::SyncTo;
+use crate::config::Config;
+use crate::http::{Limits, Pool, PoolLimits};
+use crate::model::ChainName;
+use crate::shutdown::Shutdown;
+use crate::store::{Store, StoreError};
+
+/// Binds before anything else is done, so that a taken address is said at once.
+pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
+    TcpListener::bind(address).await.map_err(AppError::io(format!("listen on {address}")))
+}
+
+/// Serves chains on a bound address until the end is asked for.
+pub(super) async fn serve_chains(
+    listener: TcpListener,
+    chains: Vec<Arc<Chain>>,
+    mut shutdown: Shutdown,
+) -> Result<(), AppError> {
+    let pool = Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
+    let limits = Limits { drain_timeout: std::time::Duration::from_secs(2), ..Limits::default() };
+    let api = Arc::new(Api::new(Arc::new(Registry::new(chains)), pool, Settings::default()));
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, "serving");
+    }
+    let cut = crate::http::serve(listener, api, limits, async move { shutdown.fired().await }).await;
+    if cut > 0 {
+        tracing::warn!(connections = cut, "connections were cut off at the end");
+    }
+    Ok(())
+}
+
+fn nothing_configured() -> AppError {
+    AppError::Usage(
+        "no node is configured: pass --mainnet-rpc URL (or --testnet-rpc URL), or try `quarry demo`".to_owned(),
+    )
+}
+
+fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supervisor>, AppError> {
+    if config.chains.is_empty() {
+        return Err(nothing_configured());
+    }
+    let mut all = Vec::new();
+    for settings in &config.chains {
+        let chain = Chain::synced(settings.name);
+        let open = open_options(config, settings.name, config.chains.len());
+        // What is stored is served at once, also while the node is down.
+        match Store::open(&open) {
+            Ok(store) => chain.set_store(store),
+            Err(StoreError::Absent { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let memory = Memory::of(config);
+        all.push(Supervisor { chain, settings: settings.clone(), open, memory, stop_at });
+    }
+    Ok(all)
+}
+
+/// Syncs and serves until stopped. One chain's trouble does not stop the other, nor the service.
+pub(super) async fn run(config: Config) -> Result<(), AppError> {
+    let (trigger, shutdown) = on_signals()?;
+    let listener = bind(config.listen).await?;
+    let supervisors = supervisors(&config, None)?;
+    let chains: Vec<Arc<Chain>> = supervisors.iter().map(|supervisor| Arc::clone(&supervisor.chain)).collect();
+    let mut tasks = JoinSet::new();
+    for supervisor in supervisors {
+        let chain = Arc::clone(&supervisor.chain);
+        tasks.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
+        let shutdown = shutdown.clone();
+        tasks.spawn(async move {
+            if let Err(error) = Box::pin(supervisor.run(shutdown)).await {
+                tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
+                if let Some(status) = &chain.status {
+                    status.set_message(format!("sync stopped: {error}"));
+                }
+            }
+        });
+    }
+    serve_chains(listener, chains, shutdown).await?;
+    trigger.fire();
+    while tasks.join_next().await.is_some() {}
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Syncs up to a block, then exits.
+pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
+    let (trigger, shutdown) = on_signals()?;
+    let stop_at = match to {
+        SyncTo::Number(number) => Some(number),
+        SyncTo::Latest => None,
+    };
+    let mut watchers = JoinSet::new();
+    let mut syncs = JoinSet::new();
+    for supervisor in supervisors(&config, Some(stop_at))? {
+        let chain = Arc::clone(&supervisor.chain);
+        watchers.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
+        let shutdown = shutdown.clone();
+        syncs.spawn(async move { (Arc::clone(&chain), Box::pin(supervisor.run(shutdown)).await) });
+    }
+    let mut outcome = Ok(());
+    while let Some(ended) = syncs.join_next().await {
+        let (chain, result) = ended.map_err(|error| AppError::Usage(format!("a worker died: {error}")))?;
+        match result {
+            Ok(()) => {
+                let head = chain.store().and_then(|store| store.view().head());
+                let head = head.map_or_else(|| "nothing".to_owned(), |head| format!("block {}", head.number));
+                say(&format!("{}: {head} indexed", chain.name));
+            }
+            Err(error) => {
+                tracing::error!(chain = %chain.name, %error, "sync failed");
+                outcome = Err(error);
+            }
+        }
+    }
+    trigger.fire();
+    while watchers.join_next().await.is_some() {}
+    outcome
+}
+
+/// Serves what is stored.
+pub(super) async fn serve(config: Config) -> Result<(), AppError> {
+    let (_trigger, shutdown) = on_signals()?;
+    let listener = bind(config.listen).await?;
+    let mut chains = Vec::new();
+    for name in ChainName::ALL {
+        let mut open = open_options(&config, name, ChainName::ALL.len());
+        open.read_only = true;
+        match Store::open(&open) {
+            Ok(store) => chains.push(Chain::stored(name, store)),
+            Err(StoreError::Absent { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if chains.is_empty() {
+        return Err(StoreError::Absent { path: config.data_dir }.into());
+    }
+    serve_chains(listener, chains, shutdown).await
+}

@@ -1,0 +1,171 @@
+//! One chain from its node's first word to the end: connect, probe, open, sync; again after trouble.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::AppError;
+use super::chains::Chain;
+use crate::config::{ChainConfig, Config};
+use crate::node::{Capabilities, Node, NodeConfig};
+use crate::shutdown::Shutdown;
+use crate::store::{OpenOptions, Store};
+use crate::sync::genesis::{self, ChainGenesis};
+use crate::sync::{ChainRules, Engine, SyncError, SyncOptions};
+
+const WAIT_FIRST: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How a chain's memory is shared out: the parts of `--backfill-memory`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    /// All memtables together.
+    pub(super) memtables: usize,
+    /// A batch; its rendering takes as much again.
+    pub(super) batch: usize,
+    /// Answers of the node in flight, as text; parsed they take about as much again.
+    pub(super) in_flight: usize,
+}
+
+impl Memory {
+    pub(super) const fn of(config: &Config) -> Self {
+        let all = config.backfill_memory.0;
+        Self { memtables: all / 4, batch: all / 10, in_flight: all / 8 }
+    }
+}
+
+/// How to open a chain's store.
+pub(super) fn open_options(config: &Config, chain: crate::model::ChainName, chains: usize) -> OpenOptions {
+    OpenOptions {
+        cache_bytes: config.cache_size.0 / chains.max(1),
+        memtable_bytes: Memory::of(config).memtables,
+        ..OpenOptions::new(config.store_dir(chain))
+    }
+}
+
+/// The genesis file of a chain, if it has one.
+pub(super) fn load_genesis(path: Option<&std::path::Path>) -> Result<Option<ChainGenesis>, AppError> {
+    Ok(path.map(genesis::load).transpose()?)
+}
+
+/// Syncs a chain until the end is asked for, or until something happens that waiting cannot mend.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    pub(super) chain: Arc<Chain>,
+    pub(super) settings: ChainConfig,
+    pub(super) open: OpenOptions,
+    pub(super) memory: Memory,
+    /// Stop after this block; `Some(None)` for the node's head at the start.
+    pub(super) stop_at: Option<Option<u64>>,
+}
+
+impl Supervisor {
+    /// Runs; what may pass is waited out with growing waits and said in the status.
+    pub(super) async fn run(self, mut shutdown: Shutdown) -> Result<(), AppError> {
+        let genesis = load_genesis(self.settings.genesis.as_deref())?;
+        let mut wait = WAIT_FIRST;
+        let (node, capabilities) = loop {
+            match shutdown.unless(self.connect()).await {
+                None => return Ok(()),
+                Some(Ok(connected)) => break connected,
+                Some(Err(error)) => {
+                    tracing::warn!(chain = %self.chain.name, %error, "the node does not answer, waiting");
+                    self.say(format!("waiting for the node: {error}"));
+                    if shutdown.unless(tokio::time::sleep(wait)).await.is_none() {
+                        return Ok(());
+                    }
+                    wait = (wait * 2).min(WAIT_MAX);
+                }
+            }
+        };
+        self.chain.set_node(Some(node.clone()));
+        let store = self.store(&capabilities, genesis.as_ref()).await?;
+        let Some(writer) = store.writer() else {
+            return Err(AppError::Usage("the store is being written already".to_owned()));
+        };
+        let identity = store.identity();
+        let rules = ChainRules::new(
+            identity.chain_id,
+            identity.genesis_hash.into(),
+            genesis.as_ref(),
+            identity.first_block,
+            self.settings.trust_node,
+        );
+        let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
+        let options = SyncOptions {
+            stop_at,
+            finality_depth: self.settings.finality_depth,
+            batch_bytes_max: self.memory.batch,
+            window: self.settings.rpc_concurrency,
+        };
+        let status = self.chain.status.clone().unwrap_or_default();
+        Ok(Box::pin(Engine::new(node, capabilities, writer, status, rules, options).run(shutdown)).await?)
+    }
+
+    fn say(&self, text: String) {
+        if let Some(status) = &self.chain.status {
+            status.set_message(text);
+        }
+    }
+
+    async fn connect(&self) -> Result<(Node, Capabilities), SyncError> {
+        let url = self.settings.rpc.clone().unwrap_or_default();
+        let config = NodeConfig {
+            concurrency_max: self.settings.rpc_concurrency,
+            bytes_in_flight_max: self.memory.in_flight,
+            ..NodeConfig::new(url)
+        };
+        let shown = config.shown_url();
+        let node = Node::connect(config).await?;
+        let capabilities = node.probe().await?;
+        let name = self.chain.name;
+        tracing::info!(
+            chain = %name,
+            node = shown,
+            client = capabilities.client_version,
+            chain_id = capabilities.chain_id,
+            head = capabilities.head,
+            traces = ?capabilities.traces,
+            "node found"
+        );
+        if let Some(sentence) = capabilities.sentence() {
+            tracing::warn!(chain = %name, "{sentence}");
+        }
+        Ok((node, capabilities))
+    }
+
+    /// The chain's store: the one that is open already, checked against the node, or a new one.
+    async fn store(
+        &self,
+        capabilities: &Capabilities,
+        genesis: Option<&ChainGenesis>,
+    ) -> Result<Arc<Store>, AppError> {
+        let (chain_id, hash) = (capabilities.chain_id, capabilities.genesis_hash);
+        if let Some(genesis) = genesis
+            && genesis.block.hash != hash
+        {
+            return Err(AppError::Usage(format!(
+                "the genesis file gives block 0 the hash {}, the node has {hash}: it is another chain's file",
+                genesis.block.hash
+            )));
+        }
+        if let Some(store) = self.chain.store() {
+            store.check_chain(chain_id, hash)?;
+            let first = store.identity().first_block;
+            return match self.settings.start_block {
+                Some(wanted) if wanted != first => Err(crate::store::StoreError::OtherStart {
+                    path: self.open.directory.clone(),
+                    found: first,
+                    wanted,
+                }
+                .into()),
+                _ => Ok(Arc::clone(store)),
+            };
+        }
+        let (open, start) = (self.open.clone(), self.settings.start_block);
+        let opened =
+            tokio::task::spawn_blocking(move || Store::open_or_create(&open, chain_id, hash, start)).await;
+        let store = opened.map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+        self.chain.set_store(Arc::clone(&store));
+        Ok(store)
+    }
+}
