@@ -27,6 +27,20 @@ async fn ready(fake: &FakeNode) -> (Node, Capabilities) {
     (node, capabilities)
 }
 
+/// A sync task drives many of these from any thread.
+#[test]
+fn futures_are_send() {
+    fn is_send<T: Send>(_: &T) {}
+    fn check(node: &Node, capabilities: &Capabilities) {
+        is_send(&node.probe());
+        is_send(&node.bundle(1, capabilities));
+        is_send(&node.block_id(1));
+        is_send(&node.finalized());
+        is_send(&node.heads());
+    }
+    let _ = check;
+}
+
 /// A number of a block with at least two transactions and a log.
 fn busy_block(fake: &FakeNode) -> u64 {
     let bundles = fake.bundles();
