@@ -18,6 +18,9 @@ mod data;
 #[path = "node/anvil.rs"]
 mod anvil;
 
+#[path = "node/heads.rs"]
+mod heads;
+
 #[path = "node/recorded.rs"]
 mod recorded;
 

@@ -74,7 +74,7 @@ fn a_receipt_without_bloom_or_type_gets_them_from_what_is_known() {
 fn unknown_fields_are_kept_and_derivable_ones_are_not() {
     let bundle = sample();
     let mut block = render::block(&bundle.block, true);
-    assert_eq!(wire::block(&block.to_string()), Ok(bundle.block.clone()));
+    assert_eq!(wire::block(&block.to_string()), Ok(bundle.block));
     block["l1BlockNumber"] = json!("0x1");
     block["arbitrary"] = json!({"b": [1, "x y"]});
     block["nothing"] = Value::Null;
@@ -255,7 +255,7 @@ fn quiet_precompiles_are_dropped_and_siblings_move_up() {
         (&[0], quiet.clone()),
         (&[1], none.clone()),
         (&[1, 0], quiet),
-        (&[1, 1], none.clone()),
+        (&[1, 1], none),
         (&[2], new),
         (&[3], paid),
     ])

@@ -13,4 +13,6 @@ pub mod build;
 pub mod chain;
 pub mod data;
 pub mod fake_node;
+pub mod fake_server;
+pub mod fault;
 pub mod render;
