@@ -1,8 +1,28 @@
 //! The `node` room against real chain data, a fake node, and a real development node where there is one.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so by ending"
+)]
+
 mod support;
 
 #[path = "node/client.rs"]
 mod client;
 #[path = "node/data.rs"]
 mod data;
+
+#[path = "node/anvil.rs"]
+mod anvil;
+
+#[path = "node/heads.rs"]
+mod heads;
+
+#[path = "node/recorded.rs"]
+mod recorded;
+
+#[path = "node/wire.rs"]
+mod wire;

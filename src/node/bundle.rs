@@ -51,7 +51,7 @@ impl Node {
     /// The last failure, when asking again does not help.
     pub async fn bundle(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, NodeError> {
         let _reserved = self.reserve_bundle().await;
-        let mut tries = Tries::new(self.config());
+        let mut tries = Tries::default();
         loop {
             match self.bundle_once(number, capabilities).await {
                 Ok(fetched) => return Ok(fetched),

@@ -17,6 +17,9 @@ use tokio::time::Instant;
 /// Bytes in flight are counted in units of this size.
 const BYTES_UNIT: u64 = 1024;
 
+/// What an answer about a block is taken to weigh before there has been any.
+const SIZE_ASSUMED: u64 = 1 << 20;
+
 /// A node, shared by all who ask it; cloning is cheap.
 #[derive(Clone)]
 pub struct Node(Arc<Inner>);
@@ -84,7 +87,7 @@ impl Node {
         Ok(Self(Arc::new(Inner {
             pace: Pace::new(config.concurrency_max, Arc::clone(&stats)),
             bytes: Semaphore::new(usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS)),
-            sizes: Default::default(),
+            sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED].map(AtomicU64::new),
             config,
             link,
             stats,
@@ -240,10 +243,10 @@ impl Node {
             method,
             reason: format!("parameters: {error}"),
         })?;
-        let mut tries = Tries::new(&self.0.config);
+        let mut tries = Tries::default();
         loop {
             // On the heap: a client's request is a large state, and a bundle holds several.
-            let error = match Box::pin(self.attempt(class, method, params, tries.time_left())).await {
+            let error = match Box::pin(self.attempt(class, method, params, &mut tries)).await {
                 Ok(text) => return Ok(text),
                 Err(error) => error,
             };
@@ -274,16 +277,21 @@ impl Node {
         class: RequestClass,
         method: &'static str,
         params: &RawValue,
-        time_left: Duration,
+        tries: &mut Tries,
     ) -> Result<Box<RawValue>, NodeError> {
         let inner = &self.0;
         let slot = inner.pace.admit(class).await;
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
-        let after = inner.config.request_timeout.min(time_left);
+        let after = inner
+            .config
+            .request_timeout
+            .min(inner.config.deadline.saturating_sub(tries.spent));
+        let started = Instant::now();
         let result = match tokio::time::timeout(after, inner.link.request(method, params)).await {
             Ok(result) => result,
             Err(_) => Err(NodeError::Timeout { method, after }),
         };
+        tries.spent += started.elapsed();
         match &result {
             Ok(text) => {
                 let bytes = text.get().len();
@@ -347,26 +355,15 @@ impl Inner {
 }
 
 /// The attempts of one request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tries {
     made: u32,
-    deadline: Instant,
+    /// Time spent on requests and on waiting to repeat them. Time spent in line for a place in flight is
+    /// not in it: a long line says nothing about the request.
+    spent: Duration,
 }
 
 impl Tries {
-    pub(super) fn new(config: &NodeConfig) -> Self {
-        Self {
-            made: 0,
-            deadline: Instant::now() + config.deadline,
-        }
-    }
-
-    fn time_left(&self) -> Duration {
-        self.deadline
-            .saturating_duration_since(Instant::now())
-            .max(Duration::from_millis(1))
-    }
-
     /// How long to wait before the next attempt; `None` when there is to be none.
     fn next_wait(&mut self, config: &NodeConfig, error: &NodeError) -> Option<Duration> {
         self.made += 1;
@@ -381,6 +378,7 @@ impl Tries {
         {
             wait = wait.max(*asked);
         }
-        (Instant::now() + wait < self.deadline).then_some(wait)
+        self.spent += wait;
+        (self.spent < config.deadline).then_some(wait)
     }
 }

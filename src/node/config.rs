@@ -16,7 +16,7 @@ pub struct NodeConfig {
     pub response_bytes_max: usize,
     /// How long one request may take.
     pub request_timeout: Duration,
-    /// How long a request may take together with its repetitions.
+    /// How long a request may take together with its repetitions and the waits between them.
     pub deadline: Duration,
     /// How often a request is sent at most.
     pub attempts_max: u32,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Settings with short waits.
-fn config(url: impl Into<String>) -> NodeConfig {
+pub(crate) fn config(url: impl Into<String>) -> NodeConfig {
     NodeConfig {
         request_timeout: Duration::from_secs(5),
         deadline: Duration::from_secs(20),
@@ -21,10 +21,24 @@ fn config(url: impl Into<String>) -> NodeConfig {
     }
 }
 
-async fn ready(fake: &FakeNode) -> (Node, Capabilities) {
+pub(crate) async fn ready(fake: &FakeNode) -> (Node, Capabilities) {
     let node = Node::connect(config(fake.url())).await.unwrap();
     let capabilities = node.probe().await.unwrap();
     (node, capabilities)
+}
+
+/// A sync task drives many of these from any thread.
+#[test]
+fn futures_are_send() {
+    fn is_send<T: Send>(_: &T) {}
+    fn check(node: &Node, capabilities: &Capabilities) {
+        is_send(&node.probe());
+        is_send(&node.bundle(1, capabilities));
+        is_send(&node.block_id(1));
+        is_send(&node.finalized());
+        is_send(&node.heads());
+    }
+    let _ = check;
 }
 
 /// A number of a block with at least two transactions and a log.
@@ -344,68 +358,4 @@ async fn bytes_in_flight_are_bounded_without_deadlock() {
     }
     // One bundle at a time once sizes are known: a block, its receipts and its traces.
     assert!(fake.in_flight_max() < 60);
-}
-
-#[tokio::test]
-async fn heads_are_polled_over_http() {
-    let fake = FakeNode::start(11);
-    fake.mine(2);
-    let (node, _) = ready(&fake).await;
-    watch_heads(&fake, &node).await;
-}
-
-#[tokio::test]
-async fn heads_come_by_subscription_over_ipc_and_survive_reconnects() {
-    let fake = FakeNode::start(12);
-    fake.mine(2);
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("node.ipc");
-    let server = fake.serve_ipc(&path);
-    let settings = NodeConfig {
-        poll_interval: Duration::from_millis(200),
-        ..config(path.to_str().unwrap())
-    };
-    let node = Node::connect(settings).await.unwrap();
-    let capabilities = node.probe().await.unwrap();
-    assert_eq!(
-        node.bundle(2, &capabilities).await.unwrap().bundle,
-        fake.bundles()[2]
-    );
-    watch_heads(&fake, &node).await;
-
-    let mut heads = node.heads();
-    heads.next().await.unwrap();
-    drop(server);
-    let _server = fake.serve_ipc(&path);
-    fake.mine(1);
-    let expected = fake.bundles().last().unwrap().block.hash;
-    let found = async { while heads.next().await.unwrap().hash != expected {} };
-    tokio::time::timeout(Duration::from_secs(30), found)
-        .await
-        .expect("news after a reconnect");
-}
-
-async fn watch_heads(fake: &FakeNode, node: &Node) {
-    let mut heads = node.heads();
-    let mut next = async || {
-        tokio::time::timeout(Duration::from_secs(10), heads.next())
-            .await
-            .unwrap()
-            .unwrap()
-    };
-    assert_eq!(next().await.number, 2);
-    fake.mine(3);
-    assert_eq!(next().await.number, 5);
-    // The same number on another branch is news.
-    let old = fake.bundles()[5].block.hash;
-    fake.reorg(2, 2);
-    let head = next().await;
-    assert_eq!(head.number, 5);
-    assert_ne!(head.hash, old);
-    // So is a lower one.
-    fake.reorg(3, 1);
-    assert_eq!(next().await.number, 3);
-    fake.reorg(1, 0);
-    fake.mine(0);
-    assert_eq!(next().await.number, 2);
 }

@@ -1,5 +1,6 @@
 //! Real data: every line parses, headers hash to their hash, both trace methods tell the same story.
 
+use crate::support::chain::alloy_header;
 use crate::support::data::shared;
 use quarry::model::{B256, Bundle, Header};
 use quarry::node::recorded::{RecordedChain, parse_line};
@@ -18,32 +19,8 @@ fn each_line(name: &str, mut with: impl FnMut(&str, Bundle)) -> Option<u64> {
 }
 
 /// The hash of a header, computed by alloy-consensus.
-fn header_hash(header: &Header) -> B256 {
-    alloy_consensus::Header {
-        parent_hash: header.parent_hash,
-        ommers_hash: header.ommers_hash,
-        beneficiary: header.beneficiary,
-        state_root: header.state_root,
-        transactions_root: header.transactions_root,
-        receipts_root: header.receipts_root,
-        logs_bloom: header.logs_bloom,
-        difficulty: header.difficulty,
-        number: header.number,
-        gas_limit: header.gas_limit,
-        gas_used: header.gas_used,
-        timestamp: header.timestamp,
-        extra_data: header.extra_data.clone(),
-        mix_hash: header.mix_hash,
-        nonce: header.nonce,
-        base_fee_per_gas: header.base_fee_per_gas,
-        withdrawals_root: header.withdrawals_root,
-        blob_gas_used: header.blob_gas_used,
-        excess_blob_gas: header.excess_blob_gas,
-        parent_beacon_block_root: header.parent_beacon_block_root,
-        requests_hash: header.requests_hash,
-        ..alloy_consensus::Header::default()
-    }
-    .hash_slow()
+pub(crate) fn header_hash(header: &Header) -> B256 {
+    alloy_header(header).hash_slow()
 }
 
 #[test]

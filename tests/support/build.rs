@@ -85,7 +85,11 @@ impl<'a> BlockBuilder<'a> {
     fn transaction(&mut self) {
         let from = self.account();
         let action = self.rng.u8(..16);
-        let value = if action % 3 == 0 { self.wei() } else { U256::ZERO };
+        let value = if action.is_multiple_of(3) {
+            self.wei()
+        } else {
+            U256::ZERO
+        };
         let (to, input) = match action {
             0..=3 => (Some(self.account()), Bytes::new()),
             4 => (None, self.bytes(40)),

@@ -4,69 +4,16 @@
 //! use it, and ends when dropped.
 
 use super::chain::{Chain, ChainSpec};
+use super::fake_server::{accept, converse};
+pub use super::fault::Fault;
 use super::render;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use quarry::model::{Address, Bundle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-/// What goes wrong with a request. Each waits for a request that it fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// `eth_getBlockByNumber` of full blocks answers `null`.
-    NullBlock,
-    /// `eth_getBlockReceipts` answers `null`.
-    NullReceipts,
-    /// The last receipt is left out.
-    MissingReceipt,
-    /// The data of a log (or, without logs, the gas used) of a receipt is changed.
-    WrongReceipt,
-    /// A block states another parent, and still its own hash.
-    WrongParent,
-    /// Receipts are those of a block of the same transactions but another hash.
-    OtherReceipts,
-    /// The trace of the last transaction is left out.
-    MissingTrace,
-    /// `eth_blockNumber` states a head that lies this much lower.
-    HeadBack(u64),
-    /// Any answer ends in the middle.
-    Truncated,
-    /// Any answer is no JSON at all.
-    Garbage,
-    /// HTTP 429 with this `Retry-After` in seconds.
-    TooManyRequests(Option<u64>),
-    /// HTTP 500.
-    ServerError,
-    /// A JSON-RPC error to any request.
-    RpcError(i64, &'static str),
-    /// Any answer takes this much longer.
-    Slow(Duration),
-    /// The connection ends without an answer.
-    Hangup,
-}
-
-impl Fault {
-    fn fits(&self, method: &str, params: &Value) -> bool {
-        match self {
-            Self::NullBlock | Self::WrongParent => method == "eth_getBlockByNumber" && params[1] == true,
-            Self::NullReceipts | Self::MissingReceipt | Self::WrongReceipt | Self::OtherReceipts => {
-                method == "eth_getBlockReceipts"
-            }
-            Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
-            Self::HeadBack(_) => method == "eth_blockNumber",
-            _ => true,
-        }
-    }
-}
 
 /// Which of the optional methods the node offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,18 +39,19 @@ impl Default for Methods {
     }
 }
 
-struct State {
-    chain: Chain,
+/// All that the node knows and does.
+pub struct State {
+    pub(super) chain: Chain,
     finalized: u64,
-    stalled: bool,
+    pub(super) stalled: bool,
     methods: Methods,
     faults: Vec<(Fault, u64)>,
-    asked: BTreeMap<String, u64>,
-    in_flight: u64,
-    in_flight_max: u64,
+    pub(super) asked: BTreeMap<String, u64>,
+    pub(super) in_flight: u64,
+    pub(super) in_flight_max: u64,
     /// More requests than this at one time are answered with 429.
-    in_flight_allowed: u64,
-    latency: Duration,
+    pub(super) in_flight_allowed: u64,
+    pub(super) latency: Duration,
 }
 
 /// The fake node.
@@ -311,213 +259,9 @@ pub fn recorded_line(bundle: &Bundle) -> String {
     .to_string()
 }
 
-async fn accept(listener: tokio::net::TcpListener, state: Arc<Mutex<State>>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let state = Arc::clone(&state);
-        tokio::spawn(async move {
-            let service = hyper::service::service_fn(|request| serve(request, &state));
-            let _ = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
-    }
-}
-
-/// An answer of the transport: status, `Retry-After` and body.
-struct Reply {
-    status: u16,
-    retry_after: Option<u64>,
-    body: String,
-}
-
-#[derive(Debug)]
-struct HungUp;
-
-impl std::fmt::Display for HungUp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("hung up")
-    }
-}
-
-impl std::error::Error for HungUp {}
-
-async fn serve(request: Request<Incoming>, state: &Mutex<State>) -> Result<Response<Full<Bytes>>, HungUp> {
-    let body = request
-        .into_body()
-        .collect()
-        .await
-        .map_err(|_| HungUp)?
-        .to_bytes();
-    let request: Value = serde_json::from_slice(&body).unwrap();
-    let busy = Busy::enter(state);
-    let reply = match &request {
-        Value::Array(requests) => {
-            let mut bodies = Vec::new();
-            for request in requests {
-                bodies.push(answer(request, state, &busy).await?.body);
-            }
-            Reply {
-                status: 200,
-                retry_after: None,
-                body: format!("[{}]", bodies.join(",")),
-            }
-        }
-        request => answer(request, state, &busy).await?,
-    };
-    let mut response = Response::builder()
-        .status(reply.status)
-        .header("content-type", "application/json");
-    if let Some(seconds) = reply.retry_after {
-        response = response.header("retry-after", seconds);
-    }
-    Ok(response.body(Full::new(Bytes::from(reply.body))).unwrap())
-}
-
-/// Counts a request for as long as it is answered.
-struct Busy<'a> {
-    state: &'a Mutex<State>,
-    too_many: bool,
-}
-
-impl<'a> Busy<'a> {
-    fn enter(shared: &'a Mutex<State>) -> Self {
-        let mut state = shared.lock().unwrap();
-        state.in_flight += 1;
-        state.in_flight_max = state.in_flight_max.max(state.in_flight);
-        let too_many = state.in_flight_allowed < state.in_flight;
-        Self {
-            state: shared,
-            too_many,
-        }
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.state.lock().unwrap().in_flight -= 1;
-    }
-}
-
-async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Result<Reply, HungUp> {
-    while state.lock().unwrap().stalled {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    let latency = state.lock().unwrap().latency;
-    if !latency.is_zero() {
-        tokio::time::sleep(latency).await;
-    }
-    if busy.too_many {
-        return Ok(Reply {
-            status: 429,
-            retry_after: None,
-            body: "too many requests".to_owned(),
-        });
-    }
-    let (method, params) = (request["method"].as_str().unwrap_or_default(), &request["params"]);
-    let (fault, result) = {
-        let mut state = state.lock().unwrap();
-        *state.asked.entry(method.to_owned()).or_default() += 1;
-        (state.next_fault(method, params), state.result(method, params))
-    };
-    let mut result = result;
-    let mut reply = Reply {
-        status: 200,
-        retry_after: None,
-        body: String::new(),
-    };
-    match &fault {
-        Some(Fault::TooManyRequests(retry_after)) => {
-            reply = Reply {
-                status: 429,
-                retry_after: *retry_after,
-                body: "slow down".to_owned(),
-            };
-            return Ok(reply);
-        }
-        Some(Fault::ServerError) => {
-            reply = Reply {
-                status: 500,
-                retry_after: None,
-                body: "internal".to_owned(),
-            };
-            return Ok(reply);
-        }
-        Some(Fault::Hangup) => return Err(HungUp),
-        Some(Fault::Slow(more)) => tokio::time::sleep(*more).await,
-        Some(Fault::RpcError(code, message)) => result = Err((*code, (*message).to_owned())),
-        Some(fault) => {
-            if let Ok(value) = &mut result {
-                spoil(fault, value);
-            }
-        }
-        None => {}
-    }
-    reply.body = match result {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": request["id"], "result": result}),
-        Err((code, message)) => {
-            json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}})
-        }
-    }
-    .to_string();
-    match fault {
-        Some(Fault::Truncated) => reply.body.truncate(reply.body.len() * 2 / 3),
-        Some(Fault::Garbage) => reply.body = "<html>\u{0} bad gateway".to_owned(),
-        _ => {}
-    }
-    Ok(reply)
-}
-
-/// Changes a result as `fault` says.
-fn spoil(fault: &Fault, value: &mut Value) {
-    match fault {
-        Fault::NullBlock | Fault::NullReceipts => *value = Value::Null,
-        Fault::MissingReceipt => {
-            value.as_array_mut().and_then(Vec::pop);
-        }
-        Fault::WrongReceipt => {
-            for receipt in value.as_array_mut().into_iter().flatten() {
-                let spot = match receipt["logs"].as_array().is_some_and(|logs| !logs.is_empty()) {
-                    true => &mut receipt["logs"][0]["data"],
-                    false => &mut receipt["cumulativeGasUsed"],
-                };
-                *spot = json!("0x1234");
-            }
-        }
-        Fault::OtherReceipts => {
-            for receipt in value.as_array_mut().into_iter().flatten() {
-                receipt["blockHash"] = json!(format!("0x{}", "ab".repeat(32)));
-            }
-        }
-        Fault::WrongParent => value["parentHash"] = json!(format!("0x{}", "cd".repeat(32))),
-        Fault::MissingTrace => {
-            if let Some(entries) = value.as_array_mut() {
-                let last = entries
-                    .iter()
-                    .filter_map(|entry| entry["transactionPosition"].as_u64())
-                    .max();
-                match last {
-                    Some(last) => entries.retain(|entry| entry["transactionPosition"] != last),
-                    None => {
-                        entries.pop();
-                    }
-                }
-            }
-        }
-        Fault::HeadBack(by) => {
-            let text = value
-                .as_str()
-                .unwrap_or_default()
-                .trim_start_matches("0x")
-                .to_owned();
-            let head = u64::from_str_radix(&text, 16).unwrap_or(0);
-            *value = render::quantity(head.saturating_sub(*by));
-        }
-        _ => {}
-    }
-}
-
 impl State {
-    fn next_fault(&mut self, method: &str, params: &Value) -> Option<Fault> {
+    /// The fault that happens to this request.
+    pub fn next_fault(&mut self, method: &str, params: &Value) -> Option<Fault> {
         let place = self
             .faults
             .iter()
@@ -548,7 +292,8 @@ impl State {
         Ok(self.chain.bundle(number))
     }
 
-    fn result(&self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
+    /// The answer to this request.
+    pub fn result(&self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
         let missing = || {
             (
                 -32601,
@@ -606,60 +351,5 @@ impl State {
             }
             _ => return Err(missing()),
         })
-    }
-}
-
-/// Answers requests that come over a socket, one after the other, and announces new heads.
-async fn converse(
-    mut stream: tokio::net::UnixStream,
-    state: Arc<Mutex<State>>,
-    mut heads: tokio::sync::watch::Receiver<u64>,
-) -> Result<(), Infallible> {
-    let mut buffer = Vec::new();
-    let mut subscribed = false;
-    loop {
-        let mut texts = Vec::new();
-        tokio::select! {
-            read = stream.read_buf(&mut buffer) => {
-                if read.unwrap_or(0) == 0 {
-                    return Ok(());
-                }
-                let mut requests = serde_json::Deserializer::from_slice(&buffer).into_iter::<Value>();
-                let mut found = Vec::new();
-                while let Some(Ok(request)) = requests.next() {
-                    found.push(request);
-                }
-                let end = requests.byte_offset();
-                buffer.drain(..end);
-                for request in found {
-                    if request["method"] == "eth_subscribe" {
-                        subscribed = true;
-                        heads.mark_changed();
-                        texts.push(json!({"jsonrpc": "2.0", "id": request["id"], "result": "0x1"}).to_string());
-                        continue;
-                    }
-                    let busy = Busy::enter(&state);
-                    if let Ok(reply) = answer(&request, &state, &busy).await {
-                        texts.push(reply.body);
-                    }
-                }
-            }
-            changed = heads.changed(), if subscribed => {
-                if changed.is_err() {
-                    return Ok(());
-                }
-                let number = *heads.borrow_and_update();
-                let header = state.lock().unwrap().chain.bundle(number).map(|bundle| render::block(&bundle.block, false));
-                texts.push(json!({
-                    "jsonrpc": "2.0", "method": "eth_subscription",
-                    "params": {"subscription": "0x1", "result": header},
-                }).to_string());
-            }
-        }
-        for text in texts {
-            if stream.write_all(text.as_bytes()).await.is_err() {
-                return Ok(());
-            }
-        }
     }
 }

@@ -1,0 +1,381 @@
+//! Reading a node's JSON: what is kept, what is refused, what is put right.
+
+use crate::support::chain::{Chain, ChainSpec};
+use crate::support::render;
+use proptest::prelude::{ProptestConfig, any, proptest};
+use quarry::model::{Address, Bundle, FrameKind, U256};
+use quarry::node::traces::{error_text, normalise};
+use quarry::node::wire::{self, WireError};
+use serde_json::{Value, json};
+
+/// A block with at least three transactions, with traces of every kind in the chain around it.
+fn sample() -> Bundle {
+    let mut chain = Chain::new(ChainSpec::new(21));
+    chain.mine(20);
+    let busy = |bundle: &&Bundle| bundle.block.transactions.len() > 2;
+    chain.bundles().iter().find(busy).unwrap().clone()
+}
+
+#[test]
+fn receipts_are_put_in_order_and_must_be_complete() {
+    let bundle = sample();
+    let mut list = render::receipts(&bundle);
+    list.reverse();
+    let read = |list: &[Value]| wire::receipts(&json!(list).to_string(), &bundle.block);
+    assert_eq!(read(&list), Ok(bundle.receipts.clone()));
+    let one = list.pop().unwrap();
+    assert_eq!(
+        read(&list),
+        Err(WireError::MissingItem {
+            what: "receipt",
+            index: 0
+        })
+    );
+    list.push(list[0].clone());
+    assert!(matches!(read(&list), Err(WireError::SurplusItem { .. })));
+    list.pop();
+    let mut other = one.clone();
+    other["transactionHash"] = json!(bundle.block.hash);
+    list.push(other);
+    assert!(matches!(
+        read(&list),
+        Err(WireError::OtherTransaction { index: 0, .. })
+    ));
+    list.pop();
+    let mut far = one;
+    far["transactionIndex"] = json!("0xffffffffffffffff");
+    list.push(far);
+    assert_eq!(
+        read(&list),
+        Err(WireError::SurplusItem {
+            what: "receipt",
+            index: u64::MAX
+        })
+    );
+}
+
+#[test]
+fn a_receipt_without_bloom_or_type_gets_them_from_what_is_known() {
+    let bundle = sample();
+    let mut list = json!(render::receipts(&bundle));
+    for receipt in list.as_array_mut().unwrap() {
+        receipt
+            .as_object_mut()
+            .unwrap()
+            .retain(|key, _| key != "logsBloom" && key != "type");
+    }
+    assert_eq!(
+        wire::receipts(&list.to_string(), &bundle.block),
+        Ok(bundle.receipts.clone())
+    );
+}
+
+#[test]
+fn unknown_fields_are_kept_and_derivable_ones_are_not() {
+    let bundle = sample();
+    let mut block = render::block(&bundle.block, true);
+    assert_eq!(wire::block(&block.to_string()), Ok(bundle.block));
+    block["l1BlockNumber"] = json!("0x1");
+    block["arbitrary"] = json!({"b": [1, "x y"]});
+    block["nothing"] = Value::Null;
+    block["transactions"][1]["sourceHash"] = json!("0x02");
+    block["transactions"][1]["blockTimestamp"] = json!("0x02");
+    let read = wire::block(&block.to_string()).unwrap();
+    assert_eq!(
+        read.extra.as_deref(),
+        Some("{\"arbitrary\":{\"b\":[1,\"x y\"]},\"l1BlockNumber\":\"0x1\"}")
+    );
+    assert_eq!(
+        read.transactions[1].extra.as_deref(),
+        Some("{\"sourceHash\":\"0x02\"}")
+    );
+    assert_eq!(read.transactions[0].extra, None);
+}
+
+#[test]
+fn an_error_names_the_field_and_the_place() {
+    let bundle = sample();
+    let good = render::block(&bundle.block, true);
+    for field in [
+        "hash",
+        "parentHash",
+        "number",
+        "timestamp",
+        "miner",
+        "gasLimit",
+        "gasUsed",
+        "stateRoot",
+    ] {
+        let mut block = good.clone();
+        block[field] = Value::Null;
+        let error = wire::block(&block.to_string()).unwrap_err();
+        assert!(
+            matches!(error, WireError::MissingField { field: named, .. } if named == field),
+            "{error}"
+        );
+        block[field] = json!("0xzz");
+        let error = wire::block(&block.to_string()).unwrap_err().to_string();
+        assert!(error.contains(&format!("`{field}`")), "{error}");
+    }
+    let mut block = good.clone();
+    block["transactions"][2]["from"] = Value::Null;
+    let error = wire::block(&block.to_string()).unwrap_err().to_string();
+    assert_eq!(error, "malformed transaction: field `from` is missing (item 2)");
+    let mut block = good;
+    block["transactions"][2]["gas"] = json!("0x-1");
+    let error = wire::block(&block.to_string()).unwrap_err().to_string();
+    assert!(
+        error.contains("`transactions`: [2]: `gas`: expected a quantity"),
+        "{error}"
+    );
+    assert!(wire::block("null").is_err());
+    assert!(wire::block("[]").is_err());
+}
+
+#[test]
+fn a_call_tree_as_deep_as_the_machine_allows_is_read_without_recursion() {
+    let bundle = sample();
+    let mut block = bundle.block;
+    block.transactions.truncate(1);
+    let frame = "\"type\":\"CALL\",\"from\":\"0x00000000000000000000000000000000000000aa\",\
+                 \"to\":\"0x00000000000000000000000000000000000000bb\",\"gas\":\"0x1\"";
+    let deep = |depth: usize| {
+        let open = format!("{{{frame},\"calls\":[").repeat(depth);
+        format!("[{{\"result\":{open}{{{frame}}}{}}}]", "]}".repeat(depth))
+    };
+    let traces = wire::call_traces(&deep(1_024), &block).unwrap();
+    assert_eq!(traces[0].frames.len(), 1_025);
+    assert_eq!(traces[0].frames[1_024].path, vec![0; 1_024]);
+    assert!(wire::call_traces(&deep(5_000), &block).is_err());
+}
+
+#[test]
+fn error_texts_are_the_same_for_both_methods() {
+    for (a, b, text) in [
+        ("Reverted", "execution reverted", "reverted"),
+        ("Out of gas", "out of gas", "out of gas"),
+        (
+            "Out of gas",
+            "contract creation code storage out of gas",
+            "out of gas",
+        ),
+        ("Out of gas", "gas uint64 overflow", "out of gas"),
+        ("Bad instruction", "invalid opcode: INVALID", "invalid opcode"),
+        (
+            "Bad instruction",
+            "invalid opcode: opcode 0xfe not defined",
+            "invalid opcode",
+        ),
+        (
+            "Bad jump destination",
+            "invalid jump destination",
+            "invalid jump destination",
+        ),
+        ("Stack underflow", "stack underflow (0 <=> 2)", "stack underflow"),
+        (
+            "Out of stack",
+            "stack limit reached 1024 (1023)",
+            "stack overflow",
+        ),
+        (
+            "Mutable Call In Static Context",
+            "write protection",
+            "write protection",
+        ),
+        (
+            "OutOfFunds",
+            "insufficient balance for transfer",
+            "insufficient balance",
+        ),
+        (
+            "CreateCollision",
+            "contract address collision",
+            "contract address collision",
+        ),
+        (
+            "CreateContractSizeLimit",
+            "max code size exceeded",
+            "max code size exceeded",
+        ),
+        ("CallTooDeep", "max call depth exceeded", "call depth exceeded"),
+    ] {
+        assert_eq!(error_text(a, false).as_deref(), Some(text));
+        assert_eq!(error_text(b, false).as_deref(), Some(text));
+    }
+    assert_eq!(
+        error_text("Built-in failed", true),
+        error_text("bad elliptic curve pairing", true)
+    );
+    assert_eq!(error_text("", false), None);
+    assert_eq!(
+        error_text(&"Odd ".repeat(50), false).map(|text| text.len()),
+        Some(64)
+    );
+}
+
+/// One transaction's frames by `trace_block`: (path, more of the entry).
+fn parity(entries: &[(&[u32], Value)]) -> Result<Vec<quarry::model::Frame>, WireError> {
+    let mut block = sample().block;
+    block.transactions.truncate(1);
+    let list: Vec<Value> = entries
+        .iter()
+        .map(|(path, more)| {
+            let mut entry = json!({
+                "type": "call", "traceAddress": path, "transactionPosition": 0,
+                "action": {"from": Address::with_last_byte(0xaa), "to": Address::with_last_byte(0xbb),
+                    "gas": "0x64", "value": "0x5", "callType": "call", "input": "0x"},
+                "result": {"gasUsed": "0x1", "output": "0x01"},
+            });
+            merge(&mut entry, more);
+            entry
+        })
+        .collect();
+    wire::parity_traces(&json!(list).to_string(), &block).map(|mut traces| traces.remove(0).frames)
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, more) => *into = more.clone(),
+    }
+}
+
+#[test]
+fn quiet_precompiles_are_dropped_and_siblings_move_up() {
+    let quiet = json!({"action": {"to": Address::with_last_byte(4), "value": "0x0"}});
+    let paid = json!({"action": {"to": Address::with_last_byte(4), "value": "0x1"}});
+    let new = json!({"action": {"to": Address::left_padding_from(&[1, 0]), "value": "0x0"}});
+    let none = json!({});
+    let frames = parity(&[
+        (&[], none.clone()),
+        (&[0], quiet.clone()),
+        (&[1], none.clone()),
+        (&[1, 0], quiet),
+        (&[1, 1], none),
+        (&[2], new),
+        (&[3], paid),
+    ])
+    .unwrap();
+    let paths: Vec<_> = frames.iter().map(|frame| frame.path.clone()).collect();
+    assert_eq!(paths, [vec![], vec![0], vec![0, 0], vec![1]]);
+    let top = parity(&[(
+        &[],
+        json!({"action": {"to": Address::with_last_byte(4), "value": "0x0"}}),
+    )])
+    .unwrap();
+    assert_eq!(top.len(), 1, "the top call stays whatever it calls");
+}
+
+#[test]
+fn failures_reach_all_below_and_use_all_gas() {
+    let frames = parity(&[
+        (&[], json!({})),
+        (&[0], json!({"error": "Out of gas", "result": null})),
+        (&[0, 0], json!({})),
+        (&[1], json!({"type": "create", "error": "Reverted", "result": {"address": Address::with_last_byte(7)}})),
+        (&[2], json!({"action": {"callType": "delegatecall"}})),
+        (&[3], json!({"type": "suicide", "result": null, "action": {
+            "address": Address::with_last_byte(8), "refundAddress": Address::with_last_byte(9), "balance": "0x7"}})),
+    ])
+    .unwrap();
+    let reverted: Vec<_> = frames.iter().map(|frame| frame.reverted).collect();
+    assert_eq!(reverted, [false, true, true, true, false, false]);
+    assert_eq!(
+        (frames[1].gas_used, frames[1].error.as_deref()),
+        (100, Some("out of gas"))
+    );
+    assert_eq!(frames[2].error, None);
+    assert_eq!(
+        (frames[3].kind, frames[3].to, frames[3].gas_used),
+        (FrameKind::Create, None, 1)
+    );
+    assert_eq!(
+        (frames[4].kind, frames[4].value),
+        (FrameKind::DelegateCall, U256::ZERO)
+    );
+    assert_eq!(
+        (frames[5].kind, frames[5].value, frames[5].gas),
+        (FrameKind::SelfDestruct, U256::from(7), 0)
+    );
+    assert_eq!(frames[5].from, Address::with_last_byte(8));
+    assert_eq!(frames[5].to, Some(Address::with_last_byte(9)));
+}
+
+#[test]
+fn frames_that_form_no_tree_are_refused() {
+    let none = json!({});
+    assert!(parity(&[(&[0], none.clone())]).is_err(), "no top call");
+    assert!(
+        parity(&[(&[], none.clone()), (&[0, 0], none.clone())]).is_err(),
+        "an orphan"
+    );
+    assert!(
+        parity(&[(&[], none.clone()), (&[], none.clone())]).is_err(),
+        "two tops"
+    );
+    assert!(
+        parity(&[(&[1], none.clone()), (&[], none.clone()), (&[0], none)]).is_ok(),
+        "any order"
+    );
+    assert!(normalise(Vec::new()).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_text_never_panics(text in any::<String>()) {
+        let block = quarry::model::Block::default();
+        let _ = wire::block(&text);
+        let _ = wire::block_id(&text);
+        let _ = wire::uncle_header(&text);
+        let _ = wire::receipts(&text, &block);
+        let _ = wire::parity_traces(&text, &block);
+        let _ = wire::call_traces(&text, &block);
+        let _ = error_text(&text, text.len() % 2 == 0);
+    }
+
+    /// Valid JSON in which one value has been replaced by something odd.
+    #[test]
+    fn odd_values_never_panic(seed in any::<u64>(), odd in 0_usize..9) {
+        let odds = [json!(null), json!(-1), json!(1.5), json!("0x"), json!("0xg"), json!([[]]), json!({}),
+            json!("\u{e9}\u{e9}"), json!(true)];
+        let bundle = sample();
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let spoilt = |mut value: Value| {
+            spoil(&mut value, &mut rng, &odds[odd]);
+            value.to_string()
+        };
+        let texts: Vec<String> = [
+            render::block(&bundle.block, true),
+            json!(render::receipts(&bundle)),
+            json!(render::parity(&bundle)),
+            json!(render::calls(&bundle)),
+        ].into_iter().map(spoilt).collect();
+        let _ = wire::block(&texts[0]);
+        let _ = wire::receipts(&texts[1], &bundle.block);
+        let _ = wire::parity_traces(&texts[2], &bundle.block);
+        let _ = wire::call_traces(&texts[3], &bundle.block);
+    }
+}
+
+/// Replaces one value somewhere in the tree.
+fn spoil(value: &mut Value, rng: &mut fastrand::Rng, odd: &Value) {
+    let inner: Vec<&mut Value> = match value {
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Object(fields) => fields.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    if inner.is_empty() {
+        *value = odd.clone();
+        return;
+    }
+    let place = rng.usize(..inner.len());
+    if let Some(value) = inner.into_iter().nth(place) {
+        spoil(value, rng, odd);
+    }
+}

@@ -1,0 +1,104 @@
+//! What can go wrong with a fake node's answers.
+
+use super::render;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// What goes wrong with a request. Each waits for a request that it fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// `eth_getBlockByNumber` of full blocks answers `null`.
+    NullBlock,
+    /// `eth_getBlockReceipts` answers `null`.
+    NullReceipts,
+    /// The last receipt is left out.
+    MissingReceipt,
+    /// The data of a log (or, without logs, the gas used) of a receipt is changed.
+    WrongReceipt,
+    /// A block states another parent, and still its own hash.
+    WrongParent,
+    /// Receipts are those of a block of the same transactions but another hash.
+    OtherReceipts,
+    /// The trace of the last transaction is left out.
+    MissingTrace,
+    /// `eth_blockNumber` states a head that lies this much lower.
+    HeadBack(u64),
+    /// Any answer ends in the middle.
+    Truncated,
+    /// Any answer is no JSON at all.
+    Garbage,
+    /// HTTP 429 with this `Retry-After` in seconds.
+    TooManyRequests(Option<u64>),
+    /// HTTP 500.
+    ServerError,
+    /// A JSON-RPC error to any request.
+    RpcError(i64, &'static str),
+    /// Any answer takes this much longer.
+    Slow(Duration),
+    /// The connection ends without an answer.
+    Hangup,
+}
+
+impl Fault {
+    /// Whether it can happen to this request.
+    pub fn fits(&self, method: &str, params: &Value) -> bool {
+        match self {
+            Self::NullBlock | Self::WrongParent => method == "eth_getBlockByNumber" && params[1] == true,
+            Self::NullReceipts | Self::MissingReceipt | Self::WrongReceipt | Self::OtherReceipts => {
+                method == "eth_getBlockReceipts"
+            }
+            Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
+            Self::HeadBack(_) => method == "eth_blockNumber",
+            _ => true,
+        }
+    }
+}
+
+/// Changes a result as `fault` says.
+pub fn spoil(fault: &Fault, value: &mut Value) {
+    match fault {
+        Fault::NullBlock | Fault::NullReceipts => *value = Value::Null,
+        Fault::MissingReceipt => {
+            value.as_array_mut().and_then(Vec::pop);
+        }
+        Fault::WrongReceipt => {
+            for receipt in value.as_array_mut().into_iter().flatten() {
+                let spot = match receipt["logs"].as_array().is_some_and(|logs| !logs.is_empty()) {
+                    true => &mut receipt["logs"][0]["data"],
+                    false => &mut receipt["cumulativeGasUsed"],
+                };
+                *spot = json!("0x1234");
+            }
+        }
+        Fault::OtherReceipts => {
+            for receipt in value.as_array_mut().into_iter().flatten() {
+                receipt["blockHash"] = json!(format!("0x{}", "ab".repeat(32)));
+            }
+        }
+        Fault::WrongParent => value["parentHash"] = json!(format!("0x{}", "cd".repeat(32))),
+        Fault::MissingTrace => {
+            if let Some(entries) = value.as_array_mut() {
+                let last = entries
+                    .iter()
+                    .filter_map(|entry| entry["transactionPosition"].as_u64())
+                    .max();
+                match last {
+                    Some(last) => entries.retain(|entry| entry["transactionPosition"] != last),
+                    None => {
+                        entries.pop();
+                    }
+                }
+            }
+        }
+        Fault::HeadBack(by) => {
+            let text = value
+                .as_str()
+                .unwrap_or_default()
+                .trim_start_matches("0x")
+                .to_owned();
+            let head = u64::from_str_radix(&text, 16).unwrap_or(0);
+            *value = render::quantity(head.saturating_sub(*by));
+        }
+        _ => {}
+    }
+}
