@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 
-use crate::http::{FrameSource, HttpError};
 use crate::clock;
+use crate::http::{FrameSource, HttpError};
 use crate::json::{UuidSpace, log_entry};
 use crate::query::{LogCursor, LogPage, LogQuery, Operator};
 

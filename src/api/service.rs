@@ -143,9 +143,11 @@ impl Inner {
             .await;
         let (facts, outcome) = looked_up.unwrap_or_else(|error| (None, Err(error.into())));
         let outcome = match outcome {
-            Ok(Answer::AskNonce { address, block, unless }) => {
-                self.ask_nonce(chain, address, block, unless).await
-            }
+            Ok(Answer::AskNonce {
+                address,
+                block,
+                unless,
+            }) => self.ask_nonce(chain, address, block, unless).await,
             outcome => outcome,
         };
         let mut response = match outcome {

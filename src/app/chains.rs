@@ -22,12 +22,22 @@ impl Chain {
     /// A chain that is synced.
     pub(super) fn synced(name: ChainName) -> Arc<Self> {
         let status = Some(Arc::new(ChainStatus::default()));
-        Arc::new(Self { name, status, store: OnceLock::new(), node: RwLock::default() })
+        Arc::new(Self {
+            name,
+            status,
+            store: OnceLock::new(),
+            node: RwLock::default(),
+        })
     }
 
     /// A chain that is only served.
     pub(super) fn stored(name: ChainName, store: Arc<Store>) -> Arc<Self> {
-        Arc::new(Self { name, status: None, store: OnceLock::from(store), node: RwLock::default() })
+        Arc::new(Self {
+            name,
+            status: None,
+            store: OnceLock::from(store),
+            node: RwLock::default(),
+        })
     }
 
     pub(super) fn store(&self) -> Option<&Arc<Store>> {
@@ -38,6 +48,12 @@ impl Chain {
     pub(super) fn set_store(&self, store: Arc<Store>) {
         // A second store for one chain would be a bug of the supervisor; the first one stays.
         let _ = self.store.set(store);
+    }
+
+    /// How long the node takes on average.
+    pub(super) fn latency(&self) -> Option<std::time::Duration> {
+        let node = self.node.read().unwrap_or_else(PoisonError::into_inner);
+        node.as_ref().map(|node| node.stats().latency_mean())
     }
 
     /// Gives the chain its node, or takes it away.
@@ -63,10 +79,6 @@ impl Registry {
 }
 
 impl Chains for Registry {
-    fn configured(&self, name: ChainName) -> bool {
-        self.get(name).is_some()
-    }
-
     fn reader(&self, name: ChainName) -> Option<Reader> {
         self.get(name)?.store().map(|store| Reader::new(store.view()))
     }
@@ -76,12 +88,19 @@ impl Chains for Registry {
     }
 
     fn upstream(&self, name: ChainName) -> Option<Arc<dyn Upstream>> {
-        let node = self.get(name)?.node.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let node = self
+            .get(name)?
+            .node
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         node.map(|node| Arc::new(NodeUpstream(node)) as Arc<dyn Upstream>)
     }
 
     fn store_bytes(&self, name: ChainName) -> u64 {
-        self.get(name).and_then(|chain| chain.store()).map_or(0, |store| store.bytes_on_disk())
+        self.get(name)
+            .and_then(|chain| chain.store())
+            .map_or(0, |store| store.bytes_on_disk())
     }
 }
 
@@ -90,13 +109,16 @@ struct NodeUpstream(Node);
 impl Upstream for NodeUpstream {
     fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64> {
         Box::pin(async move {
-            self.0.transaction_count(address, block).await.map_err(|error: NodeError| {
-                if error.class() == ErrorClass::Timeout {
-                    UpstreamError::TimedOut
-                } else {
-                    UpstreamError::Failed(error.to_string())
-                }
-            })
+            self.0
+                .transaction_count(address, block)
+                .await
+                .map_err(|error: NodeError| {
+                    if error.class() == ErrorClass::Timeout {
+                        UpstreamError::TimedOut
+                    } else {
+                        UpstreamError::Failed(error.to_string())
+                    }
+                })
         })
     }
 }

@@ -7,7 +7,7 @@ use super::chains::Chain;
 use super::import::ChainImport;
 use super::process::{on_signals, say};
 use super::run::{bind, serve_chains};
-use crate::cli::{DemoArgs, ListenArgs, NodeArgs, StoreArgs};
+use crate::cli::{DemoArgs, NodeArgs, StoreArgs};
 use crate::config::{Config, store_dir};
 use crate::model::ChainName;
 use crate::node::recorded::RecordedChain;
@@ -25,7 +25,10 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         Some(_) => None,
         None => Some(TemporaryDirectory::new()?),
     };
-    let data_dir = args.data_dir.clone().or_else(|| temporary.as_ref().map(|dir| dir.0.clone()));
+    let data_dir = args
+        .data_dir
+        .clone()
+        .or_else(|| temporary.as_ref().map(|dir| dir.0.clone()));
     let data_dir = data_dir.unwrap_or_default();
     let import = ChainImport {
         open: OpenOptions {
@@ -48,7 +51,10 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         checkpoint.next_block, checkpoint.transactions, checkpoint.logs
     ));
     for line in examples(&view)? {
-        say(&format!("  curl '{}'", line.replace("BASE", &format!("http://{address}"))));
+        say(&format!(
+            "  curl '{}'",
+            line.replace("BASE", &format!("http://{address}"))
+        ));
     }
     say("\nstop with ctrl-c");
     serve_chains(listener, vec![Chain::stored(ChainName::Mainnet, store)], shutdown).await
@@ -60,7 +66,10 @@ fn examples(view: &crate::store::View) -> Result<[String; 3], AppError> {
     let topic = view.signature_topic(0)?;
     let last = view.transaction_hash(view.checkpoint().transactions.saturating_sub(1))?;
     Ok([
-        format!("BASE/api/logs/get-logs?address={}&offset=2", const_hex::encode_prefixed(emitter)),
+        format!(
+            "BASE/api/logs/get-logs?address={}&offset=2",
+            const_hex::encode_prefixed(emitter)
+        ),
         format!("BASE/api/logs/get-logs?topic0={topic}&sort=desc&offset=2"),
         format!("BASE/api/proxy?action=eth_getTransactionReceipt&txhash={last}"),
     ])

@@ -9,7 +9,6 @@ use super::supervisor::open_options;
 use crate::cli::ExportChainArgs;
 use crate::config::Config;
 use crate::json::rpc;
-use crate::model::{BlockEntry, BlockId, Bundle, TransactionEntry};
 use crate::query::Reader;
 use crate::store::Store;
 
@@ -18,7 +17,11 @@ const ZSTD_LEVEL: i32 = 9;
 
 /// `quarry export chain FILE`.
 pub(super) fn chain(args: &ExportChainArgs) -> Result<(), AppError> {
-    let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &crate::cli::ListenArgs::default())?;
+    let config = Config::merge(
+        &args.store,
+        &crate::cli::NodeArgs::default(),
+        &crate::cli::ListenArgs::default(),
+    )?;
     let mut open = open_options(&config, args.chain, 1);
     open.read_only = true;
     let store = Store::open(&open)?;
@@ -38,64 +41,27 @@ pub(super) fn chain(args: &ExportChainArgs) -> Result<(), AppError> {
     let shown = args.file.display();
     let file = FileOptions::new().write(true).create_new(true).open(&args.file);
     let file = file.map_err(AppError::io(format!("make `{shown}`")))?;
-    let failed = |source| AppError::Io { doing: format!("write `{shown}`"), source };
+    let failed = |source| AppError::Io {
+        doing: format!("write `{shown}`"),
+        source,
+    };
     let mut encoder = zstd::Encoder::new(file, ZSTD_LEVEL).map_err(failed)?;
     let mut line = Vec::new();
     for number in from..=to {
         let missing = || AppError::Usage(format!("block {number} is not stored"));
         let bundle = reader.bundle(number)?.ok_or_else(missing)?;
         line.clear();
-        render(&bundle, &mut line);
+        rpc::bundle(&mut line, &bundle);
+        line.push(b'\n');
         encoder.write_all(&line).map_err(failed)?;
     }
-    encoder.finish().and_then(|file| file.sync_all()).map_err(failed)?;
-    say(&format!("{}: blocks {from} to {to} written to {shown}", args.chain));
+    encoder
+        .finish()
+        .and_then(|file| file.sync_all())
+        .map_err(failed)?;
+    say(&format!(
+        "{}: blocks {from} to {to} written to {shown}",
+        args.chain
+    ));
     Ok(())
-}
-
-/// One line of a recorded chain.
-fn render(bundle: &Bundle, out: &mut Vec<u8>) {
-    let block = &bundle.block;
-    let id = BlockId { number: block.number(), hash: block.hash };
-    out.extend_from_slice(b"{\"block\":");
-    rpc::block(out, &BlockEntry { block: block.clone(), transaction_hashes: Vec::new() }, true);
-    out.extend_from_slice(b",\"receipts\":[");
-    let mut first_log_index = 0;
-    for (index, (transaction, receipt)) in block.transactions.iter().zip(&bundle.receipts).enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        let entry = TransactionEntry {
-            transaction: transaction.clone(),
-            receipt: receipt.clone(),
-            block: id,
-            timestamp: block.header.timestamp,
-            base_fee_per_gas: block.header.base_fee_per_gas,
-            transaction_index: u32::try_from(index).unwrap_or(u32::MAX),
-            first_log_index,
-        };
-        rpc::receipt(out, &entry);
-        first_log_index += u32::try_from(receipt.logs.len()).unwrap_or(u32::MAX);
-    }
-    out.extend_from_slice(b"],\"traces\":");
-    match &bundle.traces {
-        Some(traces) => rpc::traces(out, block, traces),
-        None => out.extend_from_slice(b"null"),
-    }
-    if !block.uncle_headers.is_empty() {
-        out.extend_from_slice(b",\"uncleHeaders\":[");
-        for (place, uncle) in block.uncle_headers.iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            let uncle = crate::model::Block {
-                header: uncle.clone(),
-                hash: block.uncles.get(place).copied().unwrap_or_default(),
-                ..crate::model::Block::default()
-            };
-            rpc::block(out, &BlockEntry { block: uncle, transaction_hashes: Vec::new() }, false);
-        }
-        out.push(b']');
-    }
-    out.extend_from_slice(b"}\n");
 }

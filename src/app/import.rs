@@ -50,11 +50,16 @@ fn preview(open: &Opener) -> Result<Preview, AppError> {
             preview.first_parent = bundle.block.header.parent_hash;
             preview.first_hash = bundle.block.hash;
         }
-        let stated = serde_json::from_str::<StatedId>(&line.text).ok().and_then(|stated| stated.chain_id);
+        let stated = serde_json::from_str::<StatedId>(&line.text)
+            .ok()
+            .and_then(|stated| stated.chain_id);
         preview.chain_id = stated.or_else(|| {
             let stated = bundle.block.transactions.iter().map(|transaction| {
                 // EIP-155: v = chain id * 2 + 35 or 36.
-                let by_v = transaction.v.filter(|_| transaction.kind == 0).and_then(|v| v.checked_sub(35));
+                let by_v = transaction
+                    .v
+                    .filter(|_| transaction.kind == 0)
+                    .and_then(|v| v.checked_sub(35));
                 transaction.chain_id.or(by_v.map(|v| v / 2))
             });
             stated.flatten().next()
@@ -82,12 +87,13 @@ impl ChainImport {
         let preview = preview(&self.recording)?;
         let genesis = self.genesis.as_ref();
         let chain_id = genesis
-            .and_then(|genesis| genesis.forks.chain_id_known())
+            .map(|genesis| genesis.forks.chain_id)
             .or(self.chain_id)
             .or(preview.chain_id)
             .ok_or_else(|| {
                 AppError::Usage(
-                    "the recording does not tell its chain id: pass --genesis FILE or --chain-id N".to_owned(),
+                    "the recording does not tell its chain id: pass --genesis FILE or --chain-id N"
+                        .to_owned(),
                 )
             })?;
         let genesis_hash = match (genesis, preview.first_block) {
@@ -109,17 +115,33 @@ impl ChainImport {
                 Err(error) => Err(error),
             }
         });
-        let store = opened.await.map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+        let store = opened
+            .await
+            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
         let next = store.view().checkpoint().next_block;
-        let (first_given, way_out) =
-            (first_block, "import the part between first, or use a new --data-dir");
+        let (first_given, way_out) = (
+            first_block,
+            "import the part between first, or use a new --data-dir",
+        );
         if first_given > next {
-            return Err(SyncError::Gap { found: first_given, wanted: next, way_out }.into());
+            return Err(SyncError::Gap {
+                found: first_given,
+                wanted: next,
+                way_out,
+            }
+            .into());
         }
-        let writer = store.writer().ok_or_else(|| AppError::Usage("the store is being written".to_owned()))?;
+        let writer = store
+            .writer()
+            .ok_or_else(|| AppError::Usage("the store is being written".to_owned()))?;
         let identity = store.identity();
-        let rules =
-            ChainRules::new(chain_id, genesis_hash, genesis, identity.first_block, self.trust_node);
+        let rules = ChainRules::new(
+            chain_id,
+            genesis_hash,
+            genesis,
+            identity.first_block,
+            self.trust_node,
+        );
         let pipeline = Pipeline {
             rules: rules.clone(),
             finalized: u64::MAX,
@@ -127,7 +149,11 @@ impl ChainImport {
         };
         let writer = match genesis.filter(|_| adds_genesis && next == 0) {
             Some(genesis) => {
-                let block = Bundle { block: genesis.block.clone(), receipts: Vec::new(), traces: Some(Vec::new()) };
+                let block = Bundle {
+                    block: genesis.block.clone(),
+                    receipts: Vec::new(),
+                    traces: Some(Vec::new()),
+                };
                 let source = futures_util::stream::iter([Ok(block)]);
                 finish(pipeline.run(writer, source, shutdown).await)?
             }
@@ -167,7 +193,11 @@ fn opener(path: &Path) -> Opener {
 /// `quarry import chain FILE`.
 pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let (_trigger, mut shutdown) = on_signals()?;
-    let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &crate::cli::ListenArgs::default())?;
+    let config = Config::merge(
+        &args.store,
+        &crate::cli::NodeArgs::default(),
+        &crate::cli::ListenArgs::default(),
+    )?;
     let import = ChainImport {
         open: open_options(&config, args.chain, 1),
         genesis: load_genesis(args.genesis.as_deref())?,

@@ -12,7 +12,11 @@ use crate::store::{Store, Table};
 
 /// `quarry inspect`.
 pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
-    let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &crate::cli::ListenArgs::default())?;
+    let config = Config::merge(
+        &args.store,
+        &crate::cli::NodeArgs::default(),
+        &crate::cli::ListenArgs::default(),
+    )?;
     let mut open = open_options(&config, args.chain, 1);
     open.read_only = true;
     let store = Store::open(&open)?;
@@ -23,28 +27,55 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
     let (identity, checkpoint) = (store.identity(), view.checkpoint());
     say(&format!("store      {}", store.directory().display()));
     say(&format!("chain id   {}", identity.chain_id));
-    say(&format!("genesis    0x{}", const_hex::encode(identity.genesis_hash)));
+    say(&format!(
+        "genesis    0x{}",
+        const_hex::encode(identity.genesis_hash)
+    ));
     match view.head() {
-        Some(head) => say(&format!("blocks     {} to {} ({})", identity.first_block, head.number, head.hash)),
+        Some(head) => say(&format!(
+            "blocks     {} to {} ({})",
+            identity.first_block, head.number, head.hash
+        )),
         None => say("blocks     none yet"),
     }
-    say(&format!("final to   {}", view.finalized().map_or_else(|| "-".to_owned(), |n| n.to_string())));
+    say(&format!(
+        "final to   {}",
+        view.finalized().map_or_else(|| "-".to_owned(), |n| n.to_string())
+    ));
     say(&format!(
         "contents   {} transactions, {} logs, {} frames, {} emitters, {} signatures",
-        checkpoint.transactions, checkpoint.logs, checkpoint.frames, checkpoint.emitters, checkpoint.signatures
+        checkpoint.transactions,
+        checkpoint.logs,
+        checkpoint.frames,
+        checkpoint.emitters,
+        checkpoint.signatures
     ));
     if args.full {
-        say(&format!("\n{:<20} {:>12} {:>14}  digest", "table", "rows", "bytes"));
+        say(&format!(
+            "\n{:<20} {:>12} {:>14}  digest",
+            "table", "rows", "bytes"
+        ));
         for contents in view.contents()? {
-            say(&format!("{:<20} {:>12} {:>14}  {}", contents.name, contents.rows, contents.bytes, contents.digest));
+            say(&format!(
+                "{:<20} {:>12} {:>14}  {}",
+                contents.name, contents.rows, contents.bytes, contents.digest
+            ));
         }
         say(&format!("\ndigest     {}", view.digest()?));
     } else {
-        say(&format!("\n{:<20} {:>12} {:>14}", "table", "rows (about)", "bytes on disk"));
+        say(&format!(
+            "\n{:<20} {:>12} {:>14}",
+            "table", "rows (about)", "bytes on disk"
+        ));
         for (name, rows, bytes) in store.sizes() {
             say(&format!("{name:<20} {rows:>12} {bytes:>14}"));
         }
-        say(&format!("{:<20} {:>12} {:>14}", "total", "", store.bytes_on_disk()));
+        say(&format!(
+            "{:<20} {:>12} {:>14}",
+            "total",
+            "",
+            store.bytes_on_disk()
+        ));
     }
     Ok(())
 }
@@ -60,7 +91,14 @@ fn one_key(view: &crate::store::View, table: &str, key: &str) -> Result<(), AppE
     if table == Table::Postings
         && let Ok((term, last)) = keys::Term::decode(&key)
     {
-        say(&format!("           {term:?}, {}", if last == keys::OPEN { "open".to_owned() } else { last.to_string() }));
+        say(&format!(
+            "           {term:?}, {}",
+            if last == keys::OPEN {
+                "open".to_owned()
+            } else {
+                last.to_string()
+            }
+        ));
     }
     let Some(value) = view.get(table, &key)? else {
         say("no such row");
@@ -71,7 +109,9 @@ fn one_key(view: &crate::store::View, table: &str, key: &str) -> Result<(), AppE
     let mut postings = Vec::new();
     match table {
         Table::Postings if posting::decode(&value, &mut postings).is_ok() => {
-            let header = posting::header(&value).map(|header| header.rank).unwrap_or_default();
+            let header = posting::header(&value)
+                .map(|header| header.rank)
+                .unwrap_or_default();
             say(&format!("           {header} before, then {postings:?}"));
         }
         Table::Meta => {

@@ -20,7 +20,11 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let terminal = std::io::stderr().is_terminal();
     let bar = ProgressBar::with_draw_target(
         None,
-        if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
+        if terminal {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        },
     );
     if let Ok(style) = ProgressStyle::with_template("{prefix:>8} {bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
@@ -29,7 +33,9 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let mut samples: std::collections::VecDeque<(Instant, u64)> = std::collections::VecDeque::new();
     let mut last_line = (clock::now(), String::new());
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
-        let (Some(store), Some(status)) = (chain.store(), &chain.status) else { continue };
+        let (Some(store), Some(status)) = (chain.store(), &chain.status) else {
+            continue;
+        };
         let now = clock::now();
         let view = store.view();
         let next = view.checkpoint().next_block;
@@ -44,11 +50,20 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
             _ => 0.0,
         };
         status.set_blocks_per_second(rate);
-        let Some(node_head) = status.node_head() else { continue };
+        let Some(node_head) = status.node_head() else {
+            continue;
+        };
         let missing = (node_head + 1).saturating_sub(next);
-        let eta = if missing > 0 && rate > 0.0 { span(missing as f64 / rate) } else { "-".to_owned() };
+        let eta = if missing > 0 && rate > 0.0 {
+            span(missing as f64 / rate)
+        } else {
+            "-".to_owned()
+        };
         let latency = chain.latency().map_or(0, |latency| latency.as_millis());
-        let message = format!("{rate:.0} blocks/s, eta {eta}, node {latency} ms, {}", status.message());
+        let message = format!(
+            "{rate:.0} blocks/s, eta {eta}, node {latency} ms, {}",
+            status.message()
+        );
         bar.set_length(node_head + 1);
         bar.set_position(next);
         bar.set_message(message.clone());

@@ -20,7 +20,9 @@ use crate::store::{Store, StoreError};
 
 /// Binds before anything else is done, so that a taken address is said at once.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
-    TcpListener::bind(address).await.map_err(AppError::io(format!("listen on {address}")))
+    TcpListener::bind(address)
+        .await
+        .map_err(AppError::io(format!("listen on {address}")))
 }
 
 /// Serves chains on a bound address until the end is asked for.
@@ -30,8 +32,15 @@ pub(super) async fn serve_chains(
     mut shutdown: Shutdown,
 ) -> Result<(), AppError> {
     let pool = Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
-    let limits = Limits { drain_timeout: std::time::Duration::from_secs(2), ..Limits::default() };
-    let api = Arc::new(Api::new(Arc::new(Registry::new(chains)), pool, Settings::default()));
+    let limits = Limits {
+        drain_timeout: std::time::Duration::from_secs(2),
+        ..Limits::default()
+    };
+    let api = Arc::new(Api::new(
+        Arc::new(Registry::new(chains)),
+        pool,
+        Settings::default(),
+    ));
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "serving");
     }
@@ -44,7 +53,8 @@ pub(super) async fn serve_chains(
 
 fn nothing_configured() -> AppError {
     AppError::Usage(
-        "no node is configured: pass --mainnet-rpc URL (or --testnet-rpc URL), or try `quarry demo`".to_owned(),
+        "no node is configured: pass --mainnet-rpc URL (or --testnet-rpc URL), or try `quarry demo`"
+            .to_owned(),
     )
 }
 
@@ -63,7 +73,13 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
             Err(error) => return Err(error.into()),
         }
         let memory = Memory::of(config);
-        all.push(Supervisor { chain, settings: settings.clone(), open, memory, stop_at });
+        all.push(Supervisor {
+            chain,
+            settings: settings.clone(),
+            open,
+            memory,
+            stop_at,
+        });
     }
     Ok(all)
 }
@@ -73,7 +89,10 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
     let (trigger, shutdown) = on_signals()?;
     let listener = bind(config.listen).await?;
     let supervisors = supervisors(&config, None)?;
-    let chains: Vec<Arc<Chain>> = supervisors.iter().map(|supervisor| Arc::clone(&supervisor.chain)).collect();
+    let chains: Vec<Arc<Chain>> = supervisors
+        .iter()
+        .map(|supervisor| Arc::clone(&supervisor.chain))
+        .collect();
     let mut tasks = JoinSet::new();
     for supervisor in supervisors {
         let chain = Arc::clone(&supervisor.chain);
@@ -145,7 +164,10 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         }
     }
     if chains.is_empty() {
-        return Err(StoreError::Absent { path: config.data_dir }.into());
+        return Err(StoreError::Absent {
+            path: config.data_dir,
+        }
+        .into());
     }
     serve_chains(listener, chains, shutdown).await
 }

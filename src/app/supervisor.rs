@@ -29,7 +29,11 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) const fn of(config: &Config) -> Self {
         let all = config.backfill_memory.0;
-        Self { memtables: all / 4, batch: all / 10, in_flight: all / 8 }
+        Self {
+            memtables: all / 4,
+            batch: all / 10,
+            in_flight: all / 8,
+        }
     }
 }
 

@@ -8,16 +8,34 @@ use crate::model::ChainName;
 
 /// A read-only explorer API for EVM chains, beside an archive node.
 #[derive(Debug, Parser)]
-#[command(name = "quarry", version, about, arg_required_else_help = true, propagate_version = true)]
+#[command(
+    name = "quarry",
+    version,
+    about,
+    arg_required_else_help = true,
+    propagate_version = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
     /// Which events are logged, in tracing's filter syntax (`info`, `quarry=debug,warn`).
-    #[arg(long, env = "QUARRY_LOG", global = true, default_value = "info", value_name = "FILTER")]
+    #[arg(
+        long,
+        env = "QUARRY_LOG",
+        global = true,
+        default_value = "info",
+        value_name = "FILTER"
+    )]
     pub log: String,
     /// How events are logged.
-    #[arg(long, env = "QUARRY_LOG_FORMAT", global = true, default_value = "text", value_enum)]
+    #[arg(
+        long,
+        env = "QUARRY_LOG_FORMAT",
+        global = true,
+        default_value = "text",
+        value_enum
+    )]
     pub log_format: LogFormat,
 }
 
@@ -160,7 +178,9 @@ impl std::str::FromStr for SyncTo {
         if text == "latest" {
             return Ok(Self::Latest);
         }
-        text.parse().map(Self::Number).map_err(|_| "expected a block number or `latest`".to_owned())
+        text.parse()
+            .map(Self::Number)
+            .map_err(|_| "expected a block number or `latest`".to_owned())
     }
 }
 

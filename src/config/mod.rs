@@ -86,15 +86,32 @@ impl Config {
 
     /// Merges flags and environment with the file and the defaults.
     pub fn merge(store: &StoreArgs, node: &NodeArgs, listen: &ListenArgs) -> Result<Self, ConfigError> {
-        let file = store.config.as_deref().map(ConfigFile::load).transpose()?.unwrap_or_default();
-        let listen = listen.listen.clone().or(file.listen.clone()).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+        let file = store
+            .config
+            .as_deref()
+            .map(ConfigFile::load)
+            .transpose()?
+            .unwrap_or_default();
+        let listen = listen
+            .listen
+            .clone()
+            .or(file.listen.clone())
+            .unwrap_or_else(|| "127.0.0.1:8080".to_owned());
         let size = |name, flag: &Option<String>, file: &Option<String>, default: &str| {
-            let text = flag.clone().or(file.clone()).unwrap_or_else(|| default.to_owned());
-            text.parse::<ByteSize>().map_err(|reason| ConfigError::Value { name, reason })
+            let text = flag
+                .clone()
+                .or(file.clone())
+                .unwrap_or_else(|| default.to_owned());
+            text.parse::<ByteSize>()
+                .map_err(|reason| ConfigError::Value { name, reason })
         };
         let rpcs = [node.mainnet_rpc.clone(), node.testnet_rpc.clone()];
         let mut chains = Vec::new();
-        for ((name, rpc), section) in ChainName::ALL.into_iter().zip(rpcs).zip([&file.mainnet, &file.testnet]) {
+        for ((name, rpc), section) in ChainName::ALL
+            .into_iter()
+            .zip(rpcs)
+            .zip([&file.mainnet, &file.testnet])
+        {
             let rpc = rpc.or(section.rpc.clone()).filter(|url| !url.trim().is_empty());
             chains.push((name, rpc, section));
         }
@@ -108,7 +125,10 @@ impl Config {
                 let concurrency = node.rpc_concurrency.or(section.rpc_concurrency).unwrap_or(32);
                 if concurrency == 0 {
                     let reason = "at least one request must be allowed".to_owned();
-                    return Err(ConfigError::Value { name: "rpc-concurrency", reason });
+                    return Err(ConfigError::Value {
+                        name: "rpc-concurrency",
+                        reason,
+                    });
                 }
                 Ok(ChainConfig {
                     name,
@@ -132,7 +152,12 @@ impl Config {
                 reason: format!("`{listen}` is not an address and port such as 127.0.0.1:8080"),
             })?,
             cache_size: size("cache-size", &store.cache_size, &file.cache_size, "1GiB")?,
-            backfill_memory: size("backfill-memory", &store.backfill_memory, &file.backfill_memory, "1GiB")?,
+            backfill_memory: size(
+                "backfill-memory",
+                &store.backfill_memory,
+                &file.backfill_memory,
+                "1GiB",
+            )?,
             chains,
         })
     }
@@ -152,7 +177,11 @@ impl Config {
         let _ = writeln!(out, "data_dir = {}", path(&self.data_dir));
         let _ = writeln!(out, "listen = {}", quoted(&self.listen.to_string()));
         let _ = writeln!(out, "cache_size = {}", quoted(&self.cache_size.to_string()));
-        let _ = writeln!(out, "backfill_memory = {}", quoted(&self.backfill_memory.to_string()));
+        let _ = writeln!(
+            out,
+            "backfill_memory = {}",
+            quoted(&self.backfill_memory.to_string())
+        );
         for chain in &self.chains {
             let _ = writeln!(out, "\n[{}]", chain.name);
             if let Some(rpc) = &chain.rpc {
@@ -192,9 +221,17 @@ mod tests {
         )
         .unwrap();
         let args = RunArgs {
-            store: StoreArgs { config: Some(path), ..StoreArgs::default() },
-            node: NodeArgs { start_block: Some(3), ..NodeArgs::default() },
-            listen: ListenArgs { listen: Some("127.0.0.1:1".to_owned()) },
+            store: StoreArgs {
+                config: Some(path),
+                ..StoreArgs::default()
+            },
+            node: NodeArgs {
+                start_block: Some(3),
+                ..NodeArgs::default()
+            },
+            listen: ListenArgs {
+                listen: Some("127.0.0.1:1".to_owned()),
+            },
         };
         let config = Config::run(&args).unwrap();
         assert_eq!(config.listen.port(), 1);
@@ -210,8 +247,13 @@ mod tests {
     #[test]
     fn nonsense_is_named() {
         let args = |listen: &str, size: &str| RunArgs {
-            store: StoreArgs { cache_size: Some(size.to_owned()), ..StoreArgs::default() },
-            listen: ListenArgs { listen: Some(listen.to_owned()) },
+            store: StoreArgs {
+                cache_size: Some(size.to_owned()),
+                ..StoreArgs::default()
+            },
+            listen: ListenArgs {
+                listen: Some(listen.to_owned()),
+            },
             ..RunArgs::default()
         };
         let error = |args| Config::run(&args).unwrap_err().to_string();

@@ -13,7 +13,9 @@ impl FromStr for ByteSize {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not a size such as 512MiB or 2GiB");
         let trimmed = text.trim();
-        let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+        let digits = trimmed
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(digits);
         let number: usize = number.parse().map_err(|_| wrong())?;
         let shift = match unit.trim().to_ascii_lowercase().as_str() {
@@ -45,13 +47,24 @@ mod tests {
 
     #[test]
     fn sizes_read_and_print() {
-        for (text, bytes, printed) in
-            [("1GiB", 1 << 30, "1GiB"), ("512 mb", 512 << 20, "512MiB"), ("1000", 1000, "1000"), ("64k", 65536, "64KiB")]
-        {
+        for (text, bytes, printed) in [
+            ("1GiB", 1 << 30, "1GiB"),
+            ("512 mb", 512 << 20, "512MiB"),
+            ("1000", 1000, "1000"),
+            ("64k", 65536, "64KiB"),
+        ] {
             let size: ByteSize = text.parse().unwrap();
             assert_eq!((size.0, size.to_string().as_str()), (bytes, printed));
         }
-        for text in ["", "GiB", "-1", "1.5GiB", "1XiB", "99999999999999999999", "99999999999TiB"] {
+        for text in [
+            "",
+            "GiB",
+            "-1",
+            "1.5GiB",
+            "1XiB",
+            "99999999999999999999",
+            "99999999999TiB",
+        ] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
     }

@@ -145,7 +145,9 @@ impl Engine {
 
     /// One look at the node, and all the work that it shows.
     async fn round(&mut self, shutdown: &mut Shutdown) -> Result<Round, SyncError> {
-        let Some(head) = shutdown.unless(self.node.head()).await else { return Ok(Round::Done) };
+        let Some(head) = shutdown.unless(self.node.head()).await else {
+            return Ok(Round::Done);
+        };
         let head = head?;
         self.status.set_node_up(true);
         self.status.set_node_head(head);
@@ -160,7 +162,8 @@ impl Engine {
                 return Ok(Round::Moved);
             }
             Relation::Behind => {
-                self.status.set_message("the node is behind the store, waiting for it");
+                self.status
+                    .set_message("the node is behind the store, waiting for it");
                 return Ok(Round::Idle);
             }
             Relation::Ahead => {}
@@ -170,7 +173,8 @@ impl Engine {
             None => return Ok(Round::Done),
         };
         if let Some(finalized) = finalized {
-            self.with_writer(move |writer| Ok(writer.finalize(finalized)?)).await?;
+            self.with_writer(move |writer| Ok(writer.finalize(finalized)?))
+                .await?;
         }
         let next = view.checkpoint().next_block;
         let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
@@ -213,7 +217,8 @@ impl Engine {
         tracing::warn!(depth, next, "the node's chain left ours: unwinding");
         self.with_writer(move |writer| Ok(writer.unwind(next)?)).await?;
         self.status.count_reorg();
-        self.status.set_message(format!("unwound {depth} blocks of a reorg"));
+        self.status
+            .set_message(format!("unwound {depth} blocks of a reorg"));
         Ok(())
     }
 
@@ -233,7 +238,9 @@ impl Engine {
     }
 
     fn take_writer(&mut self) -> Result<Writer, SyncError> {
-        self.writer.take().ok_or_else(|| SyncError::Worker("the writer is gone".to_owned()))
+        self.writer
+            .take()
+            .ok_or_else(|| SyncError::Worker("the writer is gone".to_owned()))
     }
 
     async fn fetch(
@@ -291,12 +298,23 @@ impl Engine {
 async fn check(number: u64, bundle: Bundle, rules: super::verify::Rules) -> Result<Bundle, SyncError> {
     if bundle.block.number() != number {
         let reason = format!("asked for block {number}, got block {}", bundle.block.number());
-        let source = NodeError::Transport { method: "eth_getBlockByNumber", reason };
-        return Err(SyncError::Node { block: number, source });
+        let source = NodeError::Transport {
+            method: "eth_getBlockByNumber",
+            reason,
+        };
+        return Err(SyncError::Node {
+            block: number,
+            source,
+        });
     }
     let verified = tokio::task::spawn_blocking(move || {
-        verify(&bundle, None, &rules).map_err(|source| SyncError::Verify { block: number, source })?;
+        verify(&bundle, None, &rules).map_err(|source| SyncError::Verify {
+            block: number,
+            source,
+        })?;
         Ok(bundle)
     });
-    verified.await.map_err(|error| SyncError::Worker(error.to_string()))?
+    verified
+        .await
+        .map_err(|error| SyncError::Worker(error.to_string()))?
 }

@@ -62,7 +62,9 @@ pub enum SyncError {
         way_out: &'static str,
     },
     /// A recorded block differs from the stored one.
-    #[error("block {block} of the recorded chain is {found}, the store holds {stored}: it records another chain or branch")]
+    #[error(
+        "block {block} of the recorded chain is {found}, the store holds {stored}: it records another chain or branch"
+    )]
     OtherBranch {
         /// Its number.
         block: u64,

@@ -101,7 +101,9 @@ impl Pipeline {
                 return commit(writer, &mut batch);
             };
             let number = bundle.block.number();
-            let checkpoint = batch.as_ref().map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
+            let checkpoint = batch
+                .as_ref()
+                .map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
             check_parent(&bundle, &checkpoint.hash, writer).or_else(|error| {
                 commit(writer, &mut batch)?;
                 Err(error)
@@ -137,7 +139,11 @@ fn check_parent(bundle: &Bundle, hash: &[u8; 32], writer: &Writer) -> Result<(),
     if first || expected == found {
         return Ok(());
     }
-    Err(SyncError::Parent { block: bundle.block.number(), expected, found })
+    Err(SyncError::Parent {
+        block: bundle.block.number(),
+        expected,
+        found,
+    })
 }
 
 /// The bundles of a recorded chain from block `next` on, parsed and verified on several threads. Blocks
@@ -169,7 +175,10 @@ pub fn recorded(
             let (rules, stored) = (rules.clone(), stored.clone());
             tokio::task::spawn_blocking(move || {
                 let read = |line: Result<RecordedLine, _>| parse_and_verify(line?, &rules, next, &stored);
-                lines.into_iter().filter_map(|line| read(line).transpose()).collect::<Vec<_>>()
+                lines
+                    .into_iter()
+                    .filter_map(|line| read(line).transpose())
+                    .collect::<Vec<_>>()
             })
         })
         .buffered(parallel);
@@ -194,9 +203,11 @@ fn parse_and_verify(
     let block = bundle.block.number();
     if block < next {
         return match stored(block) {
-            Some(stored) if stored != bundle.block.hash => {
-                Err(SyncError::OtherBranch { block, found: bundle.block.hash, stored })
-            }
+            Some(stored) if stored != bundle.block.hash => Err(SyncError::OtherBranch {
+                block,
+                found: bundle.block.hash,
+                stored,
+            }),
             _ => Ok(None),
         };
     }

@@ -24,7 +24,9 @@ pub(super) enum Relation {
 
 /// Compares our head with the node's chain and looks for the fork by walking parents.
 pub(super) async fn relate(node: &Node, view: &View, node_head: u64) -> Result<Relation, SyncError> {
-    let Some(ours) = view.head() else { return Ok(Relation::Ahead) };
+    let Some(ours) = view.head() else {
+        return Ok(Relation::Ahead);
+    };
     let theirs = |number: u64| async move {
         let id = node.block_id(number).await?;
         Ok::<_, SyncError>(id.map(|id| id.hash))
@@ -42,14 +44,23 @@ pub(super) async fn relate(node: &Node, view: &View, node_head: u64) -> Result<R
     let mut number = from;
     loop {
         if finalized.is_some_and(|finalized| number <= finalized) {
-            return Err(SyncError::DeepReorg { block: number, finalized: finalized.unwrap_or(0) });
+            return Err(SyncError::DeepReorg {
+                block: number,
+                finalized: finalized.unwrap_or(0),
+            });
         }
         if number == view.first_block() {
-            return Ok(Relation::Parted { fork: None, depth: ours.number - number + 1 });
+            return Ok(Relation::Parted {
+                fork: None,
+                depth: ours.number - number + 1,
+            });
         }
         number -= 1;
         if theirs(number).await? == Some(stored(number)?) {
-            return Ok(Relation::Parted { fork: Some(number), depth: ours.number - number });
+            return Ok(Relation::Parted {
+                fork: Some(number),
+                depth: ours.number - number,
+            });
         }
     }
 }

@@ -24,8 +24,13 @@ impl ChainRules {
         first_block: u64,
         trust_node: bool,
     ) -> Self {
-        let forks = genesis.map(|genesis| genesis.forks).or_else(|| ForkRules::well_known(genesis_hash));
-        let verify = forks.as_ref().map_or_else(Rules::default, Rules::from_forks).trusting_node(trust_node);
+        let forks = genesis
+            .map(|genesis| genesis.forks)
+            .or_else(|| ForkRules::well_known(genesis_hash));
+        let verify = forks
+            .as_ref()
+            .map_or_else(Rules::default, Rules::from_forks)
+            .trusting_node(trust_node);
         let accounts = genesis.map_or(&[][..], |genesis| &genesis.accounts);
         let nonces = NonceRules {
             chain_id,
