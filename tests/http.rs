@@ -1,5 +1,11 @@
 //! The service over real sockets: transport behaviour, and everything that is decided before a
 //! store is read.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy does not take for tests"
+)]
 
 #[path = "http/client.rs"]
 mod client;

@@ -129,7 +129,7 @@ impl hyper::body::Body for Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let next = Pin::new(&mut self.body).poll_frame(cx);
-        self.in_flight.set_ours(next.is_pending());
+        self.in_flight.asked(next.is_pending());
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
