@@ -1,7 +1,7 @@
 //! L1, L2, L3: event logs by address, by topics, by both.
 
+use crate::http::header::HeaderValue;
 use bytes::Bytes;
-use hyper::header::HeaderValue;
 
 use crate::http::{FrameSource, HttpError};
 use crate::json::{UuidSpace, writer};
