@@ -18,12 +18,15 @@
 pub mod api;
 pub mod app;
 pub mod cli;
+pub mod clock;
 pub mod codec;
+pub mod config;
 pub mod http;
 pub mod json;
 pub mod model;
 pub mod node;
 pub mod query;
+pub mod shutdown;
 pub mod status;
 pub mod store;
 pub mod sync;

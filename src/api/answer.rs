@@ -115,6 +115,8 @@ pub(super) enum Answer {
         address: Address,
         /// After which block.
         block: u64,
+        /// What the chain's blocks alone say, where there is no node to ask.
+        unless: Option<u64>,
     },
 }
 

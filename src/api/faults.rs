@@ -38,8 +38,8 @@ pub(super) fn unsupported(chain: ChainName) -> HttpError {
 pub(super) fn query_failed(error: QueryError) -> HttpError {
     if matches!(error, QueryError::CursorOrphaned) {
         HttpError::bad_request("Invalid cursor parameter: its block was replaced")
-    } else if matches!(error, QueryError::CursorInvalid) {
-        HttpError::invalid("cursor")
+    } else if matches!(error, QueryError::TimedOut) {
+        HttpError::unavailable("The query took too long, narrow its block range")
     } else {
         HttpError::internal(error.to_string())
     }

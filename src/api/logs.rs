@@ -1,10 +1,13 @@
 //! L1, L2, L3: event logs by address, by topics, by both.
 
-use crate::http::header::HeaderValue;
+use std::time::Duration;
+
 use bytes::Bytes;
 
+use crate::clock;
+use crate::http::header::HeaderValue;
 use crate::http::{FrameSource, HttpError};
-use crate::json::{UuidSpace, writer};
+use crate::json::{UuidSpace, log_entry};
 use crate::query::{LogCursor, LogPage, LogQuery, Operator};
 
 use super::answer::{Answer, Extra, Plan, Snapshot};
@@ -28,6 +31,9 @@ pub(super) const OFFSET_MAX: u64 = 10_000;
 
 /// Bytes after which a frame is handed on.
 const FRAME_BYTES: usize = 256 * 1024;
+
+/// How long an expression over several lists may be walked before the client is asked to narrow it.
+const WALK_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A parsed request; block numbers are resolved against a snapshot.
 struct LogsRequest {
@@ -96,6 +102,7 @@ impl LogsRequest {
                 skip,
                 limit: usize::try_from(offset).unwrap_or(usize::MAX),
                 cursor,
+                deadline: None,
             },
             bounds,
             next_page_stem,
@@ -112,6 +119,7 @@ impl LogsRequest {
         };
         self.query.first_block = range.first();
         self.query.last_block = range.last();
+        self.query.deadline = Some(clock::now() + WALK_TIME_MAX);
         let page = snapshot.reader.logs(&self.query).map_err(query_failed)?;
         let extra = Extra {
             total: page.total(),
@@ -176,7 +184,7 @@ impl LogFrames {
                 out.push(b',');
             }
             *rows += 1;
-            writer::log_entry(&mut out, ids, log);
+            log_entry(&mut out, ids, log);
             out.len() < FRAME_BYTES
         });
         if !more.map_err(query_failed)? {

@@ -188,11 +188,24 @@ pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError
             return Err(invalid_tag());
         }
         if block < snapshot.reader.first_block() {
-            return Ok(Answer::AskNonce { address, block });
+            return Ok(Answer::AskNonce {
+                address,
+                block,
+                unless: None,
+            });
         }
         match snapshot.reader.nonce(address, block).map_err(query_failed)? {
             Nonce::Exact(count) => Ok(nonce(count, "ledger")),
-            Nonce::AskNode => Ok(Answer::AskNonce { address, block }),
+            Nonce::Untouched(count) => Ok(Answer::AskNonce {
+                address,
+                block,
+                unless: Some(count),
+            }),
+            Nonce::AskNode => Ok(Answer::AskNonce {
+                address,
+                block,
+                unless: None,
+            }),
         }
     }))
 }

@@ -143,7 +143,11 @@ impl Inner {
             .await;
         let (facts, outcome) = looked_up.unwrap_or_else(|error| (None, Err(error.into())));
         let outcome = match outcome {
-            Ok(Answer::AskNonce { address, block }) => self.ask_nonce(chain, address, block).await,
+            Ok(Answer::AskNonce {
+                address,
+                block,
+                unless,
+            }) => self.ask_nonce(chain, address, block, unless).await,
             outcome => outcome,
         };
         let mut response = match outcome {
@@ -165,8 +169,10 @@ impl Inner {
         chain: ChainName,
         address: crate::model::Address,
         block: u64,
+        unless: Option<u64>,
     ) -> Result<Answer, HttpError> {
         let asked = match self.chains.upstream(chain) {
+            None if let Some(count) = unless => return Ok(proxy::nonce(count, "ledger")),
             None => Err(UpstreamError::Failed("no node is configured".to_owned())),
             Some(node) => {
                 let question = node.transaction_count(address, block);

@@ -1,1 +1,249 @@
-//! The `cli` room.
+//! The command line: what can be asked for, in clap's terms. Values are merged in `config`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::model::ChainName;
+
+/// A read-only explorer API for EVM chains, beside an archive node.
+#[derive(Debug, Parser)]
+#[command(name = "quarry", version, about, arg_required_else_help = true, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Which events are logged, in tracing's filter syntax (`info`, `quarry=debug,warn`).
+    #[arg(long, env = "QUARRY_LOG", global = true, default_value = "info", value_name = "FILTER")]
+    pub log: String,
+    /// How events are logged.
+    #[arg(long, env = "QUARRY_LOG_FORMAT", global = true, default_value = "text", value_enum)]
+    pub log_format: LogFormat,
+}
+
+/// How events are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Sync from a node and serve, until stopped.
+    Run(RunArgs),
+    /// Serve a recorded chain that ships in the binary: every operation answers, no node needed.
+    Demo(DemoArgs),
+    /// Sync from a node up to a block, then exit.
+    Sync(SyncArgs),
+    /// Serve what is stored, without syncing.
+    Serve(ServeArgs),
+    /// Bring a recorded chain into the store.
+    #[command(subcommand)]
+    Import(Import),
+    /// Write what is stored to a file.
+    #[command(subcommand)]
+    Export(Export),
+    /// Show tables, row counts and sizes.
+    Inspect(InspectArgs),
+    /// Print the effective configuration.
+    Config(RunArgs),
+}
+
+/// Where stores lie and how much memory they may use.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StoreArgs {
+    /// Directory of the stores [default: ./quarry-data].
+    #[arg(long, env = "QUARRY_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Memory for cached blocks of the store, all chains together [default: 1GiB].
+    #[arg(long, env = "QUARRY_CACHE_SIZE", value_name = "SIZE")]
+    pub cache_size: Option<String>,
+    /// Memory that backfill may use besides the cache: blocks in flight, batches, memtables; for each chain
+    /// [default: 1GiB].
+    #[arg(long, env = "QUARRY_BACKFILL_MEMORY", value_name = "SIZE")]
+    pub backfill_memory: Option<String>,
+    /// Configuration file (TOML).
+    #[arg(long, env = "QUARRY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Which nodes to sync from, and how.
+#[derive(Clone, Debug, Default, Args)]
+pub struct NodeArgs {
+    /// Node of the chain `mainnet`: http(s)://, ws(s):// or an IPC path.
+    #[arg(long, env = "QUARRY_MAINNET_RPC", value_name = "URL")]
+    pub mainnet_rpc: Option<String>,
+    /// Node of the chain `testnet`.
+    #[arg(long, env = "QUARRY_TESTNET_RPC", value_name = "URL")]
+    pub testnet_rpc: Option<String>,
+    /// First block to store; fixed once a store is made [default: 0].
+    #[arg(long, env = "QUARRY_START_BLOCK", value_name = "N")]
+    pub start_block: Option<u64>,
+    /// Genesis file (geth's format) of the chain `mainnet`, or of the only chain: its fork schedule and nonces.
+    #[arg(long, env = "QUARRY_GENESIS", value_name = "FILE")]
+    pub genesis: Option<PathBuf>,
+    /// Most requests in flight to a node [default: 32].
+    #[arg(long, env = "QUARRY_RPC_CONCURRENCY", value_name = "N")]
+    pub rpc_concurrency: Option<usize>,
+    /// Blocks below the head that count as final where a node names no `finalized` block [default: 64].
+    #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
+    pub finality_depth: Option<u64>,
+    /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's.
+    #[arg(long, env = "QUARRY_TRUST_NODE")]
+    pub trust_node: bool,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ListenArgs {
+    /// Address to serve on [default: 127.0.0.1:8080].
+    #[arg(long, env = "QUARRY_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<String>,
+}
+
+/// `quarry run`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub node: NodeArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub listen: ListenArgs,
+}
+
+/// `quarry demo`.
+#[derive(Clone, Debug, Args)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub listen: ListenArgs,
+    /// Keep the demo's store here instead of in a temporary directory.
+    #[arg(long, env = "QUARRY_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// `quarry sync`.
+#[derive(Clone, Debug, Args)]
+pub struct SyncArgs {
+    /// Last block to sync, or `latest`.
+    #[arg(long, value_name = "N|latest")]
+    pub to: SyncTo,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub node: NodeArgs,
+}
+
+/// How far `quarry sync` goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncTo {
+    /// To this block.
+    Number(u64),
+    /// To the node's head at the start.
+    Latest,
+}
+
+impl std::str::FromStr for SyncTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "latest" {
+            return Ok(Self::Latest);
+        }
+        text.parse().map(Self::Number).map_err(|_| "expected a block number or `latest`".to_owned())
+    }
+}
+
+/// `quarry serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub listen: ListenArgs,
+}
+
+/// What can be imported.
+#[derive(Debug, Subcommand)]
+pub enum Import {
+    /// A recorded chain: JSON lines, zstd-compressed or plain.
+    Chain(ImportChainArgs),
+}
+
+/// `quarry import chain`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportChainArgs {
+    /// The file.
+    pub file: PathBuf,
+    /// Which chain's store it goes to.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    /// Genesis file (geth's format): gives block 0 where the recording begins at block 1, and the fork
+    /// schedule.
+    #[arg(long, env = "QUARRY_GENESIS", value_name = "FILE")]
+    pub genesis: Option<PathBuf>,
+    /// Chain id, where neither the genesis file nor the recording tells it.
+    #[arg(long, value_name = "N")]
+    pub chain_id: Option<u64>,
+    /// Do not check hashes, roots and blooms.
+    #[arg(long, env = "QUARRY_TRUST_NODE")]
+    pub trust_node: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+}
+
+/// What can be exported.
+#[derive(Debug, Subcommand)]
+pub enum Export {
+    /// The stored blocks as a recorded chain.
+    Chain(ExportChainArgs),
+}
+
+/// `quarry export chain`.
+#[derive(Clone, Debug, Args)]
+pub struct ExportChainArgs {
+    /// The file to write; must not exist.
+    pub file: PathBuf,
+    /// Which chain's store.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    /// First block [default: the first stored].
+    #[arg(long, value_name = "N")]
+    pub from: Option<u64>,
+    /// Last block [default: the indexed head].
+    #[arg(long, value_name = "N")]
+    pub to: Option<u64>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+}
+
+/// `quarry inspect`.
+#[derive(Clone, Debug, Args)]
+pub struct InspectArgs {
+    /// Which chain's store.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    /// Read every row: exact counts, bytes and digests. Takes as long as reading the store.
+    #[arg(long)]
+    pub full: bool,
+    /// Decode one key (hex) of a table.
+    #[arg(long, num_args = 2, value_names = ["TABLE", "KEY"])]
+    pub key: Option<Vec<String>>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+}

@@ -1,1 +1,16 @@
-//! The `codec` room.
+//! Bytes: sortable keys, packed values, chunks. What is written here is the format of the store.
+//!
+//! This room knows nothing of RocksDB and of queries; it turns values into bytes and back. Every
+//! decoder checks lengths and answers [`Corrupt`] instead of panicking. `bincode` stops here.
+
+pub mod bytes;
+pub mod chunk;
+pub mod keys;
+pub mod log_row;
+pub mod posting;
+pub mod value;
+
+/// Stored bytes that cannot be what we wrote; the text says what was being read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("corrupt {0}")]
+pub struct Corrupt(pub &'static str);

@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use crate::clock;
+
 use super::limits::Limits;
 use super::rejection;
 
@@ -42,7 +44,7 @@ pub(super) enum Verdict {
 impl Vitals {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
-            began: Instant::now(),
+            began: clock::now(),
             moved: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             ours: AtomicU32::new(0),

@@ -7,9 +7,11 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+
+use crate::clock;
 
 use super::error::HttpError;
 
@@ -183,12 +185,12 @@ impl Pool {
     ) -> Result<Outcome<T>, PoolError> {
         let shared = &self.0.0;
         let (sender, receiver) = oneshot::channel();
-        let expires = (!unbounded).then(|| Instant::now() + shared.limits.wait_max);
+        let expires = (!unbounded).then(|| clock::now() + shared.limits.wait_max);
         let job: Job = Box::new(move || {
             if sender.is_closed() {
                 return;
             }
-            let outcome = if expires.is_some_and(|deadline| Instant::now() > deadline) {
+            let outcome = if expires.is_some_and(|deadline| clock::now() > deadline) {
                 Err(PoolError::Expired)
             } else {
                 catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)

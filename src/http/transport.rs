@@ -13,6 +13,8 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
 use hyper::{Method, StatusCode, Uri};
 
+use crate::clock;
+
 use super::body::{Body, BodyError};
 use super::connection::{InFlight, Vitals};
 use super::error::{ErrorStatus, HttpError};
@@ -38,7 +40,7 @@ pub(super) async fn respond<H: Handler>(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
         id: id.clone(),
-        began: Instant::now(),
+        began: clock::now(),
         status: StatusCode::OK,
         bytes: 0,
         finished: false,

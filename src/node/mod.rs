@@ -1,1 +1,29 @@
-//! The `node` room.
+//! JSON-RPC in, model out.
+//!
+//! This room asks an archive node, over HTTP, WebSocket or IPC, or reads a recorded chain, and hands out
+//! plain values of the model. It promises that nothing a node sends can make it panic, that every failure
+//! has a name, that a request is repeated only when that can help, and that it steps back when the node
+//! slows down. It verifies no hash and knows nothing of stores, of queries or of how blocks are derived.
+//! The alloy client crates are named in `link` and nowhere else.
+
+mod bundle;
+mod client;
+mod config;
+mod error;
+mod heads;
+mod link;
+pub mod pace;
+mod probe;
+pub mod recorded;
+mod stats;
+pub mod traces;
+pub mod wire;
+
+pub use bundle::Fetched;
+pub use client::{BlockTag, Node};
+pub use config::NodeConfig;
+pub use error::{ErrorClass, NodeError};
+pub use heads::Heads;
+pub use probe::{Capabilities, ReceiptMethod, TraceMethod};
+pub use stats::NodeStats;
+pub use wire::{BlockId, WireError};

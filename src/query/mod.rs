@@ -1,155 +1,98 @@
-//! STUB of the `query` room, only so that the service compiles on its branch. Replaced at merge.
-#![allow(missing_docs, clippy::unused_self)]
+//! The read side: typed questions about one snapshot of a store, typed answers.
+//!
+//! Everything here may read the disk and therefore belongs on threads that may block. This room knows
+//! nothing of HTTP, of text and of how the store is filled.
 
-use crate::model::{Address, B256, BlockEntry, BlockId, LogEntry, TransactionEntry};
+mod blocks;
+mod expression;
+mod logs;
+mod nonces;
+mod transactions;
 
-#[derive(Clone)]
-pub struct Reader(());
+use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closest {
-    Before,
-    After,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockTime {
-    pub number: u64,
-    pub timestamp: u64,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockCounts {
-    pub transactions: u64,
-    pub internal_transactions: Option<u64>,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionStatus {
-    Unknown,
-    Succeeded,
-    Failed,
-    NeedsTraces,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nonce {
-    Exact(u64),
-    AskNode,
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    And,
-    Or,
-}
-#[derive(Debug)]
+pub use blocks::{BlockCounts, BlockTime, Closest};
+pub use logs::{LogCursor, LogPage, LogQuery, Operator};
+pub use nonces::Nonce;
+pub use transactions::TransactionStatus;
+
+use crate::codec::Corrupt;
+use crate::model::BlockId;
+use crate::store::{StoreError, View};
+
+/// A question that could not be answered.
+#[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    Store(String),
+    /// The store failed; the client learns no more than that.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A row could not be decoded.
+    #[error("{0} in `{1}`")]
+    Corrupt(Corrupt, &'static str),
+    /// A cursor into a block that was replaced.
+    #[error("the cursor's block was replaced by a reorg")]
     CursorOrphaned,
-    CursorInvalid,
-}
-impl std::fmt::Display for QueryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self:?}")
-    }
+    /// The answer took longer than it may.
+    #[error("the query ran into its time limit")]
+    TimedOut,
 }
 
-fn stub<T>() -> Result<T, QueryError> {
-    Err(QueryError::Store("stub".to_owned()))
+/// One snapshot of a chain. Cheap to clone; every answer comes from one of them.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    view: Arc<View>,
 }
 
 impl Reader {
+    /// Reads `view`.
+    #[must_use]
+    pub const fn new(view: Arc<View>) -> Self {
+        Self { view }
+    }
+
+    /// The snapshot.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whether nothing is indexed yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.view.head().is_none()
+    }
+
+    /// The indexed head; number 0 and hash zero while nothing is indexed.
+    #[must_use]
     pub fn head(&self) -> BlockId {
-        BlockId::default()
+        self.view.head().unwrap_or_default()
     }
+
+    /// The first block that is or will be indexed.
+    #[must_use]
     pub fn first_block(&self) -> u64 {
-        0
+        self.view.first_block()
     }
+
+    /// The last final block.
+    #[must_use]
     pub fn finalized(&self) -> Option<u64> {
-        None
+        self.view.finalized()
     }
+
+    /// The chain id.
+    #[must_use]
     pub fn chain_id(&self) -> u64 {
-        1
+        self.view.identity().chain_id
     }
+
+    /// Whether call frames are stored for every block.
+    #[must_use]
     pub fn has_traces(&self) -> bool {
-        false
+        self.view.has_traces()
     }
-    pub fn is_empty(&self) -> bool {
-        true
-    }
-    pub fn block_counts(&self, _: u64) -> Result<Option<BlockCounts>, QueryError> {
-        stub()
-    }
-    pub fn block_by_time(&self, _: u64, _: Closest) -> Result<Option<BlockTime>, QueryError> {
-        stub()
-    }
-    pub fn transaction_status(&self, _: &B256) -> Result<TransactionStatus, QueryError> {
-        stub()
-    }
-    pub fn block(&self, _: u64, _: bool) -> Result<Option<BlockEntry>, QueryError> {
-        stub()
-    }
-    pub fn transaction(&self, _: &B256) -> Result<Option<TransactionEntry>, QueryError> {
-        stub()
-    }
-    pub fn transaction_at(&self, _: u64, _: u64) -> Result<Option<TransactionEntry>, QueryError> {
-        stub()
-    }
-    pub fn receipt(&self, _: &B256) -> Result<Option<TransactionEntry>, QueryError> {
-        stub()
-    }
-    pub fn nonce(&self, _: Address, _: u64) -> Result<Nonce, QueryError> {
-        stub()
-    }
-    pub fn logs(&self, _: &LogQuery) -> Result<LogPage, QueryError> {
-        stub()
-    }
-}
 
-#[derive(Clone, Debug, Default)]
-pub struct LogQuery {
-    pub address: Option<Address>,
-    pub topics: [Vec<B256>; 4],
-    pub operators: Vec<(usize, usize, Operator)>,
-    pub first_block: u64,
-    pub last_block: u64,
-    pub descending: bool,
-    pub skip: u64,
-    pub limit: usize,
-    pub cursor: Option<LogCursor>,
-}
-
-pub struct LogPage(());
-
-impl LogPage {
-    pub fn total(&self) -> Option<u64> {
-        None
-    }
-    pub fn len(&self) -> usize {
-        0
-    }
-    pub fn is_empty(&self) -> bool {
-        true
-    }
-    pub fn next_cursor(&self) -> Option<LogCursor> {
-        None
-    }
-    pub fn visit(&mut self, _: &mut dyn FnMut(&LogEntry<'_>) -> bool) -> Result<bool, QueryError> {
-        stub()
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct LogCursor(());
-
-impl std::fmt::Display for LogCursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stub")
-    }
-}
-impl std::str::FromStr for LogCursor {
-    type Err = QueryError;
-    fn from_str(text: &str) -> Result<Self, QueryError> {
-        if text == "stub" {
-            Ok(Self(()))
-        } else {
-            Err(QueryError::CursorInvalid)
-        }
+    fn holds(&self, number: u64) -> bool {
+        number >= self.first_block() && number < self.view.checkpoint().next_block
     }
 }

@@ -1,1 +1,30 @@
-//! The `store` room.
+//! One RocksDB database for each chain: tables, flat arrays, snapshots, scans, postings and undo.
+//!
+//! There is one [`Writer`]; it adds whole blocks, each with its derived rows and the checkpoint in one
+//! atomic write, and takes unfinal ones back to the same bytes as before. Readers hold a [`View`]: one
+//! snapshot of all tables and arrays. This room knows keys and bytes through `codec`; it knows nothing
+//! of nodes, of verification and of queries.
+
+mod batch;
+mod cursor;
+mod error;
+mod flat;
+mod inspect;
+mod lists;
+mod map;
+mod open;
+mod options;
+pub mod schema;
+mod view;
+mod writer;
+
+pub use batch::Batch;
+pub use cursor::{Direction, PostingCursor};
+pub use error::StoreError;
+pub use flat::{BlockFacts, BlockFrames, FlatArray};
+pub use inspect::Contents;
+pub use lists::{Runs, UnitRow, Units};
+pub use open::{OpenOptions, Store};
+pub use schema::Table;
+pub use view::{Scan, View};
+pub use writer::Writer;

@@ -1,0 +1,92 @@
+# Quarry. `make run` and `make test` do all set-up themselves on a bare Debian machine with Rust.
+#
+#   make run                  serve the demo chain that ships in the binary; no node needed
+#   make run RPC=http://…     follow the archive node at this address (TESTNET_RPC=… for a second chain)
+#   make test                 formatting, lints and all tests
+#   make lint | bench | demo-chain | clean
+#
+# ARGS="…" is handed to the program: make run ARGS="--listen 127.0.0.1:9000"
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# RocksDB takes minutes to compile: one target directory outside the tree, one profile for everything.
+export CARGO_TARGET_DIR := $(or $(QUARRY_TARGET_DIR),$(if $(HOME),$(HOME)/.cache/quarry-target,$(CURDIR)/target))
+export CARGO_NET_RETRY ?= 5
+export CARGO_TERM_COLOR ?= auto
+
+RPC ?=
+TESTNET_RPC ?=
+DATA_DIR ?= ./quarry-data
+ARGS ?=
+
+CARGO := cargo
+SETUP := bash tools/setup.sh
+BIN := $(CARGO_TARGET_DIR)/release/quarry
+
+.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust bench demo-chain clean
+
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## Install what building and testing need: compiler, libclang, node, npm packages
+	@$(SETUP) all
+
+setup-build:
+	@$(SETUP) build
+
+build: setup-build ## Build the release binary
+	$(CARGO) build --release --locked --bin quarry
+
+run: build ## Serve the demo chain, or with RPC=… follow a node
+	@if [ -n "$(RPC)" ]; then \
+		exec "$(BIN)" run --mainnet-rpc "$(RPC)" $(if $(TESTNET_RPC),--testnet-rpc "$(TESTNET_RPC)") \
+			--data-dir "$(DATA_DIR)" $(ARGS); \
+	else \
+		exec "$(BIN)" demo $(ARGS); \
+	fi
+
+test: setup lint test-rust ## Check formatting and lints, then run all tests
+
+lint: setup-build fmt-check clippy deny ## Check formatting, lints and, where cargo-deny is installed, dependencies
+
+fmt-check:
+	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
+		echo '$(CARGO) fmt --check'; $(CARGO) fmt --check; \
+	else \
+		echo 'quarry: rustfmt is not installed, so formatting is not checked (rustup component add rustfmt)'; \
+	fi
+
+clippy:
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
+		echo '$(CARGO) clippy --release --locked --all-targets -- -D warnings'; \
+		$(CARGO) clippy --release --locked --all-targets -- -D warnings; \
+	else \
+		echo 'quarry: clippy is not installed, so lints are not checked (rustup component add clippy)'; \
+	fi
+
+# Advisories need a download, so they are left to `cargo deny check advisories` by hand.
+deny:
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+		echo '$(CARGO) deny --offline check bans licenses sources'; \
+		$(CARGO) deny --offline check bans licenses sources; \
+	else \
+		echo 'quarry: cargo-deny is not installed, so licences and sources are not checked'; \
+	fi
+
+# The tests find anvil through QUARRY_ANVIL, else where npm put it.
+test-rust:
+	@export QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}"; \
+	echo '$(CARGO) test --release --locked'; $(CARGO) test --release --locked
+
+bench: build ## Measure log and topic queries (ARGS="--data-dir …" for a store of yours)
+	"$(BIN)" bench $(ARGS)
+
+demo-chain: ## Rebuild demo/chain.jsonl.zst and what stands beside it from demo/scenario
+	@$(SETUP) demo
+	QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}" node demo/scenario/build.mjs
+
+clean: ## Remove what was built and installed here; a store is never touched
+	rm -rf tools/node_modules
+	$(CARGO) clean --release -p quarry

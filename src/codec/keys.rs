@@ -1,0 +1,322 @@
+//! Every key of the store: fixed-length, big-endian, so that byte order is the order of the values.
+//!
+//! A key is a type here: its drawing, width, encoding and decoding stand together. `docs/SCHEMA.md`
+//! repeats the drawings and a test keeps the two equal.
+
+use super::Corrupt;
+use crate::model::{Address, B256};
+
+/// The last-ordinal part of the key of a list's open chunk, the only one that is ever rewritten.
+pub const OPEN: u64 = u64::MAX;
+
+/// The lists of the store by what their term is; each holds ascending ordinals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PostingKind {
+    /// Emitter → logs.
+    LogAddress = 0,
+    /// Signature (topic 0) → logs.
+    Topic0 = 1,
+    /// Topic 1 → logs.
+    Topic1 = 2,
+    /// Topic 2 → logs.
+    Topic2 = 3,
+    /// Topic 3 → logs.
+    Topic3 = 4,
+    /// (Emitter, signature) → logs.
+    LogAddressTopic0 = 5,
+    /// Account → transactions it sent, received or was created by.
+    AccountTransactions = 6,
+    /// Account → internal transactions (default set) by frame ordinal.
+    AccountInternal = 7,
+    /// Fee recipient → blocks.
+    AccountMined = 8,
+    /// Account → transactions it sent.
+    AccountSent = 9,
+}
+
+impl PostingKind {
+    /// All kinds; the position is the stored code.
+    pub const ALL: [Self; 10] = [
+        Self::LogAddress,
+        Self::Topic0,
+        Self::Topic1,
+        Self::Topic2,
+        Self::Topic3,
+        Self::LogAddressTopic0,
+        Self::AccountTransactions,
+        Self::AccountInternal,
+        Self::AccountMined,
+        Self::AccountSent,
+    ];
+
+    /// The name used by `quarry inspect` and in docs/SCHEMA.md.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LogAddress => "log address",
+            Self::Topic0 => "topic 0",
+            Self::Topic1 => "topic 1",
+            Self::Topic2 => "topic 2",
+            Self::Topic3 => "topic 3",
+            Self::LogAddressTopic0 => "log address and topic 0",
+            Self::AccountTransactions => "account transactions",
+            Self::AccountInternal => "account internal transactions",
+            Self::AccountMined => "account mined blocks",
+            Self::AccountSent => "account sent transactions",
+        }
+    }
+
+    /// The width of the term in bytes.
+    #[must_use]
+    pub const fn term_len(self) -> usize {
+        match self {
+            Self::LogAddress | Self::Topic0 => 4,
+            Self::Topic1 | Self::Topic2 | Self::Topic3 => 32,
+            Self::LogAddressTopic0 => 8,
+            Self::AccountTransactions | Self::AccountInternal | Self::AccountMined | Self::AccountSent => 20,
+        }
+    }
+}
+
+/// A term of the postings: its kind and its bytes, padded to the widest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Term {
+    kind: PostingKind,
+    bytes: [u8; 32],
+}
+
+impl std::fmt::Debug for Term {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} 0x{}",
+            self.kind.name(),
+            const_hex::encode(self.term_bytes())
+        )
+    }
+}
+
+impl Term {
+    fn new<const N: usize>(kind: PostingKind, term: [u8; N]) -> Self {
+        let mut bytes = [0u8; 32];
+        if let Some(target) = bytes.get_mut(..N) {
+            target.copy_from_slice(&term);
+        }
+        Self { kind, bytes }
+    }
+
+    /// Logs of an emitter.
+    #[must_use]
+    pub fn log_address(emitter: u32) -> Self {
+        Self::new(PostingKind::LogAddress, emitter.to_be_bytes())
+    }
+
+    /// Logs with a signature.
+    #[must_use]
+    pub fn topic0(signature: u32) -> Self {
+        Self::new(PostingKind::Topic0, signature.to_be_bytes())
+    }
+
+    /// Logs with a topic at position 1, 2 or 3; `None` for another position.
+    #[must_use]
+    pub fn topic(position: usize, topic: &B256) -> Option<Self> {
+        let kind = match position {
+            1 => PostingKind::Topic1,
+            2 => PostingKind::Topic2,
+            3 => PostingKind::Topic3,
+            _ => return None,
+        };
+        Some(Self::new(kind, topic.0))
+    }
+
+    /// Logs of an emitter with a signature.
+    #[must_use]
+    pub fn log_address_topic0(emitter: u32, signature: u32) -> Self {
+        let both = (u64::from(emitter) << 32) | u64::from(signature);
+        Self::new(PostingKind::LogAddressTopic0, both.to_be_bytes())
+    }
+
+    /// A list of an account.
+    #[must_use]
+    pub fn account(kind: PostingKind, account: &Address) -> Self {
+        Self::new(kind, account.into_array())
+    }
+
+    /// The kind.
+    #[must_use]
+    pub const fn kind(&self) -> PostingKind {
+        self.kind
+    }
+
+    /// The term's own bytes.
+    #[must_use]
+    pub fn term_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.kind.term_len()).unwrap_or(&[])
+    }
+
+    /// Appends the key of the chunk that ends with `last`.
+    pub fn write_key(&self, last: u64, out: &mut Vec<u8>) {
+        out.push(self.kind as u8);
+        out.extend_from_slice(self.term_bytes());
+        out.extend_from_slice(&last.to_be_bytes());
+    }
+
+    /// The key of the chunk that ends with `last`.
+    ///
+    /// ```text
+    /// | kind u8 | term 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |
+    /// ```
+    #[must_use]
+    pub fn key(&self, last: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(41);
+        self.write_key(last, &mut out);
+        out
+    }
+
+    /// The term and last ordinal of a key.
+    pub fn decode(key: &[u8]) -> Result<(Self, u64), Corrupt> {
+        const WHAT: Corrupt = Corrupt("posting key");
+        let (&code, rest) = key.split_first().ok_or(WHAT)?;
+        let kind = *PostingKind::ALL.get(usize::from(code)).ok_or(WHAT)?;
+        let (term, last) = rest.split_last_chunk::<8>().ok_or(WHAT)?;
+        if term.len() != kind.term_len() {
+            return Err(WHAT);
+        }
+        let mut bytes = [0u8; 32];
+        bytes.get_mut(..term.len()).ok_or(WHAT)?.copy_from_slice(term);
+        Ok((Self { kind, bytes }, u64::from_be_bytes(*last)))
+    }
+}
+
+/// The key of rows by number: a block number, or the last ordinal of a unit.
+///
+/// ```text
+/// | number u64 |
+/// ```
+#[must_use]
+pub const fn number(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+/// Reads a key written by [`number`].
+pub fn decode_number(key: &[u8]) -> Result<u64, Corrupt> {
+    Ok(u64::from_be_bytes(
+        key.try_into().map_err(|_| Corrupt("number key"))?,
+    ))
+}
+
+/// The key of a run of one emitter's logs.
+///
+/// ```text
+/// | emitter u32 | last log ordinal u64, ff..ff while open |
+/// ```
+#[must_use]
+pub fn emitter_run(emitter: u32, last: u64) -> [u8; 12] {
+    let mut key = [0u8; 12];
+    let (head, tail) = key.split_at_mut(4);
+    head.copy_from_slice(&emitter.to_be_bytes());
+    tail.copy_from_slice(&last.to_be_bytes());
+    key
+}
+
+/// Reads a key written by [`emitter_run`].
+pub fn decode_emitter_run(key: &[u8]) -> Result<(u32, u64), Corrupt> {
+    let (emitter, last) = key.split_first_chunk::<4>().ok_or(Corrupt("emitter run key"))?;
+    let last = last.try_into().map_err(|_| Corrupt("emitter run key"))?;
+    Ok((u32::from_be_bytes(*emitter), u64::from_be_bytes(last)))
+}
+
+/// What a hash prefix names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum HashKind {
+    /// A block hash → block number.
+    Block = 0,
+    /// A transaction hash → transaction ordinal.
+    Transaction = 1,
+}
+
+/// The key of a hash: its first 8 bytes. Collisions share a row.
+///
+/// ```text
+/// | kind u8 | hash[0..8] |
+/// ```
+#[must_use]
+pub fn hash(kind: HashKind, hash: &B256) -> [u8; 9] {
+    let mut key = [0u8; 9];
+    let (head, tail) = key.split_at_mut(1);
+    head.fill(kind as u8);
+    if let Some(prefix) = hash.0.first_chunk::<8>() {
+        tail.copy_from_slice(prefix);
+    }
+    key
+}
+
+/// The key of an account's row at a number: (account, block) or (contract, creating transaction ordinal).
+///
+/// ```text
+/// | account 20 bytes | number u64 |
+/// ```
+#[must_use]
+pub fn account_at(account: &Address, number: u64) -> [u8; 28] {
+    let mut key = [0u8; 28];
+    let (head, tail) = key.split_at_mut(20);
+    head.copy_from_slice(account.as_slice());
+    tail.copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Reads a key written by [`account_at`].
+pub fn decode_account_at(key: &[u8]) -> Result<(Address, u64), Corrupt> {
+    let (account, number) = key.split_first_chunk::<20>().ok_or(Corrupt("account key"))?;
+    let number = number.try_into().map_err(|_| Corrupt("account key"))?;
+    Ok((Address::from(*account), u64::from_be_bytes(number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn terms() -> impl Strategy<Value = Term> {
+        (0usize..10, any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
+            let kind = PostingKind::ALL[kind];
+            let mut term = Term { kind, bytes };
+            term.bytes[kind.term_len()..].fill(0);
+            term
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn posting_keys_sort_as_their_values(a in terms(), b in terms(), x in any::<u64>(), y in any::<u64>()) {
+            prop_assert_eq!((a, x).cmp(&(b, y)), a.key(x).cmp(&b.key(y)));
+            prop_assert_eq!(Term::decode(&a.key(x)).unwrap(), (a, x));
+        }
+
+        #[test]
+        fn emitter_and_account_keys_sort_as_their_values(
+            a in any::<(u32, u64)>(), b in any::<(u32, u64)>(), p in any::<[u8; 20]>(), q in any::<[u8; 20]>(),
+        ) {
+            prop_assert_eq!(a.cmp(&b), emitter_run(a.0, a.1).cmp(&emitter_run(b.0, b.1)));
+            prop_assert_eq!(decode_emitter_run(&emitter_run(a.0, a.1)).unwrap(), a);
+            let (p, q) = (Address::from(p), Address::from(q));
+            prop_assert_eq!((p, a.1).cmp(&(q, b.1)), account_at(&p, a.1).cmp(&account_at(&q, b.1)));
+            prop_assert_eq!(decode_account_at(&account_at(&p, a.1)).unwrap(), (p, a.1));
+            prop_assert_eq!(a.1.cmp(&b.1), number(a.1).cmp(&number(b.1)));
+        }
+
+        #[test]
+        fn arbitrary_keys_never_panic(key in proptest::collection::vec(any::<u8>(), 0..50)) {
+            let _ = (Term::decode(&key), decode_emitter_run(&key), decode_account_at(&key), decode_number(&key));
+        }
+    }
+
+    #[test]
+    fn codes_are_positions() {
+        for (position, kind) in PostingKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, position);
+        }
+    }
+}

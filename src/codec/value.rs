@@ -1,0 +1,645 @@
+//! The one door to `bincode`: values that are neither lists nor rows of a unit's own format.
+//!
+//! bincode 2.0.1 is pinned and unmaintained; golden bytes in the tests below fix what it writes. All
+//! integers are varints, options one byte, lists a length and their items. Keys never pass through here.
+
+use bincode::config::{Configuration, standard};
+use bincode::{BorrowDecode, Decode, Encode};
+
+use super::Corrupt;
+use crate::model::{
+    AccessListItem, Address, Authorization, B64, B256, Block, Bloom, Bytes, Frame, FrameKind, Header,
+    Receipt, Transaction, U256, Withdrawal,
+};
+
+const CONFIG: Configuration = standard();
+
+/// Encodes a value. The types here hold nothing that bincode can refuse.
+fn encode<T: Encode>(value: &T) -> Vec<u8> {
+    bincode::encode_to_vec(value, CONFIG).unwrap_or_default()
+}
+
+fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8], what: &'static str) -> Result<T, Corrupt> {
+    match bincode::borrow_decode_from_slice(bytes, CONFIG) {
+        Ok((value, read)) if read == bytes.len() => Ok(value),
+        _ => Err(Corrupt(what)),
+    }
+}
+
+/// A 256-bit number without its leading zero bytes.
+#[derive(Encode, BorrowDecode, Clone, Copy)]
+struct Trimmed<'a>(&'a [u8]);
+
+fn trim(bytes: &[u8; 32]) -> Trimmed<'_> {
+    let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+    Trimmed(bytes.get(zeros..).unwrap_or(&[]))
+}
+
+impl Trimmed<'_> {
+    fn number(self) -> Result<U256, Corrupt> {
+        U256::try_from_be_slice(self.0).ok_or(Corrupt("256-bit number"))
+    }
+}
+
+/// Which chain a store holds; checked at open.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Identity {
+    /// Version of the layout.
+    pub schema: u32,
+    /// Chain id (`eth_chainId`).
+    pub chain_id: u64,
+    /// Hash of block 0.
+    pub genesis_hash: [u8; 32],
+    /// The first block that the store holds.
+    pub first_block: u64,
+}
+
+impl Identity {
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        decode(bytes, "identity")
+    }
+}
+
+/// How far the store is: the last block, and the ordinals that come next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Checkpoint {
+    /// Number of the block that comes next.
+    pub next_block: u64,
+    /// Hash of the last block; zero in an empty store.
+    pub hash: [u8; 32],
+    /// Transactions stored.
+    pub transactions: u64,
+    /// Logs stored.
+    pub logs: u64,
+    /// Frames stored.
+    pub frames: u64,
+    /// Emitter ids given.
+    pub emitters: u32,
+    /// Signature ids given.
+    pub signatures: u32,
+    /// Number of the first block whose frames are not stored; `next_block` when all are.
+    pub next_traced: u64,
+}
+
+impl Checkpoint {
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        decode(bytes, "checkpoint")
+    }
+}
+
+/// What of the store is final, and how long the flat files are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Finality {
+    /// Number of the first block that is not final.
+    pub next_unfinal: u64,
+    /// Records in each flat file.
+    pub flat_records: Vec<u64>,
+}
+
+impl Finality {
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        decode(bytes, "finality")
+    }
+}
+
+#[derive(Encode, BorrowDecode)]
+struct HeaderValue<'a> {
+    parent_hash: [u8; 32],
+    ommers_hash: [u8; 32],
+    beneficiary: [u8; 20],
+    state_root: [u8; 32],
+    transactions_root: [u8; 32],
+    receipts_root: [u8; 32],
+    logs_bloom: &'a [u8],
+    difficulty: Trimmed<'a>,
+    number: u64,
+    gas_limit: u64,
+    gas_used: u64,
+    timestamp: u64,
+    extra_data: &'a [u8],
+    mix_hash: [u8; 32],
+    nonce: [u8; 8],
+    base_fee_per_gas: Option<u64>,
+    withdrawals_root: Option<[u8; 32]>,
+    blob_gas_used: Option<u64>,
+    excess_blob_gas: Option<u64>,
+    parent_beacon_block_root: Option<[u8; 32]>,
+    requests_hash: Option<[u8; 32]>,
+}
+
+/// A bloom is stored only where it is not empty: most uncles' and early blocks' are.
+fn bloom_bytes(bloom: &Bloom) -> &[u8] {
+    if bloom.is_zero() { &[] } else { bloom.as_slice() }
+}
+
+fn read_bloom(bytes: &[u8]) -> Result<Bloom, Corrupt> {
+    if bytes.is_empty() {
+        Ok(Bloom::ZERO)
+    } else {
+        Bloom::try_from(bytes).map_err(|_| Corrupt("bloom"))
+    }
+}
+
+fn header_value<'a>(header: &'a Header, difficulty: &'a [u8; 32]) -> HeaderValue<'a> {
+    HeaderValue {
+        parent_hash: header.parent_hash.0,
+        ommers_hash: header.ommers_hash.0,
+        beneficiary: header.beneficiary.into_array(),
+        state_root: header.state_root.0,
+        transactions_root: header.transactions_root.0,
+        receipts_root: header.receipts_root.0,
+        logs_bloom: bloom_bytes(&header.logs_bloom),
+        difficulty: trim(difficulty),
+        number: header.number,
+        gas_limit: header.gas_limit,
+        gas_used: header.gas_used,
+        timestamp: header.timestamp,
+        extra_data: &header.extra_data,
+        mix_hash: header.mix_hash.0,
+        nonce: header.nonce.0,
+        base_fee_per_gas: header.base_fee_per_gas,
+        withdrawals_root: header.withdrawals_root.map(|hash| hash.0),
+        blob_gas_used: header.blob_gas_used,
+        excess_blob_gas: header.excess_blob_gas,
+        parent_beacon_block_root: header.parent_beacon_block_root.map(|hash| hash.0),
+        requests_hash: header.requests_hash.map(|hash| hash.0),
+    }
+}
+
+impl HeaderValue<'_> {
+    fn header(&self) -> Result<Header, Corrupt> {
+        Ok(Header {
+            parent_hash: B256::from(self.parent_hash),
+            ommers_hash: B256::from(self.ommers_hash),
+            beneficiary: Address::from(self.beneficiary),
+            state_root: B256::from(self.state_root),
+            transactions_root: B256::from(self.transactions_root),
+            receipts_root: B256::from(self.receipts_root),
+            logs_bloom: read_bloom(self.logs_bloom)?,
+            difficulty: self.difficulty.number()?,
+            number: self.number,
+            gas_limit: self.gas_limit,
+            gas_used: self.gas_used,
+            timestamp: self.timestamp,
+            extra_data: Bytes::copy_from_slice(self.extra_data),
+            mix_hash: B256::from(self.mix_hash),
+            nonce: B64::from(self.nonce),
+            base_fee_per_gas: self.base_fee_per_gas,
+            withdrawals_root: self.withdrawals_root.map(B256::from),
+            blob_gas_used: self.blob_gas_used,
+            excess_blob_gas: self.excess_blob_gas,
+            parent_beacon_block_root: self.parent_beacon_block_root.map(B256::from),
+            requests_hash: self.requests_hash.map(B256::from),
+        })
+    }
+}
+
+#[derive(Encode, BorrowDecode)]
+struct BlockValue<'a> {
+    hash: [u8; 32],
+    header: HeaderValue<'a>,
+    size: Option<u64>,
+    total_difficulty: Option<Trimmed<'a>>,
+    uncles: Vec<[u8; 32]>,
+    uncle_headers: Vec<HeaderValue<'a>>,
+    withdrawals: Option<Vec<(u64, u64, [u8; 20], u64)>>,
+    extra: Option<&'a str>,
+}
+
+/// A block's row: all but its transactions.
+#[must_use]
+pub fn encode_block(block: &Block) -> Vec<u8> {
+    let difficulty = block.header.difficulty.to_be_bytes::<32>();
+    let total = block.total_difficulty.map(|total| total.to_be_bytes::<32>());
+    let uncle_difficulties: Vec<[u8; 32]> = block
+        .uncle_headers
+        .iter()
+        .map(|uncle| uncle.difficulty.to_be_bytes::<32>())
+        .collect();
+    encode(&BlockValue {
+        hash: block.hash.0,
+        header: header_value(&block.header, &difficulty),
+        size: block.size,
+        total_difficulty: total.as_ref().map(trim),
+        uncles: block.uncles.iter().map(|uncle| uncle.0).collect(),
+        uncle_headers: block
+            .uncle_headers
+            .iter()
+            .zip(&uncle_difficulties)
+            .map(|(uncle, difficulty)| header_value(uncle, difficulty))
+            .collect(),
+        withdrawals: block.withdrawals.as_ref().map(|list| {
+            list.iter()
+                .map(|w| (w.index, w.validator_index, w.address.into_array(), w.amount_gwei))
+                .collect()
+        }),
+        extra: block.extra.as_deref(),
+    })
+}
+
+/// Reads a block's row; `transactions` is empty.
+pub fn decode_block(bytes: &[u8]) -> Result<Block, Corrupt> {
+    let value: BlockValue<'_> = decode(bytes, "block")?;
+    Ok(Block {
+        hash: B256::from(value.hash),
+        header: value.header.header()?,
+        size: value.size,
+        total_difficulty: value.total_difficulty.map(Trimmed::number).transpose()?,
+        transactions: Vec::new(),
+        uncles: value.uncles.into_iter().map(B256::from).collect(),
+        uncle_headers: value
+            .uncle_headers
+            .iter()
+            .map(HeaderValue::header)
+            .collect::<Result<_, _>>()?,
+        withdrawals: value.withdrawals.map(|list| {
+            list.into_iter()
+                .map(|(index, validator_index, address, amount_gwei)| Withdrawal {
+                    index,
+                    validator_index,
+                    address: Address::from(address),
+                    amount_gwei,
+                })
+                .collect()
+        }),
+        extra: value.extra.map(str::to_owned),
+    })
+}
+
+#[derive(Encode, BorrowDecode)]
+struct AuthorizationValue<'a> {
+    chain_id: Trimmed<'a>,
+    address: [u8; 20],
+    nonce: u64,
+    y_parity: u8,
+    r: Trimmed<'a>,
+    s: Trimmed<'a>,
+}
+
+/// What only some types of transactions have.
+#[derive(Encode, BorrowDecode)]
+struct TypedValue<'a> {
+    max_fee_per_gas: Option<u128>,
+    max_priority_fee_per_gas: Option<u128>,
+    max_fee_per_blob_gas: Option<u128>,
+    access_list: Option<Vec<([u8; 20], Vec<[u8; 32]>)>>,
+    blob_versioned_hashes: Option<Vec<[u8; 32]>>,
+    authorization_list: Option<Vec<AuthorizationValue<'a>>>,
+    y_parity: Option<u8>,
+    blob_gas_used: Option<u64>,
+    blob_gas_price: Option<u128>,
+    transaction_extra: Option<&'a str>,
+    receipt_extra: Option<&'a str>,
+}
+
+#[derive(Encode, BorrowDecode)]
+struct TransactionValue<'a> {
+    kind: u8,
+    status: Option<bool>,
+    nonce: u64,
+    from: [u8; 20],
+    to: Option<[u8; 20]>,
+    value: Trimmed<'a>,
+    gas: u64,
+    gas_price: Option<u128>,
+    chain_id: Option<u64>,
+    v: Option<u64>,
+    r: Trimmed<'a>,
+    s: Trimmed<'a>,
+    cumulative_gas_used: u64,
+    gas_used: u64,
+    effective_gas_price: Option<u128>,
+    contract_address: Option<[u8; 20]>,
+    root: Option<[u8; 32]>,
+    receipt_kind: u8,
+    first_log_index: u32,
+    logs: u32,
+    typed: Option<TypedValue<'a>>,
+    input: &'a [u8],
+}
+
+/// A transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
+#[must_use]
+pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_log_index: u32) -> Vec<u8> {
+    let value = transaction.value.to_be_bytes::<32>();
+    let (r, s) = (
+        transaction.r.to_be_bytes::<32>(),
+        transaction.s.to_be_bytes::<32>(),
+    );
+    let authorizations: Option<Vec<_>> = transaction.authorization_list.as_ref().map(|list| {
+        list.iter()
+            .map(|a| {
+                (
+                    a.chain_id.to_be_bytes::<32>(),
+                    a.r.to_be_bytes::<32>(),
+                    a.s.to_be_bytes::<32>(),
+                    a,
+                )
+            })
+            .collect()
+    });
+    let typed =
+        (transaction.kind != 0 || transaction.extra.is_some() || receipt.extra.is_some()).then(|| {
+            TypedValue {
+                max_fee_per_gas: transaction.max_fee_per_gas,
+                max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
+                max_fee_per_blob_gas: transaction.max_fee_per_blob_gas,
+                access_list: transaction.access_list.as_ref().map(|list| {
+                    list.iter()
+                        .map(|item| {
+                            (
+                                item.address.into_array(),
+                                item.storage_keys.iter().map(|key| key.0).collect(),
+                            )
+                        })
+                        .collect()
+                }),
+                blob_versioned_hashes: transaction
+                    .blob_versioned_hashes
+                    .as_ref()
+                    .map(|list| list.iter().map(|hash| hash.0).collect()),
+                authorization_list: authorizations.as_ref().map(|list| {
+                    list.iter()
+                        .map(|(chain_id, r, s, a)| AuthorizationValue {
+                            chain_id: trim(chain_id),
+                            address: a.address.into_array(),
+                            nonce: a.nonce,
+                            y_parity: a.y_parity,
+                            r: trim(r),
+                            s: trim(s),
+                        })
+                        .collect()
+                }),
+                y_parity: transaction.y_parity,
+                blob_gas_used: receipt.blob_gas_used,
+                blob_gas_price: receipt.blob_gas_price,
+                transaction_extra: transaction.extra.as_deref(),
+                receipt_extra: receipt.extra.as_deref(),
+            }
+        });
+    encode(&TransactionValue {
+        kind: transaction.kind,
+        status: receipt.status,
+        nonce: transaction.nonce,
+        from: transaction.from.into_array(),
+        to: transaction.to.map(Address::into_array),
+        value: trim(&value),
+        gas: transaction.gas,
+        gas_price: transaction.gas_price,
+        chain_id: transaction.chain_id,
+        v: transaction.v,
+        r: trim(&r),
+        s: trim(&s),
+        cumulative_gas_used: receipt.cumulative_gas_used,
+        gas_used: receipt.gas_used,
+        effective_gas_price: receipt.effective_gas_price,
+        contract_address: receipt.contract_address.map(Address::into_array),
+        root: receipt.root.map(|root| root.0),
+        receipt_kind: receipt.kind,
+        first_log_index,
+        logs: u32::try_from(receipt.logs.len()).unwrap_or(u32::MAX),
+        typed,
+        input: &transaction.input,
+    })
+}
+
+/// Reads the status that a transaction's row states, without the rest (X1).
+pub fn decode_transaction_status(bytes: &[u8]) -> Result<Option<bool>, Corrupt> {
+    let ((_, status), _): ((u8, Option<bool>), usize) =
+        bincode::decode_from_slice(bytes, CONFIG).map_err(|_| Corrupt("transaction"))?;
+    Ok(status)
+}
+
+/// A transaction's row as read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionRow {
+    /// The transaction, its hash left zero.
+    pub transaction: Transaction,
+    /// The receipt, its hash, logs and bloom left empty.
+    pub receipt: Receipt,
+    /// Position in the block of its first log.
+    pub first_log_index: u32,
+    /// Number of its logs.
+    pub logs: u32,
+}
+
+/// Reads a transaction's row.
+pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
+    let value: TransactionValue<'_> = decode(bytes, "transaction")?;
+    let mut transaction = Transaction {
+        kind: value.kind,
+        nonce: value.nonce,
+        from: Address::from(value.from),
+        to: value.to.map(Address::from),
+        value: value.value.number()?,
+        gas: value.gas,
+        gas_price: value.gas_price,
+        input: Bytes::copy_from_slice(value.input),
+        chain_id: value.chain_id,
+        v: value.v,
+        r: value.r.number()?,
+        s: value.s.number()?,
+        ..Transaction::default()
+    };
+    let mut receipt = Receipt {
+        kind: value.receipt_kind,
+        status: value.status,
+        root: value.root.map(B256::from),
+        cumulative_gas_used: value.cumulative_gas_used,
+        gas_used: value.gas_used,
+        effective_gas_price: value.effective_gas_price,
+        contract_address: value.contract_address.map(Address::from),
+        ..Receipt::default()
+    };
+    if let Some(typed) = value.typed {
+        transaction.max_fee_per_gas = typed.max_fee_per_gas;
+        transaction.max_priority_fee_per_gas = typed.max_priority_fee_per_gas;
+        transaction.max_fee_per_blob_gas = typed.max_fee_per_blob_gas;
+        transaction.access_list = typed.access_list.map(|list| {
+            list.into_iter()
+                .map(|(address, keys)| AccessListItem {
+                    address: Address::from(address),
+                    storage_keys: keys.into_iter().map(B256::from).collect(),
+                })
+                .collect()
+        });
+        transaction.blob_versioned_hashes = typed
+            .blob_versioned_hashes
+            .map(|list| list.into_iter().map(B256::from).collect());
+        transaction.authorization_list = typed
+            .authorization_list
+            .map(|list| {
+                list.into_iter()
+                    .map(|a| {
+                        Ok(Authorization {
+                            chain_id: a.chain_id.number()?,
+                            address: Address::from(a.address),
+                            nonce: a.nonce,
+                            y_parity: a.y_parity,
+                            r: a.r.number()?,
+                            s: a.s.number()?,
+                        })
+                    })
+                    .collect::<Result<Vec<_>, Corrupt>>()
+            })
+            .transpose()?;
+        transaction.y_parity = typed.y_parity;
+        transaction.extra = typed.transaction_extra.map(str::to_owned);
+        receipt.blob_gas_used = typed.blob_gas_used;
+        receipt.blob_gas_price = typed.blob_gas_price;
+        receipt.extra = typed.receipt_extra.map(str::to_owned);
+    }
+    Ok(TransactionRow {
+        transaction,
+        receipt,
+        first_log_index: value.first_log_index,
+        logs: value.logs,
+    })
+}
+
+#[derive(Encode, BorrowDecode)]
+struct FrameValue<'a> {
+    transaction_index: u32,
+    kind: u8,
+    path: Vec<u32>,
+    from: [u8; 20],
+    to: Option<[u8; 20]>,
+    value: Trimmed<'a>,
+    gas: u64,
+    gas_used: u64,
+    error: Option<&'a str>,
+    reverted: bool,
+    input: &'a [u8],
+    output: &'a [u8],
+}
+
+/// A frame's row, with the position of its transaction in the block.
+#[must_use]
+pub fn encode_frame(transaction_index: u32, frame: &Frame) -> Vec<u8> {
+    let value = frame.value.to_be_bytes::<32>();
+    encode(&FrameValue {
+        transaction_index,
+        kind: frame.kind as u8,
+        path: frame.path.clone(),
+        from: frame.from.into_array(),
+        to: frame.to.map(Address::into_array),
+        value: trim(&value),
+        gas: frame.gas,
+        gas_used: frame.gas_used,
+        error: frame.error.as_deref(),
+        reverted: frame.reverted,
+        input: &frame.input,
+        output: &frame.output,
+    })
+}
+
+/// Reads a frame's row: the position of its transaction, and the frame.
+pub fn decode_frame(bytes: &[u8]) -> Result<(u32, Frame), Corrupt> {
+    let value: FrameValue<'_> = decode(bytes, "frame")?;
+    let kind = *FrameKind::ALL
+        .get(usize::from(value.kind))
+        .ok_or(Corrupt("frame"))?;
+    Ok((
+        value.transaction_index,
+        Frame {
+            kind,
+            path: value.path,
+            from: Address::from(value.from),
+            to: value.to.map(Address::from),
+            value: value.value.number()?,
+            gas: value.gas,
+            gas_used: value.gas_used,
+            input: Bytes::copy_from_slice(value.input),
+            output: Bytes::copy_from_slice(value.output),
+            error: value.error.map(str::to_owned),
+            reverted: value.reverted,
+        },
+    ))
+}
+
+/// Stands in the table `nonces` for a nonce that cannot be derived; only the node can tell it.
+pub const NONCE_UNKNOWN: u64 = u64::MAX;
+
+/// How a contract came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Creation {
+    /// Position of the creating transaction's first frame of it, where it was made by a contract.
+    pub frame: Option<u64>,
+    /// The contract that made it, where it was not the transaction itself.
+    pub factory: Option<[u8; 20]>,
+}
+
+impl Creation {
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        decode(bytes, "creation")
+    }
+}
+
+/// What one block overwrote: (table, key, value before; `None` where there was none), in the order of the
+/// writes. Applying it backwards unwinds the block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Undo {
+    /// The rows.
+    pub rows: Vec<(u8, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Undo {
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        decode(bytes, "undo record")
+    }
+}
+
+/// The flat rows of a block that is not final yet: for each array its appended bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Tail {
+    /// Bytes by array.
+    pub arrays: Vec<Vec<u8>>,
+}
+
+impl Tail {
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        decode(bytes, "tail")
+    }
+}

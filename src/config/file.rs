@@ -1,0 +1,55 @@
+//! `quarry.toml`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// The file as a whole. Unknown keys are refused, so that a typing error is not silently a default.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigFile {
+    /// Directory of the stores.
+    pub data_dir: Option<PathBuf>,
+    /// Address to serve on.
+    pub listen: Option<String>,
+    /// Memory for cached blocks.
+    pub cache_size: Option<String>,
+    /// Memory of backfill.
+    pub backfill_memory: Option<String>,
+    /// The chain `mainnet`.
+    #[serde(default)]
+    pub mainnet: ChainFile,
+    /// The chain `testnet`.
+    #[serde(default)]
+    pub testnet: ChainFile,
+}
+
+/// The section of a chain.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainFile {
+    /// Node.
+    pub rpc: Option<String>,
+    /// First block.
+    pub start_block: Option<u64>,
+    /// Genesis file.
+    pub genesis: Option<PathBuf>,
+    /// Most requests in flight.
+    pub rpc_concurrency: Option<usize>,
+    /// Depth that counts as final.
+    pub finality_depth: Option<u64>,
+    /// Skip hashes and roots.
+    pub trust_node: Option<bool>,
+}
+
+impl ConfigFile {
+    /// Reads a file.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+        toml::from_str(&text)
+            .map_err(|source| ConfigError::Parse { path: path.to_path_buf(), source: Box::new(source) })
+    }
+}

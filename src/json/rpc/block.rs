@@ -1,0 +1,109 @@
+//! `eth_getBlockByNumber`.
+
+use super::{Place, transaction};
+use crate::json::{object::Object, writer};
+use crate::model::{Block, BlockEntry, BlockId, Header, Withdrawal};
+
+/// Appends a block, with full transactions or with their hashes only.
+///
+/// For hashes `transaction_hashes` are taken; where it is empty, those of the block's transactions.
+pub fn block(out: &mut Vec<u8>, entry: &BlockEntry, full: bool) {
+    if full {
+        return with_transactions(out, &entry.block);
+    }
+    let mut object = begin(out, &entry.block);
+    if entry.transaction_hashes.is_empty() {
+        object.array("transactions", &entry.block.transactions, |out, transaction| {
+            writer::hex(out, transaction.hash.as_slice());
+        });
+    } else {
+        object.array("transactions", &entry.transaction_hashes, |out, hash| {
+            writer::hex(out, hash.as_slice());
+        });
+    }
+    object.end_with_extra(entry.block.extra.as_deref());
+}
+
+/// Appends a header on its own (an uncle's): the fields that enter its hash.
+pub fn header(out: &mut Vec<u8>, header: &Header) {
+    let mut object = Object::begin(out);
+    header_fields(&mut object, header);
+    object.end();
+}
+
+/// Appends a block with full transactions.
+pub(super) fn with_transactions(out: &mut Vec<u8>, block: &Block) {
+    let mut object = begin(out, block);
+    object.array(
+        "transactions",
+        block.transactions.iter().enumerate(),
+        |out, (index, transaction)| {
+            transaction::write(out, transaction, None, &place(block, index));
+        },
+    );
+    object.end_with_extra(block.extra.as_deref());
+}
+
+/// The place of the transaction at `index` of `block`.
+pub(super) fn place(block: &Block, index: usize) -> Place {
+    Place {
+        block: BlockId {
+            number: block.number(),
+            hash: block.hash,
+        },
+        timestamp: block.header.timestamp,
+        base_fee_per_gas: block.header.base_fee_per_gas,
+        transaction_index: index as u64,
+    }
+}
+
+/// All but the transactions and the unknown fields.
+fn begin<'a>(out: &'a mut Vec<u8>, block: &Block) -> Object<'a> {
+    let mut object = Object::begin(out);
+    object.hex("hash", block.hash);
+    header_fields(&mut object, &block.header);
+    object.quantity_if_known("size", block.size);
+    if let Some(total) = &block.total_difficulty {
+        object.quantity_u256("totalDifficulty", total);
+    }
+    object.array("uncles", &block.uncles, |out, hash| {
+        writer::hex(out, hash.as_slice())
+    });
+    if let Some(withdrawals) = &block.withdrawals {
+        object.array("withdrawals", withdrawals, withdrawal);
+    }
+    object
+}
+
+fn header_fields(object: &mut Object<'_>, header: &Header) {
+    object.hex("parentHash", header.parent_hash);
+    object.hex("sha3Uncles", header.ommers_hash);
+    object.hex("miner", header.beneficiary);
+    object.hex("stateRoot", header.state_root);
+    object.hex("transactionsRoot", header.transactions_root);
+    object.hex("receiptsRoot", header.receipts_root);
+    object.hex("logsBloom", header.logs_bloom);
+    object.quantity_u256("difficulty", &header.difficulty);
+    object.quantity("number", header.number);
+    object.quantity("gasLimit", header.gas_limit);
+    object.quantity("gasUsed", header.gas_used);
+    object.quantity("timestamp", header.timestamp);
+    object.hex("extraData", &header.extra_data);
+    object.hex("mixHash", header.mix_hash);
+    object.hex("nonce", header.nonce);
+    object.quantity_if_known("baseFeePerGas", header.base_fee_per_gas);
+    object.hex_if_known("withdrawalsRoot", header.withdrawals_root);
+    object.quantity_if_known("blobGasUsed", header.blob_gas_used);
+    object.quantity_if_known("excessBlobGas", header.excess_blob_gas);
+    object.hex_if_known("parentBeaconBlockRoot", header.parent_beacon_block_root);
+    object.hex_if_known("requestsHash", header.requests_hash);
+}
+
+fn withdrawal(out: &mut Vec<u8>, withdrawal: &Withdrawal) {
+    let mut object = Object::begin(out);
+    object.quantity("index", withdrawal.index);
+    object.quantity("validatorIndex", withdrawal.validator_index);
+    object.hex("address", withdrawal.address);
+    object.quantity("amount", withdrawal.amount_gwei);
+    object.end();
+}

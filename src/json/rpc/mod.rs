@@ -1,0 +1,79 @@
+//! Blocks, transactions, receipts and traces as the Ethereum JSON-RPC specification gives them: what the proxy
+//! answers and what a recorded chain holds.
+//!
+//! Values are the node's own, as the model keeps them; fields that only roll-ups have follow from `extra`. The
+//! order of keys is ours.
+
+mod block;
+mod receipt;
+mod trace;
+mod transaction;
+
+pub use block::{block, header};
+pub use receipt::receipt;
+pub use trace::traces;
+pub use transaction::transaction;
+
+use super::object::{Object, array};
+use crate::model::{BlockId, Bundle, Log, Transaction};
+
+/// Where a transaction lies, and what its block says of it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    block: BlockId,
+    timestamp: u64,
+    base_fee_per_gas: Option<u64>,
+    transaction_index: u64,
+}
+
+impl Place {
+    /// The first three fields of a transaction, a receipt and a log.
+    fn write(&self, object: &mut Object<'_>) {
+        object.hex("blockHash", self.block.hash);
+        object.quantity("blockNumber", self.block.number);
+        object.quantity("transactionIndex", self.transaction_index);
+    }
+}
+
+/// Appends one line of a recorded chain, without the newline: `{"block":…,"receipts":[…],"traces":[…]}`, the
+/// last one absent where the bundle has no traces, `uncleHeaders` added where it has them.
+pub fn bundle(out: &mut Vec<u8>, bundle: &Bundle) {
+    let block = &bundle.block;
+    let mut object = Object::begin(out);
+    block::with_transactions(object.key("block"), block);
+    let mut first_log_index = 0;
+    let pairs = block.transactions.iter().zip(&bundle.receipts).enumerate();
+    object.array("receipts", pairs, |out, (index, (transaction, receipt))| {
+        let place = block::place(block, index);
+        receipt::write(out, transaction, receipt, &place, first_log_index);
+        first_log_index += receipt.logs.len() as u64;
+    });
+    if let Some(of_transactions) = &bundle.traces {
+        traces(object.key("traces"), block, of_transactions);
+    }
+    if !block.uncle_headers.is_empty() {
+        object.array("uncleHeaders", &block.uncle_headers, header);
+    }
+    object.end();
+}
+
+/// Appends a log as `eth_getLogs` states it.
+fn log(out: &mut Vec<u8>, log: &Log, transaction: &Transaction, place: &Place, log_index: u64) {
+    let mut object = Object::begin(out);
+    object.hex("address", log.address);
+    array(object.key("topics"), log.topics.iter(), |out, topic| {
+        super::writer::hex(out, topic.as_slice());
+    });
+    object.hex("data", &log.data);
+    place.write(&mut object);
+    object.quantity("blockTimestamp", place.timestamp);
+    object.hex("transactionHash", transaction.hash);
+    object.quantity("logIndex", log_index);
+    object.boolean("removed", false);
+    object.end();
+}
+
+#[cfg(test)]
+mod parse;
+#[cfg(test)]
+mod tests;

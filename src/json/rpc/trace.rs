@@ -1,0 +1,199 @@
+//! `trace_block`: localized traces, flat and in pre-order.
+
+use crate::json::{object::Object, writer};
+use crate::model::{B256, Block, Frame, FrameKind, TransactionTrace};
+
+/// Appends the traces of a block, one array for all its transactions. Rewards are not among them.
+///
+/// A failed frame keeps `result` beside `error`, as nodes do for reverts, so that gas and output are not lost.
+/// A creation that made nothing has no `address` in it.
+pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTrace]) {
+    out.push(b'[');
+    let start = out.len();
+    let pairs = block.transactions.iter().zip(of_transactions);
+    for (position, (transaction, trace)) in (0_u64..).zip(pairs) {
+        let subtraces = subtraces(&trace.frames);
+        for (frame, subtraces) in trace.frames.iter().zip(subtraces) {
+            if out.len() > start {
+                out.push(b',');
+            }
+            localized(
+                out,
+                frame,
+                subtraces,
+                &Locality {
+                    block,
+                    transaction: &transaction.hash,
+                    position,
+                },
+            );
+        }
+    }
+    out.push(b']');
+}
+
+struct Locality<'a> {
+    block: &'a Block,
+    transaction: &'a B256,
+    position: u64,
+}
+
+fn localized(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, locality: &Locality<'_>) {
+    let mut object = Object::begin(out);
+    let kind = match frame.kind {
+        FrameKind::Create | FrameKind::Create2 => "create",
+        FrameKind::SelfDestruct => "suicide",
+        FrameKind::Call | FrameKind::DelegateCall | FrameKind::StaticCall | FrameKind::CallCode => "call",
+    };
+    object.string("type", kind);
+    action(object.key("action"), frame);
+    result(object.key("result"), frame);
+    if let Some(error) = &frame.error {
+        object.string("error", error);
+    }
+    object.integer("subtraces", subtraces);
+    object.array("traceAddress", &frame.path, |out, step| {
+        writer::integer(out, u64::from(*step))
+    });
+    object.hex("blockHash", locality.block.hash);
+    object.integer("blockNumber", locality.block.number());
+    object.hex("transactionHash", locality.transaction);
+    object.integer("transactionPosition", locality.position);
+    object.end();
+}
+
+fn action(out: &mut Vec<u8>, frame: &Frame) {
+    let mut object = Object::begin(out);
+    if frame.kind == FrameKind::SelfDestruct {
+        object.hex("address", frame.from);
+        object.hex_or_null("refundAddress", frame.to);
+        object.quantity_u256("balance", &frame.value);
+        return object.end();
+    }
+    object.hex("from", frame.from);
+    object.quantity("gas", frame.gas);
+    object.quantity_u256("value", &frame.value);
+    if frame.kind.is_creation() {
+        object.string("creationMethod", frame.kind.as_str());
+        object.hex("init", &frame.input);
+    } else {
+        object.string("callType", frame.kind.as_str());
+        object.hex_or_null("to", frame.to);
+        object.hex("input", &frame.input);
+    }
+    object.end();
+}
+
+fn result(out: &mut Vec<u8>, frame: &Frame) {
+    if frame.kind == FrameKind::SelfDestruct {
+        return writer::null(out);
+    }
+    let mut object = Object::begin(out);
+    object.quantity("gasUsed", frame.gas_used);
+    if frame.kind.is_creation() {
+        object.hex_if_known("address", frame.to);
+        object.hex("code", &frame.output);
+    } else {
+        object.hex("output", &frame.output);
+    }
+    object.end();
+}
+
+/// For each frame the number of its direct children. In pre-order the parent of a frame is the last one before
+/// it that is one step shorter.
+fn subtraces(frames: &[Frame]) -> Vec<u64> {
+    let mut counts = vec![0; frames.len()];
+    let mut open: Vec<usize> = Vec::new();
+    for (place, frame) in frames.iter().enumerate() {
+        open.truncate(frame.path.len());
+        if let Some(count) = open.last().and_then(|&parent| counts.get_mut(parent)) {
+            *count += 1;
+        }
+        open.push(place);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Address, Transaction, U256};
+    use serde_json::{Value, json};
+
+    fn frame(kind: FrameKind, path: &[u32]) -> Frame {
+        Frame {
+            kind,
+            path: path.to_vec(),
+            from: Address::repeat_byte(1),
+            to: Some(Address::repeat_byte(2)),
+            value: U256::from(3),
+            gas: 16,
+            gas_used: 8,
+            input: vec![4].into(),
+            output: vec![5].into(),
+            ..Frame::default()
+        }
+    }
+
+    #[test]
+    fn frames_become_localized_traces() {
+        let mut failed = frame(FrameKind::Create2, &[1]);
+        failed.error = Some("reverted".to_owned());
+        failed.to = None;
+        let frames = vec![
+            frame(FrameKind::Call, &[]),
+            frame(FrameKind::DelegateCall, &[0]),
+            frame(FrameKind::StaticCall, &[0, 0]),
+            failed,
+            frame(FrameKind::SelfDestruct, &[2]),
+        ];
+        let hash = B256::repeat_byte(9);
+        let transactions = vec![
+            Transaction::default(),
+            Transaction {
+                hash,
+                ..Transaction::default()
+            },
+        ];
+        let block = Block {
+            transactions,
+            ..Block::default()
+        };
+        let mut out = Vec::new();
+        traces(
+            &mut out,
+            &block,
+            &[TransactionTrace::default(), TransactionTrace { frames }],
+        );
+        let value: Value = serde_json::from_slice(&out).unwrap();
+        let list = value.as_array().unwrap();
+        assert_eq!(list.len(), 5);
+        let counts: Vec<u64> = list
+            .iter()
+            .map(|trace| trace["subtraces"].as_u64().unwrap())
+            .collect();
+        assert_eq!(counts, [3, 1, 0, 0, 0]);
+        let one = "0x0101010101010101010101010101010101010101";
+        let two = "0x0202020202020202020202020202020202020202";
+        let zero = B256::ZERO.to_string();
+        assert_eq!(
+            list[2],
+            json!({
+                "type": "call", "subtraces": 0, "traceAddress": [0, 0], "blockHash": zero, "blockNumber": 0,
+                "transactionHash": hash.to_string(), "transactionPosition": 1,
+                "action": {"callType": "staticcall", "from": one, "to": two, "gas": "0x10", "value": "0x3",
+                    "input": "0x04"},
+                "result": {"gasUsed": "0x8", "output": "0x05"},
+            })
+        );
+        assert_eq!(list[3]["error"], "reverted");
+        assert_eq!(list[3]["result"], json!({"gasUsed": "0x8", "code": "0x05"}));
+        assert_eq!(list[3]["action"]["creationMethod"], "create2");
+        assert_eq!(list[4]["type"], "suicide");
+        assert_eq!(
+            list[4]["action"],
+            json!({"address": one, "refundAddress": two, "balance": "0x3"})
+        );
+        assert_eq!(list[4]["result"], Value::Null);
+    }
+}

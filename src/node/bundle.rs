@@ -1,0 +1,249 @@
+//! Fetching all that one block brings, in one go.
+
+use super::client::{Node, Repeat, Tries};
+use super::error::NodeError;
+use super::pace::RequestClass;
+use super::probe::{Capabilities, ReceiptMethod, TraceMethod};
+use super::wire;
+use crate::model::{Block, Bundle};
+use futures_util::future::try_join_all;
+use serde_json::value::RawValue;
+
+/// Answers longer than this are parsed on a thread of their own, so that others keep running.
+const PARSE_INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// A bundle and how much the node sent for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The bundle.
+    pub bundle: Bundle,
+    /// Bytes of JSON.
+    pub bytes: usize,
+}
+
+/// Why an attempt failed: at a request, which has been repeated already, or in what answers say.
+enum Failure {
+    Request(NodeError),
+    Content(NodeError),
+}
+
+/// The answers of one attempt.
+struct Answers {
+    number: u64,
+    block: Box<RawValue>,
+    receipts: Option<Box<RawValue>>,
+    traces: Option<(TraceMethod, Box<RawValue>)>,
+}
+
+const BLOCK: &str = "eth_getBlockByNumber";
+const RECEIPTS: &str = "eth_getBlockReceipts";
+const RECEIPT: &str = "eth_getTransactionReceipt";
+const UNCLE: &str = "eth_getUncleByBlockNumberAndIndex";
+
+impl Node {
+    /// Fetches block `number` with its receipts, and its traces where the node has them.
+    ///
+    /// The requests run at the same time. Parts that do not belong together (the chain moved in
+    /// between), that lack something or that cannot be read are asked for again like failed requests.
+    ///
+    /// # Errors
+    ///
+    /// The last failure, when asking again does not help.
+    pub async fn bundle(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, NodeError> {
+        let _reserved = self.reserve_bundle().await;
+        let mut tries = Tries::new(self.config());
+        loop {
+            match self.bundle_once(number, capabilities).await {
+                Ok(fetched) => return Ok(fetched),
+                Err(Failure::Request(error)) => return Err(error),
+                Err(Failure::Content(error)) => {
+                    self.count_failure(&error);
+                    self.before_repetition(&mut tries, error).await?;
+                }
+            }
+        }
+    }
+
+    async fn bundle_once(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, Failure> {
+        let block = async {
+            let params = format!("[\"0x{number:x}\",true]");
+            self.ask(RequestClass::Block, BLOCK, &params).await
+        };
+        let receipts = async {
+            match capabilities.receipts {
+                ReceiptMethod::Block => {
+                    let params = format!("[\"0x{number:x}\"]");
+                    self.ask(RequestClass::Receipts, RECEIPTS, &params)
+                        .await
+                        .map(Some)
+                }
+                ReceiptMethod::Transaction => Ok(None),
+            }
+        };
+        let traces = async {
+            let params = match capabilities.traces {
+                // The first block executes nothing, and some nodes refuse to trace it.
+                _ if number == 0 => return Ok(None),
+                TraceMethod::None => return Ok(None),
+                TraceMethod::TraceBlock => format!("[\"0x{number:x}\"]"),
+                TraceMethod::DebugCallTracer => {
+                    format!("[\"0x{number:x}\",{{\"tracer\":\"callTracer\",\"timeout\":\"60s\"}}]")
+                }
+            };
+            let method = capabilities.traces;
+            let text = self.ask(RequestClass::Traces, method.as_str(), &params).await?;
+            Ok(Some((method, text)))
+        };
+        let (block, receipts, traces) = tokio::try_join!(block, receipts, traces)?;
+        let answers = Answers {
+            number,
+            block,
+            receipts,
+            traces,
+        };
+        let mut bytes = answers.bytes();
+        let has_traces = capabilities.traces != TraceMethod::None;
+        let mut bundle = off_thread(bytes, move || answers.parse(has_traces)).await?;
+        if capabilities.receipts == ReceiptMethod::Transaction {
+            bytes += self.add_receipts(&mut bundle).await?;
+        }
+        bytes += self.add_uncles(&mut bundle.block).await?;
+        Ok(Fetched { bundle, bytes })
+    }
+
+    async fn ask(
+        &self,
+        class: RequestClass,
+        method: &'static str,
+        params: &str,
+    ) -> Result<Box<RawValue>, Failure> {
+        self.call(class, method, params, Repeat::Always)
+            .await
+            .map_err(Failure::Request)
+    }
+
+    /// Asks for the receipts one by one.
+    async fn add_receipts(&self, bundle: &mut Bundle) -> Result<usize, Failure> {
+        let number = bundle.block.number();
+        let texts = try_join_all(bundle.block.transactions.iter().map(|transaction| async move {
+            let params = format!("[\"{}\"]", transaction.hash);
+            let text = self.ask(RequestClass::Light, RECEIPT, &params).await?;
+            not_null(text, RECEIPT, || {
+                format!("transaction {} of block {number}", transaction.hash)
+            })
+        }))
+        .await?;
+        let bytes = texts.iter().map(|text| text.get().len()).sum();
+        let texts: Vec<&str> = texts.iter().map(|text| text.get()).collect();
+        bundle.receipts = wire::receipt_texts(&texts, &bundle.block)
+            .map_err(|error| Failure::Content(NodeError::of_wire(RECEIPT, number, error)))?;
+        Ok(bytes)
+    }
+
+    /// Asks for the headers of the uncles; a node that does not offer them leaves them out.
+    async fn add_uncles(&self, block: &mut Block) -> Result<usize, Failure> {
+        let number = block.number();
+        let mut bytes = 0;
+        for index in 0..block.uncles.len() {
+            let params = format!("[\"0x{number:x}\",\"0x{index:x}\"]");
+            let text = match self
+                .call(RequestClass::Light, UNCLE, &params, Repeat::Always)
+                .await
+            {
+                Ok(text) => text,
+                Err(NodeError::MethodNotFound { .. }) => {
+                    block.uncle_headers.clear();
+                    return Ok(bytes);
+                }
+                Err(error) => return Err(Failure::Request(error)),
+            };
+            let text = not_null(text, UNCLE, || format!("uncle {index} of block {number}"))?;
+            bytes += text.get().len();
+            let header = wire::uncle_header(text.get())
+                .map_err(|error| Failure::Content(NodeError::of_wire(UNCLE, number, error)))?;
+            block.uncle_headers.push(header);
+        }
+        Ok(bytes)
+    }
+}
+
+fn not_null(
+    text: Box<RawValue>,
+    method: &'static str,
+    what: impl FnOnce() -> String,
+) -> Result<Box<RawValue>, Failure> {
+    if text.get() == "null" {
+        return Err(Failure::Content(NodeError::NullResult { method, what: what() }));
+    }
+    Ok(text)
+}
+
+async fn off_thread(
+    bytes: usize,
+    parse: impl FnOnce() -> Result<Bundle, NodeError> + Send + 'static,
+) -> Result<Bundle, Failure> {
+    if bytes <= PARSE_INLINE_BYTES_MAX {
+        return parse().map_err(Failure::Content);
+    }
+    match tokio::task::spawn_blocking(parse).await {
+        Ok(result) => result.map_err(Failure::Content),
+        Err(error) => Err(Failure::Request(NodeError::Transport {
+            method: BLOCK,
+            reason: format!("parser ended: {error}"),
+        })),
+    }
+}
+
+impl Answers {
+    fn bytes(&self) -> usize {
+        let of = |text: &RawValue| text.get().len();
+        of(&self.block)
+            + self.receipts.as_deref().map_or(0, of)
+            + self.traces.as_ref().map_or(0, |(_, text)| of(text))
+    }
+
+    fn parse(self, has_traces: bool) -> Result<Bundle, NodeError> {
+        let number = self.number;
+        let null = |method| NodeError::NullResult {
+            method,
+            what: format!("block {number}"),
+        };
+        if self.block.get() == "null" {
+            return Err(null(BLOCK));
+        }
+        let block =
+            wire::block(self.block.get()).map_err(|error| NodeError::of_wire(BLOCK, number, error))?;
+        if block.number() != number {
+            let reason = format!("asked for block {number}, got block {}", block.number());
+            return Err(NodeError::Malformed {
+                method: BLOCK,
+                reason,
+            });
+        }
+        let empty = block.transactions.is_empty();
+        let receipts = match &self.receipts {
+            None => Vec::new(),
+            Some(text) if text.get() == "null" && empty => Vec::new(),
+            Some(text) if text.get() == "null" => return Err(null(RECEIPTS)),
+            Some(text) => wire::receipts(text.get(), &block)
+                .map_err(|error| NodeError::of_wire(RECEIPTS, number, error))?,
+        };
+        let traces = match &self.traces {
+            None => (has_traces && empty).then(Vec::new),
+            Some((_, text)) if text.get() == "null" && empty => Some(Vec::new()),
+            Some((method, text)) if text.get() == "null" => return Err(null(method.as_str())),
+            Some((method, text)) => {
+                let parsed = match method {
+                    TraceMethod::DebugCallTracer => wire::call_traces(text.get(), &block),
+                    TraceMethod::TraceBlock | TraceMethod::None => wire::parity_traces(text.get(), &block),
+                };
+                Some(parsed.map_err(|error| NodeError::of_wire(method.as_str(), number, error))?)
+            }
+        };
+        Ok(Bundle {
+            block,
+            receipts,
+            traces,
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! How to reach a node and how hard to lean on it.
+
+use super::error::NodeError;
+use std::time::Duration;
+
+/// Settings of one node; `NodeConfig::new(url)` has sensible ones.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// `http(s)://`, `ws(s)://`, or the path of an IPC socket.
+    pub url: String,
+    /// Most requests in flight.
+    pub concurrency_max: usize,
+    /// Most bytes of bundles in flight, by the size of recent answers.
+    pub bytes_in_flight_max: usize,
+    /// Longest answer taken.
+    pub response_bytes_max: usize,
+    /// How long one request may take.
+    pub request_timeout: Duration,
+    /// How long a request may take together with its repetitions.
+    pub deadline: Duration,
+    /// How often a request is sent at most.
+    pub attempts_max: u32,
+    /// Wait before the first repetition; it doubles each time.
+    pub backoff_first: Duration,
+    /// Longest wait between repetitions.
+    pub backoff_max: Duration,
+    /// How often the head is asked for where nothing announces it.
+    pub poll_interval: Duration,
+}
+
+impl NodeConfig {
+    /// Settings for a node on the same machine or network.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            concurrency_max: 32,
+            bytes_in_flight_max: 256 << 20,
+            response_bytes_max: 512 << 20,
+            request_timeout: Duration::from_secs(60),
+            deadline: Duration::from_secs(180),
+            attempts_max: 6,
+            backoff_first: Duration::from_millis(200),
+            backoff_max: Duration::from_secs(10),
+            poll_interval: Duration::from_secs(2),
+        }
+    }
+
+    /// The URL as it may be shown: scheme and host, without path, user and query, which may hold a key.
+    #[must_use]
+    pub fn shown_url(&self) -> String {
+        match self.url.split_once("://") {
+            Some((scheme, rest)) if scheme != "file" && scheme != "ipc" => {
+                let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+                let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+                format!("{scheme}://{host}")
+            }
+            _ => self.url.clone(),
+        }
+    }
+
+    pub(super) fn endpoint(&self) -> Result<Endpoint, NodeError> {
+        let url = self.url.trim();
+        let scheme = url
+            .split_once("://")
+            .map(|(scheme, _)| scheme.to_ascii_lowercase());
+        match scheme.as_deref() {
+            Some("http" | "https") => Ok(Endpoint::Http(url.to_owned())),
+            Some("ws" | "wss") => Ok(Endpoint::Ws(url.to_owned())),
+            Some("file" | "ipc") => Ok(Endpoint::Ipc(
+                url.split_once("://").map_or(url, |(_, path)| path).to_owned(),
+            )),
+            Some(other) => Err(NodeError::Url(format!(
+                "unknown scheme `{other}`: expected http, https, ws, wss or a path"
+            ))),
+            None if url.is_empty() => Err(NodeError::Url("empty".to_owned())),
+            None => Ok(Endpoint::Ipc(url.to_owned())),
+        }
+    }
+
+    /// The wait before repetition number `repetition` (from 1): doubling, with jitter of one half.
+    pub(super) fn backoff(&self, repetition: u32) -> Duration {
+        let doubled = self
+            .backoff_first
+            .saturating_mul(1_u32 << repetition.saturating_sub(1).min(16));
+        doubled.min(self.backoff_max).mul_f64(0.5 + 0.5 * fastrand::f64())
+    }
+}
+
+impl std::fmt::Debug for NodeConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NodeConfig")
+            .field("url", &self.shown_url())
+            .field("concurrency_max", &self.concurrency_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a URL leads.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    Http(String),
+    Ws(String),
+    Ipc(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_urls_are_not_shown() {
+        for (url, shown) in [
+            (
+                "https://me:secret@node.example:8545/v3/key?x=1",
+                "https://node.example:8545",
+            ),
+            ("ws://127.0.0.1:8546", "ws://127.0.0.1:8546"),
+            ("/run/geth.ipc", "/run/geth.ipc"),
+        ] {
+            assert_eq!(NodeConfig::new(url).shown_url(), shown);
+        }
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_its_bound() {
+        let config = NodeConfig::new("http://127.0.0.1:1");
+        assert!(config.backoff(1) <= config.backoff_first);
+        assert!(config.backoff(4) > config.backoff_first * 3);
+        assert!(config.backoff(40) <= config.backoff_max);
+    }
+}

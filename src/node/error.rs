@@ -1,0 +1,336 @@
+//! Every way in which asking a node fails, by name.
+
+use super::wire::WireError;
+use crate::model::B256;
+use std::time::Duration;
+
+/// The classes of [`NodeError`], for statistics; the position is the index in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// [`NodeError::Url`].
+    Url,
+    /// [`NodeError::Transport`].
+    Transport,
+    /// [`NodeError::Timeout`].
+    Timeout,
+    /// [`NodeError::RateLimited`].
+    RateLimited,
+    /// [`NodeError::HttpStatus`].
+    HttpStatus,
+    /// [`NodeError::Rpc`].
+    Rpc,
+    /// [`NodeError::MethodNotFound`].
+    MethodNotFound,
+    /// [`NodeError::NullResult`].
+    NullResult,
+    /// [`NodeError::Malformed`].
+    Malformed,
+    /// [`NodeError::ResponseTooLarge`].
+    ResponseTooLarge,
+    /// [`NodeError::Reorged`].
+    Reorged,
+    /// [`NodeError::Incomplete`].
+    Incomplete,
+}
+
+impl ErrorClass {
+    /// All classes.
+    pub const ALL: [Self; 12] = [
+        Self::Url,
+        Self::Transport,
+        Self::Timeout,
+        Self::RateLimited,
+        Self::HttpStatus,
+        Self::Rpc,
+        Self::MethodNotFound,
+        Self::NullResult,
+        Self::Malformed,
+        Self::ResponseTooLarge,
+        Self::Reorged,
+        Self::Incomplete,
+    ];
+
+    /// The name in logs and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Transport => "transport",
+            Self::Timeout => "timeout",
+            Self::RateLimited => "rate_limited",
+            Self::HttpStatus => "http_status",
+            Self::Rpc => "rpc",
+            Self::MethodNotFound => "method_not_found",
+            Self::NullResult => "null_result",
+            Self::Malformed => "malformed",
+            Self::ResponseTooLarge => "response_too_large",
+            Self::Reorged => "reorged",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// Why a node gave no usable answer. No text of it holds the node's URL, which may hold a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeError {
+    /// The URL is not one of http(s), ws(s) or the path of an IPC socket.
+    #[error("node url: {0}")]
+    Url(String),
+    /// The connection failed.
+    #[error("{method}: transport: {reason}")]
+    Transport {
+        /// Method asked.
+        method: &'static str,
+        /// What the transport said.
+        reason: String,
+    },
+    /// No answer in time.
+    #[error("{method}: no answer within {} ms", .after.as_millis())]
+    Timeout {
+        /// Method asked.
+        method: &'static str,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The node asks for fewer requests (HTTP 429 or its JSON-RPC kin).
+    #[error("{method}: rate limited: {message}")]
+    RateLimited {
+        /// Method asked.
+        method: &'static str,
+        /// What the node said.
+        message: String,
+        /// How long the node asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// An HTTP status that is neither success nor 429.
+    #[error("{method}: http status {status}: {body}")]
+    HttpStatus {
+        /// Method asked.
+        method: &'static str,
+        /// HTTP status.
+        status: u16,
+        /// Head of the body.
+        body: String,
+    },
+    /// A JSON-RPC error.
+    #[error("{method}: rpc error {code}: {message}")]
+    Rpc {
+        /// Method asked.
+        method: &'static str,
+        /// Its code.
+        code: i64,
+        /// Its message.
+        message: String,
+    },
+    /// The node does not offer the method.
+    #[error("{method}: not offered by the node: {message}")]
+    MethodNotFound {
+        /// Method asked.
+        method: &'static str,
+        /// What the node said.
+        message: String,
+    },
+    /// `null` where a value was expected: the node does not know the block (yet, or any more).
+    #[error("{method}: null result for {what}")]
+    NullResult {
+        /// Method asked.
+        method: &'static str,
+        /// What was asked for.
+        what: String,
+    },
+    /// Not JSON, or not of the right shape.
+    #[error("{method}: malformed response: {reason}")]
+    Malformed {
+        /// Method asked.
+        method: &'static str,
+        /// What is wrong and where.
+        reason: String,
+    },
+    /// The answer is longer than allowed.
+    #[error("{method}: response of {bytes} bytes exceeds {bytes_max}")]
+    ResponseTooLarge {
+        /// Method asked.
+        method: &'static str,
+        /// Length of the answer.
+        bytes: usize,
+        /// Longest answer allowed.
+        bytes_max: usize,
+    },
+    /// The chain moved between the requests of one bundle: its parts are of two blocks.
+    #[error("{method}: block {number} changed between requests: expected {expected}, found {found}")]
+    Reorged {
+        /// Method whose answer does not fit.
+        method: &'static str,
+        /// Block number.
+        number: u64,
+        /// Block or transaction hash that the block states.
+        expected: B256,
+        /// What the other answer states.
+        found: B256,
+    },
+    /// A receipt or a trace is missing or surplus.
+    #[error("{method}: block {number}: {reason}")]
+    Incomplete {
+        /// Method whose answer lacks something.
+        method: &'static str,
+        /// Block number.
+        number: u64,
+        /// What is missing.
+        reason: WireError,
+    },
+}
+
+impl NodeError {
+    /// The class of the error.
+    #[must_use]
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::Url(_) => ErrorClass::Url,
+            Self::Transport { .. } => ErrorClass::Transport,
+            Self::Timeout { .. } => ErrorClass::Timeout,
+            Self::RateLimited { .. } => ErrorClass::RateLimited,
+            Self::HttpStatus { .. } => ErrorClass::HttpStatus,
+            Self::Rpc { .. } => ErrorClass::Rpc,
+            Self::MethodNotFound { .. } => ErrorClass::MethodNotFound,
+            Self::NullResult { .. } => ErrorClass::NullResult,
+            Self::Malformed { .. } => ErrorClass::Malformed,
+            Self::ResponseTooLarge { .. } => ErrorClass::ResponseTooLarge,
+            Self::Reorged { .. } => ErrorClass::Reorged,
+            Self::Incomplete { .. } => ErrorClass::Incomplete,
+        }
+    }
+
+    /// Whether asking again can help.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        match self {
+            Self::Url(_) | Self::MethodNotFound { .. } | Self::ResponseTooLarge { .. } => false,
+            Self::HttpStatus { status, .. } => matches!(status, 408 | 425 | 500..=599),
+            // Server errors and "resource unavailable" pass; wrong requests and parameters stay wrong.
+            Self::Rpc { code, .. } => matches!(code, -32603 | -32099..=-32000),
+            Self::Transport { .. }
+            | Self::Timeout { .. }
+            | Self::RateLimited { .. }
+            | Self::NullResult { .. }
+            | Self::Malformed { .. }
+            | Self::Reorged { .. }
+            | Self::Incomplete { .. } => true,
+        }
+    }
+
+    /// Whether the node says by it that it is too busy.
+    pub(super) const fn is_push_back(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. }
+                | Self::Timeout { .. }
+                | Self::HttpStatus {
+                    status: 502..=504,
+                    ..
+                }
+        )
+    }
+
+    /// Whether the node answered in its own words, so that the request, not the way to the node, failed.
+    #[must_use]
+    pub const fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Rpc { .. } | Self::MethodNotFound { .. } | Self::NullResult { .. }
+        )
+    }
+
+    /// Names what is wrong with the answer of `method` about block `number`.
+    pub(super) fn of_wire(method: &'static str, number: u64, error: WireError) -> Self {
+        match error {
+            WireError::OtherBlock { expected, found, .. }
+            | WireError::OtherTransaction { expected, found, .. } => Self::Reorged {
+                method,
+                number,
+                expected,
+                found,
+            },
+            reason @ (WireError::MissingItem { .. } | WireError::SurplusItem { .. }) => Self::Incomplete {
+                method,
+                number,
+                reason,
+            },
+            error @ (WireError::Malformed { .. } | WireError::MissingField { .. }) => Self::Malformed {
+                method,
+                reason: format!("block {number}: {error}"),
+            },
+        }
+    }
+
+    /// Names a JSON-RPC error.
+    pub(super) fn of_rpc(method: &'static str, code: i64, message: &str) -> Self {
+        let message = head(message);
+        let lower = message.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        if code == -32601
+            || says(&[
+                "method not found",
+                "does not exist/is not available",
+                "unsupported method",
+            ])
+            || says(&[
+                "method not supported",
+                "method is not supported",
+                "not whitelisted",
+                "unknown method",
+            ])
+        {
+            return Self::MethodNotFound { method, message };
+        }
+        if code == 429
+            || (code == -32005 && !says(&["more than", "query returned"]))
+            || says(&[
+                "rate limit",
+                "too many requests",
+                "compute units per second",
+                "request limit",
+            ])
+        {
+            return Self::RateLimited {
+                method,
+                message,
+                retry_after: None,
+            };
+        }
+        Self::Rpc {
+            method,
+            code,
+            message,
+        }
+    }
+
+    /// Names an HTTP status that is not success.
+    pub(super) fn of_status(
+        method: &'static str,
+        status: u16,
+        body: &str,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        if status == 429 {
+            return Self::RateLimited {
+                method,
+                message: head(body),
+                retry_after,
+            };
+        }
+        Self::HttpStatus {
+            method,
+            status,
+            body: head(body),
+        }
+    }
+}
+
+/// The first 200 characters, on one line.
+pub(super) fn head(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(200) {
+        None => line,
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+    }
+}

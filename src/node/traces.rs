@@ -1,0 +1,264 @@
+//! One shape for the call frames of both trace methods.
+//!
+//! `trace_block` and `debug_traceBlockByNumber` with `callTracer` tell the same story with different
+//! words. Here both become the same frames: pre-order, dense paths, the same error texts, the same
+//! rules for what a frame that failed has moved. Two things remain different and are left as stated:
+//! gas and gas used of the top call (`trace_block` leaves the intrinsic gas out), and `create2`, which
+//! `trace_block` of some clients calls `create`.
+
+use crate::model::{Address, Bytes, Frame, FrameKind, TransactionTrace, U256};
+use std::collections::HashMap;
+
+/// No call tree of a valid chain is deeper (1,024 calls and a self-destruct in the last).
+pub const DEPTH_MAX: usize = 1_026;
+
+/// A frame as a node states it: `frame.error` in the node's words, `frame.gas_used` and
+/// `frame.reverted` not yet set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatedFrame {
+    /// The frame.
+    pub frame: Frame,
+    /// Gas used, where stated.
+    pub gas_used: Option<u64>,
+}
+
+/// Why frames do not form one call tree.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// There is no top call.
+    #[error("no top call")]
+    NoTopCall,
+    /// Two frames have the same path.
+    #[error("two frames at path {0:?}")]
+    Duplicate(Vec<u32>),
+    /// The caller of a frame is not among the frames.
+    #[error("no caller of the frame at path {0:?}")]
+    Orphan(Vec<u32>),
+    /// The path is longer than any call tree is deep.
+    #[error("a path of {0} steps")]
+    TooDeep(usize),
+}
+
+/// Turns the stated frames of one transaction into its trace.
+///
+/// # Errors
+///
+/// When the paths do not form one tree.
+pub fn normalise(mut stated: Vec<StatedFrame>) -> Result<TransactionTrace, ShapeError> {
+    if !stated.is_sorted_by(|a, b| a.frame.path <= b.frame.path) {
+        stated.sort_by(|a, b| a.frame.path.cmp(&b.frame.path));
+    }
+    check_tree(&stated)?;
+    let mut frames: Vec<Frame> = Vec::with_capacity(stated.len());
+    // For each level: the new place of the frame last met there, whether it or an ancestor failed, and
+    // how many of its children have been kept.
+    let mut line: Vec<(u32, bool, u32)> = Vec::new();
+    let mut rest = stated.into_iter().peekable();
+    while let Some(stated) = rest.next() {
+        let depth = stated.frame.path.len();
+        let has_children = rest.peek().is_some_and(|next| depth < next.frame.path.len());
+        if 0 < depth && !has_children && is_quiet_precompile(&stated.frame) {
+            continue;
+        }
+        line.truncate(depth);
+        let (place, parent_failed) = match line.last_mut() {
+            None => (0, false),
+            Some((_, failed, children)) => {
+                *children += 1;
+                (*children - 1, *failed)
+            }
+        };
+        let mut frame = settle(stated);
+        frame.reverted = parent_failed || frame.error.is_some();
+        line.push((place, frame.reverted, 0));
+        frame.path.clear();
+        frame.path.extend(line.iter().skip(1).map(|(place, ..)| *place));
+        frames.push(frame);
+    }
+    Ok(TransactionTrace { frames })
+}
+
+fn check_tree(stated: &[StatedFrame]) -> Result<(), ShapeError> {
+    let mut previous: Option<&[u32]> = None;
+    for StatedFrame { frame, .. } in stated {
+        let path = frame.path.as_slice();
+        if DEPTH_MAX < path.len() {
+            return Err(ShapeError::TooDeep(path.len()));
+        }
+        match (previous, path.split_last()) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(ShapeError::NoTopCall),
+            (Some(before), _) if before == path => return Err(ShapeError::Duplicate(path.to_vec())),
+            // In pre-order the caller of a frame is on the line from the top to the frame before it.
+            (Some(before), Some((_, caller))) if before.starts_with(caller) => {}
+            (Some(_), _) => return Err(ShapeError::Orphan(path.to_vec())),
+        }
+        previous = Some(path);
+    }
+    if previous.is_none() {
+        Err(ShapeError::NoTopCall)
+    } else {
+        Ok(())
+    }
+}
+
+/// Applies the rules that a single frame can be judged by.
+fn settle(stated: StatedFrame) -> Frame {
+    let StatedFrame { mut frame, gas_used } = stated;
+    let precompile = frame.to.as_ref().is_some_and(is_precompile);
+    frame.error = frame
+        .error
+        .as_deref()
+        .and_then(|text| error_text(text, precompile));
+    if frame.kind == FrameKind::SelfDestruct {
+        frame.gas = 0;
+        frame.gas_used = 0;
+        frame.input = Bytes::new();
+        frame.output = Bytes::new();
+        return frame;
+    }
+    frame.gas_used = match (gas_used, &frame.error) {
+        (Some(used), _) => used,
+        (None, Some(_)) => frame.gas,
+        (None, None) => 0,
+    };
+    if matches!(frame.kind, FrameKind::DelegateCall | FrameKind::StaticCall) {
+        frame.value = U256::ZERO;
+    }
+    if let Some(error) = &frame.error {
+        if frame.kind.is_creation() {
+            frame.to = None;
+        }
+        // Only a revert hands data back.
+        if error != REVERTED {
+            frame.output = Bytes::new();
+        }
+    }
+    frame
+}
+
+/// Addresses 1 to 0x11 and 0x100 (EIP-7951).
+fn is_precompile(address: &Address) -> bool {
+    let (head, tail) = address.split_at(18);
+    head.iter().all(|byte| *byte == 0) && matches!(tail, [0, 1..=0x11] | [1, 0])
+}
+
+/// A call of a precompile that moves nothing; `trace_block` leaves those out, the call tracer does not.
+fn is_quiet_precompile(frame: &Frame) -> bool {
+    let moves_nothing = match frame.kind {
+        FrameKind::Call | FrameKind::CallCode => frame.value.is_zero(),
+        FrameKind::DelegateCall | FrameKind::StaticCall => true,
+        FrameKind::Create | FrameKind::Create2 | FrameKind::SelfDestruct => false,
+    };
+    moves_nothing && frame.to.as_ref().is_some_and(is_precompile)
+}
+
+const REVERTED: &str = "reverted";
+
+/// What clients say, in the order in which it is looked for, and what we say. Both are lower case; a
+/// text matches that contains all words of the left side.
+const ERROR_TEXTS: &[(&[&str], &str)] = &[
+    (&["revert"], REVERTED),
+    (&["initcode"], "max initcode size exceeded"),
+    (&["init code"], "max initcode size exceeded"),
+    (&["code size"], "max code size exceeded"),
+    (&["codesize"], "max code size exceeded"),
+    (&["contract size"], "max code size exceeded"),
+    (&["contractsize"], "max code size exceeded"),
+    (&["out of gas"], "out of gas"),
+    (&["outofgas"], "out of gas"),
+    (&["gas uint64 overflow"], "out of gas"),
+    (&["oog"], "out of gas"),
+    (&["invalid code"], "invalid code"),
+    (&["startingwithef"], "invalid code"),
+    (&["invalid opcode"], "invalid opcode"),
+    (&["bad instruction"], "invalid opcode"),
+    (&["undefined instruction"], "invalid opcode"),
+    (&["undefined opcode"], "invalid opcode"),
+    (&["opcodenotfound"], "invalid opcode"),
+    (&["invalidfeopcode"], "invalid opcode"),
+    (&["notactivated"], "invalid opcode"),
+    (&["invalid instruction"], "invalid opcode"),
+    (&["invalid jump"], "invalid jump destination"),
+    (&["bad jump"], "invalid jump destination"),
+    (&["invalidjump"], "invalid jump destination"),
+    (&["stack", "underflow"], "stack underflow"),
+    (&["stack", "overflow"], "stack overflow"),
+    (&["stack limit"], "stack overflow"),
+    (&["out of stack"], "stack overflow"),
+    (&["depth"], "call depth exceeded"),
+    (&["calltoodeep"], "call depth exceeded"),
+    (&["insufficient"], "insufficient balance"),
+    (&["out of funds"], "insufficient balance"),
+    (&["outoffunds"], "insufficient balance"),
+    (&["collision"], "contract address collision"),
+    (&["write protection"], "write protection"),
+    (&["static context"], "write protection"),
+    (&["staticcall"], "write protection"),
+    (&["static call"], "write protection"),
+    (&["out of bounds"], "return data out of bounds"),
+    (&["outofoffset"], "return data out of bounds"),
+    (&["nonce", "overflow"], "nonce overflow"),
+    (&["built-in"], "precompile failed"),
+    (&["precompile"], "precompile failed"),
+];
+
+/// The error text that stands for what a node says; `None` for an empty text.
+///
+/// A failed precompile has one text unless it ran out of gas, for each client words its reasons in its
+/// own way. What no rule knows is kept, in lower case and at most 64 characters.
+#[must_use]
+pub fn error_text(stated: &str, precompile: bool) -> Option<String> {
+    let stated = stated.trim().to_lowercase();
+    if stated.is_empty() {
+        return None;
+    }
+    let known = ERROR_TEXTS
+        .iter()
+        .find(|(words, _)| words.iter().all(|word| stated.contains(word)))
+        .map(|(_, text)| *text);
+    Some(match known {
+        Some(text) if !precompile || matches!(text, "out of gas" | REVERTED) => text.to_owned(),
+        _ if precompile => "precompile failed".to_owned(),
+        _ => stated.chars().take(64).collect(),
+    })
+}
+
+/// How two traces of the same transaction, one by each method, differ where they should not: the path
+/// and the name of the field. Gas and gas used of the top call are not compared.
+#[must_use]
+pub fn differences(a: &TransactionTrace, b: &TransactionTrace) -> Vec<(Vec<u32>, &'static str)> {
+    let of_b: HashMap<&[u32], &Frame> = b
+        .frames
+        .iter()
+        .map(|frame| (frame.path.as_slice(), frame))
+        .collect();
+    let mut found = Vec::new();
+    if a.frames.len() != b.frames.len() {
+        found.push((Vec::new(), "frames"));
+    }
+    for x in &a.frames {
+        let Some(y) = of_b.get(x.path.as_slice()) else {
+            found.push((x.path.clone(), "path"));
+            continue;
+        };
+        let nested = !x.path.is_empty();
+        for (equal, field) in [
+            (x.kind == y.kind, "kind"),
+            (x.from == y.from, "from"),
+            (x.to == y.to, "to"),
+            (x.value == y.value, "value"),
+            (!nested || x.gas == y.gas, "gas"),
+            (!nested || x.gas_used == y.gas_used, "gas_used"),
+            (x.input == y.input, "input"),
+            (x.output == y.output, "output"),
+            (x.error == y.error, "error"),
+            (x.reverted == y.reverted, "reverted"),
+        ] {
+            if !equal {
+                found.push((x.path.clone(), field));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,351 @@
+//! Traces of both methods, as lists of frames for `traces` to normalise.
+
+use super::object::object;
+use super::scalar::{List, MaybeAddress, Wire};
+use super::{WireError, may, parse};
+use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, TransactionTrace, U256};
+use crate::node::traces::{DEPTH_MAX, StatedFrame, normalise};
+use serde::de::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+object! {
+    /// One entry of `trace_block`.
+    ParityWire {
+        kind: Wire<String> = "type",
+        action: ActionWire = "action",
+        result: ResultWire = "result",
+        error: Wire<String> = "error",
+        trace_address: List<Wire<u32>> = "traceAddress",
+        transaction_hash: Wire<B256> = "transactionHash",
+        transaction_position: Wire<u64> = "transactionPosition",
+        block_hash: Wire<B256> = "blockHash",
+    } skip {} extra: dropped
+}
+
+object! {
+    ActionWire {
+        call_type: Wire<String> = "callType",
+        creation_method: Wire<String> = "creationMethod",
+        from: Wire<Address> = "from",
+        to: Wire<MaybeAddress> = "to",
+        value: Wire<U256> = "value",
+        gas: Wire<u64> = "gas",
+        input: Wire<Bytes> = "input",
+        init: Wire<Bytes> = "init",
+        address: Wire<Address> = "address",
+        refund_address: Wire<MaybeAddress> = "refundAddress",
+        balance: Wire<U256> = "balance",
+    } skip {} extra: dropped
+}
+
+object! {
+    ResultWire {
+        gas_used: Wire<u64> = "gasUsed",
+        output: Wire<Bytes> = "output",
+        code: Wire<Bytes> = "code",
+        address: Wire<MaybeAddress> = "address",
+    } skip {} extra: dropped
+}
+
+object! {
+    /// One entry of `debug_traceBlockByNumber`.
+    TracedWire {
+        tx_hash: Wire<B256> = "txHash",
+        result: CallWire = "result",
+        error: Wire<String> = "error",
+    } skip {} extra: dropped
+}
+
+object! {
+    /// One frame of the call tracer, its calls still as text.
+    CallWire {
+        kind: Wire<String> = "type",
+        from: Wire<Address> = "from",
+        to: Wire<MaybeAddress> = "to",
+        value: Wire<U256> = "value",
+        gas: Wire<u64> = "gas",
+        gas_used: Wire<u64> = "gasUsed",
+        input: Wire<Bytes> = "input",
+        output: Wire<Bytes> = "output",
+        error: Wire<String> = "error",
+        calls: Calls = "calls",
+    } skip {} extra: dropped
+}
+
+/// How many levels of calls are read by recursion before the rest is set aside as text. A call tree may
+/// be 1,024 deep; recursion that deep needs megabytes of stack, and `serde_json` refuses it.
+const LEVELS_READ_AT_ONCE: u32 = 24;
+
+/// The calls of a frame: read, or kept as text because they lie too deep to recurse further.
+#[derive(Debug)]
+pub(super) enum Calls {
+    Read(Vec<CallWire>),
+    Text(Box<RawValue>),
+}
+
+thread_local! {
+    static LEVEL: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts a level for as long as it lives, also when reading ends in an error.
+struct Level;
+
+impl Level {
+    fn enter() -> Option<Self> {
+        LEVEL.with(|level| {
+            if LEVELS_READ_AT_ONCE <= level.get() {
+                return None;
+            }
+            level.set(level.get() + 1);
+            Some(Self)
+        })
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        LEVEL.with(|level| level.set(level.get().saturating_sub(1)));
+    }
+}
+
+impl<'de> Deserialize<'de> for Calls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Level::enter() {
+            Some(_level) => List::deserialize(deserializer).map(|list| Self::Read(list.0)),
+            None => Box::<RawValue>::deserialize(deserializer).map(Self::Text),
+        }
+    }
+}
+
+/// Reads the answer of `trace_block`: one trace for each transaction of `block`, frames in pre-order.
+///
+/// # Errors
+///
+/// When the text is no such answer, speaks of another block, or lacks the trace of a transaction.
+pub fn parity_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, WireError> {
+    let list: List<ParityWire> = parse("traces", json)?;
+    let mut places: Vec<Vec<StatedFrame>> = vec![Vec::new(); block.transactions.len()];
+    for wire in list.0 {
+        if let Some(found) = may(wire.block_hash.clone())
+            && found != block.hash
+        {
+            return Err(WireError::OtherBlock {
+                what: "traces",
+                expected: block.hash,
+                found,
+            });
+        }
+        // Rewards and the calls a chain makes to itself belong to no transaction.
+        let Some(index) = may(wire.transaction_position.clone()) else {
+            continue;
+        };
+        if wire.kind.as_ref().is_some_and(|kind| kind.0 == "reward") {
+            continue;
+        }
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        let (Some(place), Some(transaction)) = (places.get_mut(at), block.transactions.get(at)) else {
+            return Err(WireError::SurplusItem { what: "trace", index });
+        };
+        if let Some(found) = may(wire.transaction_hash.clone())
+            && found != transaction.hash
+        {
+            return Err(other_transaction(at, transaction.hash, found));
+        }
+        place.push(parity_frame(wire, at)?);
+    }
+    places
+        .into_iter()
+        .enumerate()
+        .map(|(index, frames)| whole(frames, index))
+        .collect()
+}
+
+fn whole(frames: Vec<StatedFrame>, index: usize) -> Result<TransactionTrace, WireError> {
+    if frames.is_empty() {
+        return Err(WireError::MissingItem { what: "trace", index });
+    }
+    normalise(frames).map_err(|error| odd(index, error))
+}
+
+fn odd(index: usize, reason: impl std::fmt::Display) -> WireError {
+    WireError::malformed("traces", format_args!("transaction {index}: {reason}"))
+}
+
+fn other_transaction(index: usize, expected: B256, found: B256) -> WireError {
+    WireError::OtherTransaction {
+        what: "trace",
+        index,
+        expected,
+        found,
+    }
+}
+
+fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError> {
+    let missing = |field: &str| odd(index, format_args!("field `{field}` is missing"));
+    let kind = may(wire.kind).ok_or_else(|| missing("type"))?;
+    let action = wire.action.ok_or_else(|| missing("action"))?;
+    let path: Vec<u32> = wire
+        .trace_address
+        .ok_or_else(|| missing("traceAddress"))?
+        .0
+        .into_iter()
+        .map(|place| place.0)
+        .collect();
+    let result = wire.result.unwrap_or_default();
+    let error = may(wire.error);
+    let from = |address: Option<Wire<Address>>, field: &str| may(address).ok_or_else(|| missing(field));
+    let mut frame = match kind.as_str() {
+        "suicide" | "selfdestruct" => Frame {
+            kind: FrameKind::SelfDestruct,
+            from: from(action.address, "address")?,
+            to: may(action.refund_address).and_then(|to| to.0),
+            value: may(action.balance).unwrap_or_default(),
+            ..Frame::default()
+        },
+        "create" => Frame {
+            kind: match may(action.creation_method).as_deref() {
+                Some("create2") => FrameKind::Create2,
+                _ => FrameKind::Create,
+            },
+            from: from(action.from, "from")?,
+            to: may(result.address).and_then(|to| to.0),
+            value: may(action.value).unwrap_or_default(),
+            gas: may(action.gas).ok_or_else(|| missing("gas"))?,
+            input: may(action.init).or(may(action.input)).unwrap_or_default(),
+            output: may(result.code).or(may(result.output)).unwrap_or_default(),
+            ..Frame::default()
+        },
+        "call" => Frame {
+            kind: match may(action.call_type).as_deref() {
+                Some("delegatecall") => FrameKind::DelegateCall,
+                Some("staticcall") => FrameKind::StaticCall,
+                Some("callcode") => FrameKind::CallCode,
+                _ => FrameKind::Call,
+            },
+            from: from(action.from, "from")?,
+            to: may(action.to).and_then(|to| to.0),
+            value: may(action.value).unwrap_or_default(),
+            gas: may(action.gas).ok_or_else(|| missing("gas"))?,
+            input: may(action.input).unwrap_or_default(),
+            output: may(result.output).unwrap_or_default(),
+            ..Frame::default()
+        },
+        other => return Err(odd(index, format_args!("unknown type `{other}`"))),
+    };
+    frame.path = path;
+    frame.error = error;
+    Ok(StatedFrame {
+        frame,
+        gas_used: may(result.gas_used),
+    })
+}
+
+/// Reads the answer of `debug_traceBlockByNumber` with `callTracer`.
+///
+/// # Errors
+///
+/// As [`parity_traces`]; also when the node says that it could not trace a transaction.
+pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, WireError> {
+    let list: List<TracedWire> = parse("traces", json)?;
+    let mut places: Vec<Option<TransactionTrace>> = vec![None; block.transactions.len()];
+    for (position, wire) in list.0.into_iter().enumerate() {
+        // Older nodes leave the hash out and answer in the order of the transactions.
+        let index = match may(wire.tx_hash) {
+            None => position,
+            Some(hash)
+                if block
+                    .transactions
+                    .get(position)
+                    .is_some_and(|given| given.hash == hash) =>
+            {
+                position
+            }
+            Some(hash) => block
+                .transactions
+                .iter()
+                .position(|given| given.hash == hash)
+                .ok_or_else(|| {
+                    let expected = block
+                        .transactions
+                        .get(position)
+                        .map_or(B256::ZERO, |given| given.hash);
+                    other_transaction(position, expected, hash)
+                })?,
+        };
+        let surplus = || WireError::SurplusItem {
+            what: "trace",
+            index: index as u64,
+        };
+        let place = places.get_mut(index).ok_or_else(surplus)?;
+        if place.is_some() {
+            return Err(surplus());
+        }
+        let Some(top) = wire.result else {
+            let reason = may(wire.error).unwrap_or_else(|| "field `result` is missing".to_owned());
+            return Err(odd(index, format_args!("not traced: {reason}")));
+        };
+        *place = Some(whole(flatten(top, index)?, index)?);
+    }
+    places
+        .into_iter()
+        .enumerate()
+        .map(|(index, place)| place.ok_or(WireError::MissingItem { what: "trace", index }))
+        .collect()
+}
+
+/// Lays a call tree out in pre-order without recursion.
+fn flatten(top: CallWire, index: usize) -> Result<Vec<StatedFrame>, WireError> {
+    let mut frames = Vec::new();
+    let mut waiting: Vec<(Vec<u32>, CallWire)> = vec![(Vec::new(), top)];
+    while let Some((path, mut wire)) = waiting.pop() {
+        if DEPTH_MAX < path.len() {
+            return Err(odd(index, format_args!("calls nest deeper than {DEPTH_MAX}")));
+        }
+        let calls = match wire.calls.take() {
+            None => Vec::new(),
+            Some(Calls::Read(calls)) => calls,
+            Some(Calls::Text(text)) => parse::<Option<List<CallWire>>>("traces", text.get())?
+                .map(|list| list.0)
+                .unwrap_or_default(),
+        };
+        for (place, call) in (0_u32..).zip(calls).collect::<Vec<_>>().into_iter().rev() {
+            let mut path = path.clone();
+            path.push(place);
+            waiting.push((path, call));
+        }
+        frames.push(call_frame(wire, path, index)?);
+    }
+    Ok(frames)
+}
+
+fn call_frame(wire: CallWire, path: Vec<u32>, index: usize) -> Result<StatedFrame, WireError> {
+    let missing = |field: &str| odd(index, format_args!("field `{field}` is missing"));
+    let kind = match may(wire.kind).as_deref() {
+        Some("CALL") => FrameKind::Call,
+        Some("DELEGATECALL") => FrameKind::DelegateCall,
+        Some("STATICCALL") => FrameKind::StaticCall,
+        Some("CALLCODE") => FrameKind::CallCode,
+        Some("CREATE") => FrameKind::Create,
+        Some("CREATE2") => FrameKind::Create2,
+        Some("SELFDESTRUCT" | "SUICIDE") => FrameKind::SelfDestruct,
+        Some(other) => return Err(odd(index, format_args!("unknown type `{other}`"))),
+        None => return Err(missing("type")),
+    };
+    let frame = Frame {
+        kind,
+        path,
+        from: may(wire.from).ok_or_else(|| missing("from"))?,
+        to: may(wire.to).and_then(|to| to.0),
+        value: may(wire.value).unwrap_or_default(),
+        gas: may(wire.gas).unwrap_or_default(),
+        gas_used: 0,
+        input: may(wire.input).unwrap_or_default(),
+        output: may(wire.output).unwrap_or_default(),
+        error: may(wire.error),
+        reverted: false,
+    };
+    Ok(StatedFrame {
+        frame,
+        gas_used: may(wire.gas_used),
+    })
+}

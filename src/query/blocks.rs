@@ -1,0 +1,160 @@
+//! Questions about blocks: B1, B2, `eth_getBlockByNumber`, and whole bundles for export.
+
+use super::{QueryError, Reader};
+use crate::codec::keys;
+use crate::codec::value::{decode_block, decode_frame};
+use crate::model::{Block, BlockEntry, Bundle, TransactionTrace};
+use crate::store::{StoreError, Table, Units};
+
+/// Transactions of a block (B1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// Normal transactions.
+    pub transactions: u64,
+    /// Internal transactions of the default set; `None` where the store has no frames of the block.
+    pub internal_transactions: Option<u64>,
+}
+
+/// A block's number and time (B2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockTime {
+    /// Block number.
+    pub number: u64,
+    /// Unix time, seconds.
+    pub timestamp: u64,
+}
+
+/// Which side of a time is asked for (B2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closest {
+    /// The greatest block with a time at or before it.
+    Before,
+    /// The least block with a time at or after it.
+    After,
+}
+
+impl Reader {
+    /// How many transactions a block has; `None` for a block that is not indexed.
+    pub fn block_counts(&self, number: u64) -> Result<Option<BlockCounts>, QueryError> {
+        if !self.holds(number) {
+            return Ok(None);
+        }
+        let transactions = self.view.first_transaction(number + 1)? - self.view.first_transaction(number)?;
+        let frames = self.view.block_frames(number)?;
+        let internal_transactions = frames.map(|frames| u64::from(frames.internal_transactions));
+        Ok(Some(BlockCounts {
+            transactions,
+            internal_transactions,
+        }))
+    }
+
+    /// The block closest to a time on one side.
+    pub fn block_by_time(&self, unix: u64, closest: Closest) -> Result<Option<BlockTime>, QueryError> {
+        let time = |number: u64| -> Result<Option<BlockTime>, QueryError> {
+            let timestamp = self.view.block(number)?.timestamp;
+            Ok(Some(BlockTime { number, timestamp }))
+        };
+        match closest {
+            Closest::Before => match self.view.block_at_or_before(unix)? {
+                Some((number, _)) => time(number),
+                None => Ok(None),
+            },
+            Closest::After => {
+                let before = match unix.checked_sub(1) {
+                    Some(unix) => self.view.block_at_or_before(unix)?,
+                    None => None,
+                };
+                let number = before.map_or(self.first_block(), |(number, _)| number + 1);
+                if self.holds(number) {
+                    time(number)
+                } else {
+                    Ok(None)
+                }
+            }
+        }
+    }
+
+    pub(super) fn block_row(&self, number: u64) -> Result<Block, QueryError> {
+        let name = Table::Blocks.name();
+        let missing = StoreError::Missing {
+            table: name,
+            what: "block",
+            number,
+        };
+        let row = self
+            .view
+            .get(Table::Blocks, &keys::number(number))?
+            .ok_or(missing)?;
+        decode_block(&row).map_err(|corrupt| QueryError::Corrupt(corrupt, name))
+    }
+
+    /// A block with its transactions (`full`) or with their hashes only; `None` when it is not indexed.
+    pub fn block(&self, number: u64, full: bool) -> Result<Option<BlockEntry>, QueryError> {
+        if !self.holds(number) {
+            return Ok(None);
+        }
+        let mut block = self.block_row(number)?;
+        let ordinals = self.view.first_transaction(number)?..self.view.first_transaction(number + 1)?;
+        let transaction_hashes = ordinals
+            .clone()
+            .map(|ordinal| self.view.transaction_hash(ordinal))
+            .collect::<Result<Vec<_>, _>>()?;
+        if full {
+            let mut units = Units::new(&self.view, Table::Transactions)?;
+            for (ordinal, &hash) in ordinals.zip(&transaction_hashes) {
+                let mut transaction = Self::transaction_row(&mut units, ordinal)?.1.transaction;
+                transaction.hash = hash;
+                block.transactions.push(transaction);
+            }
+        }
+        Ok(Some(BlockEntry {
+            block,
+            transaction_hashes,
+        }))
+    }
+
+    /// Everything that was stored of a block, as it was when it was verified.
+    pub fn bundle(&self, number: u64) -> Result<Option<Bundle>, QueryError> {
+        let Some(BlockEntry { block, .. }) = self.block(number, true)? else {
+            return Ok(None);
+        };
+        let first = self.view.first_transaction(number)?;
+        let mut receipts = Vec::with_capacity(block.transactions.len());
+        let mut reader = self.receipt_reader()?;
+        for (ordinal, transaction) in (first..).zip(&block.transactions) {
+            receipts.push(reader.receipt(ordinal, transaction.hash)?.0);
+        }
+        let traces = self.traces(number, block.transactions.len())?;
+        Ok(Some(Bundle {
+            block,
+            receipts,
+            traces,
+        }))
+    }
+
+    /// The frames of a block, by transaction; `None` where they are not stored.
+    pub fn traces(
+        &self,
+        number: u64,
+        transactions: usize,
+    ) -> Result<Option<Vec<TransactionTrace>>, QueryError> {
+        let Some(frames) = self.view.block_frames(number)? else {
+            return Ok(None);
+        };
+        let end = match self.view.block_frames(number + 1)? {
+            Some(next) => next.first_frame,
+            None => self.view.checkpoint().frames,
+        };
+        let mut traces = vec![TransactionTrace::default(); transactions];
+        let mut units = Units::new(&self.view, Table::Frames)?;
+        for ordinal in frames.first_frame..end {
+            let row = units.row(ordinal)?;
+            let (index, frame) = decode_frame(row.bytes)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
+            if let Some(trace) = traces.get_mut(index as usize) {
+                trace.frames.push(frame);
+            }
+        }
+        Ok(Some(traces))
+    }
+}

@@ -1,0 +1,178 @@
+//! And/or expressions over terms: which lists must agree, and the walk that finds where they do.
+//!
+//! Each operator given is a clause, clauses are and-ed, a topic that no operator names is required
+//! (answers.md section 5). A clause becomes a union of cursors; the walk leapfrogs from the rarest.
+
+use std::time::Instant;
+
+use super::QueryError;
+use crate::store::{Direction, PostingCursor, StoreError, View};
+
+/// Postings in any of several lists, without repetition.
+pub(super) struct Union<'v> {
+    cursors: Vec<PostingCursor<'v>>,
+    direction: Direction,
+}
+
+impl<'v> Union<'v> {
+    pub(super) const fn new(cursors: Vec<PostingCursor<'v>>, direction: Direction) -> Self {
+        Self { cursors, direction }
+    }
+
+    /// At most this many postings.
+    pub(super) fn count(&self) -> u64 {
+        self.cursors.iter().map(PostingCursor::count).sum()
+    }
+
+    /// The only list, where there is one.
+    pub(super) fn single(&mut self) -> Option<&mut PostingCursor<'v>> {
+        match self.cursors.as_mut_slice() {
+            [single] => Some(single),
+            _ => None,
+        }
+    }
+
+    fn chunks_read(&self) -> u64 {
+        self.cursors.iter().map(PostingCursor::chunks_read).sum()
+    }
+
+    #[inline]
+    fn nearest(direction: Direction, a: Option<u64>, b: Option<u64>) -> Option<u64> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(if direction == Direction::Forward {
+                a.min(b)
+            } else {
+                a.max(b)
+            }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Whether a cursor that stands on `at` must move to reach `target`.
+    #[inline]
+    fn behind(direction: Direction, at: u64, target: u64) -> bool {
+        match direction {
+            Direction::Forward => at < target,
+            Direction::Backward => at > target,
+        }
+    }
+
+    /// Moves to the nearest posting at or beyond `target` in the direction; targets only advance.
+    #[inline]
+    fn seek(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
+        let direction = self.direction;
+        let mut nearest = None;
+        for cursor in &mut self.cursors {
+            let at = match cursor.current() {
+                Some(at) if !Self::behind(direction, at, target) => Some(at),
+                _ => cursor.seek(target)?,
+            };
+            nearest = Self::nearest(direction, nearest, at);
+        }
+        Ok(nearest)
+    }
+}
+
+/// Lists that must all agree, and optionally an emitter that every hit must have.
+pub(super) struct Conjunction<'v> {
+    view: &'v View,
+    /// From the rarest to the most frequent.
+    clauses: Vec<Union<'v>>,
+    emitter: Option<u32>,
+    direction: Direction,
+}
+
+/// How often the walk looks at the clock.
+const STEPS_PER_LOOK: u32 = 4096;
+
+impl<'v> Conjunction<'v> {
+    pub(super) fn new(
+        view: &'v View,
+        mut clauses: Vec<Union<'v>>,
+        emitter: Option<u32>,
+        direction: Direction,
+    ) -> Self {
+        clauses.sort_by_key(Union::count);
+        Self {
+            view,
+            clauses,
+            emitter,
+            direction,
+        }
+    }
+
+    /// The one list that gives the answer by itself, where there is one: then ranks are pages.
+    pub(super) fn single(&mut self) -> Option<&mut PostingCursor<'v>> {
+        match (self.clauses.as_mut_slice(), self.emitter) {
+            ([only], None) => only.single(),
+            _ => None,
+        }
+    }
+
+    /// Chunks of postings decoded so far.
+    pub(super) fn chunks_read(&self) -> u64 {
+        self.clauses.iter().map(Union::chunks_read).sum()
+    }
+
+    /// Hands every hit in `first..end` to `hit`, in the direction, until it says stop; answers whether the
+    /// walk came to the end of the range.
+    pub(super) fn walk(
+        &mut self,
+        first: u64,
+        end: u64,
+        deadline: Option<Instant>,
+        mut hit: impl FnMut(u64) -> bool,
+    ) -> Result<bool, QueryError> {
+        let Some(last) = end.checked_sub(1).filter(|&last| last >= first) else {
+            return Ok(true);
+        };
+        let (direction, emitter, view) = (self.direction, self.emitter, self.view);
+        let Some((driver, others)) = self.clauses.split_first_mut() else {
+            return Ok(true);
+        };
+        let outside = |at: u64| match direction {
+            Direction::Forward => at > last,
+            Direction::Backward => at < first,
+        };
+        let beyond = |at: u64| match direction {
+            Direction::Forward => at.checked_add(1),
+            Direction::Backward => at.checked_sub(1),
+        };
+        let start = if direction == Direction::Forward {
+            first
+        } else {
+            last
+        };
+        let mut candidate = driver.seek(start)?;
+        let mut steps = 0u32;
+        'candidates: while let Some(at) = candidate.filter(|&at| !outside(at)) {
+            steps += 1;
+            if steps % STEPS_PER_LOOK == 0 && deadline.is_some_and(|deadline| crate::clock::now() >= deadline)
+            {
+                return Err(QueryError::TimedOut);
+            }
+            for other in others.iter_mut() {
+                match other.seek(at)? {
+                    None => return Ok(true),
+                    Some(met) if met != at => {
+                        candidate = driver.seek(met)?;
+                        continue 'candidates;
+                    }
+                    Some(_) => {}
+                }
+            }
+            let wanted = match emitter {
+                Some(emitter) => view.log_emitter(at)? == emitter,
+                None => true,
+            };
+            if wanted && !hit(at) {
+                return Ok(false);
+            }
+            candidate = match beyond(at) {
+                Some(target) => driver.seek(target)?,
+                None => None,
+            };
+        }
+        Ok(true)
+    }
+}

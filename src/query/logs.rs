@@ -1,0 +1,463 @@
+//! Logs by address, by topics and by both (L1, L2, L3).
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::expression::{Conjunction, Union};
+use super::transactions::topics;
+use super::{QueryError, Reader};
+use crate::codec::keys::Term;
+use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::model::{Address, B256, LogEntry};
+use crate::store::{Direction, PostingCursor, Runs, Table, Units, View};
+
+/// How two topics are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// Both must match.
+    And,
+    /// Either must match.
+    Or,
+}
+
+/// A question for logs.
+#[derive(Clone, Debug, Default)]
+pub struct LogQuery {
+    /// Emitting contract.
+    pub address: Option<Address>,
+    /// For each topic position the values of which any matches; empty where the topic is not given.
+    pub topics: [Vec<B256>; 4],
+    /// Operators between two positions that are both given.
+    pub operators: Vec<(usize, usize, Operator)>,
+    /// First block, inclusive.
+    pub first_block: u64,
+    /// Last block, inclusive.
+    pub last_block: u64,
+    /// Newest first.
+    pub descending: bool,
+    /// Rows to leave out.
+    pub skip: u64,
+    /// Rows to give at most.
+    pub limit: usize,
+    /// Resume after this row; `skip` then counts from there.
+    pub cursor: Option<LogCursor>,
+    /// Give up at this time; only expressions over several lists look at it.
+    pub deadline: Option<Instant>,
+}
+
+/// An exact row to resume after: its ordinal, and the block it lies in so that a reorg is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogCursor {
+    ordinal: u64,
+    block_hash: [u8; 8],
+}
+
+impl fmt::Display for LogCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{}", self.ordinal, const_hex::encode(self.block_hash))
+    }
+}
+
+impl FromStr for LogCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let bytes: [u8; 16] = const_hex::decode_to_array(text).map_err(|_| ())?;
+        let (ordinal, block_hash) = bytes.split_first_chunk::<8>().ok_or(())?;
+        let block_hash = block_hash.try_into().map_err(|_| ())?;
+        Ok(Self {
+            ordinal: u64::from_be_bytes(*ordinal),
+            block_hash,
+        })
+    }
+}
+
+impl LogCursor {
+    fn at(view: &View, ordinal: u64) -> Result<Self, QueryError> {
+        let hash = view.block_of_log(ordinal)?.1.hash;
+        Ok(Self {
+            ordinal,
+            block_hash: hash.0.first_chunk().copied().unwrap_or_default(),
+        })
+    }
+
+    fn check(&self, view: &View) -> Result<(), QueryError> {
+        if self.ordinal >= view.checkpoint().logs || Self::at(view, self.ordinal)? != *self {
+            return Err(QueryError::CursorOrphaned);
+        }
+        Ok(())
+    }
+}
+
+/// Where the bodies of a page are read.
+#[derive(Clone, Copy, Debug)]
+enum Bodies {
+    ByBlock,
+    ByEmitter(u32, Address),
+}
+
+/// A page of logs: which they are is known, their bodies are read as they are visited.
+pub struct LogPage {
+    view: Arc<View>,
+    hits: Vec<u64>,
+    next: usize,
+    bodies: Bodies,
+    total: Option<u64>,
+    next_cursor: Option<LogCursor>,
+    chunks_read: u64,
+    units_read: u64,
+}
+
+impl fmt::Debug for LogPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogPage")
+            .field("hits", &self.hits.len())
+            .field("total", &self.total)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run of 12 KB is read for a hit where at least one in this many of its logs is a hit; else a unit of 4 KB.
+const RUN_SHARE: u128 = 16;
+
+impl Reader {
+    /// The logs that match, by block and log index; see [`LogQuery`].
+    pub fn logs(&self, query: &LogQuery) -> Result<LogPage, QueryError> {
+        let view = &*self.view;
+        if let Some(cursor) = &query.cursor {
+            cursor.check(view)?;
+        }
+        let mut page = LogPage {
+            view: Arc::clone(&self.view),
+            hits: Vec::new(),
+            next: 0,
+            bodies: Bodies::ByBlock,
+            total: None,
+            next_cursor: None,
+            chunks_read: 0,
+            units_read: 0,
+        };
+        let first = view.first_log(query.first_block)?;
+        let end = view.first_log(query.last_block.saturating_add(1))?;
+        let emitter = match &query.address {
+            Some(address) => match view.emitter(address)? {
+                Some(emitter) => Some((emitter, *address)),
+                None => return Ok(page.empty()),
+            },
+            None => None,
+        };
+        let direction = if query.descending {
+            Direction::Backward
+        } else {
+            Direction::Forward
+        };
+        let mut matches = plan(view, query, emitter.map(|(emitter, _)| emitter), direction)?;
+        let more = match matches.single() {
+            Some(list) => page.fill_by_rank(list, query, first, end)?,
+            None => page.fill_by_walk(&mut matches, query, first, end)?,
+        };
+        page.chunks_read = matches.chunks_read();
+        if let Some(&last) = page.hits.last().filter(|_| more) {
+            page.next_cursor = Some(LogCursor::at(view, last)?);
+        }
+        if let Some((emitter, address)) = emitter {
+            page.choose_bodies(emitter, address)?;
+        }
+        Ok(page)
+    }
+}
+
+/// The clauses of a query: positions of which any must match.
+fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
+    let mut clauses: Vec<Vec<usize>> = Vec::new();
+    let mut named = [false; 4];
+    for &(a, b, operator) in &query.operators {
+        for position in [a, b] {
+            if let Some(named) = named.get_mut(position) {
+                *named = true;
+            }
+        }
+        match operator {
+            Operator::And => clauses.extend([vec![a], vec![b]]),
+            Operator::Or => clauses.push(vec![a.min(b), a.max(b)]),
+        }
+    }
+    for (position, values) in query.topics.iter().enumerate() {
+        if !values.is_empty() && named.get(position) == Some(&false) {
+            clauses.push(vec![position]);
+        }
+    }
+    clauses.sort();
+    clauses.dedup();
+    // A clause that another one implies (A beside A or B) adds nothing.
+    let implied = |clause: &Vec<usize>| {
+        clause.len() > 1 && clause.iter().any(|position| clauses.contains(&vec![*position]))
+    };
+    clauses
+        .iter()
+        .filter(|clause| !implied(clause))
+        .cloned()
+        .collect()
+}
+
+fn plan<'v>(
+    view: &'v View,
+    query: &LogQuery,
+    emitter: Option<u32>,
+    direction: Direction,
+) -> Result<Conjunction<'v>, QueryError> {
+    let mut unions = Vec::new();
+    // Whether some clause alone makes sure of the emitter.
+    let mut emitter_sure = false;
+    for clause in clauses(query) {
+        let mut cursors = Vec::new();
+        emitter_sure |= clause == [0] && emitter.is_some();
+        for position in clause {
+            for topic in query.topics.get(position).into_iter().flatten() {
+                let term = if position == 0 {
+                    view.signature(topic)?.map(|signature| match emitter {
+                        Some(emitter) => Term::log_address_topic0(emitter, signature),
+                        None => Term::topic0(signature),
+                    })
+                } else {
+                    Term::topic(position, topic)
+                };
+                if let Some(term) = term {
+                    cursors.push(PostingCursor::open(view, term, direction)?);
+                }
+            }
+        }
+        cursors.retain(|cursor| cursor.count() > 0);
+        unions.push(Union::new(cursors, direction));
+    }
+    let rarest = unions.iter().map(Union::count).min();
+    let mut filter = None;
+    if let Some(emitter) = emitter.filter(|_| !emitter_sure) {
+        let list = PostingCursor::open(view, Term::log_address(emitter), direction)?;
+        // Walking the rarer list and looking the emitter up by ordinal (one array read) beats
+        // intersecting with the emitter's list, unless that is the rarest itself.
+        if rarest.is_none_or(|rarest| list.count() < rarest) {
+            unions.push(Union::new(vec![list], direction));
+        } else {
+            filter = Some(emitter);
+        }
+    }
+    Ok(Conjunction::new(view, unions, filter, direction))
+}
+
+impl LogPage {
+    fn empty(mut self) -> Self {
+        self.total = Some(0);
+        self
+    }
+
+    /// One list gives the answer: pages are ranks. Answers whether rows follow the page.
+    fn fill_by_rank(
+        &mut self,
+        list: &mut PostingCursor<'_>,
+        query: &LogQuery,
+        first: u64,
+        end: u64,
+    ) -> Result<bool, QueryError> {
+        let (first_rank, end_rank) = (list.rank_of(first)?, list.rank_of(end)?);
+        self.total = Some(end_rank.saturating_sub(first_rank));
+        // The ranks that are left after the cursor's row and the skipped ones.
+        let (mut low, mut high) = (first_rank, end_rank);
+        if let Some(cursor) = query.cursor {
+            if query.descending {
+                high = list.rank_of(cursor.ordinal)?.min(high);
+            } else {
+                low = list.rank_of(cursor.ordinal + 1)?.max(low);
+            }
+        }
+        let left = high.saturating_sub(low).saturating_sub(query.skip);
+        let count = left.min(query.limit as u64);
+        if count == 0 {
+            return Ok(false);
+        }
+        self.hits.reserve(usize::try_from(count).unwrap_or(0));
+        if query.descending {
+            list.select(high - 1 - query.skip)?;
+            while let Some(at) = list.current().filter(|_| (self.hits.len() as u64) < count) {
+                self.hits.push(at);
+                list.step()?;
+            }
+        } else {
+            list.select(low + query.skip)?;
+            while let Some(&last) = list.rest_of_chunk().last() {
+                let rest = list.rest_of_chunk();
+                let room = usize::try_from(count).unwrap_or(0) - self.hits.len();
+                self.hits.extend(rest.iter().take(room));
+                if self.hits.len() as u64 == count {
+                    break;
+                }
+                list.seek(last + 1)?;
+            }
+        }
+        Ok(left > count)
+    }
+
+    /// Several lists must agree: rows before the page are walked over.
+    fn fill_by_walk(
+        &mut self,
+        matches: &mut Conjunction<'_>,
+        query: &LogQuery,
+        first: u64,
+        end: u64,
+    ) -> Result<bool, QueryError> {
+        let (mut from, mut to) = (first, end);
+        if let Some(cursor) = query.cursor {
+            if query.descending {
+                to = to.min(cursor.ordinal);
+            } else {
+                from = from.max(cursor.ordinal + 1);
+            }
+        }
+        let (mut skipped, mut more) = (0u64, false);
+        let hits = &mut self.hits;
+        let ended = matches.walk(from, to, query.deadline, |at| {
+            if skipped < query.skip {
+                skipped += 1;
+                return true;
+            }
+            if hits.len() == query.limit {
+                more = true;
+                return false;
+            }
+            hits.push(at);
+            true
+        })?;
+        if ended && query.cursor.is_none() {
+            self.total = Some(skipped + self.hits.len() as u64);
+        }
+        Ok(more)
+    }
+
+    /// Chooses where an emitter's bodies are read: in its runs where the hits lie close enough there.
+    fn choose_bodies(&mut self, emitter: u32, address: Address) -> Result<(), QueryError> {
+        let (Some(&a), Some(&b)) = (self.hits.first(), self.hits.last()) else {
+            return Ok(());
+        };
+        let list = PostingCursor::open(&self.view, Term::log_address(emitter), Direction::Forward)?;
+        let span = u128::from(a.abs_diff(b) + 1);
+        // The emitter's logs between the hits, were they spread evenly.
+        let between = u128::from(list.count()) * span / u128::from(self.view.checkpoint().logs.max(1));
+        if between <= self.hits.len() as u128 * RUN_SHARE {
+            self.bodies = Bodies::ByEmitter(emitter, address);
+        }
+        Ok(())
+    }
+
+    /// How many logs match in the whole range, where that is known without walking it.
+    #[must_use]
+    pub const fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Logs of the page.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// Whether the page has no logs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
+    /// Where the next page begins; `None` on the last one.
+    #[must_use]
+    pub const fn next_cursor(&self) -> Option<LogCursor> {
+        self.next_cursor
+    }
+
+    /// Posting chunks, units and runs read so far.
+    #[must_use]
+    pub const fn reads(&self) -> u64 {
+        self.chunks_read + self.units_read
+    }
+
+    /// Visits the logs that were not visited yet, until `visitor` answers that it has enough; answers
+    /// whether logs remain.
+    pub fn visit(&mut self, visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool) -> Result<bool, QueryError> {
+        let view = Arc::clone(&self.view);
+        match self.bodies {
+            Bodies::ByBlock => self.visit_units(&view, visitor)?,
+            Bodies::ByEmitter(emitter, address) => self.visit_runs(&view, emitter, address, visitor)?,
+        }
+        Ok(self.next < self.hits.len())
+    }
+
+    fn visit_units(
+        &mut self,
+        view: &View,
+        visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
+    ) -> Result<(), QueryError> {
+        let mut units = Units::new(view, Table::LogsByBlock)?;
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+        let mut data = Vec::new();
+        while let Some(&ordinal) = self.hits.get(self.next) {
+            let row = units.row(ordinal)?;
+            let block = view.block(row.block)?;
+            let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
+            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
+            let transaction = block.first_transaction + u64::from(place.transaction_index);
+            let entry = LogEntry {
+                ordinal,
+                block_number: row.block,
+                block_hash: block.hash,
+                timestamp: block.timestamp,
+                transaction_hash: view.transaction_hash(transaction)?,
+                transaction_index: place.transaction_index,
+                log_index: row.index as u32,
+                address: view.emitter_address(place.emitter)?,
+                topics: topics(view, &body)?,
+                data: &data,
+            };
+            self.next += 1;
+            if !visitor(&entry) {
+                break;
+            }
+        }
+        self.units_read += units.units_read();
+        Ok(())
+    }
+
+    fn visit_runs(
+        &mut self,
+        view: &View,
+        emitter: u32,
+        address: Address,
+        visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
+    ) -> Result<(), QueryError> {
+        let mut runs = Runs::new(view, emitter)?;
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
+        let mut data = Vec::new();
+        while let Some(&ordinal) = self.hits.get(self.next) {
+            let (row, mut reader) = runs.row(ordinal)?;
+            let block = view.block(row.block)?;
+            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
+            let entry = LogEntry {
+                ordinal,
+                block_number: row.block,
+                block_hash: block.hash,
+                timestamp: block.timestamp,
+                transaction_hash: row.transaction_hash,
+                transaction_index: row.transaction_index,
+                log_index: (ordinal - block.first_log) as u32,
+                address,
+                topics: topics(view, &body)?,
+                data: &data,
+            };
+            self.next += 1;
+            if !visitor(&entry) {
+                break;
+            }
+        }
+        self.units_read += runs.runs_read();
+        Ok(())
+    }
+}

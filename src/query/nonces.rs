@@ -1,0 +1,49 @@
+//! `eth_getTransactionCount` from the store, where that is exact.
+
+use super::{QueryError, Reader};
+use crate::codec::keys;
+use crate::codec::value::NONCE_UNKNOWN;
+use crate::model::Address;
+use crate::store::Table;
+
+/// An account's nonce after a block, as far as the store can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nonce {
+    /// Exactly this.
+    Exact(u64),
+    /// The chain from its genesis on never touched the nonce: this, unless the genesis allocation gave
+    /// another one, which only a node or `--genesis` can tell.
+    Untouched(u64),
+    /// Only the node can tell.
+    AskNode,
+}
+
+impl Reader {
+    /// The nonce of `account` after `block`, which must be indexed.
+    pub fn nonce(&self, account: Address, block: u64) -> Result<Nonce, QueryError> {
+        let end = self.view.first_transaction(block + 1)?;
+        let sent = self.view.sent_nonce(&account, end)?;
+        let ledger = self.view.ledger_nonce(&account, block)?;
+        let traced = self.view.checkpoint().next_traced > block;
+        Ok(match (sent, ledger) {
+            (_, Some((NONCE_UNKNOWN, _))) => Nonce::AskNode,
+            (Some(sent), None) => Nonce::Exact(sent),
+            // Creations by a contract or a delegated account are known from frames only.
+            (_, Some(_)) if !traced => Nonce::AskNode,
+            (sent, Some((ledger, _))) => Nonce::Exact(ledger.max(sent.unwrap_or(0))),
+            (None, None) if self.first_block() > 0 || !traced || self.was_created(&account)? => {
+                Nonce::AskNode
+            }
+            (None, None) => Nonce::Untouched(0),
+        })
+    }
+
+    fn was_created(&self, account: &Address) -> Result<bool, QueryError> {
+        let mut end = keys::account_at(account, u64::MAX).to_vec();
+        end.push(0);
+        let mut scan = self
+            .view
+            .scan(Table::Creations, keys::account_at(account, 0).to_vec(), end)?;
+        Ok(scan.seek(&keys::account_at(account, 0))?.is_some())
+    }
+}

@@ -1,0 +1,173 @@
+//! Questions about one transaction: X1, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
+
+use super::{QueryError, Reader};
+use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::value::{TransactionRow, decode_frame, decode_transaction, decode_transaction_status};
+use crate::model::{B256, BlockId, Bloom, Log, Receipt, Topics, TransactionEntry};
+use crate::store::{Table, Units, View};
+
+/// What became of a transaction (X1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// No such transaction is indexed.
+    Unknown,
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed,
+    /// It lies before Byzantium and the store has no frames, which alone tell.
+    NeedsTraces,
+}
+
+impl From<bool> for TransactionStatus {
+    fn from(success: bool) -> Self {
+        if success { Self::Succeeded } else { Self::Failed }
+    }
+}
+
+/// Reads receipts with their logs; neighbours share reads.
+pub(super) struct ReceiptReader<'v> {
+    view: &'v View,
+    transactions: Units<'v>,
+    logs: Units<'v>,
+}
+
+impl ReceiptReader<'_> {
+    /// The receipt of a transaction, and the place in the block of its first log.
+    pub(super) fn receipt(&mut self, ordinal: u64, hash: B256) -> Result<(Receipt, u32), QueryError> {
+        let (block, row) = Reader::transaction_row(&mut self.transactions, ordinal)?;
+        let first = self.view.block(block)?.first_log + u64::from(row.first_log_index);
+        let mut receipt = row.receipt;
+        receipt.transaction_hash = hash;
+        let mut bloom = Bloom::ZERO;
+        let mut data = Vec::new();
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+        for ordinal in first..first + u64::from(row.logs) {
+            let unit_row = self.logs.row(ordinal)?;
+            let (place, mut reader) = decode_block_row(unit_row.bytes).map_err(corrupt)?;
+            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
+            let log = Log {
+                address: self.view.emitter_address(place.emitter)?,
+                topics: topics(self.view, &body)?,
+                data: data.clone().into(),
+            };
+            bloom.accrue_raw_log(log.address, &log.topics);
+            receipt.logs.push(log);
+        }
+        receipt.logs_bloom = bloom;
+        Ok((receipt, row.first_log_index))
+    }
+}
+
+/// The topics of a decoded body.
+pub(super) fn topics(view: &View, body: &crate::codec::log_row::Body) -> Result<Topics, QueryError> {
+    let mut topics = Topics::default();
+    if body.topics > 0 {
+        topics.push(view.signature_topic(body.signature)?);
+        for &topic in body.rest.iter().take(body.topics - 1) {
+            topics.push(topic);
+        }
+    }
+    Ok(topics)
+}
+
+impl Reader {
+    pub(super) fn receipt_reader(&self) -> Result<ReceiptReader<'_>, QueryError> {
+        Ok(ReceiptReader {
+            view: &self.view,
+            transactions: Units::new(&self.view, Table::Transactions)?,
+            logs: Units::new(&self.view, Table::LogsByBlock)?,
+        })
+    }
+
+    /// A transaction's row and its block's number.
+    pub(super) fn transaction_row(
+        units: &mut Units<'_>,
+        ordinal: u64,
+    ) -> Result<(u64, TransactionRow), QueryError> {
+        let row = units.row(ordinal)?;
+        let decoded = decode_transaction(row.bytes)
+            .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+        Ok((row.block, decoded))
+    }
+
+    /// What became of a transaction: its receipt's word, before Byzantium the top frame's.
+    pub fn transaction_status(&self, hash: &B256) -> Result<TransactionStatus, QueryError> {
+        let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
+            return Ok(TransactionStatus::Unknown);
+        };
+        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let row = units.row(ordinal)?;
+        let (block, index) = (row.block, row.index);
+        let status = decode_transaction_status(row.bytes)
+            .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+        if let Some(success) = status {
+            return Ok(success.into());
+        }
+        let Some(frames) = self.view.block_frames(block)? else {
+            return Ok(TransactionStatus::NeedsTraces);
+        };
+        let mut units = Units::new(&self.view, Table::Frames)?;
+        for ordinal in frames.first_frame..self.view.checkpoint().frames {
+            let row = units.row(ordinal)?;
+            if row.block != block {
+                break;
+            }
+            let (at, frame) = decode_frame(row.bytes)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
+            if u64::from(at) == index && frame.path.is_empty() {
+                return Ok(frame.error.is_none().into());
+            }
+        }
+        Ok(TransactionStatus::NeedsTraces)
+    }
+
+    fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {
+        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let (number, row) = Self::transaction_row(&mut units, ordinal)?;
+        let facts = self.view.block(number)?;
+        let mut entry = TransactionEntry {
+            transaction: row.transaction,
+            receipt: row.receipt,
+            block: BlockId {
+                number,
+                hash: facts.hash,
+            },
+            timestamp: facts.timestamp,
+            base_fee_per_gas: self.block_row(number)?.header.base_fee_per_gas,
+            transaction_index: u32::try_from(ordinal - facts.first_transaction).unwrap_or(u32::MAX),
+            first_log_index: row.first_log_index,
+        };
+        entry.transaction.hash = self.view.transaction_hash(ordinal)?;
+        entry.receipt.transaction_hash = entry.transaction.hash;
+        if with_logs {
+            entry.receipt = self.receipt_reader()?.receipt(ordinal, entry.transaction.hash)?.0;
+        }
+        Ok(entry)
+    }
+
+    /// A transaction by hash; `None` when it is not indexed.
+    pub fn transaction(&self, hash: &B256) -> Result<Option<TransactionEntry>, QueryError> {
+        let ordinal = self.view.transaction_ordinal(hash)?;
+        ordinal.map(|ordinal| self.entry(ordinal, false)).transpose()
+    }
+
+    /// A transaction by its place; `None` when there is none.
+    pub fn transaction_at(&self, number: u64, index: u64) -> Result<Option<TransactionEntry>, QueryError> {
+        if !self.holds(number) {
+            return Ok(None);
+        }
+        let first = self.view.first_transaction(number)?;
+        let end = self.view.first_transaction(number + 1)?;
+        match first.checked_add(index).filter(|&ordinal| ordinal < end) {
+            Some(ordinal) => self.entry(ordinal, false).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A transaction with its receipt's logs; `None` when it is not indexed.
+    pub fn receipt(&self, hash: &B256) -> Result<Option<TransactionEntry>, QueryError> {
+        let ordinal = self.view.transaction_ordinal(hash)?;
+        ordinal.map(|ordinal| self.entry(ordinal, true)).transpose()
+    }
+}

@@ -1,0 +1,364 @@
+//! Rows of one or more blocks on their way into the store.
+//!
+//! Derivations push rows, postings, logs of runs and flat records; nothing is written before
+//! [`super::Writer`] commits the whole. What it yields does not depend on how many blocks share a
+//! batch: lists are cut at fixed places and ids are given in chain order.
+
+use std::sync::Arc;
+
+use alloy_primitives::map::HashMap;
+
+use super::StoreError;
+use super::flat::{ARRAYS, BlockFacts, BlockFrames, FlatArray};
+use super::open::Store;
+use super::schema::Table;
+use super::view::family;
+use crate::codec::keys::{self, HashKind, Term};
+use crate::codec::log_row::{RunBuilder, RunRow};
+use crate::codec::value::Checkpoint;
+use crate::codec::{Corrupt, bytes};
+use crate::model::{Address, B256};
+
+/// Ids that are remembered between batches; beyond this many they are looked up again.
+const REMEMBERED_MAX: usize = 1 << 20;
+
+/// Ids given so far, as far as they are remembered.
+#[derive(Debug, Default)]
+pub(super) struct Dictionary {
+    emitters: HashMap<Address, u32>,
+    signatures: HashMap<B256, u32>,
+}
+
+impl Dictionary {
+    pub(super) fn clear(&mut self) {
+        self.emitters.clear();
+        self.signatures.clear();
+    }
+}
+
+/// New postings of a term; most terms have one.
+#[derive(Debug)]
+pub(super) enum Postings {
+    One(u64),
+    Many(Vec<u64>),
+}
+
+impl Postings {
+    pub(super) fn as_slice(&self) -> &[u64] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
+}
+
+/// An emitter's run with new logs at its end.
+#[derive(Debug)]
+pub(super) struct OpenRun {
+    pub(super) builder: RunBuilder,
+    /// Stored bytes before this batch.
+    pub(super) before: Option<Vec<u8>>,
+    /// Runs that were closed in this batch: (last ordinal, value).
+    pub(super) closed: Vec<(u64, Vec<u8>)>,
+}
+
+/// Rows of one or more blocks; see the module.
+#[derive(Debug)]
+pub struct Batch {
+    pub(super) store: Arc<Store>,
+    pub(super) dictionary: Dictionary,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) blocks: u64,
+    /// Rows under keys that no earlier block wrote.
+    pub(super) rows: Vec<(Table, Vec<u8>, Vec<u8>)>,
+    pub(super) hashes: Vec<([u8; 9], u64)>,
+    pub(super) postings: HashMap<Term, Postings>,
+    pub(super) runs: HashMap<u32, OpenRun>,
+    pub(super) flats: [Vec<u8>; ARRAYS],
+    nonces: HashMap<Address, u64>,
+    sent: HashMap<Address, u64>,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn new(store: Arc<Store>, dictionary: Dictionary, checkpoint: Checkpoint) -> Self {
+        Self {
+            store,
+            dictionary,
+            checkpoint,
+            blocks: 0,
+            rows: Vec::new(),
+            hashes: Vec::new(),
+            postings: HashMap::default(),
+            runs: HashMap::default(),
+            flats: Default::default(),
+            nonces: HashMap::default(),
+            sent: HashMap::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Blocks in the batch.
+    #[must_use]
+    pub const fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// About how many bytes of memory the batch holds.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The store as it was before the batch.
+    #[must_use]
+    pub fn base(&self) -> Arc<super::View> {
+        self.store.view()
+    }
+
+    /// How far the store will be after this batch.
+    #[must_use]
+    pub const fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// Begins the next block; its rows follow.
+    pub fn begin_block(&mut self, number: u64, hash: B256, timestamp: u64) -> Result<(), StoreError> {
+        if number != self.checkpoint.next_block {
+            return Err(StoreError::OutOfOrder {
+                found: number,
+                wanted: self.checkpoint.next_block,
+            });
+        }
+        let facts = BlockFacts {
+            hash,
+            timestamp,
+            first_transaction: self.checkpoint.transactions,
+            first_log: self.checkpoint.logs,
+        };
+        if let Some(blocks) = self.flats.get_mut(FlatArray::Blocks as usize) {
+            facts.encode(blocks);
+        }
+        self.hash(HashKind::Block, &hash, number);
+        self.checkpoint.next_block += 1;
+        self.checkpoint.hash = hash.0;
+        self.blocks += 1;
+        self.bytes += 128;
+        Ok(())
+    }
+
+    /// States that the frames of the next untraced block are in the batch: where they begin and how many
+    /// of them are internal transactions.
+    pub fn traced(&mut self, first_frame: u64, internal_transactions: u32) {
+        if let Some(frames) = self.flats.get_mut(FlatArray::BlockFrames as usize) {
+            BlockFrames {
+                first_frame,
+                internal_transactions,
+            }
+            .encode(frames);
+        }
+        self.checkpoint.next_traced += 1;
+    }
+
+    /// Adds a row under a key that no earlier block wrote.
+    pub fn row(&mut self, table: Table, key: &[u8], value: Vec<u8>) {
+        self.bytes += key.len() + value.len() + 72;
+        self.rows.push((table, key.to_vec(), value));
+    }
+
+    /// Adds a posting; the ordinals of a term ascend, a repeated one is left out.
+    pub fn posting(&mut self, term: Term, ordinal: u64) {
+        match self.postings.entry(term) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(Postings::One(ordinal));
+                self.bytes += 96;
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => match entry.get_mut() {
+                Postings::One(one) if *one == ordinal => {}
+                Postings::One(one) => {
+                    let many = Postings::Many(vec![*one, ordinal]);
+                    entry.insert(many);
+                    self.bytes += 32;
+                }
+                Postings::Many(many) => {
+                    if many.last() != Some(&ordinal) {
+                        many.push(ordinal);
+                        self.bytes += 12;
+                    }
+                }
+            },
+        }
+    }
+
+    /// Names a block number or a transaction ordinal by its hash.
+    pub fn hash(&mut self, kind: HashKind, hash: &B256, number: u64) {
+        self.hashes.push((keys::hash(kind, hash), number));
+        self.bytes += 64;
+    }
+
+    /// Gives the next transaction ordinal to a hash.
+    pub fn transaction(&mut self, hash: &B256) -> u64 {
+        let ordinal = self.checkpoint.transactions;
+        self.checkpoint.transactions += 1;
+        if let Some(hashes) = self.flats.get_mut(FlatArray::TransactionHashes as usize) {
+            hashes.extend_from_slice(hash.as_slice());
+        }
+        self.hash(HashKind::Transaction, hash, ordinal);
+        self.bytes += 32;
+        ordinal
+    }
+
+    /// Gives the next frame ordinals to `count` frames; answers the first.
+    pub const fn frames(&mut self, count: u64) -> u64 {
+        let first = self.checkpoint.frames;
+        self.checkpoint.frames += count;
+        first
+    }
+
+    /// Gives the next log ordinal to a log of `emitter` and adds it to the emitter's run.
+    pub fn log(&mut self, emitter: u32, row: &RunRow, body: &[u8]) -> Result<(), StoreError> {
+        self.checkpoint.logs += 1;
+        if let Some(emitters) = self.flats.get_mut(FlatArray::LogEmitters as usize) {
+            emitters.extend_from_slice(&emitter.to_be_bytes());
+        }
+        self.bytes += body.len() + 44;
+        if let Some(run) = self.runs.get_mut(&emitter) {
+            run.closed.extend(run.builder.push(row, body));
+            return Ok(());
+        }
+        let key = keys::emitter_run(emitter, keys::OPEN);
+        let before = self.stored(Table::LogsByEmitter, &key)?;
+        let builder = match &before {
+            Some(bytes) => {
+                RunBuilder::resume(bytes).map_err(StoreError::corrupt(Table::LogsByEmitter.name(), &key))?
+            }
+            None => RunBuilder::new(0),
+        };
+        self.bytes += builder.len_bytes() + 128;
+        let mut run = OpenRun {
+            builder,
+            before,
+            closed: Vec::new(),
+        };
+        run.closed.extend(run.builder.push(row, body));
+        self.runs.insert(emitter, run);
+        Ok(())
+    }
+
+    /// The id of an emitter, given now if it is new.
+    pub fn emitter(&mut self, address: &Address) -> Result<u32, StoreError> {
+        if let Some(&id) = self.dictionary.emitters.get(address) {
+            return Ok(id);
+        }
+        let id = match self.stored_id(Table::Emitters, address.as_slice())? {
+            Some(id) => id,
+            None => {
+                let id = self.checkpoint.emitters;
+                self.checkpoint.emitters = id.checked_add(1).ok_or(StoreError::Overflow("emitter id"))?;
+                self.new_id(Table::Emitters, FlatArray::Emitters, address.as_slice(), id);
+                id
+            }
+        };
+        self.dictionary.emitters.insert(*address, id);
+        Ok(id)
+    }
+
+    /// The id of a topic at position 0, given now if it is new.
+    pub fn signature(&mut self, topic: &B256) -> Result<u32, StoreError> {
+        if let Some(&id) = self.dictionary.signatures.get(topic) {
+            return Ok(id);
+        }
+        let id = match self.stored_id(Table::Signatures, topic.as_slice())? {
+            Some(id) => id,
+            None => {
+                let id = self.checkpoint.signatures;
+                self.checkpoint.signatures = id.checked_add(1).ok_or(StoreError::Overflow("signature id"))?;
+                self.new_id(Table::Signatures, FlatArray::Signatures, topic.as_slice(), id);
+                id
+            }
+        };
+        self.dictionary.signatures.insert(*topic, id);
+        Ok(id)
+    }
+
+    /// Forgets ids when too many are remembered. Only between batches: a batch must remember its own.
+    pub(super) fn into_dictionary(self) -> Dictionary {
+        let mut dictionary = self.dictionary;
+        if dictionary.emitters.len() > REMEMBERED_MAX {
+            dictionary.emitters.clear();
+        }
+        if dictionary.signatures.len() > REMEMBERED_MAX {
+            dictionary.signatures.clear();
+        }
+        dictionary
+    }
+
+    fn new_id(&mut self, table: Table, array: FlatArray, key: &[u8], id: u32) {
+        if let Some(array) = self.flats.get_mut(array as usize) {
+            array.extend_from_slice(key);
+        }
+        self.row(table, key, id.to_be_bytes().to_vec());
+    }
+
+    /// The account's nonce by the `nonces` table after the batch so far.
+    pub fn nonce(&self, account: &Address) -> Result<Option<u64>, StoreError> {
+        if let Some(&nonce) = self.nonces.get(account) {
+            return Ok(Some(nonce));
+        }
+        let name = Table::Nonces.name();
+        let mut options = rocksdb::ReadOptions::default();
+        options.set_iterate_lower_bound(keys::account_at(account, 0));
+        let mut scan = self
+            .store
+            .db
+            .raw_iterator_cf_opt(family(&self.store.db, Table::Nonces)?, options);
+        scan.seek_for_prev(keys::account_at(account, u64::MAX));
+        match scan.item() {
+            Some((key, value)) => bytes::Reader::new(value, "nonce")
+                .varint()
+                .map(Some)
+                .map_err(StoreError::corrupt(name, key)),
+            None => scan.status().map(|()| None).map_err(StoreError::rocks(name)),
+        }
+    }
+
+    /// The nonce after the last transaction that an account sent, in the store or in earlier blocks of the
+    /// batch.
+    pub fn sent_nonce(&self, account: &Address, base: &super::View) -> Result<Option<u64>, StoreError> {
+        match self.sent.get(account) {
+            Some(&nonce) => Ok(Some(nonce)),
+            None => base.sent_nonce(account, base.checkpoint().transactions),
+        }
+    }
+
+    /// Remembers the nonce after a transaction that an account sent.
+    pub fn remember_sent(&mut self, account: &Address, nonce: u64) {
+        self.sent.insert(*account, nonce);
+        self.bytes += 40;
+    }
+
+    /// Records the account's nonce after a block.
+    pub fn set_nonce(&mut self, account: &Address, block: u64, nonce: u64) {
+        let mut value = Vec::with_capacity(4);
+        bytes::put_varint(&mut value, nonce);
+        self.nonces.insert(*account, nonce);
+        self.row(Table::Nonces, &keys::account_at(account, block), value);
+    }
+
+    pub(super) fn stored(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store
+            .db
+            .get_cf(family(&self.store.db, table)?, key)
+            .map_err(StoreError::rocks(table.name()))
+    }
+
+    fn stored_id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
+        self.stored(table, key)?
+            .map(|value| {
+                let id = value.as_slice().try_into().map_err(|_| Corrupt("id"));
+                id.map(u32::from_be_bytes)
+                    .map_err(StoreError::corrupt(table.name(), key))
+            })
+            .transpose()
+    }
+}

@@ -1,0 +1,152 @@
+//! What can go wrong with a store, each with a sentence that says the way out where there is one.
+
+use std::path::PathBuf;
+
+use crate::codec::Corrupt;
+
+/// A failure of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// RocksDB failed.
+    #[error("store failed in table `{table}`: {source}")]
+    Rocks {
+        /// The table, or `database`.
+        table: &'static str,
+        /// RocksDB's words.
+        source: rocksdb::Error,
+    },
+    /// Bytes that cannot be what was written.
+    #[error("{corrupt} in table `{table}` at key 0x{key}")]
+    Corrupt {
+        /// The table or array.
+        table: &'static str,
+        /// The key in hex.
+        key: String,
+        /// What was being read.
+        corrupt: Corrupt,
+    },
+    /// A row that other rows promise is not there.
+    #[error("missing row in `{table}`: {what} {number}")]
+    Missing {
+        /// The table or array.
+        table: &'static str,
+        /// What the number counts.
+        what: &'static str,
+        /// Which.
+        number: u64,
+    },
+    /// A file operation failed.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The directory holds a store of another version.
+    #[error(
+        "the store in `{}` has layout version {found}, this quarry writes version {wanted}: {way_out}",
+        path.display()
+    )]
+    Schema {
+        /// The store's directory.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        wanted: u32,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// The directory holds another chain.
+    #[error(
+        "the store in `{}` holds {what} {found}, the node has {wanted}: point --data-dir elsewhere, or the URL at the node of that chain",
+        path.display()
+    )]
+    OtherChain {
+        /// The store's directory.
+        path: PathBuf,
+        /// `chain id` or `the chain with genesis hash`.
+        what: &'static str,
+        /// In the store.
+        found: String,
+        /// At the node.
+        wanted: String,
+    },
+    /// The store begins at another block than asked.
+    #[error(
+        "the store in `{}` begins at block {found}, --start-block asks for {wanted}: leave --start-block out, or use a new --data-dir",
+        path.display()
+    )]
+    OtherStart {
+        /// The store's directory.
+        path: PathBuf,
+        /// Its first block.
+        found: u64,
+        /// The block asked for.
+        wanted: u64,
+    },
+    /// Another process has the store open.
+    #[error(
+        "the store in `{}` is in use by another process: stop it first, or pass another --data-dir",
+        path.display()
+    )]
+    Busy {
+        /// The store's directory.
+        path: PathBuf,
+    },
+    /// There is no store to open.
+    #[error("there is no store in `{}`: fill one with `quarry run`, `quarry sync` or `quarry import chain`", path.display())]
+    Absent {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Unwinding would go below the finalized block.
+    #[error("cannot unwind block {block}: it is final (finalized block {finalized})")]
+    Final {
+        /// The block to unwind.
+        block: u64,
+        /// The last final block.
+        finalized: u64,
+    },
+    /// A block was added out of order; a bug in the caller.
+    #[error("block {found} was added where block {wanted} comes next")]
+    OutOfOrder {
+        /// The block that was given.
+        found: u64,
+        /// The block that comes next.
+        wanted: u64,
+    },
+    /// An id or position does not fit its field.
+    #[error("{0} does not fit its field")]
+    Overflow(&'static str),
+}
+
+impl StoreError {
+    /// A RocksDB failure in a table.
+    pub(super) const fn rocks(table: &'static str) -> impl Fn(rocksdb::Error) -> Self {
+        move |source| Self::Rocks { table, source }
+    }
+
+    /// A decoding failure at a key.
+    pub(super) fn corrupt(table: &'static str, key: &[u8]) -> impl Fn(Corrupt) -> Self + use<> {
+        let key = const_hex::encode(key);
+        move |corrupt| Self::Corrupt {
+            table,
+            key: key.clone(),
+            corrupt,
+        }
+    }
+
+    /// Whether the disk is full: sync waits, reads go on.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            Self::Rocks { source, .. } => source.to_string().contains("No space left"),
+            _ => false,
+        }
+    }
+}

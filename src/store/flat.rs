@@ -1,0 +1,396 @@
+//! Flat arrays: fixed-size records by dense number, in files mapped into memory.
+//!
+//! A file holds only records of final blocks and only ever grows, so that a reader's map never changes
+//! under it. Records of blocks that are not final are the *tail*: kept in memory, and in the table `tail`
+//! for the next start. The logical array is file and tail together; readers cannot tell the difference.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use super::StoreError;
+use super::map::map;
+use crate::model::{Address, B256};
+
+/// The arrays of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FlatArray {
+    /// By block number less the first: hash 32, timestamp u64, first transaction u64, first log u64.
+    Blocks = 0,
+    /// By block number less the first: first frame u64, internal transactions u32.
+    BlockFrames = 1,
+    /// By transaction ordinal: hash 32.
+    TransactionHashes = 2,
+    /// By log ordinal: emitter u32.
+    LogEmitters = 3,
+    /// By emitter id: address 20.
+    Emitters = 4,
+    /// By signature id: topic 32.
+    Signatures = 5,
+}
+
+/// Number of arrays.
+pub(super) const ARRAYS: usize = 6;
+
+impl FlatArray {
+    /// All arrays; the position is the stored code.
+    pub const ALL: [Self; ARRAYS] = [
+        Self::Blocks,
+        Self::BlockFrames,
+        Self::TransactionHashes,
+        Self::LogEmitters,
+        Self::Emitters,
+        Self::Signatures,
+    ];
+
+    /// Bytes of a record.
+    #[must_use]
+    pub const fn width(self) -> usize {
+        match self {
+            Self::Blocks => 56,
+            Self::BlockFrames => 12,
+            Self::TransactionHashes | Self::Signatures => 32,
+            Self::LogEmitters => 4,
+            Self::Emitters => 20,
+        }
+    }
+
+    /// The name of the file, and of the array in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::BlockFrames => "block_frames",
+            Self::TransactionHashes => "transaction_hashes",
+            Self::LogEmitters => "log_emitters",
+            Self::Emitters => "emitters",
+            Self::Signatures => "signatures",
+        }
+    }
+
+    /// The drawing of a record for docs/SCHEMA.md.
+    #[must_use]
+    pub const fn drawing(self) -> &'static str {
+        match self {
+            Self::Blocks => {
+                "| hash 32 bytes | timestamp u64 | ordinal of its first transaction u64 | ordinal of its first log u64 |"
+            }
+            Self::BlockFrames => {
+                "| ordinal of its first frame u64 | internal transactions (default set) u32 |"
+            }
+            Self::TransactionHashes => "| hash 32 bytes |",
+            Self::LogEmitters => "| emitter u32 |",
+            Self::Emitters => "| address 20 bytes |",
+            Self::Signatures => "| topic 32 bytes |",
+        }
+    }
+}
+
+/// What the array of blocks says of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockFacts {
+    /// Block hash.
+    pub hash: B256,
+    /// Unix time, seconds.
+    pub timestamp: u64,
+    /// Ordinal of the first transaction at or after the block's start.
+    pub first_transaction: u64,
+    /// Ordinal of the first log at or after the block's start.
+    pub first_log: u64,
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk::<8>())
+        .map_or(0, |chunk| u64::from_be_bytes(*chunk))
+}
+
+impl BlockFacts {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.hash.as_slice());
+        for number in [self.timestamp, self.first_transaction, self.first_log] {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    #[inline]
+    pub(super) fn decode(bytes: &[u8]) -> Self {
+        Self {
+            hash: hash(bytes),
+            timestamp: u64_at(bytes, 32),
+            first_transaction: u64_at(bytes, 40),
+            first_log: u64_at(bytes, 48),
+        }
+    }
+}
+
+/// What the array of frames says of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockFrames {
+    /// Ordinal of the first frame at or after the block's start.
+    pub first_frame: u64,
+    /// Internal transactions of the block (default set).
+    pub internal_transactions: u32,
+}
+
+impl BlockFrames {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.first_frame.to_be_bytes());
+        out.extend_from_slice(&self.internal_transactions.to_be_bytes());
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Self {
+        let count = bytes.get(8..).and_then(|rest| rest.first_chunk::<4>());
+        Self {
+            first_frame: u64_at(bytes, 0),
+            internal_transactions: count.map_or(0, |chunk| u32::from_be_bytes(*chunk)),
+        }
+    }
+}
+
+#[inline]
+pub(super) fn hash(bytes: &[u8]) -> B256 {
+    bytes
+        .first_chunk::<32>()
+        .map_or(B256::ZERO, |chunk| B256::from(*chunk))
+}
+
+#[inline]
+pub(super) fn address(bytes: &[u8]) -> Address {
+    bytes
+        .first_chunk::<20>()
+        .map_or(Address::ZERO, |chunk| Address::from(*chunk))
+}
+
+/// One array as a reader sees it.
+#[derive(Clone, Debug)]
+pub(super) struct FlatView {
+    map: Arc<Mmap>,
+    file_bytes: usize,
+    tail: Arc<Vec<u8>>,
+    width: usize,
+}
+
+impl FlatView {
+    /// Records in the array.
+    pub(super) fn len(&self) -> u64 {
+        ((self.file_bytes + self.tail.len()) / self.width) as u64
+    }
+
+    /// The record with a number.
+    #[inline]
+    pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
+        let start = usize::try_from(number).ok()?.checked_mul(self.width)?;
+        match start.checked_sub(self.file_bytes) {
+            None => self.map.get(start..start + self.width),
+            Some(start) => self.tail.get(start..start + self.width),
+        }
+    }
+
+    /// All bytes in order: what is in the file, and what is not yet.
+    pub(super) fn parts(&self) -> (&[u8], &[u8]) {
+        (self.map.get(..self.file_bytes).unwrap_or(&[]), &self.tail)
+    }
+}
+
+/// A file is extended by this much at a time, so that it is mapped anew only now and then.
+const GROWTH_BYTES: u64 = 4 << 20;
+
+/// One array's file, as the writer holds it.
+#[derive(Debug)]
+struct FlatFile {
+    array: FlatArray,
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    capacity: u64,
+    map: Arc<Mmap>,
+}
+
+impl FlatFile {
+    fn open(directory: &Path, array: FlatArray, records: u64, read_only: bool) -> Result<Self, StoreError> {
+        let path = directory.join(format!("{}.flat", array.name()));
+        let io = |doing, path: &PathBuf| {
+            let path = path.clone();
+            move |source| StoreError::Io {
+                doing,
+                path: path.clone(),
+                source,
+            }
+        };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!read_only)
+            .create(!read_only)
+            .truncate(false)
+            .open(&path)
+            .map_err(io("open", &path))?;
+        let bytes = records * array.width() as u64;
+        let found = file.metadata().map_err(io("read", &path))?.len();
+        if found < bytes {
+            return Err(StoreError::Missing {
+                table: array.name(),
+                what: "record of the array, its file is cut short at",
+                number: found / array.width() as u64,
+            });
+        }
+        let capacity = if read_only {
+            found
+        } else {
+            // What lies beyond the checkpoint belongs to a commit that did not happen.
+            file.set_len(bytes).map_err(io("cut", &path))?;
+            let capacity = (bytes + 1).next_multiple_of(GROWTH_BYTES);
+            file.set_len(capacity).map_err(io("extend", &path))?;
+            capacity
+        };
+        let map = if capacity == 0 {
+            memmap2::MmapMut::map_anon(1).and_then(memmap2::MmapMut::make_read_only)
+        } else {
+            map(&file)
+        };
+        let map = Arc::new(map.map_err(io("map", &path))?);
+        Ok(Self {
+            array,
+            path,
+            file,
+            bytes,
+            capacity,
+            map,
+        })
+    }
+
+    fn append(&mut self, records: &[u8]) -> Result<(), StoreError> {
+        let io = |doing| {
+            let path = self.path.clone();
+            move |source| StoreError::Io { doing, path, source }
+        };
+        let end = self.bytes + records.len() as u64;
+        if end > self.capacity {
+            let capacity = (end + 1 + end / 16).next_multiple_of(GROWTH_BYTES);
+            self.file.set_len(capacity).map_err(io("extend"))?;
+            self.map = Arc::new(map(&self.file).map_err(io("map"))?);
+            self.capacity = capacity;
+        }
+        self.file.write_all_at(records, self.bytes).map_err(io("write"))?;
+        self.bytes = end;
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync_data().map_err(|source| StoreError::Io {
+            doing: "sync",
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+/// All arrays, as the writer holds them.
+#[derive(Debug)]
+pub(super) struct Flats {
+    files: Vec<FlatFile>,
+    tails: [Arc<Vec<u8>>; ARRAYS],
+}
+
+impl Flats {
+    /// Opens the arrays with `records` in each file and no tail.
+    pub(super) fn open(
+        directory: &Path,
+        records: &[u64; ARRAYS],
+        read_only: bool,
+    ) -> Result<Self, StoreError> {
+        let files = FlatArray::ALL
+            .iter()
+            .zip(records)
+            .map(|(&array, &records)| FlatFile::open(directory, array, records, read_only))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            files,
+            tails: Default::default(),
+        })
+    }
+
+    /// Records in each file.
+    pub(super) fn file_records(&self) -> [u64; ARRAYS] {
+        let mut records = [0; ARRAYS];
+        for (count, file) in records.iter_mut().zip(&self.files) {
+            *count = file.bytes / file.array.width() as u64;
+        }
+        records
+    }
+
+    /// Appends to the tail.
+    pub(super) fn push_tail(&mut self, arrays: &[Vec<u8>]) {
+        for (tail, bytes) in self.tails.iter_mut().zip(arrays) {
+            if !bytes.is_empty() {
+                // Readers may hold the old tail: `make_mut` copies it then.
+                Arc::make_mut(tail).extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// Cuts the end of the tail that a block pushed.
+    pub(super) fn pop_tail(&mut self, arrays: &[Vec<u8>]) {
+        for (tail, bytes) in self.tails.iter_mut().zip(arrays) {
+            if !bytes.is_empty() {
+                let tail = Arc::make_mut(tail);
+                tail.truncate(tail.len().saturating_sub(bytes.len()));
+            }
+        }
+    }
+
+    /// Appends to the files; the tail must be empty or begin with these bytes (`from_tail`).
+    pub(super) fn append(&mut self, arrays: &[Vec<u8>], from_tail: bool) -> Result<(), StoreError> {
+        for ((file, tail), bytes) in self.files.iter_mut().zip(&mut self.tails).zip(arrays) {
+            if bytes.is_empty() {
+                continue;
+            }
+            file.append(bytes)?;
+            if from_tail {
+                let tail = Arc::make_mut(tail);
+                tail.drain(..bytes.len().min(tail.len()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the arrays end now, to go back to when a commit fails.
+    pub(super) fn position(&self) -> (Vec<u64>, [Arc<Vec<u8>>; ARRAYS]) {
+        (
+            self.files.iter().map(|file| file.bytes).collect(),
+            self.tails.clone(),
+        )
+    }
+
+    /// Goes back: what was appended since was never handed to a reader.
+    pub(super) fn restore(&mut self, (bytes, tails): (Vec<u64>, [Arc<Vec<u8>>; ARRAYS])) {
+        for (file, bytes) in self.files.iter_mut().zip(bytes) {
+            file.bytes = bytes;
+        }
+        self.tails = tails;
+    }
+
+    /// Forces the files to disk, before a checkpoint that counts on them.
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        self.files.iter().try_for_each(FlatFile::sync)
+    }
+
+    /// The arrays as readers see them from now on.
+    pub(super) fn view(&self) -> Vec<FlatView> {
+        self.files
+            .iter()
+            .zip(&self.tails)
+            .map(|(file, tail)| FlatView {
+                map: Arc::clone(&file.map),
+                file_bytes: file.bytes as usize,
+                tail: Arc::clone(tail),
+                width: file.array.width(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! What is in a store: rows, bytes and digests by table and array.
+
+use alloy_primitives::Keccak256;
+
+use super::open::FINALITY;
+use super::{FlatArray, Store, StoreError, Table, View};
+use crate::model::B256;
+
+/// Figures of a table or array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Name of the table or array.
+    pub name: &'static str,
+    /// Rows or records.
+    pub rows: u64,
+    /// Bytes of keys and values, uncompressed.
+    pub bytes: u64,
+    /// Hash over all keys and values in order. Arrays are hashed whole, whatever part of them is in the
+    /// file; `meta` without finality, so that the digest speaks of the chain and not of how it came here.
+    pub digest: B256,
+}
+
+impl View {
+    /// Walks every table and array. Tables of blocks that are not final (`tail`, `undo`) come last, apart.
+    pub fn contents(&self) -> Result<Vec<Contents>, StoreError> {
+        let mut all = Vec::new();
+        for array in FlatArray::ALL {
+            let (file, tail) = self.array_bytes(array);
+            let mut hasher = Keccak256::new();
+            hasher.update(file);
+            hasher.update(tail);
+            all.push(Contents {
+                name: array.name(),
+                rows: self.array_len(array),
+                bytes: (file.len() + tail.len()) as u64,
+                digest: hasher.finalize(),
+            });
+        }
+        for table in Table::ALL {
+            let mut hasher = Keccak256::new();
+            let (mut rows, mut bytes) = (0, 0);
+            let mut scan = self.scan_all(table)?;
+            while let Some((key, value)) = scan.item()? {
+                if !(table == Table::Meta && key == FINALITY) {
+                    for part in [key, value] {
+                        hasher.update((part.len() as u64).to_be_bytes());
+                        hasher.update(part);
+                    }
+                    rows += 1;
+                    bytes += (key.len() + value.len()) as u64;
+                }
+                scan.step()?;
+            }
+            all.push(Contents {
+                name: table.name(),
+                rows,
+                bytes,
+                digest: hasher.finalize(),
+            });
+        }
+        Ok(all)
+    }
+
+    /// One hash over the whole chain as stored: equal chains give equal digests, however they were
+    /// fetched, interrupted, unwound and finalized.
+    pub fn digest(&self) -> Result<B256, StoreError> {
+        let mut hasher = Keccak256::new();
+        for contents in self.contents()? {
+            if contents.name != Table::Tail.name() && contents.name != Table::Undo.name() {
+                hasher.update(contents.name.as_bytes());
+                hasher.update(contents.digest);
+            }
+        }
+        Ok(hasher.finalize())
+    }
+}
+
+impl Store {
+    /// Estimated rows and bytes on disk of each table, without reading it.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<(&'static str, u64, u64)> {
+        Table::ALL
+            .iter()
+            .map(|&table| {
+                let rows = self.table_property(table, "rocksdb.estimate-num-keys");
+                (
+                    table.name(),
+                    rows,
+                    self.table_property(table, "rocksdb.total-sst-files-size"),
+                )
+            })
+            .collect()
+    }
+}

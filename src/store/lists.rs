@@ -1,0 +1,216 @@
+//! Bodies by ordinal: rows of units, and logs of runs.
+
+use super::StoreError;
+use super::schema::Table;
+use super::view::{Scan, View};
+use crate::codec::bytes::Reader;
+use crate::codec::chunk::UnitReader;
+use crate::codec::keys;
+use crate::codec::log_row::{RunReader, RunRow};
+
+/// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
+pub struct Units<'v> {
+    scan: Scan<'v>,
+    table: Table,
+    bytes: Vec<u8>,
+    /// Where each row of the unit lies in `bytes`.
+    rows: Vec<std::ops::Range<usize>>,
+    block: u64,
+    first_index: u64,
+    /// Ordinal of the unit's first row.
+    first: u64,
+    units_read: u64,
+}
+
+impl std::fmt::Debug for Units<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Units")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A row of a unit and its place.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitRow<'a> {
+    /// Block number.
+    pub block: u64,
+    /// Place in the block.
+    pub index: u64,
+    /// The row's bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'v> Units<'v> {
+    /// Rows of `table`, one of the tables of units.
+    pub fn new(view: &'v View, table: Table) -> Result<Self, StoreError> {
+        let scan = view.scan(table, Vec::new(), vec![0xff; 9])?;
+        Ok(Self {
+            scan,
+            table,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+            block: 0,
+            first_index: 0,
+            first: 0,
+            units_read: 0,
+        })
+    }
+
+    /// Units read so far.
+    #[must_use]
+    pub const fn units_read(&self) -> u64 {
+        self.units_read
+    }
+
+    /// The row with an ordinal.
+    pub fn row(&mut self, ordinal: u64) -> Result<UnitRow<'_>, StoreError> {
+        let here = ordinal
+            .checked_sub(self.first)
+            .is_some_and(|place| place < self.rows.len() as u64);
+        if !here {
+            self.load(ordinal)?;
+        }
+        let place = ordinal.wrapping_sub(self.first);
+        let missing = StoreError::Missing {
+            table: self.table.name(),
+            what: "row",
+            number: ordinal,
+        };
+        let range = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.rows.get(place))
+            .ok_or(missing)?;
+        let bytes = self.bytes.get(range.clone()).unwrap_or(&[]);
+        Ok(UnitRow {
+            block: self.block,
+            index: self.first_index + place,
+            bytes,
+        })
+    }
+
+    fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
+        let name = self.table.name();
+        let missing = StoreError::Missing {
+            table: name,
+            what: "row",
+            number: ordinal,
+        };
+        self.rows.clear();
+        // The next unit in order is a step away; anything else is a seek.
+        let (key, value) = self.scan.seek(&keys::number(ordinal))?.ok_or(missing)?;
+        let corrupt = StoreError::corrupt(name, key);
+        let last = keys::decode_number(key).map_err(&corrupt)?;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(value);
+        let mut reader = UnitReader::new(&self.bytes, name).map_err(&corrupt)?;
+        let header = reader.header();
+        while let Some(row) = reader.next_row().map_err(&corrupt)? {
+            let start = row.as_ptr() as usize - self.bytes.as_ptr() as usize;
+            self.rows.push(start..start + row.len());
+        }
+        self.block = header.block;
+        self.first_index = header.first_index;
+        self.first = (last + 1).wrapping_sub(header.count);
+        self.units_read += 1;
+        Ok(())
+    }
+}
+
+/// Logs of one emitter by ordinal.
+pub struct Runs<'v> {
+    scan: Scan<'v>,
+    view: &'v View,
+    emitter: u32,
+    bytes: Vec<u8>,
+    /// The logs of the run and where their bodies lie in `bytes`.
+    rows: Vec<(RunRow, std::ops::Range<usize>)>,
+    runs_read: u64,
+}
+
+impl std::fmt::Debug for Runs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runs")
+            .field("emitter", &self.emitter)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'v> Runs<'v> {
+    /// Logs of `emitter`.
+    pub fn new(view: &'v View, emitter: u32) -> Result<Self, StoreError> {
+        let from = keys::emitter_run(emitter, 0).to_vec();
+        let mut to = keys::emitter_run(emitter, keys::OPEN).to_vec();
+        to.push(0);
+        let scan = view.scan(Table::LogsByEmitter, from, to)?;
+        Ok(Self {
+            scan,
+            view,
+            emitter,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+            runs_read: 0,
+        })
+    }
+
+    /// Runs read so far.
+    #[must_use]
+    pub const fn runs_read(&self) -> u64 {
+        self.runs_read
+    }
+
+    /// The log with an ordinal, which must be one of the emitter's: where it stands, and its body.
+    pub fn row(&mut self, ordinal: u64) -> Result<(RunRow, Reader<'_>), StoreError> {
+        let within = |rows: &[(RunRow, std::ops::Range<usize>)]| {
+            rows.first().is_some_and(|(row, _)| row.ordinal <= ordinal)
+                && rows.last().is_some_and(|(row, _)| ordinal <= row.ordinal)
+        };
+        if !within(&self.rows) {
+            self.load(ordinal)?;
+        }
+        let found = self
+            .rows
+            .binary_search_by_key(&ordinal, |(row, _)| row.ordinal)
+            .ok();
+        let (row, range) = found
+            .and_then(|place| self.rows.get(place))
+            .ok_or(StoreError::Missing {
+                table: Table::LogsByEmitter.name(),
+                what: "log",
+                number: ordinal,
+            })?;
+        let body = self.bytes.get(range.clone()).unwrap_or(&[]);
+        Ok((*row, Reader::new(body, "log row")))
+    }
+
+    fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
+        let name = Table::LogsByEmitter.name();
+        self.rows.clear();
+        self.bytes.clear();
+        let missing = StoreError::Missing {
+            table: name,
+            what: "log",
+            number: ordinal,
+        };
+        let (key, value) = self
+            .scan
+            .seek(&keys::emitter_run(self.emitter, ordinal))?
+            .ok_or(missing)?;
+        let corrupt = StoreError::corrupt(name, key);
+        self.bytes.extend_from_slice(value);
+        let mut run = RunReader::new(&self.bytes).map_err(&corrupt)?;
+        while let Some((row, body)) = run.next_row().map_err(&corrupt)? {
+            let rest = body.rest();
+            let start = rest.as_ptr() as usize - self.bytes.as_ptr() as usize;
+            self.rows.push((row, start..start + rest.len()));
+        }
+        self.runs_read += 1;
+        Ok(())
+    }
+
+    /// The view that is read.
+    #[must_use]
+    pub const fn view(&self) -> &'v View {
+        self.view
+    }
+}

@@ -1,0 +1,335 @@
+//! Opening a store, and refusing to.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use rocksdb::{Cache, ColumnFamilyDescriptor, DB};
+
+use super::flat::{ARRAYS, Flats};
+use super::schema::{SCHEMA_VERSION, Table};
+use super::view::{View, family};
+use super::writer::{State, Writer};
+use super::{StoreError, options};
+use crate::codec::keys;
+use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
+use crate::model::B256;
+
+pub(super) const IDENTITY: &[u8] = b"identity";
+pub(super) const CHECKPOINT: &[u8] = b"checkpoint";
+pub(super) const FINALITY: &[u8] = b"final";
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// The store's directory; made when absent (unless `read_only`).
+    pub directory: PathBuf,
+    /// Block cache, bytes (`--cache-size`).
+    pub cache_bytes: usize,
+    /// Bound on all memtables together, bytes (a part of `--backfill-memory`).
+    pub memtable_bytes: usize,
+    /// Open for reading only; another process may be writing.
+    pub read_only: bool,
+}
+
+impl OpenOptions {
+    /// Defaults for a directory: 1 GiB of cache, 128 MiB of memtables.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            cache_bytes: 1 << 30,
+            memtable_bytes: 128 << 20,
+            read_only: false,
+        }
+    }
+}
+
+/// An open store: gives out views to readers and one writer.
+pub struct Store {
+    pub(super) db: Arc<DB>,
+    pub(super) directory: PathBuf,
+    pub(super) identity: Arc<Identity>,
+    cache: Cache,
+    view: RwLock<Arc<View>>,
+    writer: Mutex<Option<State>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store in a directory that holds one; `Absent` otherwise.
+    pub fn open(options: &OpenOptions) -> Result<Arc<Self>, StoreError> {
+        Self::open_with(options, None)
+    }
+
+    /// Opens the store of a chain, making it when the directory holds none. A store of another chain,
+    /// or one that begins at another block than `first_block` (where that is given), is refused.
+    pub fn open_or_create(
+        options: &OpenOptions,
+        chain_id: u64,
+        genesis_hash: B256,
+        first_block: Option<u64>,
+    ) -> Result<Arc<Self>, StoreError> {
+        let wanted = Identity {
+            schema: SCHEMA_VERSION,
+            chain_id,
+            genesis_hash: genesis_hash.0,
+            first_block: first_block.unwrap_or(0),
+        };
+        let store = Self::open_with(options, Some(wanted))?;
+        store.check_chain(chain_id, genesis_hash)?;
+        match first_block {
+            Some(wanted) if wanted != store.identity.first_block => Err(StoreError::OtherStart {
+                path: options.directory.clone(),
+                found: store.identity.first_block,
+                wanted,
+            }),
+            _ => Ok(store),
+        }
+    }
+
+    /// Refuses when the store holds another chain.
+    pub fn check_chain(&self, chain_id: u64, genesis_hash: B256) -> Result<(), StoreError> {
+        let other = |what, found: String, wanted: String| StoreError::OtherChain {
+            path: self.directory.clone(),
+            what,
+            found,
+            wanted,
+        };
+        if self.identity.chain_id != chain_id {
+            return Err(other(
+                "chain id",
+                self.identity.chain_id.to_string(),
+                chain_id.to_string(),
+            ));
+        }
+        let found = B256::from(self.identity.genesis_hash);
+        // A recorded chain that begins after its genesis does not tell it.
+        if found != genesis_hash && !found.is_zero() && !genesis_hash.is_zero() {
+            return Err(other(
+                "the chain with genesis hash",
+                found.to_string(),
+                genesis_hash.to_string(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn open_with(options: &OpenOptions, create: Option<Identity>) -> Result<Arc<Self>, StoreError> {
+        let path = options.directory.join("rocksdb");
+        if !path.join("CURRENT").exists() && (create.is_none() || options.read_only) {
+            return Err(StoreError::Absent {
+                path: options.directory.clone(),
+            });
+        }
+        let io = |doing, path: &Path| {
+            let path = path.to_path_buf();
+            move |source| StoreError::Io { doing, path, source }
+        };
+        let flats = options.directory.join("flat");
+        if !options.read_only {
+            std::fs::create_dir_all(&path).map_err(io("make", &path))?;
+            std::fs::create_dir_all(&flats).map_err(io("make", &flats))?;
+        }
+        // The cache counts all blocks, indexes and filters of all tables.
+        let cache = Cache::new_lru_cache(options.cache_bytes);
+        let per_table = options.memtable_bytes / 4;
+        let descriptors = Table::ALL.iter().map(|&table| {
+            ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
+        });
+        let database = options::database(options.memtable_bytes);
+        let opened = if options.read_only {
+            DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
+        } else {
+            DB::open_cf_descriptors(&database, &path, descriptors)
+        };
+        let db = opened.map_err(|source| {
+            if source.to_string().contains("lock") {
+                StoreError::Busy {
+                    path: options.directory.clone(),
+                }
+            } else {
+                StoreError::Rocks {
+                    table: "database",
+                    source,
+                }
+            }
+        })?;
+        let meta = |key: &[u8]| {
+            let value = db.get_cf(family(&db, Table::Meta)?, key);
+            value.map_err(StoreError::rocks(Table::Meta.name()))
+        };
+        let corrupt = |key: &[u8]| StoreError::corrupt(Table::Meta.name(), key);
+        let identity = match (meta(IDENTITY)?, create) {
+            (Some(bytes), _) => {
+                // The version comes first, so that it can be read whatever follows.
+                let schema = bytes.first().copied().map_or(0, u32::from);
+                if schema != SCHEMA_VERSION {
+                    return Err(StoreError::Schema {
+                        path: options.directory.clone(),
+                        found: schema,
+                        wanted: SCHEMA_VERSION,
+                        way_out: if schema < SCHEMA_VERSION {
+                            "fill a new --data-dir with this quarry, the old one can be served meanwhile by the quarry that wrote it"
+                        } else {
+                            "use the newer quarry that wrote it"
+                        },
+                    });
+                }
+                Identity::decode(&bytes).map_err(corrupt(IDENTITY))?
+            }
+            (None, Some(identity)) if !options.read_only => {
+                let value = identity.encode();
+                db.put_cf(family(&db, Table::Meta)?, IDENTITY, value)
+                    .map_err(StoreError::rocks(Table::Meta.name()))?;
+                identity
+            }
+            _ => {
+                return Err(StoreError::Absent {
+                    path: options.directory.clone(),
+                });
+            }
+        };
+        let checkpoint = match meta(CHECKPOINT)? {
+            Some(bytes) => Checkpoint::decode(&bytes).map_err(corrupt(CHECKPOINT))?,
+            None => Checkpoint {
+                next_block: identity.first_block,
+                next_traced: identity.first_block,
+                ..Checkpoint::default()
+            },
+        };
+        let finality = match meta(FINALITY)? {
+            Some(bytes) => Finality::decode(&bytes).map_err(corrupt(FINALITY))?,
+            None => Finality {
+                next_unfinal: identity.first_block,
+                flat_records: vec![0; ARRAYS],
+            },
+        };
+        let records: [u64; ARRAYS] = finality
+            .flat_records
+            .as_slice()
+            .try_into()
+            .map_err(|_| corrupt(FINALITY)(crate::codec::Corrupt("finality")))?;
+        let mut flats = Flats::open(&flats, &records, options.read_only)?;
+        for number in finality.next_unfinal..checkpoint.next_block {
+            let tail = load_tail(&db, number)?;
+            flats.push_tail(&tail.arrays);
+        }
+        let (db, identity) = (Arc::new(db), Arc::new(identity));
+        let view = View::new(
+            &db,
+            flats.view(),
+            checkpoint,
+            finality.clone(),
+            Arc::clone(&identity),
+        );
+        let state = State {
+            flats,
+            checkpoint,
+            finality,
+        };
+        Ok(Arc::new(Self {
+            db,
+            directory: options.directory.clone(),
+            identity,
+            cache,
+            view: RwLock::new(Arc::new(view)),
+            writer: Mutex::new((!options.read_only).then_some(state)),
+        }))
+    }
+
+    /// Which chain this is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The store's directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The store after the last commit.
+    #[must_use]
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn publish(&self, view: View) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+
+    /// The one writer; `None` when it was taken already or the store is open for reading only.
+    #[must_use]
+    pub fn writer(self: &Arc<Self>) -> Option<Writer> {
+        let state = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
+        Some(Writer::new(Arc::clone(self), state))
+    }
+
+    pub(super) fn return_writer(&self, state: State) {
+        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+    }
+
+    /// Bytes on disk: tables and arrays.
+    #[must_use]
+    pub fn bytes_on_disk(&self) -> u64 {
+        let tables: u64 = Table::ALL
+            .iter()
+            .map(|&table| self.table_property(table, "rocksdb.total-sst-files-size"))
+            .sum();
+        let view = self.view();
+        let arrays: u64 = super::FlatArray::ALL
+            .iter()
+            .map(|&array| view.array_len(array) * array.width() as u64)
+            .sum();
+        tables + arrays
+    }
+
+    /// A number that RocksDB keeps of a table (`rocksdb.…`); 0 where it keeps none.
+    #[must_use]
+    pub fn table_property(&self, table: Table, property: &str) -> u64 {
+        family(&self.db, table)
+            .ok()
+            .and_then(|family| self.db.property_int_value_cf(family, property).ok().flatten())
+            .unwrap_or(0)
+    }
+
+    /// Bytes in the block cache.
+    #[must_use]
+    pub fn cache_bytes(&self) -> usize {
+        self.cache.get_usage()
+    }
+
+    /// Rewrites every table into its final form (after a bulk load, before measuring sizes).
+    pub fn compact(&self) -> Result<(), StoreError> {
+        for table in Table::ALL {
+            self.db
+                .compact_range_cf(family(&self.db, table)?, None::<&[u8]>, None::<&[u8]>);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn load_tail(db: &DB, number: u64) -> Result<Tail, StoreError> {
+    let key = keys::number(number);
+    let value = db
+        .get_cf(family(db, Table::Tail)?, key)
+        .map_err(StoreError::rocks(Table::Tail.name()))?
+        .ok_or(StoreError::Missing {
+            table: Table::Tail.name(),
+            what: "block",
+            number,
+        })?;
+    Tail::decode(&value).map_err(StoreError::corrupt(Table::Tail.name(), &key))
+}

@@ -1,0 +1,72 @@
+//! RocksDB options by access pattern; each number says why.
+
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options};
+
+use super::schema::{Profile, Table};
+
+/// The options of the database.
+pub(super) fn database(memtable_bytes: usize) -> Options {
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    // Backfill writes without the log; only a flush of all tables at one point leaves whole blocks.
+    options.set_atomic_flush(true);
+    // The bound on all memtables together; a part of --backfill-memory.
+    options.set_db_write_buffer_size(memtable_bytes);
+    // Two cores: one flush and two compactions keep up with one writer.
+    options.set_max_background_jobs(3);
+    options.set_max_subcompactions(2);
+    // Open files are cheap, reopening them on a cold query is not.
+    options.set_max_open_files(4096);
+    // The log holds only the blocks that are not final; small files are recycled quickly.
+    options.set_max_total_wal_size(64 << 20);
+    // Smooth writes: do not hand the disk a gigabyte at once.
+    options.set_bytes_per_sync(1 << 20);
+    options.set_keep_log_file_num(4);
+    options
+}
+
+/// The options of a table.
+pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Options {
+    let mut block = BlockBasedOptions::default();
+    block.set_block_cache(cache);
+    block.set_format_version(6);
+    // Index and filters count against --cache-size, or memory would grow with the chain.
+    block.set_cache_index_and_filter_blocks(true);
+    block.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    let mut options = Options::default();
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_target_file_size_base(64 << 20);
+    options.set_write_buffer_size(memtable_bytes);
+    options.set_max_write_buffer_number(3);
+    options.set_compression_type(DBCompressionType::Lz4);
+    options.set_bottommost_compression_type(DBCompressionType::Zstd);
+    match table.describe().profile {
+        Profile::Small => {
+            block.set_block_size(16 << 10);
+            options.set_bottommost_compression_type(DBCompressionType::Lz4);
+        }
+        Profile::Point => {
+            // One row out of millions: small blocks, and a filter so that a new key costs no read.
+            block.set_block_size(4 << 10);
+            block.set_bloom_filter(10.0, false);
+        }
+        Profile::AppendUnits => {
+            // A scattered hit unpacks one unit: blocks of about one unit (measured: 4 KB doubles
+            // scattered gets against 16 KB for a tenth more bytes).
+            block.set_block_size(4 << 10);
+        }
+        Profile::Runs => {
+            // Read in sequence; a block is about one run. The filter is for the open run's look-up.
+            block.set_block_size(16 << 10);
+            block.set_bloom_filter(10.0, false);
+        }
+        Profile::Postings => {
+            block.set_block_size(8 << 10);
+            // Most terms of a commit are new: their open chunk is looked up and not there.
+            block.set_bloom_filter(10.0, false);
+        }
+    }
+    options.set_block_based_table_factory(&block);
+    options
+}

@@ -1,0 +1,220 @@
+//! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
+
+/// Version of the layout. A store of another version is refused with a sentence.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How a table is read and written; decides RocksDB's options (see `options.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// A few rows.
+    Small,
+    /// Looked up by whole key, inserted at random.
+    Point,
+    /// Appended in key order, read by a seek for one small unit.
+    AppendUnits,
+    /// Runs read in sequence, the open one rewritten.
+    Runs,
+    /// Posting chunks: sealed ones never change, open ones are rewritten, most are tiny.
+    Postings,
+}
+
+/// A table (a RocksDB column family).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Table {
+    /// Identity, checkpoint, finality.
+    Meta = 0,
+    /// Block rows.
+    Blocks = 1,
+    /// Transactions with receipts, in units.
+    Transactions = 2,
+    /// Logs in units of one block.
+    LogsByBlock = 3,
+    /// Logs in runs of one emitter.
+    LogsByEmitter = 4,
+    /// Call frames in units.
+    Frames = 5,
+    /// Posting chunks.
+    Postings = 6,
+    /// Hash prefixes.
+    Hashes = 7,
+    /// Emitter ids.
+    Emitters = 8,
+    /// Signature ids.
+    Signatures = 9,
+    /// Contract creations.
+    Creations = 10,
+    /// Nonces that transactions do not tell.
+    Nonces = 11,
+    /// Flat rows of blocks that are not final.
+    Tail = 12,
+    /// What blocks that are not final overwrote.
+    Undo = 13,
+}
+
+/// What docs/SCHEMA.md says of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// Name of the column family.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// Drawing of the key.
+    pub key: &'static str,
+    /// Drawing of the value.
+    pub value: &'static str,
+    /// Access pattern.
+    pub profile: Profile,
+}
+
+impl Table {
+    /// All tables; the position is the stored code (undo records name tables by it).
+    pub const ALL: [Self; 14] = [
+        Self::Meta,
+        Self::Blocks,
+        Self::Transactions,
+        Self::LogsByBlock,
+        Self::LogsByEmitter,
+        Self::Frames,
+        Self::Postings,
+        Self::Hashes,
+        Self::Emitters,
+        Self::Signatures,
+        Self::Creations,
+        Self::Nonces,
+        Self::Tail,
+        Self::Undo,
+    ];
+
+    /// Name of the column family.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.describe().name
+    }
+
+    /// The table with a stored code.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// What there is to say of the table.
+    #[must_use]
+    pub const fn describe(self) -> Description {
+        match self {
+            Self::Meta => Description {
+                name: "meta",
+                doc: "which chain this is, how far it is, and what of it is final",
+                key: "| name: `identity`, `checkpoint`, `final` |",
+                value: "| bincode: Identity, Checkpoint, Finality |",
+                profile: Profile::Small,
+            },
+            Self::Blocks => Description {
+                name: "blocks",
+                doc: "header, uncles, withdrawals and size of a block",
+                key: "| block number u64 |",
+                value: "| bincode: block without transactions |",
+                profile: Profile::AppendUnits,
+            },
+            Self::Transactions => Description {
+                name: "transactions",
+                doc: "transactions with their receipts (without hash and logs), in units of one block",
+                key: "| ordinal of the unit's last transaction u64 |",
+                value: "| block varint | first index varint | count varint | (length varint, bincode row)* |",
+                profile: Profile::AppendUnits,
+            },
+            Self::LogsByBlock => Description {
+                name: "logs_by_block",
+                doc: "the canonical copy of the logs, in units of one block",
+                key: "| ordinal of the unit's last log u64 |",
+                value: "| block varint | first index varint | count varint | (length varint, row by block)* |",
+                profile: Profile::AppendUnits,
+            },
+            Self::LogsByEmitter => Description {
+                name: "logs_by_emitter",
+                doc: "the second copy of the logs, in runs of one emitter with the transaction hash inlined",
+                key: "| emitter u32 | ordinal of the run's last log u64, ff..ff while open |",
+                value: "| rank | count | first ordinal | first block | ordinals to the last | blocks to the last | last transaction index: varints | (length varint, row by emitter)* |",
+                profile: Profile::Runs,
+            },
+            Self::Frames => Description {
+                name: "frames",
+                doc: "call frames, in units of one block",
+                key: "| ordinal of the unit's last frame u64 |",
+                value: "| block varint | first index varint | count varint | (length varint, bincode frame)* |",
+                profile: Profile::AppendUnits,
+            },
+            Self::Postings => Description {
+                name: "postings",
+                doc: "for each term the ascending ordinals, in chunks of 1,024 that carry the count before them",
+                key: "| kind u8 | term 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |",
+                value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
+                profile: Profile::Postings,
+            },
+            Self::Hashes => Description {
+                name: "hashes",
+                doc: "block numbers and transaction ordinals by hash; the body tells which of a colliding few is meant",
+                key: "| kind u8: 0 block, 1 transaction | first 8 bytes of the hash |",
+                value: "| varint* |",
+                profile: Profile::Point,
+            },
+            Self::Emitters => Description {
+                name: "emitters",
+                doc: "ids of log emitters, given in order of first appearance",
+                key: "| address 20 bytes |",
+                value: "| emitter u32 |",
+                profile: Profile::Point,
+            },
+            Self::Signatures => Description {
+                name: "signatures",
+                doc: "ids of topics at position 0, given in order of first appearance",
+                key: "| topic 32 bytes |",
+                value: "| signature u32 |",
+                profile: Profile::Point,
+            },
+            Self::Creations => Description {
+                name: "creations",
+                doc: "how a contract came to be; several rows where an address was created again",
+                key: "| contract 20 bytes | ordinal of the creating transaction u64 |",
+                value: "| bincode: factory and frame where a contract made it |",
+                profile: Profile::Point,
+            },
+            Self::Nonces => Description {
+                name: "nonces",
+                doc: "nonces that sent transactions do not tell: EIP-7702 authorities, and contracts that create",
+                key: "| account 20 bytes | block number u64 |",
+                value: "| nonce after the block varint |",
+                profile: Profile::Point,
+            },
+            Self::Tail => Description {
+                name: "tail",
+                doc: "the flat rows of a block that is not final yet",
+                key: "| block number u64 |",
+                value: "| bincode: bytes by array |",
+                profile: Profile::Small,
+            },
+            Self::Undo => Description {
+                name: "undo",
+                doc: "what a block that is not final yet overwrote",
+                key: "| block number u64 |",
+                value: "| bincode: (table, key, value before)* |",
+                profile: Profile::Small,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_positions_and_names_are_unique() {
+        let mut names = std::collections::BTreeSet::new();
+        for (position, table) in Table::ALL.into_iter().enumerate() {
+            assert_eq!(table as usize, position);
+            assert_eq!(Table::from_code(position as u8), Some(table));
+            assert!(names.insert(table.name()));
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! One snapshot of all tables and arrays.
+
+use std::sync::Arc;
+
+use rocksdb::{DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
+use self_cell::self_cell;
+
+use super::flat::{BlockFacts, BlockFrames, FlatArray, FlatView, address, hash};
+use super::schema::Table;
+use super::{Direction, PostingCursor, StoreError, Units, flat};
+use crate::codec::value::{Checkpoint, Finality, Identity, decode_transaction};
+use crate::codec::{Corrupt, bytes, keys};
+use crate::model::{Address, B256, BlockId};
+
+type DatabaseSnapshot<'a> = SnapshotWithThreadMode<'a, DB>;
+
+self_cell!(
+    struct SnapshotCell {
+        owner: Arc<DB>,
+        #[covariant]
+        dependent: DatabaseSnapshot,
+    }
+);
+
+/// The store as it was after one commit. Cheap to share; what it sees never changes.
+pub struct View {
+    cell: SnapshotCell,
+    flats: Vec<FlatView>,
+    checkpoint: Checkpoint,
+    finality: Finality,
+    identity: Arc<Identity>,
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("checkpoint", &self.checkpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl View {
+    pub(super) fn new(
+        db: &Arc<DB>,
+        flats: Vec<FlatView>,
+        checkpoint: Checkpoint,
+        finality: Finality,
+        identity: Arc<Identity>,
+    ) -> Self {
+        let cell = SnapshotCell::new(Arc::clone(db), |db| db.snapshot());
+        Self {
+            cell,
+            flats,
+            checkpoint,
+            finality,
+            identity,
+        }
+    }
+
+    /// Which chain this is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub const fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// The last block; `None` in an empty store.
+    #[must_use]
+    pub fn head(&self) -> Option<BlockId> {
+        let number = self.checkpoint.next_block.checked_sub(1)?;
+        (number >= self.identity.first_block).then(|| BlockId {
+            number,
+            hash: B256::from(self.checkpoint.hash),
+        })
+    }
+
+    /// The first block that the store holds or will hold.
+    #[must_use]
+    pub fn first_block(&self) -> u64 {
+        self.identity.first_block
+    }
+
+    /// The last final block; `None` while there is none.
+    #[must_use]
+    pub fn finalized(&self) -> Option<u64> {
+        self.finality
+            .next_unfinal
+            .checked_sub(1)
+            .filter(|&number| number >= self.identity.first_block)
+    }
+
+    /// Whether the frames of every block are stored.
+    #[must_use]
+    pub const fn has_traces(&self) -> bool {
+        self.checkpoint.next_traced == self.checkpoint.next_block
+    }
+
+    fn flat(&self, array: FlatArray) -> Option<&FlatView> {
+        self.flats.get(array as usize)
+    }
+
+    fn missing(array: FlatArray, what: &'static str, number: u64) -> StoreError {
+        StoreError::Missing {
+            table: array.name(),
+            what,
+            number,
+        }
+    }
+
+    #[inline]
+    fn record(&self, array: FlatArray, what: &'static str, number: u64) -> Result<&[u8], StoreError> {
+        self.flat(array)
+            .and_then(|flat| flat.get(number))
+            .ok_or_else(|| Self::missing(array, what, number))
+    }
+
+    /// Hash, time and first ordinals of a block that the store holds.
+    #[inline]
+    pub fn block(&self, number: u64) -> Result<BlockFacts, StoreError> {
+        let place = number.wrapping_sub(self.identity.first_block);
+        self.record(FlatArray::Blocks, "block", place)
+            .map(BlockFacts::decode)
+    }
+
+    /// First frame and internal transactions of a block; `None` where its frames are not stored.
+    pub fn block_frames(&self, number: u64) -> Result<Option<BlockFrames>, StoreError> {
+        if number >= self.checkpoint.next_traced {
+            return Ok(None);
+        }
+        let place = number.wrapping_sub(self.identity.first_block);
+        self.record(FlatArray::BlockFrames, "block", place)
+            .map(|bytes| Some(BlockFrames::decode(bytes)))
+    }
+
+    /// The first log ordinal at or after the start of `number`, which may be the block that comes next.
+    pub fn first_log(&self, number: u64) -> Result<u64, StoreError> {
+        if number >= self.checkpoint.next_block {
+            return Ok(self.checkpoint.logs);
+        }
+        Ok(self.block(number.max(self.identity.first_block))?.first_log)
+    }
+
+    /// The first transaction ordinal at or after the start of `number`.
+    pub fn first_transaction(&self, number: u64) -> Result<u64, StoreError> {
+        if number >= self.checkpoint.next_block {
+            return Ok(self.checkpoint.transactions);
+        }
+        Ok(self
+            .block(number.max(self.identity.first_block))?
+            .first_transaction)
+    }
+
+    /// The last block whose `key` is at most `target`: `key` must not fall from block to block.
+    fn last_block_by(
+        &self,
+        target: u64,
+        key: impl Fn(&BlockFacts) -> u64,
+    ) -> Result<Option<(u64, BlockFacts)>, StoreError> {
+        let (mut low, mut high) = (self.identity.first_block, self.checkpoint.next_block);
+        // Invariant: blocks below `low` have keys <= target, blocks from `high` on have keys > target.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if key(&self.block(middle)?) <= target {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        if low == self.identity.first_block {
+            return Ok(None);
+        }
+        Ok(Some((low - 1, self.block(low - 1)?)))
+    }
+
+    /// The greatest block with a time at or before `unix`, if any (B2).
+    pub fn block_at_or_before(&self, unix: u64) -> Result<Option<(u64, BlockFacts)>, StoreError> {
+        self.last_block_by(unix, |block| block.timestamp)
+    }
+
+    /// The block of a transaction ordinal.
+    pub fn block_of_transaction(&self, ordinal: u64) -> Result<(u64, BlockFacts), StoreError> {
+        self.last_block_by(ordinal, |block| block.first_transaction)?
+            .ok_or_else(|| Self::missing(FlatArray::Blocks, "block of transaction", ordinal))
+    }
+
+    /// The block of a log ordinal.
+    pub fn block_of_log(&self, ordinal: u64) -> Result<(u64, BlockFacts), StoreError> {
+        self.last_block_by(ordinal, |block| block.first_log)?
+            .ok_or_else(|| Self::missing(FlatArray::Blocks, "block of log", ordinal))
+    }
+
+    /// The hash of a transaction by ordinal.
+    #[inline]
+    pub fn transaction_hash(&self, ordinal: u64) -> Result<B256, StoreError> {
+        self.record(FlatArray::TransactionHashes, "transaction", ordinal)
+            .map(hash)
+    }
+
+    /// The emitter of a log by ordinal.
+    #[inline]
+    pub fn log_emitter(&self, ordinal: u64) -> Result<u32, StoreError> {
+        let bytes = self.record(FlatArray::LogEmitters, "log", ordinal)?;
+        Ok(bytes
+            .first_chunk::<4>()
+            .map_or(0, |chunk| u32::from_be_bytes(*chunk)))
+    }
+
+    /// The address of an emitter id.
+    #[inline]
+    pub fn emitter_address(&self, emitter: u32) -> Result<Address, StoreError> {
+        self.record(FlatArray::Emitters, "emitter", u64::from(emitter))
+            .map(address)
+    }
+
+    /// The topic of a signature id.
+    #[inline]
+    pub fn signature_topic(&self, signature: u32) -> Result<B256, StoreError> {
+        self.record(FlatArray::Signatures, "signature", u64::from(signature))
+            .map(hash)
+    }
+
+    fn id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
+        self.get(table, key)?
+            .map(|value| {
+                let id = value.as_ref().try_into().map_err(|_| Corrupt("id"));
+                id.map(u32::from_be_bytes)
+                    .map_err(StoreError::corrupt(table.name(), key))
+            })
+            .transpose()
+    }
+
+    /// The id of an emitter; `None` when it never emitted.
+    pub fn emitter(&self, address: &Address) -> Result<Option<u32>, StoreError> {
+        self.id(Table::Emitters, address.as_slice())
+    }
+
+    /// The id of a signature; `None` when no log has it as topic 0.
+    pub fn signature(&self, topic: &B256) -> Result<Option<u32>, StoreError> {
+        self.id(Table::Signatures, topic.as_slice())
+    }
+
+    fn hash_candidates(&self, kind: keys::HashKind, hash: &B256) -> Result<Vec<u64>, StoreError> {
+        let key = keys::hash(kind, hash);
+        let Some(value) = self.get(Table::Hashes, &key)? else {
+            return Ok(Vec::new());
+        };
+        let mut reader = bytes::Reader::new(&value, "hash row");
+        let mut found = Vec::with_capacity(1);
+        while !reader.is_empty() {
+            found.push(
+                reader
+                    .varint()
+                    .map_err(StoreError::corrupt(Table::Hashes.name(), &key))?,
+            );
+        }
+        Ok(found)
+    }
+
+    /// The ordinal of a transaction hash.
+    pub fn transaction_ordinal(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
+        for ordinal in self.hash_candidates(keys::HashKind::Transaction, hash)? {
+            if self.transaction_hash(ordinal)? == *hash {
+                return Ok(Some(ordinal));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number of a block hash.
+    pub fn block_number(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
+        for number in self.hash_candidates(keys::HashKind::Block, hash)? {
+            if self.block(number)?.hash == *hash {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the `nonces` table says of an account after a block: the nonce, and the block that set it.
+    pub fn ledger_nonce(&self, account: &Address, block: u64) -> Result<Option<(u64, u64)>, StoreError> {
+        let (from, to) = (keys::account_at(account, 0), keys::account_at(account, block));
+        let mut end = to.to_vec();
+        end.push(0);
+        let mut scan = self.scan(Table::Nonces, from.to_vec(), end)?;
+        let Some((key, value)) = scan.seek_back(&to)? else {
+            return Ok(None);
+        };
+        let corrupt = StoreError::corrupt(Table::Nonces.name(), key);
+        let (_, at) = keys::decode_account_at(key).map_err(&corrupt)?;
+        let nonce = bytes::Reader::new(value, "nonce").varint().map_err(&corrupt)?;
+        Ok(Some((nonce, at)))
+    }
+
+    /// The nonce after the last transaction that an account sent among those before `end`.
+    pub fn sent_nonce(&self, account: &Address, end: u64) -> Result<Option<u64>, StoreError> {
+        let Some(last) = end.checked_sub(1) else {
+            return Ok(None);
+        };
+        let term = keys::Term::account(keys::PostingKind::AccountSent, account);
+        let mut sent = PostingCursor::open(self, term, Direction::Backward)?;
+        let Some(ordinal) = sent.seek(last)? else {
+            return Ok(None);
+        };
+        let mut units = Units::new(self, Table::Transactions)?;
+        let row = units.row(ordinal)?;
+        let row = decode_transaction(row.bytes).map_err(StoreError::corrupt(
+            Table::Transactions.name(),
+            &keys::number(ordinal),
+        ))?;
+        Ok(Some(row.transaction.nonce.saturating_add(1)))
+    }
+
+    /// A row by key.
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
+        let db = self.cell.borrow_owner();
+        let family = family(db, table)?;
+        self.cell
+            .borrow_dependent()
+            .get_pinned_cf(family, key)
+            .map_err(StoreError::rocks(table.name()))
+    }
+
+    /// A scan of a table between two keys, `from` included and `to` not.
+    pub fn scan(&self, table: Table, from: Vec<u8>, to: Vec<u8>) -> Result<Scan<'_>, StoreError> {
+        let family = family(self.cell.borrow_owner(), table)?;
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(from);
+        options.set_iterate_upper_bound(to);
+        // Long scans must not push the hot blocks of everybody else out; lists are short or sequential.
+        options.set_auto_readahead_size(true);
+        let raw = self.cell.borrow_dependent().raw_iterator_cf_opt(family, options);
+        Ok(Scan { raw, table })
+    }
+
+    /// A scan of a whole table.
+    pub fn scan_all(&self, table: Table) -> Result<Scan<'_>, StoreError> {
+        let family = family(self.cell.borrow_owner(), table)?;
+        let raw = self
+            .cell
+            .borrow_dependent()
+            .raw_iterator_cf_opt(family, ReadOptions::default());
+        let mut scan = Scan { raw, table };
+        scan.raw.seek_to_first();
+        Ok(scan)
+    }
+
+    /// The bytes of an array, in two parts.
+    #[must_use]
+    pub fn array_bytes(&self, array: FlatArray) -> (&[u8], &[u8]) {
+        self.flat(array).map_or((&[], &[]), FlatView::parts)
+    }
+
+    /// Records of an array.
+    #[must_use]
+    pub fn array_len(&self, array: FlatArray) -> u64 {
+        self.flat(array).map_or(0, flat::FlatView::len)
+    }
+}
+
+pub(super) fn family(db: &DB, table: Table) -> Result<&rocksdb::ColumnFamily, StoreError> {
+    db.cf_handle(table.name()).ok_or(StoreError::Missing {
+        table: table.name(),
+        what: "column family",
+        number: table as u64,
+    })
+}
+
+/// A bounded scan. Its end is told from a failure: every step checks the iterator's status.
+pub struct Scan<'v> {
+    raw: DBRawIteratorWithThreadMode<'v, DB>,
+    table: Table,
+}
+
+impl std::fmt::Debug for Scan<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scan")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scan<'_> {
+    /// Moves to the first key at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+        self.raw.seek(key);
+        self.item()
+    }
+
+    /// Moves to the last key at or before `key`.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+        self.raw.seek_for_prev(key);
+        self.item()
+    }
+
+    /// Moves one key on. Does nothing at the end.
+    pub fn step(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+        if self.raw.valid() {
+            self.raw.next();
+        }
+        self.item()
+    }
+
+    /// Moves one key back. Does nothing at the end.
+    pub fn step_back(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+        if self.raw.valid() {
+            self.raw.prev();
+        }
+        self.item()
+    }
+
+    /// The row under the scan; `None` at the end.
+    pub fn item(&self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+        if let Some(item) = self.raw.item() {
+            return Ok(Some(item));
+        }
+        self.raw.status().map_err(StoreError::rocks(self.table.name()))?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,58 @@
+//! Call frames, the lists of internal transactions, and contract creations.
+
+use super::narrow;
+use crate::codec::chunk::UnitBuilder;
+use crate::codec::keys::{self, PostingKind, Term};
+use crate::codec::value::{Creation, encode_frame};
+use crate::model::{Block, TransactionTrace};
+use crate::store::{Batch, StoreError, Table};
+
+/// A unit of frames; they carry call data and code, and are read transaction by transaction.
+const UNIT_BYTES_MAX: usize = 8000;
+
+/// Pushes the frames of a block whose transactions begin at ordinal `first_transaction`.
+pub(super) fn derive(
+    block: &Block,
+    traces: &[TransactionTrace],
+    first_transaction: u64,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    let count: usize = traces.iter().map(|trace| trace.frames.len()).sum();
+    let first = batch.frames(count as u64);
+    let mut units = UnitBuilder::new(block.number(), UNIT_BYTES_MAX);
+    let (mut ordinal, mut stored, mut internal) = (first, first, 0u32);
+    let mut put = |batch: &mut Batch, unit: Option<(u64, Vec<u8>)>| {
+        if let Some((count, value)) = unit {
+            stored += count;
+            batch.row(Table::Frames, &keys::number(stored - 1), value);
+        }
+    };
+    for (index, trace) in traces.iter().enumerate() {
+        let transaction_index = narrow(index, "transaction index")?;
+        for frame in &trace.frames {
+            put(batch, units.push(&encode_frame(transaction_index, frame)));
+            if frame.is_internal_transaction() {
+                internal += 1;
+                for account in [Some(frame.from), frame.to].into_iter().flatten() {
+                    batch.posting(Term::account(PostingKind::AccountInternal, &account), ordinal);
+                }
+            }
+            if frame.kind.is_creation()
+                && !frame.reverted
+                && let Some(created) = frame.to
+            {
+                let nested = !frame.path.is_empty();
+                let creation = Creation {
+                    frame: nested.then_some(ordinal),
+                    factory: nested.then(|| frame.from.into_array()),
+                };
+                let key = keys::account_at(&created, first_transaction + index as u64);
+                batch.row(Table::Creations, &key, creation.encode());
+            }
+            ordinal += 1;
+        }
+    }
+    put(batch, units.finish());
+    batch.traced(first, internal);
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Blocks into rows: functions of a verified bundle and of what the store held before, in chain order.
+//!
+//! One derivation, one file. They push into a [`Batch`] and decide nothing about when it is written.
+
+mod blocks;
+mod frames;
+mod logs;
+mod nonces;
+mod transactions;
+
+use crate::model::Bundle;
+use crate::store::{Batch, StoreError};
+
+pub use nonces::NonceRules;
+
+/// Pushes everything that a block brings.
+pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<(), StoreError> {
+    let block = &bundle.block;
+    let base = batch.checkpoint().transactions;
+    let traced = batch.checkpoint().next_traced == block.number();
+    blocks::derive(block, batch)?;
+    transactions::derive(bundle, batch)?;
+    logs::derive(bundle, batch)?;
+    let traces = bundle.traces.as_deref().filter(|_| traced);
+    if let Some(traces) = traces {
+        frames::derive(block, traces, base, batch)?;
+    }
+    nonces::derive(bundle, traces, rules, batch)
+}
+
+/// A position or count that goes into 32 bits.
+fn narrow(number: usize, what: &'static str) -> Result<u32, StoreError> {
+    u32::try_from(number).map_err(|_| StoreError::Overflow(what))
+}

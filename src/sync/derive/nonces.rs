@@ -1,0 +1,130 @@
+//! Nonces that sent transactions do not tell.
+//!
+//! An account's nonce is that of its last sent transaction and one, except for EIP-7702 authorities
+//! (each valid authorization counts) and for contracts (1 from EIP-161 on, and one for each creation).
+//! Those go into the table `nonces`; `NONCE_UNKNOWN` says that only the node can tell.
+
+use alloy_primitives::U256;
+
+use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
+use crate::model::{Address, Bundle, Frame, FrameKind, TransactionTrace};
+use crate::store::{Batch, StoreError};
+use crate::sync::authority::authority;
+
+/// What the derivation of nonces depends on besides the blocks.
+#[derive(Clone, Debug, Default)]
+pub struct NonceRules {
+    /// The chain's id: authorizations for other chains do not count.
+    pub chain_id: u64,
+    /// The first block in which a new contract's nonce is 1 (EIP-161).
+    pub spurious_dragon_block: u64,
+    /// Nonces that are not zero in the genesis allocation.
+    pub genesis_nonces: Vec<(Address, u64)>,
+    /// Whether the store begins at block 0, so that an account it never saw has nonce 0.
+    pub from_genesis: bool,
+}
+
+pub(super) fn derive(
+    bundle: &Bundle,
+    traces: Option<&[TransactionTrace]>,
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    let block = bundle.block.number();
+    if block == 0 {
+        for (account, nonce) in &rules.genesis_nonces {
+            batch.set_nonce(account, 0, *nonce);
+        }
+    }
+    for (index, transaction) in bundle.block.transactions.iter().enumerate() {
+        batch.remember_sent(&transaction.from, transaction.nonce.saturating_add(1));
+        for tuple in transaction.authorization_list.iter().flatten() {
+            if tuple.chain_id.is_zero() || tuple.chain_id == U256::from(rules.chain_id) {
+                if let Some(account) = authority(tuple) {
+                    authorize(&account, tuple.nonce, block, rules, batch)?;
+                }
+            }
+        }
+        if let Some(trace) = traces.and_then(|traces| traces.get(index)) {
+            // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
+            let cancun = bundle.block.header.blob_gas_used.is_some();
+            frames(&trace.frames, block, cancun, rules, batch)?;
+        }
+    }
+    Ok(())
+}
+
+fn authorize(
+    account: &Address,
+    stated: u64,
+    block: u64,
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    let base = batch.base();
+    let ledger = batch.nonce(account)?;
+    let by_sending = batch.sent_nonce(account, &base)?;
+    let nonce = match (ledger, by_sending) {
+        (Some(UNKNOWN), _) => return Ok(()),
+        (None, None) if !rules.from_genesis => {
+            batch.set_nonce(account, block, UNKNOWN);
+            return Ok(());
+        }
+        (ledger, by_sending) => ledger.unwrap_or(0).max(by_sending.unwrap_or(0)),
+    };
+    if nonce == stated {
+        batch.set_nonce(account, block, nonce + 1);
+    }
+    Ok(())
+}
+
+/// Whether a creation failed before the creator's nonce was raised.
+fn failed_early(frame: &Frame) -> bool {
+    frame
+        .error
+        .as_deref()
+        .is_some_and(|error| error.contains("balance") || error.contains("depth"))
+}
+
+fn frames(
+    frames: &[Frame],
+    block: u64,
+    cancun: bool,
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    // Whether each frame on the way down to the current one was undone.
+    let mut undone: Vec<bool> = Vec::new();
+    let mut created = Vec::new();
+    for frame in frames {
+        let depth = frame.path.len();
+        undone.truncate(depth);
+        let parent_undone = undone.last().copied().unwrap_or(false);
+        undone.push(frame.reverted);
+        if frame.kind.is_creation() {
+            if depth > 0
+                && !parent_undone
+                && !failed_early(frame)
+                && let Some(nonce) = batch.nonce(&frame.from)?.filter(|&nonce| nonce != UNKNOWN)
+            {
+                batch.set_nonce(&frame.from, block, nonce.saturating_add(1));
+            }
+            // The new contract's nonce is set before its code runs and may create in turn.
+            if !frame.reverted
+                && let Some(contract) = frame.to
+            {
+                batch.set_nonce(&contract, block, u64::from(block >= rules.spurious_dragon_block));
+                created.push(contract);
+            }
+        }
+    }
+    for frame in frames
+        .iter()
+        .filter(|frame| frame.kind == FrameKind::SelfDestruct && !frame.reverted)
+    {
+        if !cancun || created.contains(&frame.from) {
+            batch.set_nonce(&frame.from, block, 0);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Transactions with their receipts, and the lists of their accounts.
+
+use super::narrow;
+use crate::codec::chunk::UnitBuilder;
+use crate::codec::keys::{self, PostingKind, Term};
+use crate::codec::value::{Creation, encode_transaction};
+use crate::model::Bundle;
+use crate::store::{Batch, StoreError, Table};
+
+/// A unit of transactions. Lists read neighbours of a block seldom, so a unit is little more than one
+/// disk block.
+const UNIT_BYTES_MAX: usize = 4000;
+
+pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreError> {
+    let mut units = UnitBuilder::new(bundle.block.number(), UNIT_BYTES_MAX);
+    let mut next = batch.checkpoint().transactions;
+    let mut first_log_index = 0;
+    let mut put = |batch: &mut Batch, unit: Option<(u64, Vec<u8>)>| {
+        if let Some((count, value)) = unit {
+            next += count;
+            batch.row(Table::Transactions, &keys::number(next - 1), value);
+        }
+    };
+    for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+        let ordinal = batch.transaction(&transaction.hash);
+        let row = encode_transaction(transaction, receipt, first_log_index);
+        put(batch, units.push(&row));
+        first_log_index += narrow(receipt.logs.len(), "number of logs")?;
+        batch.posting(
+            Term::account(PostingKind::AccountSent, &transaction.from),
+            ordinal,
+        );
+        // Nodes name the address that a failed creation would have had.
+        let created = receipt.contract_address.filter(|_| receipt.status != Some(false));
+        if let Some(contract) = created.filter(|_| receipt.status == Some(true)) {
+            let creation = Creation {
+                frame: None,
+                factory: None,
+            };
+            batch.row(
+                Table::Creations,
+                &keys::account_at(&contract, ordinal),
+                creation.encode(),
+            );
+        }
+        let parties = [Some(transaction.from), transaction.to, created];
+        for account in parties.iter().flatten() {
+            batch.posting(Term::account(PostingKind::AccountTransactions, account), ordinal);
+        }
+    }
+    put(batch, units.finish());
+    Ok(())
+}

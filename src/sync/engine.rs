@@ -1,0 +1,302 @@
+//! One chain's sync: learn where the node is, unwind what it left, fetch what is missing, wait for more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use super::error::SyncError;
+use super::pipeline::{Pipeline, Source};
+use super::reorg::{Relation, relate};
+use super::rules::ChainRules;
+use super::verify::verify;
+use crate::model::Bundle;
+use crate::node::{BlockTag, Capabilities, Node, NodeError};
+use crate::shutdown::Shutdown;
+use crate::status::ChainStatus;
+use crate::store::{Store, Writer};
+
+/// How a chain is synced.
+#[derive(Clone, Debug)]
+pub struct SyncOptions {
+    /// Stop after this block (`quarry sync --to`); follow the tip without it.
+    pub stop_at: Option<u64>,
+    /// Blocks below the head that count as final where the node names no `finalized` block.
+    pub finality_depth: u64,
+    /// Bytes of a backfill batch.
+    pub batch_bytes_max: usize,
+    /// Blocks fetched at the same time.
+    pub window: usize,
+}
+
+/// First wait after a failure; it doubles up to [`WAIT_MAX`] while nothing gets better.
+const WAIT_FIRST: Duration = Duration::from_millis(500);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// The head is looked at after this long even when nobody announced one.
+const IDLE_MAX: Duration = Duration::from_secs(20);
+
+/// The sync of one chain.
+#[derive(Debug)]
+pub struct Engine {
+    node: Node,
+    capabilities: Arc<Capabilities>,
+    store: Arc<Store>,
+    writer: Option<Writer>,
+    status: Arc<ChainStatus>,
+    rules: ChainRules,
+    options: SyncOptions,
+    finalized_tag: bool,
+    safe_tag: bool,
+}
+
+/// What one round found to do.
+enum Round {
+    /// Blocks were committed, or taken off.
+    Moved,
+    /// The node has nothing new.
+    Idle,
+    /// `stop_at` is reached.
+    Done,
+}
+
+impl Engine {
+    /// A sync of `store` from `node`, whose capabilities were probed.
+    #[must_use]
+    pub fn new(
+        node: Node,
+        capabilities: Capabilities,
+        writer: Writer,
+        status: Arc<ChainStatus>,
+        rules: ChainRules,
+        options: SyncOptions,
+    ) -> Self {
+        let (finalized_tag, safe_tag) = (capabilities.finalized_tag, capabilities.safe_tag);
+        Self {
+            node,
+            capabilities: Arc::new(capabilities),
+            store: Arc::clone(writer.store()),
+            writer: Some(writer),
+            status,
+            rules,
+            options,
+            finalized_tag,
+            safe_tag,
+        }
+    }
+
+    /// Runs until the end is asked for, `stop_at` is reached, or something happens that waiting cannot
+    /// mend. Everything that may pass is waited out, with growing waits, and said in the status.
+    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), SyncError> {
+        let mut heads = self.node.heads();
+        let mut wait = WAIT_FIRST;
+        let result = loop {
+            if shutdown.is_fired() {
+                break Ok(());
+            }
+            let next_before = self.next_block();
+            match self.round(&mut shutdown).await {
+                Ok(Round::Done) => break Ok(()),
+                Ok(Round::Moved) => wait = WAIT_FIRST,
+                Ok(Round::Idle) => {
+                    wait = WAIT_FIRST;
+                    let news = tokio::time::timeout(IDLE_MAX, heads.next());
+                    if shutdown.unless(news).await.is_none() {
+                        break Ok(());
+                    }
+                }
+                Err(error) if error.may_pass() => {
+                    self.report(&error);
+                    if self.next_block() != next_before {
+                        wait = WAIT_FIRST;
+                    }
+                    if shutdown.unless(tokio::time::sleep(wait)).await.is_none() {
+                        break Ok(());
+                    }
+                    wait = (wait * 2).min(WAIT_MAX);
+                }
+                Err(error) => {
+                    self.status.set_following(false);
+                    self.status.set_message(format!("sync stopped: {error}"));
+                    break Err(error);
+                }
+            }
+        };
+        // Flushing may take a moment: not on an async thread.
+        if let Some(writer) = self.writer.take() {
+            let _ = tokio::task::spawn_blocking(move || drop(writer)).await;
+        }
+        result
+    }
+
+    fn next_block(&self) -> u64 {
+        self.store.view().checkpoint().next_block
+    }
+
+    fn report(&self, error: &SyncError) {
+        if matches!(error, SyncError::Verify { .. }) {
+            self.status.count_verification_failure();
+        }
+        if matches!(error, SyncError::Ask(_) | SyncError::Node { .. }) {
+            self.status.set_node_up(false);
+        }
+        self.status.set_message(error.to_string());
+        tracing::warn!(%error, "sync waits and tries again");
+    }
+
+    /// One look at the node, and all the work that it shows.
+    async fn round(&mut self, shutdown: &mut Shutdown) -> Result<Round, SyncError> {
+        let Some(head) = shutdown.unless(self.node.head()).await else { return Ok(Round::Done) };
+        let head = head?;
+        self.status.set_node_up(true);
+        self.status.set_node_head(head);
+        let view = self.store.view();
+        let relation = match shutdown.unless(relate(&self.node, &view, head)).await {
+            Some(relation) => relation?,
+            None => return Ok(Round::Done),
+        };
+        match relation {
+            Relation::Parted { fork, depth } => {
+                self.unwind(fork, depth).await?;
+                return Ok(Round::Moved);
+            }
+            Relation::Behind => {
+                self.status.set_message("the node is behind the store, waiting for it");
+                return Ok(Round::Idle);
+            }
+            Relation::Ahead => {}
+        }
+        let finalized = match shutdown.unless(self.finality(head)).await {
+            Some(finalized) => finalized?,
+            None => return Ok(Round::Done),
+        };
+        if let Some(finalized) = finalized {
+            self.with_writer(move |writer| Ok(writer.finalize(finalized)?)).await?;
+        }
+        let next = view.checkpoint().next_block;
+        let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
+        if self.options.stop_at.is_some_and(|stop| next > stop) {
+            return Ok(Round::Done);
+        }
+        if next > last {
+            self.status.set_following(true);
+            self.status.set_message("following the tip");
+            return Ok(Round::Idle);
+        }
+        if last - next > 64 {
+            self.status.set_following(false);
+            self.status.set_message("backfilling");
+        }
+        self.fetch(next, last, finalized, shutdown).await?;
+        Ok(Round::Moved)
+    }
+
+    /// The last final block, by the node's word or by depth; also keeps `safe` in the status.
+    async fn finality(&self, head: u64) -> Result<Option<u64>, SyncError> {
+        if self.safe_tag
+            && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
+        {
+            self.status.set_safe(safe.number);
+        }
+        let finalized = if self.finalized_tag {
+            self.node.tagged(BlockTag::Finalized).await?.map(|id| id.number)
+        } else {
+            head.checked_sub(self.options.finality_depth)
+        };
+        if let Some(finalized) = finalized {
+            self.status.set_finalized(finalized);
+        }
+        Ok(finalized)
+    }
+
+    async fn unwind(&mut self, fork: Option<u64>, depth: u64) -> Result<(), SyncError> {
+        let next = fork.map_or(self.store.identity().first_block, |fork| fork + 1);
+        tracing::warn!(depth, next, "the node's chain left ours: unwinding");
+        self.with_writer(move |writer| Ok(writer.unwind(next)?)).await?;
+        self.status.count_reorg();
+        self.status.set_message(format!("unwound {depth} blocks of a reorg"));
+        Ok(())
+    }
+
+    /// Runs work of the writer where it may block.
+    async fn with_writer<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Writer) -> Result<T, SyncError> + Send + 'static,
+    ) -> Result<T, SyncError> {
+        let mut writer = self.take_writer()?;
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work(&mut writer);
+            (writer, result)
+        });
+        let (writer, result) = done.await.map_err(|error| SyncError::Worker(error.to_string()))?;
+        self.writer = Some(writer);
+        result
+    }
+
+    fn take_writer(&mut self) -> Result<Writer, SyncError> {
+        self.writer.take().ok_or_else(|| SyncError::Worker("the writer is gone".to_owned()))
+    }
+
+    async fn fetch(
+        &mut self,
+        next: u64,
+        last: u64,
+        finalized: Option<u64>,
+        shutdown: &mut Shutdown,
+    ) -> Result<(), SyncError> {
+        let writer = self.take_writer()?;
+        let pipeline = Pipeline {
+            rules: self.rules.clone(),
+            finalized: finalized.unwrap_or(0),
+            batch_bytes_max: self.options.batch_bytes_max,
+        };
+        let source = self.bundles(next, last);
+        let (writer, result) = pipeline.run(writer, source, shutdown).await;
+        self.writer = writer;
+        result
+    }
+
+    /// Verified bundles of the node in order, several in flight.
+    fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
+        let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
+        let rules = self.rules.verify;
+        let status = Arc::clone(&self.status);
+        Box::pin(
+            futures_util::stream::iter(first..=last)
+                .map(move |number| {
+                    let (node, capabilities) = (node.clone(), Arc::clone(&capabilities));
+                    let status = Arc::clone(&status);
+                    async move {
+                        let fetch = || async {
+                            let fetched = node.bundle(number, &capabilities).await;
+                            let bundle = fetched.map_err(|source| SyncError::Node { block: number, source })?.bundle;
+                            check(number, bundle, rules).await
+                        };
+                        match fetch().await {
+                            // A second look first: nodes behind a balancer contradict each other for a moment.
+                            Err(SyncError::Verify { block, source }) => {
+                                status.count_verification_failure();
+                                tracing::warn!(block, reason = %source, "block does not verify, fetching it again");
+                                fetch().await
+                            }
+                            other => other,
+                        }
+                    }
+                })
+                .buffered(self.options.window),
+        )
+    }
+}
+
+/// Verifies off the async threads.
+async fn check(number: u64, bundle: Bundle, rules: super::verify::Rules) -> Result<Bundle, SyncError> {
+    if bundle.block.number() != number {
+        let reason = format!("asked for block {number}, got block {}", bundle.block.number());
+        let source = NodeError::Transport { method: "eth_getBlockByNumber", reason };
+        return Err(SyncError::Node { block: number, source });
+    }
+    let verified = tokio::task::spawn_blocking(move || {
+        verify(&bundle, None, &rules).map_err(|source| SyncError::Verify { block: number, source })?;
+        Ok(bundle)
+    });
+    verified.await.map_err(|error| SyncError::Worker(error.to_string()))?
+}

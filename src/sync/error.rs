@@ -1,0 +1,92 @@
+//! Why sync stopped or pauses, each with its facts.
+
+use super::verify::VerifyError;
+use crate::model::B256;
+use crate::node::NodeError;
+use crate::node::recorded::RecordedError;
+use crate::store::StoreError;
+
+/// A failure of sync.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The node gave no usable answer.
+    #[error("block {block}: {source}")]
+    Node {
+        /// The block that was asked for.
+        block: u64,
+        /// What the node did.
+        source: NodeError,
+    },
+    /// The node gave no usable answer to a question about the chain.
+    #[error(transparent)]
+    Ask(#[from] NodeError),
+    /// A block does not verify; it is never stored.
+    #[error("block {block} does not verify: {source}")]
+    Verify {
+        /// Its number.
+        block: u64,
+        /// Why.
+        source: VerifyError,
+    },
+    /// A block is not the child of the block before it: the chain moved, or the source is not one chain.
+    #[error("block {block} has parent {found}, the block before it is {expected}")]
+    Parent {
+        /// Its number.
+        block: u64,
+        /// Hash of the block before it.
+        expected: B256,
+        /// What it names.
+        found: B256,
+    },
+    /// A reorg reaches below the finalized block.
+    #[error(
+        "the node's chain differs from ours at block {block}, which is final ({finalized} is the last final block): the node follows another chain or rewrote finality; check the node, or fill a new --data-dir"
+    )]
+    DeepReorg {
+        /// The highest final block that was compared.
+        block: u64,
+        /// The last final block.
+        finalized: u64,
+    },
+    /// A recorded chain cannot be read.
+    #[error(transparent)]
+    Recorded(#[from] RecordedError),
+    /// A recorded chain does not go on where the store is.
+    #[error("the recorded chain goes on with block {found}, the store with block {wanted}: {way_out}")]
+    Gap {
+        /// The next block of the recording.
+        found: u64,
+        /// The block that comes next in the store.
+        wanted: u64,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// A recorded block differs from the stored one.
+    #[error("block {block} of the recorded chain is {found}, the store holds {stored}: it records another chain or branch")]
+    OtherBranch {
+        /// Its number.
+        block: u64,
+        /// In the recording.
+        found: B256,
+        /// In the store.
+        stored: B256,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A worker ended without an answer; a bug.
+    #[error("a worker of the sync died: {0}")]
+    Worker(String),
+}
+
+impl SyncError {
+    /// Whether waiting and asking again may help.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Node { .. } | Self::Ask(_) | Self::Verify { .. } | Self::Parent { .. } => true,
+            Self::Store(error) => error.is_disk_full(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use alloy_primitives::b256;
+
+use super::*;
+
+const MINIMAL: &str = r#"{
+    "config": {"chainId": 1337, "byzantiumBlock": 5, "londonBlock": 9},
+    "gasLimit": "0x1388", "difficulty": "0x400", "nonce": "0x42", "timestamp": "0x0",
+    "alloc": {"00000000000000000000000000000000000000aa": {"balance": "7", "nonce": "0x1"}}
+}"#;
+
+#[test]
+fn the_accounts_and_forks_of_a_file_are_kept() {
+    let genesis = parse(MINIMAL).unwrap();
+    assert_eq!(genesis.forks.chain_id, 1337);
+    assert_eq!(genesis.forks.byzantium, Some(5));
+    assert_eq!(genesis.forks.london, Some(9));
+    let [account] = genesis.accounts.as_slice() else {
+        panic!("one account")
+    };
+    assert_eq!(account.address, Address::with_last_byte(0xaa));
+    assert_eq!((account.balance, account.nonce), (U256::from(7), 1));
+    assert_eq!(genesis.block.header.base_fee_per_gas, None);
+    assert_eq!(genesis.block.header.gas_limit, 5000);
+}
+
+#[test]
+fn a_fork_that_is_left_out_begins_with_the_next() {
+    let forks = parse(MINIMAL).unwrap().forks;
+    assert_eq!(forks.spurious_dragon, Some(5));
+    assert_eq!(forks.homestead, Some(5));
+    assert_eq!(forks.constantinople, Some(9));
+    assert_eq!(forks.shanghai_time, None);
+    let timed = MINIMAL.replace(
+        "\"byzantiumBlock\": 5, \"londonBlock\": 9",
+        "\"shanghaiTime\": 100",
+    );
+    let forks = parse(&timed).unwrap().forks;
+    assert_eq!(
+        (forks.london, forks.byzantium, forks.shanghai_time),
+        (Some(0), Some(0), Some(100))
+    );
+}
+
+#[test]
+fn an_empty_mainnet_state_gives_the_hash_that_geth_gives() {
+    // The mainnet header of block 0 with its well-known state root: the fields that do not come from alloc.
+    let text = r#"{"config": {"chainId": 1}, "nonce": "0x0000000000000042", "gasLimit": "0x1388",
+        "extraData": "0x11bbe8db4e347b4e8c937c1c8370e4b5ed33adb3db69cbdb7a38e1e50b1b82fa",
+        "difficulty": "0x400000000", "alloc": {}}"#;
+    let mut header = parse(text).unwrap().block.header;
+    header.state_root = b256!("0xd7f8974fb5ac78d9ac099b9ad5018bedc2ce0a72dad1827a1709da30580f0544");
+    let hash = b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+    assert_eq!(header_hash(&header, &mut Vec::new()), hash);
+    let forks = ForkRules::well_known(hash).unwrap();
+    assert_eq!(
+        (forks.chain_id, forks.spurious_dragon, forks.byzantium),
+        (1, Some(2_675_000), Some(4_370_000))
+    );
+}
+
+#[test]
+fn malformed_files_are_refused_with_a_sentence() {
+    let sentence = |text: &str| parse(text).unwrap_err().to_string();
+    assert!(sentence("{").starts_with("the genesis file is malformed: EOF"));
+    assert!(sentence("[]").starts_with("the genesis file is malformed: invalid"));
+    assert!(sentence("{}").starts_with("the genesis file has no `config`: "));
+    let drop = |field: &str| MINIMAL.replace(field, "ignored");
+    assert!(sentence(&drop("chainId")).starts_with("the genesis file has no `config.chainId`: "));
+    assert!(sentence(&drop("alloc")).starts_with("the genesis file has no `alloc`: "));
+    assert!(sentence(&drop("gasLimit")).starts_with("the genesis file has no `gasLimit`: "));
+    assert!(sentence(&drop("difficulty")).starts_with("the genesis file has no `difficulty`: "));
+    assert!(sentence(&MINIMAL.replace("\"7\"", "\"seven\"")).starts_with("the genesis file is malformed: "));
+    let future = MINIMAL.replace("\"londonBlock\": 9", "\"londonBlock\": 0, \"amsterdamTime\": 0");
+    assert!(sentence(&future).contains("Amsterdam"));
+    let missing = load(Path::new("/nowhere/genesis.json")).unwrap_err().to_string();
+    assert!(
+        missing.starts_with("cannot read the genesis file /nowhere/genesis.json: "),
+        "{missing}"
+    );
+}

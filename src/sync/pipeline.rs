@@ -1,0 +1,205 @@
+//! From verified bundles, in order, into the store: derive, batch, commit.
+
+use std::time::{Duration, Instant};
+
+use futures_util::{Stream, StreamExt};
+use tokio::sync::mpsc;
+
+use super::derive::derive;
+use super::error::SyncError;
+use super::rules::ChainRules;
+use super::verify::verify;
+use crate::clock;
+use crate::model::{B256, Bundle};
+use crate::node::recorded::{RecordedChain, RecordedLine};
+use crate::shutdown::Shutdown;
+use crate::store::{Batch, Writer};
+
+/// A batch is committed after this long even when it is small, so that progress shows.
+const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
+/// Verified bundles that wait for the writer.
+const WAITING_MAX: usize = 8;
+
+/// Bundles in chain order.
+pub trait Source: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin {}
+impl<S: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin> Source for S {}
+
+/// Takes bundles to the store.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// The chain's rules.
+    pub rules: ChainRules,
+    /// Blocks up to this one are final: they are batched, and never unwound.
+    pub finalized: u64,
+    /// A batch is committed when it holds about this many bytes.
+    pub batch_bytes_max: usize,
+}
+
+impl Pipeline {
+    /// Commits the bundles of `source` until it ends, fails, or the end is asked for. The writer comes
+    /// back with what was committed until then, whatever happened.
+    pub async fn run(
+        &self,
+        writer: Writer,
+        mut source: impl Source,
+        shutdown: &mut Shutdown,
+    ) -> (Option<Writer>, Result<(), SyncError>) {
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        let pipeline = self.clone();
+        let handle = tokio::runtime::Handle::current();
+        let consumer = tokio::task::spawn_blocking(move || {
+            let mut writer = writer;
+            let result = pipeline.consume(&mut writer, receiver, &handle);
+            (writer, result)
+        });
+        let mut fetched = Ok(());
+        while let Some(Some(bundle)) = shutdown.unless(source.next()).await {
+            match bundle {
+                Ok(bundle) => {
+                    if !matches!(shutdown.unless(sender.send(bundle)).await, Some(Ok(()))) {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    fetched = Err(error);
+                    break;
+                }
+            }
+        }
+        drop(sender);
+        match consumer.await {
+            // What the writer says comes first: the source may have failed because of it.
+            Ok((writer, committed)) => (Some(writer), committed.and(fetched)),
+            Err(error) => (None, Err(SyncError::Worker(error.to_string()))),
+        }
+    }
+
+    fn consume(
+        &self,
+        writer: &mut Writer,
+        mut bundles: mpsc::Receiver<Bundle>,
+        handle: &tokio::runtime::Handle,
+    ) -> Result<(), SyncError> {
+        let mut batch: Option<(Batch, Instant)> = None;
+        loop {
+            // The oldest batch's age bounds the wait for the next bundle.
+            let next = match &batch {
+                None => bundles.blocking_recv(),
+                Some((_, began)) => {
+                    let left = BATCH_AGE_MAX.saturating_sub(clock::now() - *began);
+                    let next = handle.block_on(async { tokio::time::timeout(left, bundles.recv()).await });
+                    match next {
+                        Ok(next) => next,
+                        Err(_) => {
+                            commit(writer, &mut batch)?;
+                            continue;
+                        }
+                    }
+                }
+            };
+            let Some(bundle) = next else {
+                return commit(writer, &mut batch);
+            };
+            let number = bundle.block.number();
+            let checkpoint = batch.as_ref().map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
+            check_parent(&bundle, &checkpoint.hash, writer).or_else(|error| {
+                commit(writer, &mut batch)?;
+                Err(error)
+            })?;
+            if number <= self.finalized {
+                let (open, _) = batch.get_or_insert_with(|| (writer.batch(), clock::now()));
+                derive(&bundle, &self.rules.nonces, open)?;
+                if open.bytes() >= self.batch_bytes_max {
+                    commit(writer, &mut batch)?;
+                }
+            } else {
+                commit(writer, &mut batch)?;
+                let mut open = writer.batch();
+                derive(&bundle, &self.rules.nonces, &mut open)?;
+                writer.commit_unfinal(open)?;
+            }
+            // Bundles hold many small allocations: give them back here, off the async threads.
+            drop(bundle);
+        }
+    }
+}
+
+fn commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(), SyncError> {
+    if let Some((batch, _)) = batch.take() {
+        writer.commit_final(batch)?;
+    }
+    Ok(())
+}
+
+fn check_parent(bundle: &Bundle, hash: &[u8; 32], writer: &Writer) -> Result<(), SyncError> {
+    let first = bundle.block.number() == writer.store().identity().first_block;
+    let (expected, found) = (B256::from(*hash), bundle.block.header.parent_hash);
+    if first || expected == found {
+        return Ok(());
+    }
+    Err(SyncError::Parent { block: bundle.block.number(), expected, found })
+}
+
+/// The bundles of a recorded chain from block `next` on, parsed and verified on several threads. Blocks
+/// before `next` are compared with `stored` and left out.
+pub fn recorded(
+    chain: RecordedChain,
+    rules: ChainRules,
+    next: u64,
+    stored: impl Fn(u64) -> Option<B256> + Send + Sync + Clone + 'static,
+    parallel: usize,
+) -> impl Source {
+    let lines = futures_util::stream::unfold(Some(chain), |chain| async move {
+        let mut chain = chain?;
+        let read = tokio::task::spawn_blocking(move || {
+            let mut lines = Vec::new();
+            let mut bytes = 0;
+            while bytes < LINES_BYTES && lines.len() < LINES_MAX {
+                let Some(line) = chain.next() else { break };
+                bytes += line.as_ref().map_or(0, |line| line.text.len());
+                lines.push(line);
+            }
+            (lines, chain)
+        });
+        let (lines, chain) = read.await.ok()?;
+        (!lines.is_empty()).then_some((lines, Some(chain)))
+    });
+    let parsed = lines
+        .map(move |lines| {
+            let (rules, stored) = (rules.clone(), stored.clone());
+            tokio::task::spawn_blocking(move || {
+                let read = |line: Result<RecordedLine, _>| parse_and_verify(line?, &rules, next, &stored);
+                lines.into_iter().filter_map(|line| read(line).transpose()).collect::<Vec<_>>()
+            })
+        })
+        .buffered(parallel);
+    Box::pin(
+        parsed
+            .map(|group| group.unwrap_or_else(|error| vec![Err(SyncError::Worker(error.to_string()))]))
+            .flat_map(futures_util::stream::iter),
+    )
+}
+
+/// Lines are handed to a thread in groups of about this many bytes, so that small blocks share a hop.
+const LINES_BYTES: usize = 1 << 20;
+const LINES_MAX: usize = 256;
+
+fn parse_and_verify(
+    line: RecordedLine,
+    rules: &ChainRules,
+    next: u64,
+    stored: &impl Fn(u64) -> Option<B256>,
+) -> Result<Option<Bundle>, SyncError> {
+    let bundle = line.parse()?;
+    let block = bundle.block.number();
+    if block < next {
+        return match stored(block) {
+            Some(stored) if stored != bundle.block.hash => {
+                Err(SyncError::OtherBranch { block, found: bundle.block.hash, stored })
+            }
+            _ => Ok(None),
+        };
+    }
+    verify(&bundle, None, &rules.verify).map_err(|source| SyncError::Verify { block, source })?;
+    Ok(Some(bundle))
+}

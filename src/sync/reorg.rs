@@ -1,0 +1,55 @@
+//! Whether the node still follows our chain, and where it left it.
+
+use super::error::SyncError;
+use crate::model::B256;
+use crate::node::Node;
+use crate::store::View;
+
+/// How our chain and the node's stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// The node has our head, or nothing is stored yet.
+    Ahead,
+    /// The node's chain is shorter, and a part of ours: it is behind, or a second node answered.
+    Behind,
+    /// The chains part after `fork`; unwind to it. `fork` is `None` where nothing of ours that may be
+    /// unwound is the node's.
+    Parted {
+        /// The last common block; `None` when the first stored block differs.
+        fork: Option<u64>,
+        /// Blocks to take off.
+        depth: u64,
+    },
+}
+
+/// Compares our head with the node's chain and looks for the fork by walking parents.
+pub(super) async fn relate(node: &Node, view: &View, node_head: u64) -> Result<Relation, SyncError> {
+    let Some(ours) = view.head() else { return Ok(Relation::Ahead) };
+    let theirs = |number: u64| async move {
+        let id = node.block_id(number).await?;
+        Ok::<_, SyncError>(id.map(|id| id.hash))
+    };
+    let stored = |number: u64| -> Result<B256, SyncError> { Ok(view.block(number)?.hash) };
+    let from = ours.number.min(node_head);
+    match theirs(from).await? {
+        Some(hash) if from == ours.number && hash == ours.hash => return Ok(Relation::Ahead),
+        Some(hash) if from < ours.number && hash == stored(from)? => return Ok(Relation::Behind),
+        // The node named a head and does not have it: ask again later.
+        None => return Ok(Relation::Behind),
+        Some(_) => {}
+    }
+    let finalized = view.finalized();
+    let mut number = from;
+    loop {
+        if finalized.is_some_and(|finalized| number <= finalized) {
+            return Err(SyncError::DeepReorg { block: number, finalized: finalized.unwrap_or(0) });
+        }
+        if number == view.first_block() {
+            return Ok(Relation::Parted { fork: None, depth: ours.number - number + 1 });
+        }
+        number -= 1;
+        if theirs(number).await? == Some(stored(number)?) {
+            return Ok(Relation::Parted { fork: Some(number), depth: ours.number - number });
+        }
+    }
+}

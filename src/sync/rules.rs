@@ -1,0 +1,43 @@
+//! What of a chain's rules verification and derivation depend on.
+
+use super::derive::NonceRules;
+use super::genesis::{ChainGenesis, ForkRules};
+use super::verify::Rules;
+use crate::model::B256;
+
+/// Rules of one chain.
+#[derive(Clone, Debug)]
+pub struct ChainRules {
+    /// For verification.
+    pub verify: Rules,
+    /// For the derivation of nonces.
+    pub nonces: NonceRules,
+}
+
+impl ChainRules {
+    /// The rules of a chain: by its genesis file, else by its genesis hash, else the strictest.
+    #[must_use]
+    pub fn new(
+        chain_id: u64,
+        genesis_hash: B256,
+        genesis: Option<&ChainGenesis>,
+        first_block: u64,
+        trust_node: bool,
+    ) -> Self {
+        let forks = genesis.map(|genesis| genesis.forks).or_else(|| ForkRules::well_known(genesis_hash));
+        let verify = forks.as_ref().map_or_else(Rules::default, Rules::from_forks).trusting_node(trust_node);
+        let accounts = genesis.map_or(&[][..], |genesis| &genesis.accounts);
+        let nonces = NonceRules {
+            chain_id,
+            // A fork schedule that names none of the early forks is that of a chain that began after them.
+            spurious_dragon_block: forks.map_or(0, |forks| forks.spurious_dragon.unwrap_or(u64::MAX)),
+            genesis_nonces: accounts
+                .iter()
+                .filter(|account| account.nonce > 0)
+                .map(|account| (account.address, account.nonce))
+                .collect(),
+            from_genesis: first_block == 0,
+        };
+        Self { verify, nonces }
+    }
+}

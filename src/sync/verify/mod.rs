@@ -1,0 +1,368 @@
+//! Whether a block is what its hash says it is.
+//!
+//! Pure: it sees one bundle, the hash of the block before and the rules of the chain. What the hash of a
+//! block does not cover stays unverified: the sender of a transaction (it would take a signature recovery
+//! for each), the price paid, the created contract, and all of the traces but their top calls.
+
+mod bloom;
+mod error;
+mod rules;
+
+use alloy_primitives::keccak256;
+use alloy_trie::root::ordered_trie_root_encoded;
+
+pub use error::VerifyError;
+pub use rules::Rules;
+
+use self::bloom::BloomCache;
+use super::encoding::{
+    Outcome, TransactionFault, header_hash, ommers_hash, put_receipt, put_transaction, put_withdrawal,
+};
+use crate::model::{B256, Block, Bloom, Bundle, Receipt, Transaction, TransactionTrace, Withdrawal};
+
+/// Verifies one bundle. `expected_parent` is the hash of the block before, where it is known.
+///
+/// For many bundles keep a [`Verifier`]: it reuses its buffers.
+///
+/// # Errors
+///
+/// The first thing found wrong.
+pub fn verify(bundle: &Bundle, expected_parent: Option<B256>, rules: &Rules) -> Result<(), VerifyError> {
+    Verifier::new(*rules).verify(bundle, expected_parent)
+}
+
+/// Verifies bundles one after another, in any order.
+#[derive(Debug, Default)]
+pub struct Verifier {
+    rules: Rules,
+    items: Items,
+    blooms: BloomCache,
+}
+
+impl Verifier {
+    /// A verifier of blocks of one chain.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            ..Self::default()
+        }
+    }
+
+    /// Verifies one bundle. `expected_parent` is the hash of the block before, where it is known.
+    ///
+    /// # Errors
+    ///
+    /// The first thing found wrong.
+    pub fn verify(&mut self, bundle: &Bundle, expected_parent: Option<B256>) -> Result<(), VerifyError> {
+        let Bundle {
+            block,
+            receipts,
+            traces,
+        } = bundle;
+        let transactions = &block.transactions;
+        check_parent(block, expected_parent)?;
+        check_receipt_order(transactions, receipts)?;
+        if let Some(traces) = traces {
+            expect(transactions.len(), traces.len(), |expected, found| {
+                VerifyError::TraceCount { expected, found }
+            })?;
+        }
+        if self.rules.trust_node {
+            return Ok(());
+        }
+        self.check_header(block)?;
+        self.check_transactions(block)?;
+        self.check_ommers(block)?;
+        self.check_withdrawals(block)?;
+        check_gas(block, receipts)?;
+        self.check_blooms(block, receipts)?;
+        self.check_receipts(block, receipts)?;
+        traces
+            .as_deref()
+            .map_or(Ok(()), |traces| check_top_calls(transactions, receipts, traces))
+    }
+
+    fn check_header(&mut self, block: &Block) -> Result<(), VerifyError> {
+        if self.rules.aura && !block.header.difficulty.is_zero() {
+            return Ok(());
+        }
+        let unknown_fields = block.extra.is_some();
+        expect(
+            block.hash,
+            header_hash(&block.header, &mut self.items.bytes),
+            |expected, found| VerifyError::BlockHash {
+                expected,
+                found,
+                unknown_fields,
+            },
+        )
+    }
+
+    fn check_transactions(&mut self, block: &Block) -> Result<(), VerifyError> {
+        self.items.clear();
+        for (transaction, tx) in block.transactions.iter().enumerate() {
+            let encoded = self
+                .items
+                .push(|out| put_transaction(tx, out))
+                .map_err(|fault| match fault {
+                    TransactionFault::UnsupportedType => VerifyError::UnsupportedTransactionType {
+                        transaction,
+                        kind: tx.kind,
+                    },
+                    TransactionFault::Missing(field) => VerifyError::MissingTransactionField {
+                        transaction,
+                        kind: tx.kind,
+                        field,
+                    },
+                })?;
+            expect(tx.hash, keccak256(encoded), |expected, found| {
+                VerifyError::TransactionHash {
+                    transaction,
+                    expected,
+                    found,
+                }
+            })?;
+        }
+        expect(
+            block.header.transactions_root,
+            self.items.root(),
+            |expected, found| VerifyError::TransactionsRoot { expected, found },
+        )
+    }
+
+    /// The uncles are checked against the header where their headers are there; else only whether there
+    /// should be any.
+    fn check_ommers(&mut self, block: &Block) -> Result<(), VerifyError> {
+        let Block {
+            header,
+            uncles,
+            uncle_headers,
+            ..
+        } = block;
+        let buffer = &mut self.items.bytes;
+        if uncle_headers.is_empty() {
+            let none = header.ommers_hash == ommers_hash(&[], buffer);
+            return if none == uncles.is_empty() {
+                Ok(())
+            } else {
+                Err(VerifyError::OmmersPresence {
+                    expected: header.ommers_hash,
+                    found: uncles.len(),
+                })
+            };
+        }
+        expect(uncles.len(), uncle_headers.len(), |expected, found| {
+            VerifyError::OmmerCount { expected, found }
+        })?;
+        for (uncle, (hash, header)) in uncles.iter().zip(uncle_headers).enumerate() {
+            expect(*hash, header_hash(header, buffer), |expected, found| {
+                VerifyError::OmmerHash {
+                    uncle,
+                    expected,
+                    found,
+                }
+            })?;
+        }
+        expect(
+            header.ommers_hash,
+            ommers_hash(uncle_headers, buffer),
+            |expected, found| VerifyError::OmmersHash { expected, found },
+        )
+    }
+
+    fn check_withdrawals(&mut self, block: &Block) -> Result<(), VerifyError> {
+        let found = block
+            .withdrawals
+            .as_deref()
+            .map(|withdrawals| self.withdrawals_root(withdrawals));
+        expect(block.header.withdrawals_root, found, |expected, found| {
+            VerifyError::WithdrawalsRoot { expected, found }
+        })
+    }
+
+    fn withdrawals_root(&mut self, withdrawals: &[Withdrawal]) -> B256 {
+        self.items.clear();
+        for withdrawal in withdrawals {
+            self.items.put(|out| put_withdrawal(withdrawal, out));
+        }
+        self.items.root()
+    }
+
+    fn check_blooms(&mut self, block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
+        let mut of_block = Bloom::ZERO;
+        for (transaction, receipt) in receipts.iter().enumerate() {
+            let mut of_receipt = Bloom::ZERO;
+            for log in &receipt.logs {
+                self.blooms.accrue(&mut of_receipt, log);
+            }
+            if receipt.logs_bloom != of_receipt {
+                let (expected, found) = (Box::new(receipt.logs_bloom), Box::new(of_receipt));
+                return Err(VerifyError::ReceiptBloom {
+                    transaction,
+                    expected,
+                    found,
+                });
+            }
+            if !receipt.logs.is_empty() {
+                of_block |= of_receipt;
+            }
+        }
+        if block.header.logs_bloom == of_block {
+            return Ok(());
+        }
+        let (expected, found) = (Box::new(block.header.logs_bloom), Box::new(of_block));
+        Err(VerifyError::LogsBloom { expected, found })
+    }
+
+    fn check_receipts(&mut self, block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
+        self.items.clear();
+        let has_status = self.rules.has_status(block.number());
+        for (transaction, receipt) in receipts.iter().enumerate() {
+            let outcome = if has_status {
+                Outcome::Status(receipt.status.ok_or(VerifyError::MissingStatus { transaction })?)
+            } else if let Some(root) = receipt.root {
+                Outcome::Root(root)
+            } else {
+                // Without the state root after each transaction the receipts root cannot be computed.
+                return Ok(());
+            };
+            self.items.put(|out| put_receipt(receipt, outcome, out));
+        }
+        expect(
+            block.header.receipts_root,
+            self.items.root(),
+            |expected, found| VerifyError::ReceiptsRoot { expected, found },
+        )
+    }
+}
+
+/// Encoded items of a block, one after another in one buffer.
+#[derive(Debug, Default)]
+struct Items {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Items {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Appends an item that `put` writes, and gives its bytes.
+    fn push<E>(&mut self, put: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<&[u8], E> {
+        let start = self.bytes.len();
+        put(&mut self.bytes)?;
+        self.ends.push(self.bytes.len());
+        Ok(self.bytes.get(start..).unwrap_or(&[]))
+    }
+
+    /// Appends an item that `put` writes.
+    fn put(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
+        put(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Root of the trie from the place of each item to the item.
+    fn root(&self) -> B256 {
+        let mut start = 0;
+        let slices: Vec<&[u8]> = self
+            .ends
+            .iter()
+            .map(|&end| {
+                let item = self.bytes.get(start..end).unwrap_or(&[]);
+                start = end;
+                item
+            })
+            .collect();
+        ordered_trie_root_encoded(&slices)
+    }
+}
+
+/// `Ok` when both are the same, else the error made of both.
+fn expect<T: PartialEq>(
+    expected: T,
+    found: T,
+    error: impl FnOnce(T, T) -> VerifyError,
+) -> Result<(), VerifyError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(error(expected, found))
+    }
+}
+
+fn check_parent(block: &Block, expected_parent: Option<B256>) -> Result<(), VerifyError> {
+    expected_parent.map_or(Ok(()), |expected| {
+        expect(expected, block.header.parent_hash, |expected, found| {
+            VerifyError::ParentHash { expected, found }
+        })
+    })
+}
+
+fn check_receipt_order(transactions: &[Transaction], receipts: &[Receipt]) -> Result<(), VerifyError> {
+    expect(transactions.len(), receipts.len(), |expected, found| {
+        VerifyError::ReceiptCount { expected, found }
+    })?;
+    for (transaction, (tx, receipt)) in transactions.iter().zip(receipts).enumerate() {
+        expect(tx.hash, receipt.transaction_hash, |expected, found| {
+            VerifyError::ReceiptOrder {
+                transaction,
+                expected,
+                found,
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn check_gas(block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
+    let mut cumulative = 0u64;
+    for (transaction, receipt) in receipts.iter().enumerate() {
+        let expected = cumulative.saturating_add(receipt.gas_used);
+        cumulative = receipt.cumulative_gas_used;
+        expect(expected, cumulative, |expected, found| {
+            VerifyError::CumulativeGas {
+                transaction,
+                expected,
+                found,
+            }
+        })?;
+    }
+    expect(block.header.gas_used, cumulative, |expected, found| {
+        VerifyError::GasUsed { expected, found }
+    })
+}
+
+fn check_top_calls(
+    transactions: &[Transaction],
+    receipts: &[Receipt],
+    traces: &[TransactionTrace],
+) -> Result<(), VerifyError> {
+    for (transaction, ((tx, receipt), trace)) in transactions.iter().zip(receipts).zip(traces).enumerate() {
+        let top = trace.frames.first().filter(|frame| frame.path.is_empty());
+        let top = top.ok_or(VerifyError::TraceTop { transaction })?;
+        expect(tx.to.is_none(), top.kind.is_creation(), |expected, found| {
+            VerifyError::TraceKind {
+                transaction,
+                expected,
+                found,
+            }
+        })?;
+        expect(tx.from, top.from, |expected, found| VerifyError::TraceSender {
+            transaction,
+            expected,
+            found,
+        })?;
+        // A failed creation has no contract in the trace, while its receipt may well name one.
+        let created = receipt.contract_address.filter(|_| top.to.is_some()).or(top.to);
+        let expected = if tx.to.is_some() { tx.to } else { created };
+        expect(expected, top.to, |expected, found| VerifyError::TraceRecipient {
+            transaction,
+            expected,
+            found,
+        })?;
+    }
+    Ok(())
+}

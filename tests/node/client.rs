@@ -1,0 +1,411 @@
+//! The client against the fake node.
+
+use crate::support::chain::ChainSpec;
+use crate::support::fake_node::{FakeNode, Fault, Methods};
+use quarry::node::{
+    BlockId, Capabilities, ErrorClass, Node, NodeConfig, NodeError, ReceiptMethod, TraceMethod,
+};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Settings with short waits.
+fn config(url: impl Into<String>) -> NodeConfig {
+    NodeConfig {
+        request_timeout: Duration::from_secs(5),
+        deadline: Duration::from_secs(20),
+        attempts_max: 4,
+        backoff_first: Duration::from_millis(2),
+        backoff_max: Duration::from_millis(10),
+        poll_interval: Duration::from_millis(20),
+        ..NodeConfig::new(url)
+    }
+}
+
+async fn ready(fake: &FakeNode) -> (Node, Capabilities) {
+    let node = Node::connect(config(fake.url())).await.unwrap();
+    let capabilities = node.probe().await.unwrap();
+    (node, capabilities)
+}
+
+/// A number of a block with at least two transactions and a log.
+fn busy_block(fake: &FakeNode) -> u64 {
+    let bundles = fake.bundles();
+    let busy = bundles.iter().find(|bundle| {
+        bundle.block.transactions.len() > 1 && bundle.receipts.iter().any(|receipt| !receipt.logs.is_empty())
+    });
+    busy.expect("a busy block").block.number()
+}
+
+#[tokio::test]
+async fn the_probe_names_what_the_node_can_do() {
+    let fake = FakeNode::start(1);
+    fake.mine(5);
+    fake.set_finalized(3);
+    let (node, capabilities) = ready(&fake).await;
+    assert_eq!(capabilities.chain_id, 1337);
+    assert_eq!(capabilities.head, 5);
+    assert_eq!(capabilities.genesis_hash, fake.bundles()[0].block.hash);
+    assert_eq!(capabilities.client_version, "fake/1.0");
+    assert!(capabilities.finalized_tag && capabilities.safe_tag);
+    assert_eq!(capabilities.traces, TraceMethod::TraceBlock);
+    assert_eq!(capabilities.receipts, ReceiptMethod::Block);
+    assert_eq!(capabilities.sentence(), None);
+    assert_eq!(node.finalized().await.unwrap().unwrap().number, 3);
+
+    fake.set_methods(Methods {
+        trace_block: false,
+        ..Methods::default()
+    });
+    assert_eq!(node.probe().await.unwrap().traces, TraceMethod::DebugCallTracer);
+
+    fake.set_methods(Methods {
+        block_receipts: false,
+        trace_block: false,
+        debug_trace: false,
+        tags: false,
+    });
+    let poor = node.probe().await.unwrap();
+    assert_eq!(
+        (poor.traces, poor.receipts),
+        (TraceMethod::None, ReceiptMethod::Transaction)
+    );
+    assert!(!poor.finalized_tag && !poor.safe_tag);
+    assert_eq!(node.safe().await.unwrap(), None);
+    let sentence = poor.sentence().unwrap();
+    for word in [
+        "trace_block",
+        "internal transactions",
+        "Byzantium",
+        "eth_getBlockReceipts",
+        "finalized",
+    ] {
+        assert!(sentence.contains(word), "{sentence}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_chain_does_not_mislead_the_probe() {
+    let fake = FakeNode::start(2);
+    assert_eq!(ready(&fake).await.1.traces, TraceMethod::TraceBlock);
+    fake.set_methods(Methods {
+        trace_block: false,
+        ..Methods::default()
+    });
+    assert_eq!(ready(&fake).await.1.traces, TraceMethod::DebugCallTracer);
+    // A bad moment is an error, not a missing method.
+    fake.fault(Fault::ServerError, 1_000);
+    let node = Node::connect(config(fake.url())).await.unwrap();
+    assert_eq!(node.probe().await.unwrap_err().class(), ErrorClass::HttpStatus);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_equal_the_model_by_every_way_of_asking() {
+    let fake = FakeNode::start(3);
+    fake.mine(60);
+    let expected = fake.bundles();
+    assert!(
+        expected.iter().any(|bundle| bundle.block.transactions.is_empty()),
+        "an empty block"
+    );
+    for methods in [
+        Methods::default(),
+        Methods {
+            trace_block: false,
+            ..Methods::default()
+        },
+        Methods {
+            block_receipts: false,
+            ..Methods::default()
+        },
+        Methods {
+            trace_block: false,
+            debug_trace: false,
+            ..Methods::default()
+        },
+    ] {
+        fake.set_methods(methods);
+        let (node, capabilities) = ready(&fake).await;
+        let fetch = expected
+            .iter()
+            .map(|bundle| node.bundle(bundle.block.number(), &capabilities));
+        let fetched = futures_util::future::try_join_all(fetch).await.unwrap();
+        for (fetched, expected) in fetched.into_iter().zip(&expected) {
+            let mut expected = expected.clone();
+            if !methods.trace_block && methods.debug_trace {
+                // The call tracer states the intrinsic gas of the top call too.
+                for trace in expected.traces.iter_mut().flatten() {
+                    trace.frames[0].gas += 21_000;
+                    trace.frames[0].gas_used += 21_000;
+                }
+            }
+            if !methods.trace_block && !methods.debug_trace {
+                expected.traces = None;
+            }
+            assert_eq!(fetched.bundle, expected, "{methods:?}");
+            assert!(500 < fetched.bytes);
+        }
+    }
+}
+
+#[tokio::test]
+async fn small_questions_are_answered() {
+    let fake = FakeNode::start_with(ChainSpec {
+        block_seconds: 3_600,
+        ..ChainSpec::new(4)
+    });
+    fake.mine(30);
+    let (node, _) = ready(&fake).await;
+    let chain = fake.chain();
+    let bundle = chain.bundle(7).unwrap();
+    let id = BlockId {
+        number: 7,
+        hash: bundle.block.hash,
+        parent_hash: bundle.block.header.parent_hash,
+    };
+    assert_eq!(node.block_id(7).await.unwrap(), Some(id));
+    assert_eq!(node.block_id(31).await.unwrap(), None);
+    assert_eq!(node.head().await.unwrap(), 30);
+    let account = chain.spec.account(0);
+    let world = chain.world(20).unwrap();
+    assert!(0 < world.nonces[&account]);
+    assert_eq!(
+        node.transaction_count(account, 20).await.unwrap(),
+        world.nonces[&account]
+    );
+    assert_eq!(node.balance(account, 20).await.unwrap(), world.balance(account));
+    assert_eq!(node.raw("eth_chainId", "[]").await.unwrap().get(), "\"0x539\"");
+    fake.fault(Fault::HeadBack(3), 1);
+    assert_eq!(node.head().await.unwrap(), 27);
+    assert_eq!(node.head().await.unwrap(), 30);
+}
+
+#[tokio::test]
+async fn every_fault_has_its_name_and_passes_when_repeated() {
+    let fake = FakeNode::start(5);
+    fake.mine(20);
+    let number = busy_block(&fake);
+    let (node, capabilities) = ready(&fake).await;
+    let expected = fake.bundles()[usize::try_from(number).unwrap()].clone();
+    for (fault, class) in [
+        (Fault::NullBlock, ErrorClass::NullResult),
+        (Fault::NullReceipts, ErrorClass::NullResult),
+        (Fault::MissingReceipt, ErrorClass::Incomplete),
+        (Fault::OtherReceipts, ErrorClass::Reorged),
+        (Fault::MissingTrace, ErrorClass::Incomplete),
+        (Fault::Truncated, ErrorClass::Malformed),
+        (Fault::Garbage, ErrorClass::Malformed),
+        (Fault::TooManyRequests(None), ErrorClass::RateLimited),
+        (Fault::RpcError(-32005, "limit exceeded"), ErrorClass::RateLimited),
+        (Fault::RpcError(-32000, "header not found"), ErrorClass::Rpc),
+        (Fault::ServerError, ErrorClass::HttpStatus),
+        (Fault::Hangup, ErrorClass::Transport),
+    ] {
+        let before = node.stats().errors(class);
+        fake.fault(fault.clone(), 2);
+        let fetched = node.bundle(number, &capabilities).await;
+        assert_eq!(
+            fetched.as_ref().map(|fetched| &fetched.bundle),
+            Ok(&expected),
+            "{fault:?}"
+        );
+        assert!(before < node.stats().errors(class), "{fault:?}");
+
+        fake.fault(fault.clone(), 1_000);
+        let error = node.bundle(number, &capabilities).await.unwrap_err();
+        assert_eq!(error.class(), class, "{fault:?}: {error}");
+        assert!(error.is_retryable());
+        assert!(!error.to_string().contains(&fake.url()), "{error}");
+        fake.clear_faults();
+    }
+    assert!(0 < node.stats().retries.load(Ordering::Relaxed));
+}
+
+#[tokio::test]
+async fn what_cannot_pass_is_not_repeated() {
+    let fake = FakeNode::start(6);
+    fake.mine(3);
+    let (node, _) = ready(&fake).await;
+    let error = node.raw("eth_nonsense", "[]").await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::MethodNotFound);
+    assert_eq!(fake.asked("eth_nonsense"), 1);
+    let error = node
+        .raw("eth_getBlockByNumber", "[\"seven\",false]")
+        .await
+        .unwrap_err();
+    assert!(matches!(error, NodeError::Rpc { code: -32602, .. }), "{error}");
+    let small = NodeConfig {
+        response_bytes_max: 100,
+        ..config(fake.url())
+    };
+    let error = Node::connect(small).await.unwrap().block_id(1).await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::ResponseTooLarge);
+    let error = Node::connect(config("ftp://127.0.0.1")).await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Url);
+}
+
+/// Wrong contents that only hashes can show are handed on for verification, as the node states them.
+#[tokio::test]
+async fn lies_that_are_well_formed_are_left_to_verification() {
+    let fake = FakeNode::start(5);
+    fake.mine(20);
+    let number = busy_block(&fake);
+    let (node, capabilities) = ready(&fake).await;
+    let expected = fake.bundles()[usize::try_from(number).unwrap()].clone();
+    fake.fault(Fault::WrongParent, 1);
+    let told = node.bundle(number, &capabilities).await.unwrap().bundle;
+    assert_ne!(told.block.header.parent_hash, expected.block.header.parent_hash);
+    fake.fault(Fault::WrongReceipt, 1);
+    let told = node.bundle(number, &capabilities).await.unwrap().bundle;
+    assert_eq!(told.block, expected.block);
+    assert_ne!(told.receipts, expected.receipts);
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_a_timeout_and_a_stalled_node_recovers() {
+    let fake = FakeNode::start(7);
+    fake.mine(3);
+    let patience = NodeConfig {
+        request_timeout: Duration::from_millis(100),
+        ..config(fake.url())
+    };
+    let node = Node::connect(patience).await.unwrap();
+    let capabilities = node.probe().await.unwrap();
+    fake.fault(Fault::Slow(Duration::from_secs(5)), 1);
+    assert_eq!(node.head().await.unwrap(), 3);
+    assert_eq!(node.stats().errors(ErrorClass::Timeout), 1);
+    fake.stall(true);
+    let error = node.bundle(2, &capabilities).await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Timeout);
+    fake.stall(false);
+    node.bundle(2, &capabilities).await.unwrap();
+}
+
+#[tokio::test]
+async fn retry_after_is_obeyed() {
+    let fake = FakeNode::start(8);
+    let (node, _) = ready(&fake).await;
+    fake.fault(Fault::TooManyRequests(Some(1)), 1);
+    let started = std::time::Instant::now();
+    assert_eq!(node.head().await.unwrap(), 0);
+    assert!(Duration::from_millis(990) < started.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rate_limits_reduce_concurrency_and_quiet_raises_it() {
+    let fake = FakeNode::start(9);
+    fake.mine(200);
+    let eager = NodeConfig {
+        concurrency_max: 64,
+        attempts_max: 50,
+        ..config(fake.url())
+    };
+    let node = Node::connect(eager).await.unwrap();
+    let capabilities = node.probe().await.unwrap();
+    fake.set_latency(Duration::from_millis(3));
+    let before = node.concurrency();
+    fake.allow_in_flight(4);
+    let ask = |from: u64| {
+        futures_util::future::try_join_all((from..from + 50).map(|n| node.bundle(n, &capabilities)))
+    };
+    ask(1).await.unwrap();
+    assert!(0 < node.stats().errors(ErrorClass::RateLimited));
+    assert!(0 < node.stats().cuts.load(Ordering::Relaxed));
+    let limited = node.concurrency();
+    assert!(limited <= 8 && limited < before, "{limited} after {before}");
+    fake.allow_in_flight(u64::MAX);
+    ask(51).await.unwrap();
+    ask(101).await.unwrap();
+    assert!(
+        limited < node.concurrency(),
+        "{} after {limited}",
+        node.concurrency()
+    );
+    assert!(fake.in_flight_max() <= 64);
+    assert_eq!(node.stats().in_flight.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_in_flight_are_bounded_without_deadlock() {
+    let fake = FakeNode::start(10);
+    fake.mine(60);
+    let tight = NodeConfig {
+        bytes_in_flight_max: 4 << 10,
+        ..config(fake.url())
+    };
+    let node = Node::connect(tight).await.unwrap();
+    let capabilities = node.probe().await.unwrap();
+    for _ in 0..3 {
+        let all = (1..=60).map(|number| node.bundle(number, &capabilities));
+        let all = futures_util::future::try_join_all(all);
+        tokio::time::timeout(Duration::from_secs(30), all)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    // One bundle at a time once sizes are known: a block, its receipts and its traces.
+    assert!(fake.in_flight_max() < 60);
+}
+
+#[tokio::test]
+async fn heads_are_polled_over_http() {
+    let fake = FakeNode::start(11);
+    fake.mine(2);
+    let (node, _) = ready(&fake).await;
+    watch_heads(&fake, &node).await;
+}
+
+#[tokio::test]
+async fn heads_come_by_subscription_over_ipc_and_survive_reconnects() {
+    let fake = FakeNode::start(12);
+    fake.mine(2);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("node.ipc");
+    let server = fake.serve_ipc(&path);
+    let settings = NodeConfig {
+        poll_interval: Duration::from_millis(200),
+        ..config(path.to_str().unwrap())
+    };
+    let node = Node::connect(settings).await.unwrap();
+    let capabilities = node.probe().await.unwrap();
+    assert_eq!(
+        node.bundle(2, &capabilities).await.unwrap().bundle,
+        fake.bundles()[2]
+    );
+    watch_heads(&fake, &node).await;
+
+    let mut heads = node.heads();
+    heads.next().await.unwrap();
+    drop(server);
+    let _server = fake.serve_ipc(&path);
+    fake.mine(1);
+    let expected = fake.bundles().last().unwrap().block.hash;
+    let found = async { while heads.next().await.unwrap().hash != expected {} };
+    tokio::time::timeout(Duration::from_secs(30), found)
+        .await
+        .expect("news after a reconnect");
+}
+
+async fn watch_heads(fake: &FakeNode, node: &Node) {
+    let mut heads = node.heads();
+    let mut next = async || {
+        tokio::time::timeout(Duration::from_secs(10), heads.next())
+            .await
+            .unwrap()
+            .unwrap()
+    };
+    assert_eq!(next().await.number, 2);
+    fake.mine(3);
+    assert_eq!(next().await.number, 5);
+    // The same number on another branch is news.
+    let old = fake.bundles()[5].block.hash;
+    fake.reorg(2, 2);
+    let head = next().await;
+    assert_eq!(head.number, 5);
+    assert_ne!(head.hash, old);
+    // So is a lower one.
+    fake.reorg(3, 1);
+    assert_eq!(next().await.number, 3);
+    fake.reorg(1, 0);
+    fake.mine(0);
+    assert_eq!(next().await.number, 2);
+}

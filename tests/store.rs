@@ -1,0 +1,474 @@
+//! The store and the queries over it, against naive models over a seeded chain.
+
+#[path = "support/plain.rs"]
+mod plain;
+
+use std::sync::Arc;
+
+use plain::{ChainConfig, Rng, account, topic};
+use quarry::model::{Address, B256, Bundle};
+use quarry::query::{Closest, LogCursor, LogQuery, Operator, Reader, TransactionStatus};
+use quarry::store::{OpenOptions, Store, StoreError, Writer};
+use quarry::sync::derive::{NonceRules, derive};
+
+fn open(directory: &std::path::Path) -> Arc<Store> {
+    let options = OpenOptions {
+        cache_bytes: 8 << 20,
+        memtable_bytes: 8 << 20,
+        ..OpenOptions::new(directory)
+    };
+    Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap()
+}
+
+fn rules() -> NonceRules {
+    NonceRules {
+        chain_id: 7,
+        from_genesis: true,
+        ..NonceRules::default()
+    }
+}
+
+/// Commits bundles as final, `blocks` to a batch.
+fn backfill(writer: &mut Writer, bundles: &[Bundle], blocks: usize) {
+    for bundles in bundles.chunks(blocks) {
+        let mut batch = writer.batch();
+        for bundle in bundles {
+            derive(bundle, &rules(), &mut batch).unwrap();
+        }
+        writer.commit_final(batch).unwrap();
+    }
+}
+
+/// Commits bundles one by one as blocks that may be unwound.
+fn follow(writer: &mut Writer, bundles: &[Bundle]) {
+    for bundle in bundles {
+        let mut batch = writer.batch();
+        derive(bundle, &rules(), &mut batch).unwrap();
+        writer.commit_unfinal(batch).unwrap();
+    }
+}
+
+fn digests(store: &Store) -> Vec<(&'static str, u64, B256)> {
+    let mut all: Vec<_> = store
+        .view()
+        .contents()
+        .unwrap()
+        .into_iter()
+        .map(|c| (c.name, c.rows, c.digest))
+        .collect();
+    all.retain(|(name, ..)| *name != "tail" && *name != "undo");
+    all
+}
+
+#[test]
+fn bytes_do_not_depend_on_how_blocks_came() {
+    let config = ChainConfig {
+        logs_per_block: 60,
+        emitters: 5,
+        ..ChainConfig::default()
+    };
+    let bundles = plain::chain(11, 120, &config);
+    let directories: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
+    let mut expected = None;
+    for (way, directory) in directories.iter().enumerate() {
+        let store = open(directory.path());
+        let mut writer = store.writer().unwrap();
+        match way {
+            0 => backfill(&mut writer, &bundles, 1000),
+            1 => backfill(&mut writer, &bundles, 7),
+            2 => follow(&mut writer, &bundles),
+            _ => {
+                backfill(&mut writer, &bundles[..50], 13);
+                follow(&mut writer, &bundles[50..90]);
+                writer.finalize(70).unwrap();
+                drop(writer);
+                drop(store);
+                // A new process goes on.
+                let store = open(directory.path());
+                assert_eq!(store.view().finalized(), Some(70));
+                let mut writer = store.writer().unwrap();
+                assert_eq!(writer.checkpoint().next_block, 90);
+                backfill(&mut writer, &bundles[90..], 4);
+                drop(writer);
+                let found = digests(&store);
+                assert_eq!(Some(&found), expected.as_ref());
+                continue;
+            }
+        }
+        let found = digests(&store);
+        assert!(
+            found
+                .iter()
+                .any(|(name, rows, _)| *name == "postings" && *rows > 60)
+        );
+        assert_eq!(&found, expected.get_or_insert(found.clone()), "way {way}");
+        drop(writer);
+    }
+}
+
+#[test]
+fn unwinding_leaves_the_bytes_of_never_having_seen_the_blocks() {
+    let config = ChainConfig::default();
+    let bundles = plain::chain(5, 60, &config);
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    backfill(&mut writer, &bundles[..20], 100);
+    follow(&mut writer, &bundles[20..30]);
+    let at_30 = store.view().contents().unwrap();
+    for depth in [1usize, 2, 10, 30] {
+        let mut fork = bundles[..30].to_vec();
+        plain::extend(&mut fork, 5, 30 + depth as u64, depth as u64, &config);
+        let before = store.view();
+        follow(&mut writer, &fork[30..]);
+        let on_fork = store.view();
+        assert_ne!(on_fork.digest().unwrap(), before.digest().unwrap());
+        writer.unwind(30).unwrap();
+        assert_eq!(store.view().contents().unwrap(), at_30, "depth {depth}");
+        // Readers of the fork's snapshot still see the fork, whole.
+        let reader = Reader::new(on_fork);
+        let last = fork.last().unwrap();
+        assert_eq!(
+            reader
+                .block(last.block.number(), true)
+                .unwrap()
+                .unwrap()
+                .block
+                .hash,
+            last.block.hash
+        );
+        assert_eq!(
+            reader
+                .bundle(last.block.number())
+                .unwrap()
+                .unwrap()
+                .receipts
+                .len(),
+            last.receipts.len()
+        );
+    }
+    follow(&mut writer, &bundles[30..]);
+    let error = writer.unwind(19).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::Final {
+                block: 19,
+                finalized: 19
+            }
+        ),
+        "{error}"
+    );
+    writer.unwind(20).unwrap();
+    assert_eq!(writer.checkpoint().next_block, 20);
+}
+
+#[test]
+fn a_store_of_another_chain_is_refused_with_a_way_out() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let options = OpenOptions::new(directory.path());
+    let other = Store::open_or_create(&options, 8, B256::repeat_byte(1), None).unwrap_err();
+    assert!(
+        other.to_string().contains("chain id 7") && other.to_string().contains("--data-dir"),
+        "{other}"
+    );
+    let other = Store::open_or_create(&options, 7, B256::repeat_byte(2), None).unwrap_err();
+    assert!(other.to_string().contains("genesis"), "{other}");
+    let other = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(5)).unwrap_err();
+    assert!(other.to_string().contains("--start-block"), "{other}");
+    let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), None).unwrap();
+    let busy = Store::open(&options).unwrap_err();
+    assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
+    drop(store);
+    let nowhere = Store::open(&OpenOptions::new(directory.path().join("no"))).unwrap_err();
+    assert!(matches!(nowhere, StoreError::Absent { .. }), "{nowhere}");
+}
+
+/// What a log entry says, owned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    block: u64,
+    block_hash: B256,
+    timestamp: u64,
+    transaction: B256,
+    transaction_index: u32,
+    log_index: u32,
+    address: Address,
+    topics: Vec<B256>,
+    data: Vec<u8>,
+}
+
+fn rows(bundles: &[Bundle]) -> Vec<Row> {
+    let mut all = Vec::new();
+    for bundle in bundles {
+        let mut log_index = 0;
+        for (index, (transaction, receipt)) in
+            bundle.block.transactions.iter().zip(&bundle.receipts).enumerate()
+        {
+            for log in &receipt.logs {
+                all.push(Row {
+                    block: bundle.block.number(),
+                    block_hash: bundle.block.hash,
+                    timestamp: bundle.block.header.timestamp,
+                    transaction: transaction.hash,
+                    transaction_index: index as u32,
+                    log_index,
+                    address: log.address,
+                    topics: log.topics.to_vec(),
+                    data: log.data.to_vec(),
+                });
+                log_index += 1;
+            }
+        }
+    }
+    all
+}
+
+/// The rule of answers.md section 5, as plainly as it can be put.
+fn matches(row: &Row, query: &LogQuery) -> bool {
+    let topic = |position: usize| {
+        row.topics
+            .get(position)
+            .is_some_and(|topic| query.topics[position].contains(topic))
+    };
+    let named = |position: usize| {
+        query
+            .operators
+            .iter()
+            .any(|&(a, b, _)| a == position || b == position)
+    };
+    query.address.is_none_or(|address| address == row.address)
+        && (query.first_block..=query.last_block).contains(&row.block)
+        && query.operators.iter().all(|&(a, b, operator)| match operator {
+            Operator::And => topic(a) && topic(b),
+            Operator::Or => topic(a) || topic(b),
+        })
+        && (0..4).all(|position| query.topics[position].is_empty() || named(position) || topic(position))
+}
+
+fn ask(reader: &Reader, query: &LogQuery, frame: usize) -> (Vec<Row>, Option<u64>, Option<LogCursor>) {
+    let mut page = reader.logs(query).unwrap();
+    let mut found = Vec::new();
+    loop {
+        let mut room = frame;
+        let more = page
+            .visit(&mut |log| {
+                found.push(Row {
+                    block: log.block_number,
+                    block_hash: log.block_hash,
+                    timestamp: log.timestamp,
+                    transaction: log.transaction_hash,
+                    transaction_index: log.transaction_index,
+                    log_index: log.log_index,
+                    address: log.address,
+                    topics: log.topics.to_vec(),
+                    data: log.data.to_vec(),
+                });
+                room -= 1;
+                room > 0
+            })
+            .unwrap();
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(found.len(), page.len());
+    (found, page.total(), page.next_cursor())
+}
+
+#[test]
+fn logs_equal_brute_force() {
+    let config = ChainConfig {
+        logs_per_block: 80,
+        emitters: 6,
+        topics: 8,
+        ..ChainConfig::default()
+    };
+    let bundles = plain::chain(3, 150, &config);
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    backfill(&mut writer, &bundles[..100], 30);
+    follow(&mut writer, &bundles[100..]);
+    let reader = Reader::new(store.view());
+    let all = rows(&bundles);
+    assert!(all.len() > 4 * 1024, "several chunks a list: {}", all.len());
+    let mut rng = Rng(99);
+    let pairs = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)];
+    let mut hits = 0usize;
+    for case in 0..3000u64 {
+        let mut query = LogQuery {
+            limit: 10_000,
+            last_block: 149,
+            ..LogQuery::default()
+        };
+        if rng.below(2) == 0 {
+            query.address = Some(account(100 + rng.below(7)));
+        }
+        for position in 0..4 {
+            if rng.below(3) == 0 {
+                query.topics[position] = (0..1 + rng.below(5) / 4).map(|_| topic(rng.below(9))).collect();
+            }
+        }
+        // All 64 settings of six operators, where the topics are given.
+        let setting = case % 729;
+        let mut digits = setting;
+        for &(a, b) in &pairs {
+            let digit = digits % 3;
+            digits /= 3;
+            if digit > 0 && !query.topics[a].is_empty() && !query.topics[b].is_empty() {
+                query
+                    .operators
+                    .push((a, b, if digit == 1 { Operator::And } else { Operator::Or }));
+            }
+        }
+        if query.address.is_none() && query.topics.iter().all(Vec::is_empty) {
+            continue;
+        }
+        if rng.below(2) == 0 {
+            query.first_block = rng.below(150);
+            query.last_block = query.first_block + rng.below(160 - query.first_block);
+        }
+        query.descending = rng.below(2) == 0;
+        let mut expected: Vec<Row> = all.iter().filter(|row| matches(row, &query)).cloned().collect();
+        if query.descending {
+            expected.reverse();
+        }
+        hits += expected.len();
+        let (found, total, next) = ask(&reader, &query, 1 + rng.below(500) as usize);
+        assert_eq!(found, expected, "case {case}: {query:?}");
+        assert!(
+            total.is_none_or(|total| total == expected.len() as u64),
+            "case {case}: {query:?}"
+        );
+        assert_eq!(next, None);
+        // Pages, by number and by cursor.
+        query.limit = 1 + rng.below(200) as usize;
+        let page = rng.below(6);
+        query.skip = page * query.limit as u64;
+        let start = (query.skip as usize).min(expected.len());
+        let end = (start + query.limit).min(expected.len());
+        let (found, _, next) = ask(&reader, &query, 64);
+        assert_eq!(found, expected[start..end], "case {case} page {page}: {query:?}");
+        assert_eq!(next.is_some(), end < expected.len() && start < end);
+        if let Some(cursor) = next {
+            query.skip = 0;
+            query.cursor = Some(cursor.to_string().parse().unwrap());
+            let (found, ..) = ask(&reader, &query, 64);
+            assert_eq!(
+                found,
+                expected[end..(end + query.limit).min(expected.len())],
+                "case {case} cursor"
+            );
+        }
+    }
+    assert!(hits > 100_000, "the cases hit: {hits}");
+}
+
+#[test]
+fn a_cursor_into_a_replaced_block_says_so() {
+    let config = ChainConfig::default();
+    let bundles = plain::chain(8, 40, &config);
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    follow(&mut writer, &bundles);
+    let query = LogQuery {
+        address: Some(account(100)),
+        limit: 20,
+        last_block: 39,
+        descending: true,
+        ..LogQuery::default()
+    };
+    let (_, _, next) = ask(&Reader::new(store.view()), &query, 64);
+    let mut fork = bundles[..20].to_vec();
+    plain::extend(&mut fork, 8, 45, 1, &config);
+    writer.unwind(20).unwrap();
+    follow(&mut writer, &fork[20..]);
+    let query = LogQuery {
+        cursor: next,
+        ..query
+    };
+    let error = Reader::new(store.view()).logs(&query).unwrap_err();
+    assert!(
+        matches!(error, quarry::query::QueryError::CursorOrphaned),
+        "{error}"
+    );
+}
+
+#[test]
+fn blocks_and_transactions_come_back_as_they_were() {
+    let config = ChainConfig::default();
+    let bundles = plain::chain(21, 80, &config);
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    backfill(&mut writer, &bundles[..40], 100);
+    follow(&mut writer, &bundles[40..]);
+    let reader = Reader::new(store.view());
+    for bundle in &bundles {
+        let number = bundle.block.number();
+        let mut found = reader.bundle(number).unwrap().unwrap();
+        for receipt in &mut found.receipts {
+            // The chain of this test states no blooms; the store recomputes them.
+            receipt.logs_bloom = Default::default();
+        }
+        assert_eq!(&found, bundle);
+        let counts = reader.block_counts(number).unwrap().unwrap();
+        let internal = bundle
+            .traces
+            .iter()
+            .flatten()
+            .flat_map(|t| &t.frames)
+            .filter(|f| f.is_internal_transaction());
+        assert_eq!(counts.transactions, bundle.block.transactions.len() as u64);
+        assert_eq!(counts.internal_transactions, Some(internal.count() as u64));
+        for (index, (transaction, receipt)) in
+            bundle.block.transactions.iter().zip(&bundle.receipts).enumerate()
+        {
+            let entry = reader.receipt(&transaction.hash).unwrap().unwrap();
+            assert_eq!(&entry.transaction, transaction);
+            assert_eq!(entry.receipt.logs, receipt.logs);
+            assert_eq!(entry.transaction_index as usize, index);
+            assert_eq!(entry.block.hash, bundle.block.hash);
+            let by_place = reader.transaction_at(number, index as u64).unwrap().unwrap();
+            assert_eq!(by_place.transaction.hash, transaction.hash);
+            let status = reader.transaction_status(&transaction.hash).unwrap();
+            assert_eq!(status, TransactionStatus::from(receipt.status.unwrap()));
+        }
+        assert!(
+            reader
+                .transaction_at(number, bundle.block.transactions.len() as u64)
+                .unwrap()
+                .is_none()
+        );
+    }
+    assert_eq!(
+        reader.transaction_status(&B256::repeat_byte(9)).unwrap(),
+        TransactionStatus::Unknown
+    );
+    assert!(reader.block(80, true).unwrap().is_none());
+    let times: Vec<u64> = bundles
+        .iter()
+        .map(|bundle| bundle.block.header.timestamp)
+        .collect();
+    for unix in (999_990..1_001_100).step_by(3) {
+        let before = times.iter().rposition(|&time| time <= unix).map(|n| n as u64);
+        let after = times.iter().position(|&time| time >= unix).map(|n| n as u64);
+        assert_eq!(
+            reader
+                .block_by_time(unix, Closest::Before)
+                .unwrap()
+                .map(|b| b.number),
+            before
+        );
+        assert_eq!(
+            reader
+                .block_by_time(unix, Closest::After)
+                .unwrap()
+                .map(|b| b.number),
+            after
+        );
+    }
+}

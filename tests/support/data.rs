@@ -1,0 +1,15 @@
+//! Real chain data that lies beside the repository, where it is there at all.
+
+use std::path::{Path, PathBuf};
+
+/// The path of `name` in the shared data; prints why and gives `None` when it is absent.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/data")
+        .join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("skipped: no shared data at {}", path.display());
+    None
+}

@@ -1,0 +1,516 @@
+//! Real chains pass verification, and each kind of damage to them is named for what it is.
+
+#[path = "support/slow_parse.rs"]
+mod slow_parse;
+
+use std::{collections::HashSet, fs};
+
+use alloy_rlp::Decodable;
+use quarry::{
+    model::{Address, B256, Bloom, Bundle, FrameKind, Header, Topics, TransactionTrace, U256},
+    sync::{
+        authority::authority,
+        genesis::{self, ChainGenesis, ForkRules},
+        verify::{Rules, Verifier, VerifyError, verify},
+    },
+};
+use serde_json::Value;
+use slow_parse::{bundle, call_traces, lines, shared};
+
+const MAINNET: &str = "mainnet-blocks/complete.jsonl.zst";
+const EXECUTION_APIS: &str = "dev-chains/execution-apis";
+const ETHTEST: &str = "dev-chains/geth-ethtest";
+
+fn mainnet_rules() -> Rules {
+    let genesis = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3"
+        .parse()
+        .unwrap();
+    Rules::well_known(genesis).unwrap()
+}
+
+#[test]
+fn every_mainnet_block_verifies() {
+    let Some(path) = shared(MAINNET) else { return };
+    let mut verifier = Verifier::new(mainnet_rules());
+    // Blocks before Byzantium that the node states with roots are checked in full; count the others.
+    let (mut blocks, mut transactions, mut without_roots) = (0, 0, 0);
+    for line in lines(path) {
+        let bundle = bundle(&line);
+        let number = bundle.block.number();
+        let parent = bundle.block.header.parent_hash;
+        verifier
+            .verify(&bundle, Some(parent))
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        if let Some(traces) = call_traces(&line) {
+            let bundle = Bundle {
+                traces: Some(traces),
+                ..bundle.clone()
+            };
+            verifier
+                .verify(&bundle, None)
+                .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        }
+        blocks += 1;
+        transactions += bundle.block.transactions.len();
+        without_roots += usize::from(number < 4_370_000 && bundle.receipts.iter().any(|r| r.root.is_none()));
+    }
+    assert_eq!((blocks, transactions), (119, 22_935));
+    println!("{without_roots} of {blocks} blocks lie before Byzantium and lack intermediate state roots");
+}
+
+/// The uncle headers of each block of a file of RLP-encoded blocks, in order.
+fn uncle_headers(mut rlp: &[u8]) -> Vec<Vec<Header>> {
+    let mut blocks = Vec::new();
+    while !rlp.is_empty() {
+        let mut block = alloy_rlp::Header::decode_bytes(&mut rlp, true).unwrap();
+        alloy_rlp::Header::decode_bytes(&mut block, true).unwrap();
+        alloy_rlp::Header::decode_bytes(&mut block, true).unwrap();
+        let uncles = Vec::<alloy_consensus::Header>::decode(&mut block).unwrap();
+        blocks.push(uncles.into_iter().map(header).collect());
+    }
+    blocks
+}
+
+fn header(theirs: alloy_consensus::Header) -> Header {
+    Header {
+        parent_hash: theirs.parent_hash,
+        ommers_hash: theirs.ommers_hash,
+        beneficiary: theirs.beneficiary,
+        state_root: theirs.state_root,
+        transactions_root: theirs.transactions_root,
+        receipts_root: theirs.receipts_root,
+        logs_bloom: theirs.logs_bloom,
+        difficulty: theirs.difficulty,
+        number: theirs.number,
+        gas_limit: theirs.gas_limit,
+        gas_used: theirs.gas_used,
+        timestamp: theirs.timestamp,
+        extra_data: theirs.extra_data,
+        mix_hash: theirs.mix_hash,
+        nonce: theirs.nonce,
+        base_fee_per_gas: theirs.base_fee_per_gas,
+        ..Header::default()
+    }
+}
+
+/// A chain with its genesis, and its bundles from block 1 on with what they lack in the recorded lines.
+struct DevChain {
+    genesis: ChainGenesis,
+    blocks: Vec<(Bundle, Vec<TransactionTrace>)>,
+}
+
+impl DevChain {
+    fn load(folder: &str, genesis: &str, rlp: &str) -> Option<Self> {
+        let genesis = genesis::load(&shared(&format!("{folder}/{genesis}"))?).unwrap();
+        let uncles = uncle_headers(&fs::read(shared(&format!("{folder}/{rlp}"))?).unwrap());
+        let lines: Vec<Value> = lines(shared(&format!("{folder}/chain-complete.jsonl.zst"))?).collect();
+        let uncles = uncles[uncles.len() - lines.len()..].to_vec();
+        let mut blocks = Vec::new();
+        for (line, uncles) in lines.iter().zip(uncles) {
+            let mut bundle = bundle(line);
+            bundle.block.uncle_headers = uncles;
+            blocks.push((bundle, call_traces(line).unwrap()));
+        }
+        Some(Self { genesis, blocks })
+    }
+
+    fn execution_apis() -> Option<Self> {
+        Self::load(EXECUTION_APIS, "tests/genesis.json", "tests/chain.rlp")
+    }
+}
+
+fn assert_dev_chain_verifies(chain: DevChain, blocks: usize, uncles: usize) {
+    let mut verifier = Verifier::new(Rules::from_forks(&chain.genesis.forks));
+    let mut parent = chain.genesis.block.hash;
+    let mut seen = (0, 0);
+    for (mut bundle, call_traces) in chain.blocks {
+        let number = bundle.block.number();
+        verifier
+            .verify(&bundle, Some(parent))
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        bundle.traces = Some(call_traces);
+        verifier
+            .verify(&bundle, Some(parent))
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        parent = bundle.block.hash;
+        seen = (seen.0 + 1, seen.1 + bundle.block.uncle_headers.len());
+    }
+    assert_eq!(seen, (blocks, uncles));
+}
+
+#[test]
+fn the_execution_apis_chain_verifies_from_its_genesis_on() {
+    let Some(chain) = DevChain::execution_apis() else {
+        return;
+    };
+    assert_dev_chain_verifies(chain, 54, 18);
+}
+
+#[test]
+fn the_ethtest_chain_verifies_from_its_genesis_on() {
+    let Some(chain) = DevChain::load(ETHTEST, "genesis.json", "chain.rlp") else {
+        return;
+    };
+    assert_dev_chain_verifies(chain, 600, 0);
+}
+
+#[test]
+fn block_0_is_what_geth_answers() {
+    let Some(path) = shared(&format!(
+        "{EXECUTION_APIS}/tests/eth_getBlockByNumber/get-genesis.io"
+    )) else {
+        return;
+    };
+    let Some(DevChain { genesis, .. }) = DevChain::execution_apis() else {
+        return;
+    };
+    let text = fs::read_to_string(path).unwrap();
+    let answer = text.lines().find_map(|line| line.strip_prefix("<< ")).unwrap();
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    let line = serde_json::json!({ "block": answer["result"] });
+    assert_eq!(genesis.block, bundle(&line).block);
+    assert_eq!(genesis.block.size, Some(0x205));
+    assert_eq!(
+        (genesis.forks.spurious_dragon, genesis.forks.byzantium),
+        (Some(6), Some(9))
+    );
+    assert_eq!(
+        (genesis.forks.london, genesis.forks.prague_time),
+        (Some(27), Some(450))
+    );
+    verify(&bundle(&line), None, &Rules::default()).unwrap();
+}
+
+#[test]
+fn the_authority_of_the_set_code_transaction_is_found() {
+    let Some(chain) = DevChain::execution_apis() else {
+        return;
+    };
+    let hash = "0x99f7e58af4dd2735931a3262705fbe57ea2fcc79497668f74309cdeaf37cc223"
+        .parse::<B256>()
+        .unwrap();
+    let mut transactions = chain
+        .blocks
+        .iter()
+        .flat_map(|(bundle, _)| &bundle.block.transactions);
+    let tx = transactions.find(|tx| tx.hash == hash).unwrap();
+    let authorities: Vec<_> = tx.authorization_list.iter().flatten().map(authority).collect();
+    let expected = "0xeda8645ba6948855e3b3cd596bbb07596d59c603"
+        .parse::<Address>()
+        .unwrap();
+    assert_eq!(authorities, [Some(expected)]);
+}
+
+/// A damage: what it does, whether it can be done to a bundle (and then it is done), and the error it must give.
+struct Damage {
+    name: &'static str,
+    apply: fn(&mut Bundle) -> Option<()>,
+    named: fn(&VerifyError) -> bool,
+}
+
+macro_rules! damage {
+    ($name:literal, |$bundle:ident| $apply:expr, $named:pat) => {
+        Damage {
+            name: $name,
+            apply: |$bundle| {
+                $apply;
+                Some(())
+            },
+            named: |error| matches!(error, $named),
+        }
+    };
+}
+
+/// Reverses the first two logs of a receipt that differ; its bloom stays right.
+fn swap_logs(bundle: &mut Bundle) -> Option<()> {
+    let two = |logs: &[_]| logs.len() >= 2 && logs[0] != logs[1];
+    bundle
+        .receipts
+        .iter_mut()
+        .find(|receipt| two(&receipt.logs))?
+        .logs
+        .swap(0, 1);
+    Some(())
+}
+
+/// The header changed, and the hash with it, so that only the commitments in it can tell.
+fn reseal(bundle: &mut Bundle) {
+    if let Err(VerifyError::BlockHash { found, .. }) = verify(bundle, None, &Rules::default()) {
+        bundle.block.hash = found;
+    }
+}
+
+#[rustfmt::skip]
+const DAMAGES: &[Damage] = &[
+    damage!("parent", |b| b.block.header.parent_hash.0[0] ^= 1, VerifyError::ParentHash { .. }),
+    damage!("block hash", |b| b.block.hash.0[31] ^= 1, VerifyError::BlockHash { .. }),
+    damage!("state root", |b| b.block.header.state_root.0[0] ^= 1, VerifyError::BlockHash { .. }),
+    damage!("miner", |b| b.block.header.beneficiary.0[0] ^= 1, VerifyError::BlockHash { .. }),
+    damage!("time", |b| b.block.header.timestamp += 1, VerifyError::BlockHash { .. }),
+    damage!("number", |b| b.block.header.number += 1, VerifyError::BlockHash { .. }),
+    damage!("gas used alone", |b| b.block.header.gas_used += 1, VerifyError::BlockHash { .. }),
+    damage!("extra data", |b| b.block.header.extra_data = vec![1].into(), VerifyError::BlockHash { .. }),
+    damage!("nonce", |b| b.block.header.nonce.0[0] ^= 1, VerifyError::BlockHash { .. }),
+    damage!("base fee", |b| *b.block.header.base_fee_per_gas.as_mut()? += 1, VerifyError::BlockHash { .. }),
+    damage!("base fee absent", |b| b.block.header.base_fee_per_gas.take()?, VerifyError::BlockHash { .. }),
+    damage!("blob gas", |b| *b.block.header.excess_blob_gas.as_mut()? += 1, VerifyError::BlockHash { .. }),
+    damage!("requests", |b| b.block.header.requests_hash.as_mut()?.0[0] ^= 1, VerifyError::BlockHash { .. }),
+    damage!("gas used, resealed", |b| { b.block.header.gas_used += 1; reseal(b) }, VerifyError::GasUsed { .. }),
+    damage!("bloom, resealed", |b| { b.block.header.logs_bloom = Bloom::repeat_byte(0x11); reseal(b) },
+        VerifyError::LogsBloom { .. }),
+    damage!("uncles, resealed", |b| { b.block.header.ommers_hash.0[0] ^= 1; reseal(b) },
+        VerifyError::OmmersPresence { .. } | VerifyError::OmmersHash { .. }),
+    damage!("receipts root, resealed", |b| { b.block.header.receipts_root.0[0] ^= 1; reseal(b) },
+        VerifyError::ReceiptsRoot { .. }),
+
+    damage!("tx value", |b| b.block.transactions.first_mut()?.value += U256::ONE,
+        VerifyError::TransactionHash { transaction: 0, .. }),
+    damage!("tx nonce", |b| b.block.transactions.last_mut()?.nonce += 1, VerifyError::TransactionHash { .. }),
+    damage!("tx to", |b| b.block.transactions.first_mut()?.to.as_mut()?.0[3] ^= 1,
+        VerifyError::TransactionHash { transaction: 0, .. }),
+    damage!("tx to absent", |b| b.block.transactions.first_mut()?.to.take()?,
+        VerifyError::TransactionHash { transaction: 0, .. }),
+    damage!("tx input", |b| b.block.transactions.first_mut()?.input = vec![1, 2, 3, 4, 5].into(),
+        VerifyError::TransactionHash { transaction: 0, .. }),
+    damage!("tx signature", |b| b.block.transactions.first_mut()?.s += U256::ONE,
+        VerifyError::TransactionHash { transaction: 0, .. }),
+    damage!("tx type", |b| b.block.transactions.last_mut()?.kind = 0x7e,
+        VerifyError::UnsupportedTransactionType { kind: 0x7e, .. }),
+    damage!("tx v absent", |b| {
+        let legacy = b.block.transactions.iter_mut().find(|tx| tx.kind == 0)?;
+        legacy.v = None;
+    }, VerifyError::MissingTransactionField { field: "v", .. }),
+    damage!("tx chain absent", |b| {
+        let typed = b.block.transactions.iter_mut().find(|tx| tx.kind != 0)?;
+        typed.chain_id = None;
+    }, VerifyError::MissingTransactionField { field: "chainId", .. }),
+    damage!("tx list", |b| {
+        let mut lists = b.block.transactions.iter_mut().filter_map(|tx| tx.access_list.as_mut());
+        lists.find(|list| !list.is_empty())?.pop();
+    }, VerifyError::TransactionHash { .. }),
+    damage!("blob hashes", |b| {
+        let mut lists = b.block.transactions.iter_mut().filter_map(|tx| tx.blob_versioned_hashes.as_mut());
+        lists.next()?.pop();
+    }, VerifyError::TransactionHash { .. }),
+    damage!("authorizations", |b| {
+        let mut lists = b.block.transactions.iter_mut().filter_map(|tx| tx.authorization_list.as_mut());
+        lists.next()?.first_mut()?.nonce += 1;
+    }, VerifyError::TransactionHash { .. }),
+    damage!("two swapped with all that is theirs", |b| {
+        if b.block.transactions.len() < 2 { return None; }
+        b.block.transactions.swap(0, 1);
+        b.receipts.swap(0, 1);
+    }, VerifyError::TransactionsRoot { .. }),
+    damage!("last tx dropped with all that is its", |b| {
+        b.block.transactions.pop()?;
+        b.receipts.pop()?;
+        if let Some(traces) = b.traces.as_mut() { traces.pop()?; }
+    }, VerifyError::TransactionsRoot { .. }),
+
+    damage!("receipt dropped", |b| b.receipts.pop()?, VerifyError::ReceiptCount { .. }),
+    damage!("receipt doubled", |b| b.receipts.push(b.receipts.last()?.clone()), VerifyError::ReceiptCount { .. }),
+    damage!("receipts swapped", |b| {
+        if b.receipts.len() < 2 { return None; }
+        b.receipts.swap(0, 1);
+    }, VerifyError::ReceiptOrder { transaction: 0, .. }),
+    damage!("status", |b| { let status = b.receipts.last_mut()?.status.as_mut()?; *status = !*status },
+        VerifyError::ReceiptsRoot { .. }),
+    damage!("status absent", |b| b.receipts.last_mut()?.status.take()?, VerifyError::MissingStatus { .. }),
+    damage!("receipt type", |b| b.receipts.first_mut()?.kind ^= 1, VerifyError::ReceiptsRoot { .. }),
+    damage!("gas of one", |b| b.receipts.first_mut()?.gas_used += 1,
+        VerifyError::CumulativeGas { transaction: 0, .. }),
+    damage!("gas up to one", |b| b.receipts.first_mut()?.cumulative_gas_used -= 1,
+        VerifyError::CumulativeGas { transaction: 0, .. }),
+    damage!("gas of the last", |b| {
+        let last = b.receipts.last_mut()?;
+        last.gas_used -= 1;
+        last.cumulative_gas_used -= 1;
+    }, VerifyError::GasUsed { .. }),
+    damage!("gas moved from one to the next", |b| {
+        let [first, second, ..] = b.receipts.as_mut_slice() else { return None };
+        first.gas_used -= 1;
+        first.cumulative_gas_used -= 1;
+        second.gas_used += 1;
+    }, VerifyError::ReceiptsRoot { .. }),
+    damage!("log address", |b| b.receipts.iter_mut().flat_map(|r| &mut r.logs).next()?.address.0[0] ^= 1,
+        VerifyError::ReceiptBloom { .. }),
+    damage!("log topic", |b| {
+        let log = b.receipts.iter_mut().flat_map(|r| &mut r.logs).find(|log| !log.topics.is_empty())?;
+        let mut words = log.topics.to_vec();
+        words[0].0[0] ^= 1;
+        log.topics = Topics::new(&words)?;
+    }, VerifyError::ReceiptBloom { .. }),
+    damage!("topics of a log swapped", |b| {
+        let two = |words: &[B256]| words.len() > 1 && words[0] != words[1];
+        let log = b.receipts.iter_mut().flat_map(|r| &mut r.logs).find(|log| two(&log.topics))?;
+        let mut words = log.topics.to_vec();
+        words.swap(0, 1);
+        log.topics = Topics::new(&words)?;
+    }, VerifyError::ReceiptsRoot { .. }),
+    damage!("log data", |b| b.receipts.iter_mut().flat_map(|r| &mut r.logs).next()?.data = vec![7; 33].into(),
+        VerifyError::ReceiptsRoot { .. }),
+    damage!("log order", |b| swap_logs(b)?, VerifyError::ReceiptsRoot { .. }),
+    damage!("log dropped", |b| b.receipts.iter_mut().find(|r| r.logs.len() == 1)?.logs.pop()?,
+        VerifyError::ReceiptBloom { .. }),
+    damage!("receipt bloom", |b| b.receipts.first_mut()?.logs_bloom = Bloom::repeat_byte(0x11),
+        VerifyError::ReceiptBloom { transaction: 0, .. }),
+
+    damage!("withdrawal amount", |b| b.block.withdrawals.as_mut()?.first_mut()?.amount_gwei += 1,
+        VerifyError::WithdrawalsRoot { found: Some(_), .. }),
+    damage!("withdrawal dropped", |b| b.block.withdrawals.as_mut()?.pop()?, VerifyError::WithdrawalsRoot { .. }),
+    damage!("withdrawals absent", |b| b.block.withdrawals.take()?, VerifyError::WithdrawalsRoot { found: None, .. }),
+    damage!("uncle header doubled", |b| b.block.uncle_headers.push(b.block.uncle_headers.first()?.clone()),
+        VerifyError::OmmerCount { .. }),
+    damage!("uncle header", |b| b.block.uncle_headers.first_mut()?.timestamp += 1, VerifyError::OmmerHash { .. }),
+    damage!("uncle doubled", |b| {
+        b.block.uncles.push(*b.block.uncles.first()?);
+        b.block.uncle_headers.push(b.block.uncle_headers.first()?.clone());
+    }, VerifyError::OmmersHash { .. }),
+    damage!("uncles forgotten", |b| {
+        b.block.uncles.pop()?;
+        b.block.uncles.clear();
+        b.block.uncle_headers.clear();
+    }, VerifyError::OmmersPresence { .. }),
+
+    damage!("trace dropped", |b| b.traces.as_mut()?.pop()?, VerifyError::TraceCount { .. }),
+    damage!("trace empty", |b| *b.traces.as_mut()?.first_mut()? = TransactionTrace::default(),
+        VerifyError::TraceTop { transaction: 0 }),
+    damage!("trace sender", |b| b.traces.as_mut()?.first_mut()?.frames.first_mut()?.from.0[0] ^= 1,
+        VerifyError::TraceSender { transaction: 0, .. }),
+    damage!("trace recipient", |b| b.traces.as_mut()?.first_mut()?.frames.first_mut()?.to.as_mut()?.0[0] ^= 1,
+        VerifyError::TraceRecipient { transaction: 0, .. }),
+    damage!("trace kind", |b| {
+        let top = b.traces.as_mut()?.first_mut()?.frames.first_mut()?;
+        top.kind = if top.kind.is_creation() { FrameKind::Call }
+            else { FrameKind::Create };
+    }, VerifyError::TraceKind { transaction: 0, .. }),
+];
+
+/// Applies every damage to every block of a sample; adds the names of those that applied.
+fn damage_all(sample: impl Iterator<Item = Bundle>, rules: &Rules, applied: &mut HashSet<&'static str>) {
+    for whole in sample {
+        let (number, parent) = (whole.block.number(), whole.block.header.parent_hash);
+        verify(&whole, Some(parent), rules).unwrap();
+        for damage in DAMAGES {
+            let mut broken = whole.clone();
+            if (damage.apply)(&mut broken).is_none() || broken == whole {
+                continue;
+            }
+            let error = verify(&broken, Some(parent), rules).expect_err(damage.name);
+            assert!(
+                (damage.named)(&error),
+                "block {number}, {}: {error:?}",
+                damage.name
+            );
+            let sentence = error.to_string();
+            assert!(
+                sentence.len() > 20 && !sentence.ends_with('.') && !sentence.contains('\n'),
+                "{sentence}"
+            );
+            applied.insert(damage.name);
+        }
+    }
+}
+
+#[test]
+fn each_kind_of_damage_is_named() {
+    let (Some(mainnet), Some(dev)) = (shared(MAINNET), DevChain::execution_apis()) else {
+        return;
+    };
+    let mut applied = HashSet::new();
+    let from_byzantium = lines(mainnet).filter(|line| line["number"].as_u64() >= Some(4_370_000));
+    damage_all(
+        from_byzantium.step_by(5).map(|line| bundle(&line)),
+        &mainnet_rules(),
+        &mut applied,
+    );
+    let byzantium = dev.genesis.forks.byzantium;
+    let dev_from_byzantium = dev.blocks.into_iter().map(|(bundle, _)| bundle);
+    let dev_from_byzantium = dev_from_byzantium.filter(|bundle| Some(bundle.block.number()) >= byzantium);
+    damage_all(
+        dev_from_byzantium,
+        &Rules::from_forks(&dev.genesis.forks),
+        &mut applied,
+    );
+    for damage in DAMAGES {
+        assert!(
+            applied.contains(damage.name),
+            "`{}` applied to no block of the sample",
+            damage.name
+        );
+    }
+}
+
+#[test]
+fn receipts_before_byzantium_are_held_against_the_root_where_they_state_theirs() {
+    let Some(path) = shared(MAINNET) else { return };
+    let rules = mainnet_rules();
+    let mut checked = 0;
+    for line in lines(path).filter(|line| line["number"].as_u64() < Some(4_370_000)) {
+        let mut bundle = bundle(&line);
+        if bundle.receipts.is_empty() || bundle.receipts.iter().any(|receipt| receipt.root.is_none()) {
+            continue;
+        }
+        checked += 1;
+        bundle.receipts[0].root.as_mut().unwrap().0[0] ^= 1;
+        let error = verify(&bundle, None, &rules).unwrap_err();
+        assert!(matches!(error, VerifyError::ReceiptsRoot { .. }), "{error}");
+    }
+    assert!(checked > 0);
+}
+
+#[test]
+fn a_trusted_node_is_held_to_counts_and_links_only() {
+    let Some(path) = shared(MAINNET) else { return };
+    let rules = mainnet_rules().trusting_node(true);
+    for line in lines(path).step_by(10) {
+        let mut bundle = bundle(&line);
+        let parent = bundle.block.header.parent_hash;
+        let Some(tx) = bundle.block.transactions.first_mut() else {
+            continue;
+        };
+        tx.kind = 0x7e;
+        bundle.block.hash.0[0] ^= 1;
+        bundle.receipts[0].status = None;
+        verify(&bundle, Some(parent), &rules).unwrap();
+        let wrong_parent = verify(&bundle, Some(B256::ZERO), &rules);
+        assert!(
+            matches!(wrong_parent, Err(VerifyError::ParentHash { .. })),
+            "{wrong_parent:?}"
+        );
+        bundle.receipts.pop();
+        let short = verify(&bundle, Some(parent), &rules);
+        assert!(
+            matches!(short, Err(VerifyError::ReceiptCount { .. })),
+            "{short:?}"
+        );
+    }
+}
+
+#[test]
+fn well_known_chains_have_their_byzantium() {
+    assert_eq!(mainnet_rules().byzantium_block, Some(4_370_000));
+    for (hash, chain_id) in [
+        (
+            "0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9",
+            11_155_111,
+        ),
+        (
+            "0xb5f7f912443c940f21fd611f12828d75b534364ed9e95ca4e307729a4661bde4",
+            17_000,
+        ),
+        (
+            "0xbbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b",
+            560_048,
+        ),
+        (
+            "0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756",
+            100,
+        ),
+    ] {
+        let hash = hash.parse().unwrap();
+        assert_eq!(Rules::well_known(hash).unwrap().byzantium_block, Some(0));
+        assert_eq!(ForkRules::well_known(hash).unwrap().chain_id, chain_id);
+    }
+    assert_eq!(Rules::well_known(B256::ZERO), None);
+}
