@@ -7,11 +7,16 @@
     reason = "helpers of tests, which clippy does not take for tests"
 )]
 
+#[path = "http/chain.rs"]
+mod chain;
 #[path = "http/client.rs"]
 mod client;
 #[path = "http/documentation.rs"]
 mod documentation;
 #[path = "http/parameters.rs"]
 mod parameters;
+#[allow(unreachable_pub, reason = "shared with other test binaries")]
+#[path = "support/plain.rs"]
+mod plain;
 #[path = "http/transport.rs"]
 mod transport;
