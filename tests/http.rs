@@ -1,5 +1,5 @@
-//! The service over real sockets: transport behaviour, and everything that is decided before a
-//! store is read.
+//! The service over real sockets: transport behaviour, what is decided before a store is read, and the
+//! built operations over a real store.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
