@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::clock;
+
 use super::body::{Body, BodyError};
 use super::error::HttpError;
 use super::pool::{Lane, Outcome, Pool};
@@ -25,7 +27,7 @@ pub fn stream_frames(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>) ->
     Body::Stream(StreamBody {
         pool: pool.clone(),
         state: State::Ready(first, source),
-        began: Instant::now(),
+        began: clock::now(),
         body_timeout: Duration::MAX,
     })
 }
