@@ -13,6 +13,7 @@ use tokio::time::Sleep;
 
 use super::limits::Limits;
 use super::rejection;
+use crate::clock;
 
 /// Signs of life of a connection, shared by its socket, its requests and its watchdog.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(super) enum Verdict {
 impl Vitals {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
-            began: Instant::now(),
+            began: clock::now(),
             moved: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             ours: AtomicU32::new(0),
@@ -52,7 +53,7 @@ impl Vitals {
 
     pub(super) fn verdict(&self, limits: &Limits) -> Verdict {
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
-        let still = self.began.elapsed().saturating_sub(moved);
+        let still = (clock::now() - self.began).saturating_sub(moved);
         let requests = self.requests.load(Ordering::Relaxed);
         let waits_for_client = requests > 0 && self.ours.load(Ordering::Relaxed) == 0;
         if self.blocked.load(Ordering::Relaxed) || waits_for_client {
@@ -69,7 +70,7 @@ impl Vitals {
     }
 
     fn touch(&self) {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX);
         self.moved.store(now, Ordering::Relaxed);
     }
 

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::error::HttpError;
+use crate::clock;
 
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,12 +174,12 @@ impl Pool {
     ) -> Result<Outcome<T>, PoolError> {
         let shared = &self.0.0;
         let (sender, receiver) = oneshot::channel();
-        let expires = (!unbounded).then(|| Instant::now() + shared.limits.wait_max);
+        let expires = (!unbounded).then(|| clock::now() + shared.limits.wait_max);
         let job: Job = Box::new(move || {
             if sender.is_closed() {
                 return;
             }
-            let outcome = if expires.is_some_and(|deadline| Instant::now() > deadline) {
+            let outcome = if expires.is_some_and(|deadline| clock::now() > deadline) {
                 Err(PoolError::Expired)
             } else {
                 catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)
@@ -283,7 +284,7 @@ mod tests {
         let (begun, has_begun) = oneshot::channel();
         let held = pool
             .resume(Lane::Scan, move || {
-                drop(begun.send(()));
+                let _ = begun.send(());
                 gate.recv().ok();
             })
             .unwrap();

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::body::{Body, BodyError};
 use super::error::HttpError;
 use super::pool::{Lane, Outcome, Pool};
+use crate::clock;
 
 /// Gives the frames of a body, in order. Calls may block; they come from the pool, one at a time.
 pub trait FrameSource: Send {
@@ -25,7 +26,7 @@ pub fn stream_frames(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>) ->
     Body::Stream(StreamBody {
         pool: pool.clone(),
         state: State::Ready(first, source),
-        began: Instant::now(),
+        began: clock::now(),
         body_timeout: Duration::MAX,
     })
 }
@@ -71,7 +72,7 @@ impl StreamBody {
                 Poll::Ready(Err(_)) => return fail(BodyError::Failed("the pool ended".to_owned())),
             },
         };
-        if self.began.elapsed() > self.body_timeout {
+        if clock::now() - self.began > self.body_timeout {
             return fail(BodyError::TimedOut);
         }
         match self.compute(source) {

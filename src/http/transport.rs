@@ -20,6 +20,7 @@ use super::handler::{Handler, Request};
 use super::limits::Limits;
 use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
+use crate::clock;
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
 pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
@@ -38,7 +39,7 @@ pub(super) async fn respond<H: Handler>(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
         id: id.clone(),
-        began: Instant::now(),
+        began: clock::now(),
         status: StatusCode::OK,
         bytes: 0,
         finished: false,
@@ -175,7 +176,7 @@ impl LogLine {
             path = self.uri.path(),
             status = self.status.as_u16(),
             bytes = self.bytes,
-            ms = self.began.elapsed().as_secs_f64() * 1000.0,
+            ms = (clock::now() - self.began).as_secs_f64() * 1000.0,
             request_id = self.id.as_str(),
             aborted = !self.finished,
             "request"
