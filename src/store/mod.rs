@@ -26,5 +26,5 @@ pub use inspect::Contents;
 pub use lists::{Runs, UnitRow, Units};
 pub use open::{OpenOptions, Store};
 pub use schema::Table;
-pub use view::{Scan, View};
+pub use view::{Item, Scan, View};
 pub use writer::Writer;
