@@ -265,6 +265,7 @@ const HOSTS: &[&str] = &[
     "127.0.0.1",
     "localhost",
     "node.example",
+    "keepachangelog.com",
     "test",
     "a",
     "b",
@@ -492,8 +493,10 @@ fn nothing_of_the_machine_is_tracked() {
                     offenders.push(format!("{at}: the host {host}"));
                 }
             }
-            let index = "registry+https://github.com/rust-lang/crates.io-index";
-            if text.contains("registry+") && !text.contains(index) {
+            // Put together here, so that this file does not offend.
+            let registry = ["registry", "+"].concat();
+            let index = [&registry, "https:", "//github.com/rust-lang/crates.io-index"].concat();
+            if text.contains(&registry) && !text.contains(&index) {
                 offenders.push(format!("{at}: another registry"));
             }
         }

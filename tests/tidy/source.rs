@@ -370,6 +370,6 @@ fn paths_and_groups_are_found() {
         "use super::super::http::Body;\n".to_owned(),
     );
     assert_eq!(climbing.rooms_named().len(), 1);
-    assert!(hosts("see https://me@a.example:80/x and http://b").len() == 2);
+    assert!(hosts("see https://me@node.example:80/x and http://b").len() == 2);
     assert!(has_folder("cd /srv/x", "/srv") && !has_folder("a/srv", "/srv") && !has_folder("/srvx", "/srv"));
 }
