@@ -15,7 +15,6 @@ mod client;
 mod documentation;
 #[path = "http/parameters.rs"]
 mod parameters;
-#[allow(unreachable_pub, reason = "shared with other test binaries")]
 #[path = "support/plain.rs"]
 mod plain;
 #[path = "http/transport.rs"]

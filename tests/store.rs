@@ -1,5 +1,12 @@
 //! The store and the queries over it, against naive models over a seeded chain.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by ending"
+)]
+
 #[path = "support/plain.rs"]
 mod plain;
 

@@ -238,7 +238,9 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let view = store.view();
     let checkpoint = view.checkpoint();
     if shutdown.is_fired() {
-        return Err(AppError::Usage(format!("interrupted after {added} blocks; import again to go on")));
+        return Err(AppError::Usage(format!(
+            "interrupted after {added} blocks; import again to go on"
+        )));
     }
     say(&format!(
         "{}: {added} blocks added in {:.1} s, {} blocks with {} transactions and {} logs stored",

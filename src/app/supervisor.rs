@@ -68,7 +68,7 @@ impl Supervisor {
         let genesis = load_genesis(self.settings.genesis.as_deref())?;
         let mut wait = WAIT_FIRST;
         let (node, capabilities) = loop {
-            match shutdown.unless(self.connect()).await {
+            match shutdown.unless(Box::pin(self.connect())).await {
                 None => return Ok(()),
                 Some(Ok(connected)) => break connected,
                 Some(Err(error)) => {

@@ -54,7 +54,7 @@ impl Vitals {
 
     pub(super) fn verdict(&self, limits: &Limits) -> Verdict {
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
-        let still = self.began.elapsed().saturating_sub(moved);
+        let still = (clock::now() - self.began).saturating_sub(moved);
         let requests = self.requests.load(Ordering::Relaxed);
         let waits_for_client = requests > 0 && self.ours.load(Ordering::Relaxed) == 0;
         if self.blocked.load(Ordering::Relaxed) || waits_for_client {
@@ -71,7 +71,7 @@ impl Vitals {
     }
 
     fn touch(&self) {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX);
         self.moved.store(now, Ordering::Relaxed);
     }
 

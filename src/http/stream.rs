@@ -73,7 +73,7 @@ impl StreamBody {
                 Poll::Ready(Err(_)) => return fail(BodyError::Failed("the pool ended".to_owned())),
             },
         };
-        if self.began.elapsed() > self.body_timeout {
+        if clock::now() - self.began > self.body_timeout {
             return fail(BodyError::TimedOut);
         }
         match self.compute(source) {

@@ -177,7 +177,7 @@ impl LogLine {
             path = self.uri.path(),
             status = self.status.as_u16(),
             bytes = self.bytes,
-            ms = self.began.elapsed().as_secs_f64() * 1000.0,
+            ms = (clock::now() - self.began).as_secs_f64() * 1000.0,
             request_id = self.id.as_str(),
             aborted = !self.finished,
             "request"

@@ -147,7 +147,8 @@ impl<'v> Conjunction<'v> {
         let mut steps = 0u32;
         'candidates: while let Some(at) = candidate.filter(|&at| !outside(at)) {
             steps += 1;
-            if steps % STEPS_PER_LOOK == 0 && deadline.is_some_and(|deadline| crate::clock::now() >= deadline)
+            if steps.is_multiple_of(STEPS_PER_LOOK)
+                && deadline.is_some_and(|deadline| crate::clock::now() >= deadline)
             {
                 return Err(QueryError::TimedOut);
             }

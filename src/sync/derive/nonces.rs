@@ -39,10 +39,10 @@ pub(super) fn derive(
     for (index, transaction) in bundle.block.transactions.iter().enumerate() {
         batch.remember_sent(&transaction.from, transaction.nonce.saturating_add(1));
         for tuple in transaction.authorization_list.iter().flatten() {
-            if tuple.chain_id.is_zero() || tuple.chain_id == U256::from(rules.chain_id) {
-                if let Some(account) = authority(tuple) {
-                    authorize(&account, tuple.nonce, block, rules, batch)?;
-                }
+            if (tuple.chain_id.is_zero() || tuple.chain_id == U256::from(rules.chain_id))
+                && let Some(account) = authority(tuple)
+            {
+                authorize(&account, tuple.nonce, block, rules, batch)?;
             }
         }
         if let Some(trace) = traces.and_then(|traces| traces.get(index)) {
