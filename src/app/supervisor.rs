@@ -99,7 +99,8 @@ impl Supervisor {
             stop_at,
             finality_depth: self.settings.finality_depth,
             batch_bytes_max: self.memory.batch,
-            window: self.settings.rpc_concurrency,
+            // Bundles wait parsed until their turn comes; a big one is some megabytes.
+            window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
         };
         let status = self.chain.status.clone().unwrap_or_default();
         Ok(Box::pin(Engine::new(node, capabilities, writer, status, rules, options).run(shutdown)).await?)

@@ -11,9 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use crate::clock;
+
 use super::limits::Limits;
 use super::rejection;
-use crate::clock;
 
 /// Signs of life of a connection, shared by its socket, its requests and its watchdog.
 #[derive(Debug)]
@@ -101,15 +102,20 @@ impl InFlight {
     pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
         vitals.requests.fetch_add(1, Ordering::Relaxed);
         vitals.ours.fetch_add(1, Ordering::Relaxed);
-        vitals.touch();
         Self {
             vitals: Arc::clone(vitals),
             ours: true,
         }
     }
 
-    /// Says whose turn it is: ours while something is being computed, else the client's.
-    pub(super) fn set_ours(&mut self, ours: bool) {
+    /// Notes that the client came for more, and whose turn it is now: ours while something is being
+    /// computed, else the client's.
+    pub(super) fn asked(&mut self, ours: bool) {
+        self.turn(ours);
+        self.vitals.touch();
+    }
+
+    fn turn(&mut self, ours: bool) {
         if ours != self.ours {
             self.ours = ours;
             if ours {
@@ -118,13 +124,12 @@ impl InFlight {
                 self.vitals.ours.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        self.vitals.touch();
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.set_ours(false);
+        self.turn(false);
         self.vitals.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::clock;
+
 use super::body::{Body, BodyError};
 use super::error::HttpError;
 use super::pool::{Lane, Outcome, Pool};
-use crate::clock;
 
 /// Gives the frames of a body, in order. Calls may block; they come from the pool, one at a time.
 pub trait FrameSource: Send {

@@ -13,6 +13,8 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
 use hyper::{Method, StatusCode, Uri};
 
+use crate::clock;
+
 use super::body::{Body, BodyError};
 use super::connection::{InFlight, Vitals};
 use super::error::{ErrorStatus, HttpError};
@@ -20,7 +22,6 @@ use super::handler::{Handler, Request};
 use super::limits::Limits;
 use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
-use crate::clock;
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
 pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
@@ -130,7 +131,7 @@ impl hyper::body::Body for Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let next = Pin::new(&mut self.body).poll_frame(cx);
-        self.in_flight.set_ours(next.is_pending());
+        self.in_flight.asked(next.is_pending());
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;

@@ -49,6 +49,15 @@ pub struct Header {
     pub requests_hash: Option<B256>,
 }
 
+impl Header {
+    /// Whether only number and beneficiary are known, as some recordings tell of uncles: no block has an
+    /// empty state root.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.state_root.is_zero()
+    }
+}
+
 /// A validator withdrawal (EIP-4895).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Withdrawal {

@@ -225,11 +225,52 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// `text` without the URL `secret`, however the client printed it: whole, without its last slash, or
+/// without the user in it; its path and query, where keys are, in no case.
 fn without(text: &str, secret: &str) -> String {
     if secret.is_empty() {
         return text.to_owned();
     }
-    // Clients print a URL with or without its last slash.
-    text.replace(secret, "the node")
-        .replace(secret.trim_end_matches('/'), "the node")
+    let mut text = text
+        .replace(secret, "the node")
+        .replace(secret.trim_end_matches('/'), "the node");
+    let rest = secret.split_once("://").map_or(secret, |(_, rest)| rest);
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if let Some((user, _)) = authority.rsplit_once('@') {
+        text = text.replace(user, "...");
+    }
+    if 1 < path.len() {
+        text = text.replace(path, "/...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without;
+
+    #[test]
+    fn no_part_of_a_url_that_may_be_a_key_is_shown() {
+        let url = "https://me:pass@node.example/v3/key?token=t";
+        for printed in [
+            url,
+            "https://node.example/v3/key?token=t",
+            "me:pass",
+            "/v3/key?token=t",
+        ] {
+            let shown = without(
+                &format!("error sending request for url ({printed}): refused"),
+                url,
+            );
+            assert!(
+                !shown.contains("key") && !shown.contains("pass") && !shown.contains("=t"),
+                "{shown}"
+            );
+            assert!(shown.contains("refused"), "{shown}");
+        }
+        assert_eq!(
+            without("http://127.0.0.1:1/ x", "http://127.0.0.1:1"),
+            "the node/ x"
+        );
+    }
 }

@@ -198,10 +198,8 @@ impl Node {
                     });
                 }
                 Err(error @ NodeError::MethodNotFound { .. }) => return Ok(Err(error)),
-                // A young chain: the method is there, only the first block has nothing to trace.
-                Err(NodeError::Rpc { message, .. }) if number == 0 && message.contains("genesis") => {
-                    return Ok(Ok(()));
-                }
+                // A young chain: nodes that trace refuse the first block, which executes nothing.
+                Err(NodeError::Rpc { .. }) if number == 0 => return Ok(Ok(())),
                 // The newest blocks are too much for one answer, which shows that the method is there.
                 Err(NodeError::ResponseTooLarge { .. }) => return Ok(Ok(())),
                 Err(error) if error.is_answer() => refusal = Some(error),

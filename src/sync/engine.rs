@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use super::error::SyncError;
+use super::fill::fill;
 use super::pipeline::{Pipeline, Source};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::verify::verify;
 use crate::model::Bundle;
-use crate::node::{BlockTag, Capabilities, Node, NodeError};
+use crate::node::{BlockTag, Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Store, Writer};
@@ -34,6 +35,10 @@ const WAIT_FIRST: Duration = Duration::from_millis(500);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// The head is looked at after this long even when nobody announced one.
 const IDLE_MAX: Duration = Duration::from_secs(20);
+
+/// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
+/// block 0 as final for ever would else fill memory with undo records.
+const UNFINAL_BLOCKS_MAX: u64 = 4096;
 
 /// The sync of one chain.
 #[derive(Debug)]
@@ -168,6 +173,11 @@ impl Engine {
             }
             Relation::Ahead => {}
         }
+        if !view.has_traces() && self.capabilities.traces != TraceMethod::None {
+            drop(view);
+            self.fill_traces(shutdown).await?;
+            return Ok(Round::Moved);
+        }
         let finalized = match shutdown.unless(self.finality(head)).await {
             Some(finalized) => finalized?,
             None => return Ok(Round::Done),
@@ -201,10 +211,15 @@ impl Engine {
         {
             self.status.set_safe(safe.number);
         }
+        let deep = head.checked_sub(UNFINAL_BLOCKS_MAX);
         let finalized = if self.finalized_tag {
-            self.node.tagged(BlockTag::Finalized).await?.map(|id| id.number)
+            self.node
+                .tagged(BlockTag::Finalized)
+                .await?
+                .map(|id| id.number)
+                .max(deep)
         } else {
-            head.checked_sub(self.options.finality_depth)
+            head.checked_sub(self.options.finality_depth).max(deep)
         };
         if let Some(finalized) = finalized {
             self.status.set_finalized(finalized);
@@ -220,6 +235,27 @@ impl Engine {
         self.status
             .set_message(format!("unwound {depth} blocks of a reorg"));
         Ok(())
+    }
+
+    /// Fetches the frames of blocks that were stored while the node had no traces.
+    async fn fill_traces(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
+        let view = self.store.view();
+        let final_to = view
+            .finalized()
+            .map_or(view.first_block(), |finalized| finalized + 1);
+        if view.checkpoint().next_block > final_to {
+            // Blocks that may still be unwound are taken off and come again with their frames.
+            return self.with_writer(move |writer| Ok(writer.unwind(final_to)?)).await;
+        }
+        let (first, last) = (view.checkpoint().next_traced, final_to.saturating_sub(1));
+        self.status
+            .set_message(format!("fetching the traces of blocks {first} to {last}"));
+        let writer = self.take_writer()?;
+        let source = self.bundles(first, last);
+        let rules = self.rules.nonces.clone();
+        let (writer, result) = fill(writer, source, rules, self.options.batch_bytes_max, shutdown).await;
+        self.writer = writer;
+        result
     }
 
     /// Runs work of the writer where it may block.

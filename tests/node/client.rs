@@ -162,6 +162,19 @@ async fn bundles_equal_the_model_by_every_way_of_asking() {
 }
 
 #[tokio::test]
+async fn uncles_are_fetched_with_their_block() {
+    let fake = FakeNode::start(13);
+    fake.mine(4);
+    let (node, capabilities) = ready(&fake).await;
+    fake.set_uncles(true);
+    let block = node.bundle(3, &capabilities).await.unwrap().bundle.block;
+    let uncle = fake.bundles()[1].block.clone();
+    assert_eq!(block.uncles, [uncle.hash]);
+    assert_eq!(block.uncle_headers, [uncle.header]);
+    assert_eq!(fake.asked("eth_getUncleByBlockNumberAndIndex"), 1);
+}
+
+#[tokio::test]
 async fn small_questions_are_answered() {
     let fake = FakeNode::start_with(ChainSpec {
         block_seconds: 3_600,

@@ -259,6 +259,9 @@ impl<'a> BlockBuilder<'a> {
     /// Moves what the frames move.
     fn settle(&mut self, frames: &[Frame]) {
         for frame in frames {
+            if frame.kind == FrameKind::Create2 && !frame.reverted {
+                *self.world.nonces.entry(frame.from).or_default() += 1;
+            }
             if !frame.reverted && !frame.value.is_zero() {
                 self.world.pay(
                     frame.from,

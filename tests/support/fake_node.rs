@@ -45,6 +45,7 @@ pub struct State {
     finalized: u64,
     pub(super) stalled: bool,
     methods: Methods,
+    uncles: bool,
     faults: Vec<(Fault, u64)>,
     pub(super) asked: BTreeMap<String, u64>,
     pub(super) in_flight: u64,
@@ -75,6 +76,7 @@ impl FakeNode {
             finalized: 0,
             stalled: false,
             methods: Methods::default(),
+            uncles: false,
             faults: Vec::new(),
             asked: BTreeMap::new(),
             in_flight: 0,
@@ -138,6 +140,11 @@ impl FakeNode {
     /// Chooses the methods it offers.
     pub fn set_methods(&self, methods: Methods) {
         self.state().methods = methods;
+    }
+
+    /// Lets each block from the second on state its grandparent as an uncle; such blocks do not verify.
+    pub fn set_uncles(&self, uncles: bool) {
+        self.state().uncles = uncles;
     }
 
     /// Lets the next `times` fitting requests go wrong.
@@ -292,6 +299,12 @@ impl State {
         Ok(self.chain.bundle(number))
     }
 
+    fn uncle(&self, bundle: &Bundle) -> Option<&Bundle> {
+        self.chain
+            .bundle(bundle.block.number().checked_sub(2)?)
+            .filter(|_| self.uncles)
+    }
+
     /// The answer to this request.
     pub fn result(&self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
         let missing = || {
@@ -311,8 +324,17 @@ impl State {
             "web3_clientVersion" => json!("fake/1.0"),
             "eth_blockNumber" => render::quantity(self.chain.head()),
             "eth_getBlockByNumber" => self.named(first)?.map_or(Value::Null, |bundle| {
-                render::block(&bundle.block, params[1] == true)
+                let mut block = render::block(&bundle.block, params[1] == true);
+                if let Some(uncle) = self.uncle(bundle) {
+                    block["uncles"] = json!([uncle.block.hash]);
+                }
+                block
             }),
+            "eth_getUncleByBlockNumberAndIndex" if self.uncles => self
+                .named(first)?
+                .and_then(|bundle| self.uncle(bundle))
+                .filter(|_| params[1] == "0x0")
+                .map_or(Value::Null, |uncle| render::block(&uncle.block, false)),
             "eth_getBlockByHash" => self
                 .chain
                 .bundles()
