@@ -8,14 +8,6 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test that cannot go on says so by ending"
-)]
-
 #[path = "support/slow_parse.rs"]
 mod slow_parse;
 
