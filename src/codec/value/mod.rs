@@ -1,6 +1,6 @@
 //! The one door to `bincode`: values that are neither lists nor rows of a unit's own format.
 //!
-//! bincode 2.0.1 is pinned and unmaintained; golden bytes in the tests below fix what it writes. All
+//! bincode 2.0.1 is pinned and unmaintained; golden bytes in `tests` fix what it writes. All
 //! integers are varints, options one byte, lists a length and their items. Keys never pass through here.
 
 use bincode::config::{Configuration, standard};
@@ -8,6 +8,8 @@ use bincode::{BorrowDecode, Encode};
 
 mod frame;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use frame::{decode_frame, encode_frame};
 pub use record::{Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, Tail, Undo};
