@@ -143,9 +143,16 @@ impl Anvil {
         let block = |at: u64| {
             let tag = format!("0x{at:x}");
             let whole = |value: Value| list(&value).to_vec();
+            let mut receipts = whole(self.ask("eth_getBlockReceipts", json!([tag])));
+            for receipt in &mut receipts {
+                // Anvil's own additions: neither is in the specification's receipt of a transaction without blobs.
+                let receipt = receipt.as_object_mut().unwrap();
+                receipt.remove("blockTimestamp");
+                receipt.remove("blobGasPrice");
+            }
             Recorded {
                 block: self.ask("eth_getBlockByNumber", json!([tag, true])),
-                receipts: whole(self.ask("eth_getBlockReceipts", json!([tag]))),
+                receipts,
                 traces: Some(whole(self.ask("trace_block", json!([tag])))),
             }
         };
@@ -187,14 +194,17 @@ struct Scenario<'a> {
 
 impl<'a> Scenario<'a> {
     fn new(anvil: &'a Anvil, seed: u64) -> Self {
-        let mut emitters = Vec::new();
-        for topics in 0..=4 {
-            let deploy = json!({"from": anvil.accounts[0], "data": emitter(topics), "gas": "0x100000"});
-            let hash = anvil.ask("eth_sendTransaction", json!([deploy]));
-            let receipt = anvil.ask("eth_getTransactionReceipt", json!([hash]));
+        let from = &anvil.accounts[0];
+        anvil.block_of(
+            (0..=4).map(|topics| json!({"from": from, "data": emitter(topics), "gas": "0x100000"})),
+        );
+        let receipts = anvil.ask("eth_getBlockReceipts", json!(["latest"]));
+        let deployed = |receipt: &Value| {
             assert_eq!(receipt["status"], "0x1", "{receipt}");
-            emitters.push(text(&receipt["contractAddress"]).to_owned());
-        }
+            text(&receipt["contractAddress"]).to_owned()
+        };
+        let emitters: Vec<String> = list(&receipts).iter().map(deployed).collect();
+        assert_eq!(emitters.len(), 5);
         Self {
             anvil,
             random: fastrand::Rng::with_seed(seed),
@@ -435,7 +445,7 @@ fn what_the_node_says_is_served_through_its_reorgs_and_its_death() {
         kinds.into_iter().collect::<Vec<_>>(),
         ["0x0", "0x1", "0x2", "0x4"]
     );
-    assert!(model.logs.len() > 300, "{}", model.logs.len());
+    assert!(model.logs.len() > 200, "{}", model.logs.len());
     server.assert_error(
         "/api/logs/get-logs?chain=testnet&address=0x0000000000000000000000000000000000001000",
         503,
