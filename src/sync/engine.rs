@@ -11,10 +11,10 @@ use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::verify::verify;
 use crate::model::Bundle;
-use crate::node::{BlockTag, Capabilities, Node, NodeError};
+use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Store, Writer};
+use crate::store::{Store, View, Writer};
 
 /// How a chain is synced.
 #[derive(Clone, Debug)]
@@ -31,9 +31,12 @@ pub struct SyncOptions {
 
 /// First wait after a failure; it doubles up to [`WAIT_MAX`] while nothing gets better.
 const WAIT_FIRST: Duration = Duration::from_millis(500);
-const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Short enough that a node that comes back is noticed within seconds: asking a dead one costs nothing.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The head is looked at after this long even when nobody announced one.
 const IDLE_MAX: Duration = Duration::from_secs(20);
+/// The same where the node is behind what it showed before, which passes in a moment.
+const BEHIND_MAX: Duration = Duration::from_secs(1);
 
 /// The sync of one chain.
 #[derive(Debug)]
@@ -55,6 +58,8 @@ enum Round {
     Moved,
     /// The node has nothing new.
     Idle,
+    /// The node is behind the store, or behind itself.
+    Behind,
     /// `stop_at` is reached.
     Done,
 }
@@ -88,6 +93,7 @@ impl Engine {
     /// mend. Everything that may pass is waited out, with growing waits, and said in the status.
     pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), SyncError> {
         let mut heads = self.node.heads();
+        let mut announced = 0;
         let mut wait = WAIT_FIRST;
         let result = loop {
             if shutdown.is_fired() {
@@ -97,10 +103,19 @@ impl Engine {
             match self.round(&mut shutdown).await {
                 Ok(Round::Done) => break Ok(()),
                 Ok(Round::Moved) => wait = WAIT_FIRST,
-                Ok(Round::Idle) => {
+                Ok(round @ (Round::Idle | Round::Behind)) => {
                     wait = WAIT_FIRST;
-                    let news = tokio::time::timeout(IDLE_MAX, heads.next());
-                    if shutdown.unless(news).await.is_none() {
+                    // A head may be announced by one node and asked for at another that lags.
+                    let behind = matches!(round, Round::Behind) || self.next_block() <= announced;
+                    let span = if behind { BEHIND_MAX } else { IDLE_MAX };
+                    let news = async {
+                        match heads.next().await {
+                            Some(head) => announced = head.number,
+                            // Nobody announces heads any more.
+                            None => std::future::pending().await,
+                        }
+                    };
+                    if shutdown.unless(tokio::time::timeout(span, news)).await.is_none() {
                         break Ok(());
                     }
                 }
@@ -152,6 +167,7 @@ impl Engine {
         self.status.set_node_up(true);
         self.status.set_node_head(head);
         let view = self.store.view();
+        let next = view.checkpoint().next_block;
         let relation = match shutdown.unless(relate(&self.node, &view, head)).await {
             Some(relation) => relation?,
             None => return Ok(Round::Done),
@@ -161,14 +177,17 @@ impl Engine {
                 self.unwind(fork, depth).await?;
                 return Ok(Round::Moved);
             }
+            Relation::Behind if self.options.stop_at.is_some_and(|stop| next > stop) => {
+                return Ok(Round::Done);
+            }
             Relation::Behind => {
                 self.status
                     .set_message("the node is behind the store, waiting for it");
-                return Ok(Round::Idle);
+                return Ok(Round::Behind);
             }
             Relation::Ahead => {}
         }
-        let finalized = match shutdown.unless(self.finality(head)).await {
+        let finalized = match shutdown.unless(self.finality(head, &view)).await {
             Some(finalized) => finalized?,
             None => return Ok(Round::Done),
         };
@@ -176,7 +195,6 @@ impl Engine {
             self.with_writer(move |writer| Ok(writer.finalize(finalized)?))
                 .await?;
         }
-        let next = view.checkpoint().next_block;
         let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
         if self.options.stop_at.is_some_and(|stop| next > stop) {
             return Ok(Round::Done);
@@ -195,17 +213,36 @@ impl Engine {
     }
 
     /// The last final block, by the node's word or by depth; also keeps `safe` in the status.
-    async fn finality(&self, head: u64) -> Result<Option<u64>, SyncError> {
+    async fn finality(&self, head: u64, view: &View) -> Result<Option<u64>, SyncError> {
         if self.safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
         {
             self.status.set_safe(safe.number);
         }
-        let finalized = if self.finalized_tag {
-            self.node.tagged(BlockTag::Finalized).await?.map(|id| id.number)
+        let tagged = if self.finalized_tag {
+            self.node.tagged(BlockTag::Finalized).await?
         } else {
-            head.checked_sub(self.options.finality_depth)
+            None
         };
+        if let Some(BlockId { number, hash, .. }) = tagged
+            && (view.first_block()..view.checkpoint().next_block).contains(&number)
+        {
+            // The chain may have moved since our head was compared: a block of the branch that was left
+            // must not become final.
+            let stored = view.block(number)?.hash;
+            if stored != hash {
+                return Err(SyncError::Moved {
+                    block: number,
+                    found: hash,
+                    stored,
+                });
+            }
+        }
+        // A node that named one and names none now (it has just been started) has not lost it.
+        let finalized = tagged
+            .map(|id| id.number)
+            .or_else(|| self.status.finalized().filter(|_| self.finalized_tag))
+            .or_else(|| head.checked_sub(self.options.finality_depth));
         if let Some(finalized) = finalized {
             self.status.set_finalized(finalized);
         }
@@ -262,7 +299,8 @@ impl Engine {
         result
     }
 
-    /// Verified bundles of the node in order, several in flight.
+    /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
+    /// still counts among the bytes in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
         let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
         let rules = self.rules.verify;
@@ -273,12 +311,14 @@ impl Engine {
                     let (node, capabilities) = (node.clone(), Arc::clone(&capabilities));
                     let status = Arc::clone(&status);
                     async move {
+                        // One for both looks: a second one could wait for bundles that wait for this.
+                        let reserved = node.reserve().await;
                         let fetch = || async {
-                            let fetched = node.bundle(number, &capabilities).await;
+                            let fetched = node.bundle_within(&reserved, number, &capabilities).await;
                             let bundle = fetched.map_err(|source| SyncError::Node { block: number, source })?.bundle;
                             check(number, bundle, rules).await
                         };
-                        match fetch().await {
+                        let bundle = match fetch().await {
                             // A second look first: nodes behind a balancer contradict each other for a moment.
                             Err(SyncError::Verify { block, source }) => {
                                 status.count_verification_failure();
@@ -286,10 +326,12 @@ impl Engine {
                                 fetch().await
                             }
                             other => other,
-                        }
+                        }?;
+                        Ok((bundle, reserved))
                     }
                 })
-                .buffered(self.options.window),
+                .buffered(self.options.window)
+                .map(|fetched| fetched.map(|(bundle, _reserved)| bundle)),
         )
     }
 }
