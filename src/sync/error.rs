@@ -96,9 +96,11 @@ impl SyncError {
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Node { .. } | Self::Ask(_) | Self::Verify { .. } | Self::Parent { .. } | Self::Moved { .. } => {
-                true
-            },
+            Self::Node { .. }
+            | Self::Ask(_)
+            | Self::Verify { .. }
+            | Self::Parent { .. }
+            | Self::Moved { .. } => true,
             Self::Store(error) => error.is_disk_full(),
             _ => false,
         }
