@@ -53,7 +53,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         let Some(node_head) = status.node_head() else {
             continue;
         };
-        let missing = (node_head + 1).saturating_sub(next);
+        let missing = node_head.saturating_add(1).saturating_sub(next);
         let eta = if missing > 0 && rate > 0.0 {
             span(missing as f64 / rate)
         } else {
@@ -64,7 +64,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
             "{rate:.0} blocks/s, eta {eta}, node {latency} ms, {}",
             status.message()
         );
-        bar.set_length(node_head + 1);
+        bar.set_length(node_head.saturating_add(1));
         bar.set_position(next);
         bar.set_message(message.clone());
         let text = format!("{next} {}", status.message());

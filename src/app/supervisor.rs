@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::AppError;
 use super::chains::Chain;
 use crate::config::{ChainConfig, Config};
-use crate::node::{Capabilities, Node, NodeConfig};
+use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
 use crate::store::{OpenOptions, Store};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Engine, SyncError, SyncOptions};
 
 const WAIT_FIRST: Duration = Duration::from_secs(1);
-const WAIT_MAX: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// How a chain's memory is shared out: the parts of `--backfill-memory`.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,8 @@ impl Supervisor {
             match shutdown.unless(Box::pin(self.connect())).await {
                 None => return Ok(()),
                 Some(Ok(connected)) => break connected,
+                // No waiting mends a URL.
+                Some(Err(error @ SyncError::Ask(NodeError::Url(_)))) => return Err(error.into()),
                 Some(Err(error)) => {
                     tracing::warn!(chain = %self.chain.name, %error, "the node does not answer, waiting");
                     self.say(format!("waiting for the node: {error}"));

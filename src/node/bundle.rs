@@ -1,6 +1,6 @@
 //! Fetching all that one block brings, in one go.
 
-use super::client::{Node, Repeat, Tries};
+use super::client::{Node, Repeat, Reservation, Tries};
 use super::error::NodeError;
 use super::pace::RequestClass;
 use super::probe::{Capabilities, ReceiptMethod, TraceMethod};
@@ -50,7 +50,21 @@ impl Node {
     ///
     /// The last failure, when asking again does not help.
     pub async fn bundle(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, NodeError> {
-        let _reserved = self.reserve_bundle().await;
+        let reserved = self.reserve().await;
+        self.bundle_within(&reserved, number, capabilities).await
+    }
+
+    /// The same for a caller who keeps the room for it until the bundle is out of memory.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Self::bundle`].
+    pub async fn bundle_within(
+        &self,
+        _reserved: &Reservation,
+        number: u64,
+        capabilities: &Capabilities,
+    ) -> Result<Fetched, NodeError> {
         let mut tries = Tries::default();
         loop {
             match self.bundle_once(number, capabilities).await {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes in flight are counted in units of this size.
 const BYTES_UNIT: u64 = 1024;
@@ -28,7 +28,7 @@ struct Inner {
     config: NodeConfig,
     link: Link,
     pace: Pace,
-    bytes: Semaphore,
+    bytes: Arc<Semaphore>,
     /// Recent sizes of answers by class, in bytes: the largest, slowly forgotten.
     sizes: [AtomicU64; RequestClass::COUNT],
     stats: Arc<NodeStats>,
@@ -40,6 +40,12 @@ impl std::fmt::Debug for Node {
             .field("config", &self.0.config)
             .finish_non_exhaustive()
     }
+}
+
+/// Room for one bundle among the bytes in flight; given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A block that is not named by its number.
@@ -86,7 +92,9 @@ impl Node {
         let units = (config.bytes_in_flight_max as u64 / BYTES_UNIT).clamp(1, u64::from(u32::MAX));
         Ok(Self(Arc::new(Inner {
             pace: Pace::new(config.concurrency_max, Arc::clone(&stats)),
-            bytes: Semaphore::new(usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS)),
+            bytes: Arc::new(Semaphore::new(
+                usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS),
+            )),
             sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED].map(AtomicU64::new),
             config,
             link,
@@ -316,17 +324,17 @@ impl Node {
         self.0.stats.failed(error.class());
     }
 
-    /// Waits until one more bundle fits into the bytes in flight, by the size of recent answers.
-    pub(super) async fn reserve_bundle(&self) -> Option<SemaphorePermit<'_>> {
+    /// Waits until one more bundle fits into the bytes in flight, by the size of recent answers. Room is
+    /// given in the order of asking; who holds some must not wait for more.
+    pub async fn reserve(&self) -> Reservation {
         let inner = &self.0;
         let bytes: u64 = inner.sizes.iter().map(|size| size.load(Ordering::Relaxed)).sum();
         let all = inner.config.bytes_in_flight_max as u64 / BYTES_UNIT;
         let units = (bytes / BYTES_UNIT).clamp(1, all.clamp(1, u64::from(u32::MAX)));
-        inner
-            .bytes
-            .acquire_many(u32::try_from(units).unwrap_or(u32::MAX))
-            .await
-            .ok()
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        Reservation {
+            _permit: Arc::clone(&inner.bytes).acquire_many_owned(units).await.ok(),
+        }
     }
 
     pub(super) fn can_subscribe(&self) -> bool {

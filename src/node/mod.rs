@@ -20,7 +20,7 @@ pub mod traces;
 pub mod wire;
 
 pub use bundle::Fetched;
-pub use client::{BlockTag, Node};
+pub use client::{BlockTag, Node, Reservation};
 pub use config::NodeConfig;
 pub use error::{ErrorClass, NodeError};
 pub use heads::Heads;

@@ -309,6 +309,16 @@ impl Flats {
             .zip(records)
             .map(|(&array, &records)| FlatFile::open(directory, array, records, read_only))
             .collect::<Result<Vec<_>, _>>()?;
+        if !read_only {
+            // So that files that were just made outlive a power cut, as the checkpoint does.
+            File::open(directory)
+                .and_then(|directory| directory.sync_all())
+                .map_err(|source| StoreError::Io {
+                    doing: "sync",
+                    path: directory.to_path_buf(),
+                    source,
+                })?;
+        }
         Ok(Self {
             files,
             tails: Default::default(),

@@ -233,6 +233,7 @@ impl Store {
             flats,
             checkpoint,
             finality,
+            unlogged: None,
         };
         Ok(Arc::new(Self {
             db,

@@ -6,6 +6,7 @@
 //! after unlogged ones, everything is flushed.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rocksdb::{FlushOptions, ReadOptions, WriteBatch, WriteOptions};
 
@@ -15,6 +16,7 @@ use super::flat::Flats;
 use super::open::{CHECKPOINT, FINALITY, Store, load_tail};
 use super::schema::Table;
 use super::view::{View, family};
+use crate::clock;
 use crate::codec::keys::{self, Term};
 use crate::codec::posting::{self, CHUNK_POSTINGS};
 use crate::codec::value::{Checkpoint, Finality, Tail, Undo};
@@ -23,11 +25,17 @@ use crate::codec::{Corrupt, bytes};
 /// Open chunks looked up at a time: enough for RocksDB to sort and share block reads.
 const LOOK_UPS: usize = 1024;
 
+/// A crash loses no more than the unlogged writes of this span: a slow backfill fills memtables slowly.
+const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) flats: Flats,
     pub(super) checkpoint: Checkpoint,
     pub(super) finality: Finality,
+    /// Since when there are writes that are not in RocksDB's log and not flushed by us. Kept here, not in
+    /// the writer: a writer that could not flush leaves it to the next one.
+    pub(super) unlogged: Option<Instant>,
 }
 
 /// The one writer of a store; gives its place back when dropped.
@@ -36,7 +44,6 @@ pub struct Writer {
     store: Arc<Store>,
     state: Option<State>,
     dictionary: Dictionary,
-    unlogged: bool,
 }
 
 /// Rows on their way into one write, with what they overwrite when that must be kept.
@@ -89,7 +96,6 @@ impl Writer {
             store,
             state: Some(state),
             dictionary: Dictionary::default(),
-            unlogged: false,
         }
     }
 
@@ -182,8 +188,12 @@ impl Writer {
             Ok(finality) => {
                 state.checkpoint = checkpoint;
                 state.finality = finality;
-                self.unlogged = true;
-                self.publish()
+                let since = *state.unlogged.get_or_insert_with(clock::now);
+                self.publish()?;
+                if clock::now() - since >= UNLOGGED_AGE_MAX {
+                    self.settle()?;
+                }
+                Ok(())
             }
             Err(error) => {
                 state.flats.restore(saved);
@@ -234,7 +244,7 @@ impl Writer {
     /// States that blocks up to and including `number` are final: they can no longer be unwound.
     pub fn finalize(&mut self, number: u64) -> Result<(), StoreError> {
         let from = self.next_unfinal();
-        let next_unfinal = (number + 1).min(self.checkpoint().next_block);
+        let next_unfinal = number.saturating_add(1).min(self.checkpoint().next_block);
         if next_unfinal <= from {
             return Ok(());
         }
@@ -290,10 +300,13 @@ impl Writer {
         }
         self.settle()?;
         self.dictionary.clear();
-        while self.checkpoint().next_block > next_block {
-            self.unwind_one()?;
+        let mut unwound = Ok(());
+        while unwound.is_ok() && self.checkpoint().next_block > next_block {
+            unwound = self.unwind_one();
         }
-        self.publish()
+        // Whatever was taken off is gone, also when the rest could not be.
+        self.publish()?;
+        unwound
     }
 
     fn unwind_one(&mut self) -> Result<(), StoreError> {
@@ -346,7 +359,7 @@ impl Writer {
     /// Brings everything that was written without RocksDB's log to disk. Called before logged writes,
     /// and before a clean exit.
     pub fn settle(&mut self) -> Result<(), StoreError> {
-        if !self.unlogged {
+        if self.state()?.unlogged.is_none() {
             return Ok(());
         }
         let families = Table::ALL
@@ -359,7 +372,9 @@ impl Writer {
             .db
             .flush_cfs_opt(&families, &options)
             .map_err(StoreError::rocks("database"))?;
-        self.unlogged = false;
+        if let Some(state) = &mut self.state {
+            state.unlogged = None;
+        }
         Ok(())
     }
 

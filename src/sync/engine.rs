@@ -1,7 +1,7 @@
 //! One chain's sync: learn where the node is, unwind what it left, fetch what is missing, wait for more.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 
@@ -11,11 +11,12 @@ use super::pipeline::{Pipeline, Source};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::verify::verify;
+use crate::clock;
 use crate::model::Bundle;
-use crate::node::{BlockTag, Capabilities, Node, NodeError, TraceMethod};
+use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Store, Writer};
+use crate::store::{Store, View, Writer};
 
 /// How a chain is synced.
 #[derive(Clone, Debug)]
@@ -32,10 +33,15 @@ pub struct SyncOptions {
 
 /// First wait after a failure; it doubles up to [`WAIT_MAX`] while nothing gets better.
 const WAIT_FIRST: Duration = Duration::from_millis(500);
-const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Short enough that a node that comes back is noticed within seconds: asking a dead one costs nothing.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The head is looked at after this long even when nobody announced one.
 const IDLE_MAX: Duration = Duration::from_secs(20);
+/// The same where the node is behind what it showed before, which passes in a moment.
+const BEHIND_MAX: Duration = Duration::from_secs(1);
 
+/// How long the tip is followed before traces that could not be had are asked for again.
+const FILL_PAUSE: Duration = Duration::from_secs(600);
 /// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
 /// block 0 as final for ever would else fill memory with undo records.
 const UNFINAL_BLOCKS_MAX: u64 = 4096;
@@ -52,6 +58,8 @@ pub struct Engine {
     options: SyncOptions,
     finalized_tag: bool,
     safe_tag: bool,
+    /// Missing traces are asked for from this time on.
+    fill_after: Instant,
 }
 
 /// What one round found to do.
@@ -60,6 +68,8 @@ enum Round {
     Moved,
     /// The node has nothing new.
     Idle,
+    /// The node is behind the store, or behind itself.
+    Behind,
     /// `stop_at` is reached.
     Done,
 }
@@ -86,6 +96,7 @@ impl Engine {
             options,
             finalized_tag,
             safe_tag,
+            fill_after: clock::now(),
         }
     }
 
@@ -93,6 +104,7 @@ impl Engine {
     /// mend. Everything that may pass is waited out, with growing waits, and said in the status.
     pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), SyncError> {
         let mut heads = self.node.heads();
+        let mut announced = 0;
         let mut wait = WAIT_FIRST;
         let result = loop {
             if shutdown.is_fired() {
@@ -102,10 +114,19 @@ impl Engine {
             match self.round(&mut shutdown).await {
                 Ok(Round::Done) => break Ok(()),
                 Ok(Round::Moved) => wait = WAIT_FIRST,
-                Ok(Round::Idle) => {
+                Ok(round @ (Round::Idle | Round::Behind)) => {
                     wait = WAIT_FIRST;
-                    let news = tokio::time::timeout(IDLE_MAX, heads.next());
-                    if shutdown.unless(news).await.is_none() {
+                    // A head may be announced by one node and asked for at another that lags.
+                    let behind = matches!(round, Round::Behind) || self.next_block() <= announced;
+                    let span = if behind { BEHIND_MAX } else { IDLE_MAX };
+                    let news = async {
+                        match heads.next().await {
+                            Some(head) => announced = head.number,
+                            // Nobody announces heads any more.
+                            None => std::future::pending().await,
+                        }
+                    };
+                    if shutdown.unless(tokio::time::timeout(span, news)).await.is_none() {
                         break Ok(());
                     }
                 }
@@ -157,6 +178,7 @@ impl Engine {
         self.status.set_node_up(true);
         self.status.set_node_head(head);
         let view = self.store.view();
+        let next = view.checkpoint().next_block;
         let relation = match shutdown.unless(relate(&self.node, &view, head)).await {
             Some(relation) => relation?,
             None => return Ok(Round::Done),
@@ -166,19 +188,27 @@ impl Engine {
                 self.unwind(fork, depth).await?;
                 return Ok(Round::Moved);
             }
+            Relation::Behind if self.options.stop_at.is_some_and(|stop| next > stop) => {
+                return Ok(Round::Done);
+            }
             Relation::Behind => {
                 self.status
                     .set_message("the node is behind the store, waiting for it");
-                return Ok(Round::Idle);
+                return Ok(Round::Behind);
             }
             Relation::Ahead => {}
         }
-        if !view.has_traces() && self.capabilities.traces != TraceMethod::None {
+        let may_fill = self.capabilities.traces != TraceMethod::None && self.fill_after <= clock::now();
+        if !view.has_traces() && may_fill {
             drop(view);
-            self.fill_traces(shutdown).await?;
+            // A node that has pruned old traces must not keep the tip waiting.
+            if let Err(error) = self.fill_traces(shutdown).await {
+                self.fill_after = clock::now() + FILL_PAUSE;
+                return Err(error);
+            }
             return Ok(Round::Moved);
         }
-        let finalized = match shutdown.unless(self.finality(head)).await {
+        let finalized = match shutdown.unless(self.finality(head, &view)).await {
             Some(finalized) => finalized?,
             None => return Ok(Round::Done),
         };
@@ -186,7 +216,6 @@ impl Engine {
             self.with_writer(move |writer| Ok(writer.finalize(finalized)?))
                 .await?;
         }
-        let next = view.checkpoint().next_block;
         let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
         if self.options.stop_at.is_some_and(|stop| next > stop) {
             return Ok(Round::Done);
@@ -205,22 +234,37 @@ impl Engine {
     }
 
     /// The last final block, by the node's word or by depth; also keeps `safe` in the status.
-    async fn finality(&self, head: u64) -> Result<Option<u64>, SyncError> {
+    async fn finality(&self, head: u64, view: &View) -> Result<Option<u64>, SyncError> {
         if self.safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
         {
             self.status.set_safe(safe.number);
         }
-        let deep = head.checked_sub(UNFINAL_BLOCKS_MAX);
-        let finalized = if self.finalized_tag {
-            self.node
-                .tagged(BlockTag::Finalized)
-                .await?
-                .map(|id| id.number)
-                .max(deep)
+        let tagged = if self.finalized_tag {
+            self.node.tagged(BlockTag::Finalized).await?
         } else {
-            head.checked_sub(self.options.finality_depth).max(deep)
+            None
         };
+        if let Some(BlockId { number, hash, .. }) = tagged
+            && (view.first_block()..view.checkpoint().next_block).contains(&number)
+        {
+            // The chain may have moved since our head was compared: a block of the branch that was left
+            // must not become final.
+            let stored = view.block(number)?.hash;
+            if stored != hash {
+                return Err(SyncError::Moved {
+                    block: number,
+                    found: hash,
+                    stored,
+                });
+            }
+        }
+        // A node that named one and names none now (it has just been started) has not lost it.
+        let finalized = tagged
+            .map(|id| id.number)
+            .or_else(|| self.status.finalized().filter(|_| self.finalized_tag))
+            .or_else(|| head.checked_sub(self.options.finality_depth))
+            .max(head.checked_sub(UNFINAL_BLOCKS_MAX));
         if let Some(finalized) = finalized {
             self.status.set_finalized(finalized);
         }
@@ -298,7 +342,8 @@ impl Engine {
         result
     }
 
-    /// Verified bundles of the node in order, several in flight.
+    /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
+    /// still counts among the bytes in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
         let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
         let rules = self.rules.verify;
@@ -309,12 +354,14 @@ impl Engine {
                     let (node, capabilities) = (node.clone(), Arc::clone(&capabilities));
                     let status = Arc::clone(&status);
                     async move {
+                        // One for both looks: a second one could wait for bundles that wait for this.
+                        let reserved = node.reserve().await;
                         let fetch = || async {
-                            let fetched = node.bundle(number, &capabilities).await;
+                            let fetched = node.bundle_within(&reserved, number, &capabilities).await;
                             let bundle = fetched.map_err(|source| SyncError::Node { block: number, source })?.bundle;
                             check(number, bundle, rules).await
                         };
-                        match fetch().await {
+                        let bundle = match fetch().await {
                             // A second look first: nodes behind a balancer contradict each other for a moment.
                             Err(SyncError::Verify { block, source }) => {
                                 status.count_verification_failure();
@@ -322,10 +369,12 @@ impl Engine {
                                 fetch().await
                             }
                             other => other,
-                        }
+                        }?;
+                        Ok((bundle, reserved))
                     }
                 })
-                .buffered(self.options.window),
+                .buffered(self.options.window)
+                .map(|fetched| fetched.map(|(bundle, _reserved)| bundle)),
         )
     }
 }

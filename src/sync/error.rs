@@ -38,6 +38,16 @@ pub enum SyncError {
         /// What it names.
         found: B256,
     },
+    /// The node has our head and names another final block: the chain moved between the two answers.
+    #[error("the node names {found} as its final block {block}, ours is {stored}: asking again")]
+    Moved {
+        /// The final block's number.
+        block: u64,
+        /// What the node names.
+        found: B256,
+        /// Ours.
+        stored: B256,
+    },
     /// A reorg reaches below the finalized block.
     #[error(
         "the node's chain differs from ours at block {block}, which is final ({finalized} is the last final block): the node follows another chain or rewrote finality; check the node, or fill a new --data-dir"
@@ -86,7 +96,11 @@ impl SyncError {
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Node { .. } | Self::Ask(_) | Self::Verify { .. } | Self::Parent { .. } => true,
+            Self::Node { .. }
+            | Self::Ask(_)
+            | Self::Verify { .. }
+            | Self::Parent { .. }
+            | Self::Moved { .. } => true,
             Self::Store(error) => error.is_disk_full(),
             _ => false,
         }

@@ -18,7 +18,7 @@ use crate::store::{Batch, Writer};
 /// A batch is committed after this long even when it is small, so that progress shows.
 const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
 /// Verified bundles that wait for the writer.
-const WAITING_MAX: usize = 8;
+const WAITING_MAX: usize = 4;
 
 /// Bundles in chain order.
 pub trait Source: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin {}
@@ -53,7 +53,18 @@ impl Pipeline {
             (writer, result)
         });
         let mut fetched = Ok(());
-        while let Some(Some(bundle)) = shutdown.unless(source.next()).await {
+        loop {
+            // A writer that gave up is not kept waiting for a source that stalls.
+            let next = async {
+                tokio::select! {
+                    biased;
+                    () = sender.closed() => None,
+                    next = source.next() => next,
+                }
+            };
+            let Some(Some(bundle)) = shutdown.unless(next).await else {
+                break;
+            };
             match bundle {
                 Ok(bundle) => {
                     if !matches!(shutdown.unless(sender.send(bundle)).await, Some(Ok(()))) {

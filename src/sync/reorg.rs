@@ -10,7 +10,8 @@ use crate::store::View;
 pub(super) enum Relation {
     /// The node has our head, or nothing is stored yet.
     Ahead,
-    /// The node's chain is shorter, and a part of ours: it is behind, or a second node answered.
+    /// The node's chain is shorter, and a part of ours, or the node does not have a block that it must
+    /// have: it is behind, or a second node answered.
     Behind,
     /// The chains part after `fork`; unwind to it. `fork` is `None` where nothing of ours that may be
     /// unwound is the node's.
@@ -33,6 +34,9 @@ pub(super) async fn relate(node: &Node, view: &View, node_head: u64) -> Result<R
     };
     let stored = |number: u64| -> Result<B256, SyncError> { Ok(view.block(number)?.hash) };
     let from = ours.number.min(node_head);
+    if from < view.first_block() {
+        return Ok(Relation::Behind);
+    }
     match theirs(from).await? {
         Some(hash) if from == ours.number && hash == ours.hash => return Ok(Relation::Ahead),
         Some(hash) if from < ours.number && hash == stored(from)? => return Ok(Relation::Behind),
@@ -56,11 +60,16 @@ pub(super) async fn relate(node: &Node, view: &View, node_head: u64) -> Result<R
             });
         }
         number -= 1;
-        if theirs(number).await? == Some(stored(number)?) {
-            return Ok(Relation::Parted {
-                fork: Some(number),
-                depth: ours.number - number,
-            });
+        match theirs(number).await? {
+            // A block that the node does not have is no other block: it says nothing of a fork.
+            None => return Ok(Relation::Behind),
+            Some(hash) if hash == stored(number)? => {
+                return Ok(Relation::Parted {
+                    fork: Some(number),
+                    depth: ours.number - number,
+                });
+            }
+            Some(_) => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use super::chain::{Chain, ChainSpec};
 use super::fake_server::{accept, converse};
 pub use super::fault::Fault;
 use super::render;
-use quarry::model::{Address, Bundle};
+use quarry::model::{Address, B256, Bundle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -180,6 +180,16 @@ impl FakeNode {
     /// The number of the newest block.
     pub fn head(&self) -> u64 {
         self.state().chain.head()
+    }
+
+    /// The hash of the newest block.
+    pub fn head_hash(&self) -> B256 {
+        self.state().chain.bundles().last().unwrap().block.hash
+    }
+
+    /// The last finalized block.
+    pub fn finalized(&self) -> u64 {
+        self.state().finalized
     }
 
     /// The canonical chain as it is now.

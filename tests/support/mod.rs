@@ -15,4 +15,5 @@ pub mod data;
 pub mod fake_node;
 pub mod fake_server;
 pub mod fault;
+pub mod index;
 pub mod render;

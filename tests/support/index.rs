@@ -1,0 +1,59 @@
+//! Stores over the chain of a fake node: fresh ones to compare with, and waiting for conditions.
+
+use quarry::model::{B256, Bundle};
+use quarry::store::{OpenOptions, Store, StoreError};
+use quarry::sync::{ChainRules, Pipeline};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The rules of a fake node's chain.
+pub fn rules(genesis: B256, first_block: u64) -> ChainRules {
+    ChainRules::new(1337, genesis, None, first_block, false)
+}
+
+/// Opens or makes a small store.
+pub fn open(directory: &Path, genesis: B256, first_block: u64) -> Result<Arc<Store>, StoreError> {
+    let options = OpenOptions {
+        cache_bytes: 4 << 20,
+        memtable_bytes: 4 << 20,
+        ..OpenOptions::new(directory)
+    };
+    Store::open_or_create(&options, 1337, genesis, Some(first_block))
+}
+
+/// Brings bundles into a store as final blocks.
+pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
+    let pipeline = Pipeline {
+        rules: rules(genesis, store.identity().first_block),
+        finalized: u64::MAX,
+        batch_bytes_max: 1 << 20,
+    };
+    let (_trigger, mut shutdown) = quarry::shutdown::pair();
+    let source = futures_util::stream::iter(bundles.to_vec().into_iter().map(Ok));
+    let (_, result) = pipeline
+        .run(store.writer().expect("the one writer"), source, &mut shutdown)
+        .await;
+    result.expect("valid blocks");
+}
+
+/// The digest of a new store of a chain (block 0 first) from `first_block` on.
+pub async fn fresh_digest(chain: &[Bundle], first_block: u64) -> B256 {
+    let directory = tempfile::tempdir().unwrap();
+    let genesis = chain[0].block.hash;
+    let store = open(directory.path(), genesis, first_block).unwrap();
+    import(&store, &chain[first_block as usize..], genesis).await;
+    store.view().digest().unwrap()
+}
+
+/// How long a condition may take to come true.
+pub const DEADLINE: Duration = Duration::from_secs(40);
+
+/// Waits for a condition; fails with `what` after the deadline.
+pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < DEADLINE, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}

@@ -1,0 +1,352 @@
+//! Backfill, tip, reorgs, restarts and nodes of every kind.
+
+use crate::brute::{check_blocks, check_logs};
+use crate::rig::Rig;
+use crate::support::fake_node::{Fault, Methods};
+use crate::support::index::{fresh_digest, until};
+use quarry::model::Bundle;
+use quarry::sync::SyncError;
+use std::time::{Duration, Instant};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn backfill_and_tip_equal_a_fresh_import() {
+    let mut rig = Rig::new(1);
+    rig.fake.mine(150);
+    rig.fake.set_finalized(100);
+    rig.start().await;
+    rig.check("after backfill").await;
+    assert_eq!(rig.store().view().finalized(), Some(100));
+    for step in 0..5 {
+        rig.fake.mine(3);
+        rig.fake.set_finalized(105 + 8 * step);
+        rig.check("at the tip").await;
+    }
+    until("the tip is followed", || rig.status().following()).await;
+    until("finality", || rig.store().view().finalized() == Some(137)).await;
+    let chain = rig.fake.bundles();
+    let reader = rig.reader();
+    assert!(reader.has_traces());
+    check_blocks(&reader, &chain, 0);
+    check_logs(&reader, &chain, 500, &mut fastrand::Rng::with_seed(1));
+    assert_eq!(
+        (rig.status().reorgs(), rig.status().verification_failures()),
+        (0, 0)
+    );
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reorgs_of_every_depth_leave_the_store_of_the_new_chain() {
+    let mut rig = Rig::new(2);
+    rig.fake.mine(90);
+    rig.fake.set_finalized(20);
+    rig.start().await;
+    rig.check("before").await;
+    for depth in 1..=64 {
+        let old = rig.fake.bundles();
+        rig.fake.reorg(depth, depth + depth % 3);
+        rig.check(&format!("reorg of {depth}")).await;
+        assert_eq!(rig.status().reorgs(), depth);
+        let reader = rig.reader();
+        let gone = &old.last().unwrap().block;
+        assert!(reader.view().block_number(&gone.hash).unwrap().is_none());
+        for transaction in &gone.transactions {
+            let again = rig.fake.bundles().iter().any(|bundle| {
+                let hashes = &mut bundle.block.transactions.iter();
+                hashes.any(|other| other.hash == transaction.hash)
+            });
+            assert_eq!(reader.transaction(&transaction.hash).unwrap().is_some(), again);
+        }
+    }
+    let chain = rig.fake.bundles();
+    check_blocks(&rig.reader(), &chain, 0);
+    check_logs(&rig.reader(), &chain, 200, &mut fastrand::Rng::with_seed(2));
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reorgs_while_backfilling() {
+    for finalized in [0, 150] {
+        let mut rig = Rig::new(3);
+        rig.fake.mine(220);
+        rig.fake.set_finalized(finalized);
+        rig.fake.set_latency(Duration::from_millis(2));
+        rig.start().await;
+        for at in [20, 60, 120, 170, 200, 215] {
+            until("backfill goes on", || rig.next_block() > at).await;
+            rig.fake.reorg(at / 4, at / 4 + 2);
+        }
+        rig.check(&format!("final to {finalized}")).await;
+        rig.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reorg_below_finality_stops_the_sync_and_leaves_the_store() {
+    let mut rig = Rig::new(4);
+    rig.fake.mine(80);
+    rig.fake.set_finalized(60);
+    rig.start().await;
+    rig.check("before").await;
+    let (old, head) = (rig.fake.bundles(), rig.store().view().head());
+    rig.fake.reorg(30, 40);
+    let error = rig.ended().await.unwrap_err();
+    let SyncError::DeepReorg { block, finalized } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!((*block, *finalized), (60, 60));
+    let sentence = error.to_string();
+    assert!(
+        sentence.contains("final") && sentence.contains("--data-dir"),
+        "{sentence}"
+    );
+    assert!(rig.status().message().contains(&sentence));
+    assert_eq!(rig.store().view().head(), head);
+    rig.equals(&old, "after the refusal").await;
+    check_blocks(&rig.reader(), &old, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_goes_back_is_waited_for() {
+    let mut rig = Rig::new(5);
+    rig.fake.mine(60);
+    rig.fake.set_finalized(30);
+    rig.start().await;
+    rig.check("before").await;
+    for (by, times) in [(5, 1), (40, 3), (1000, 2)] {
+        rig.fake.fault(Fault::HeadBack(by), times);
+        rig.fake.mine(1);
+        let began = Instant::now();
+        rig.check("after the head came back").await;
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+    assert_eq!(rig.status().reorgs(), 0);
+    // A chain that is shorter for a while, then another.
+    rig.fake.reorg(6, 0);
+    until("the node is behind", || rig.status().message().contains("behind")).await;
+    assert_eq!(rig.next_block(), 64);
+    rig.fake.mine(4);
+    until("the fork is seen below our head", || rig.status().reorgs() == 1).await;
+    rig.fake.mine(4);
+    rig.check("the other chain").await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stalled_node_is_waited_for_and_noticed_again() {
+    for at_tip in [true, false] {
+        let mut rig = Rig::new(6);
+        rig.fake.mine(100);
+        rig.fake.set_finalized(50);
+        rig.fake
+            .set_latency(Duration::from_millis(if at_tip { 0 } else { 2 }));
+        rig.start().await;
+        if at_tip {
+            rig.synced().await;
+        } else {
+            until("some blocks", || rig.next_block() > 10).await;
+        }
+        rig.fake.stall(true);
+        rig.fake.mine(3);
+        until("the node is missed", || !rig.status().node_up()).await;
+        let began = Instant::now();
+        rig.fake.stall(false);
+        rig.check("after the stall").await;
+        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+        until("the node is up", || rig.status().node_up()).await;
+        rig.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stalled_node_does_not_hold_up_the_end() {
+    let mut rig = Rig::new(7);
+    rig.fake.mine(50);
+    rig.start().await;
+    rig.fake.stall(true);
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_lack_methods() {
+    let all = Methods::default();
+    // Finality by depth.
+    let mut rig = Rig::new(8);
+    rig.options.finality_depth = 10;
+    rig.fake.set_methods(Methods { tags: false, ..all });
+    rig.fake.mine(60);
+    rig.start().await;
+    rig.check("no tags").await;
+    until("finality by depth", || rig.store().view().finalized() == Some(50)).await;
+    rig.fake.reorg(9, 12);
+    rig.check("no tags, reorg").await;
+    until("finality by depth", || rig.store().view().finalized() == Some(53)).await;
+    rig.stop().await.unwrap();
+
+    for methods in [
+        Methods {
+            block_receipts: false,
+            ..all
+        },
+        Methods {
+            trace_block: false,
+            ..all
+        },
+    ] {
+        let mut rig = Rig::new(8);
+        rig.fake.set_methods(methods);
+        rig.fake.mine(60);
+        rig.fake.set_finalized(40);
+        rig.start().await;
+        rig.check(&format!("{methods:?}")).await;
+        rig.fake.reorg(5, 6);
+        rig.check(&format!("{methods:?}, reorg")).await;
+        rig.stop().await.unwrap();
+    }
+
+    let mut rig = Rig::new(8);
+    rig.fake.set_methods(Methods {
+        trace_block: false,
+        debug_trace: false,
+        ..all
+    });
+    rig.fake.mine(60);
+    rig.fake.set_finalized(40);
+    rig.start().await;
+    rig.synced().await;
+    let untraced = |chain: Vec<Bundle>| -> Vec<Bundle> {
+        let without = |bundle| Bundle {
+            traces: None,
+            ..bundle
+        };
+        chain.into_iter().map(without).collect()
+    };
+    rig.fake.reorg(7, 9);
+    rig.synced().await;
+    let chain = untraced(rig.fake.bundles());
+    rig.equals(&chain, "no traces").await;
+    let reader = rig.reader();
+    assert!(!reader.has_traces());
+    assert_eq!(
+        reader.block_counts(50).unwrap().unwrap().internal_transactions,
+        None
+    );
+    check_blocks(&reader, &chain, 0);
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_may_begin_after_block_0() {
+    let mut rig = Rig::new(9);
+    rig.first_block = 40;
+    rig.fake.mine(30);
+    // The node is not there yet.
+    rig.start().await;
+    until("the node is asked", || rig.status().node_head() == Some(30)).await;
+    rig.fake.mine(60);
+    rig.fake.set_finalized(70);
+    rig.check("start block").await;
+    let chain = rig.fake.bundles();
+    check_blocks(&rig.reader(), &chain, 40);
+    check_logs(&rig.reader(), &chain[40..], 0, &mut fastrand::Rng::with_seed(9));
+    rig.fake.fault(Fault::HeadBack(70), 3);
+    rig.fake.reorg(10, 12);
+    rig.check("a head below the start block").await;
+    rig.stop().await.unwrap();
+
+    // The fork lies before the first block: all is taken off.
+    let mut rig = Rig::new(9);
+    rig.first_block = 40;
+    rig.fake.mine(45);
+    rig.start().await;
+    rig.check("before").await;
+    rig.fake.reorg(10, 15);
+    rig.check("a fork before the start block").await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_to_a_block_ends_there_and_waits_for_it() {
+    let mut rig = Rig::new(10);
+    rig.fake.mine(100);
+    rig.fake.set_finalized(30);
+    rig.options.stop_at = Some(70);
+    rig.start().await;
+    rig.ended().await.unwrap();
+    assert_eq!(rig.next_block(), 71);
+    rig.equals(&rig.fake.bundles()[..=70], "up to 70").await;
+    // Again: nothing to do, and nothing to do though the node is behind.
+    for behind in [0, 90] {
+        rig.drop_engine().await;
+        rig.start_after(|fake| fake.fault(Fault::HeadBack(behind), 10))
+            .await;
+        rig.ended().await.unwrap();
+        assert_eq!(rig.next_block(), 71);
+        rig.fake.clear_faults();
+    }
+    rig.drop_engine().await;
+    rig.options.stop_at = Some(120);
+    rig.start().await;
+    until("the head", || rig.next_block() == 101).await;
+    rig.fake.mine(10);
+    until("the head", || rig.next_block() == 111).await;
+    rig.fake.mine(30);
+    rig.ended().await.unwrap();
+    assert_eq!(rig.next_block(), 121);
+    rig.equals(&rig.fake.bundles()[..=120], "up to 120").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_goes_on_where_the_store_is() {
+    let mut rig = Rig::new(11);
+    rig.fake.mine(200);
+    rig.fake.set_finalized(150);
+    rig.fake.set_latency(Duration::from_millis(1));
+    for stop in [30, 90, 160, 190] {
+        rig.start().await;
+        until("some blocks", || rig.next_block() >= stop).await;
+        let next = rig.next_block();
+        rig.stop().await.unwrap();
+        // A clean end loses nothing: what was committed is not asked for again.
+        let asked = rig.fake.asked("trace_block");
+        rig.start().await;
+        assert!(rig.next_block() >= next, "{} after {next}", rig.next_block());
+        let next = rig.next_block();
+        rig.stop().await.unwrap();
+        let asked = rig.fake.asked("trace_block") - asked;
+        assert!(asked <= 201 - next + 2, "asked {asked} from {next}");
+    }
+    rig.start().await;
+    rig.check("after restarts").await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_engine_fails_and_the_other_goes_on() {
+    let (mut good, mut bad) = (Rig::new(12), Rig::new(13));
+    for rig in [&good, &bad] {
+        rig.fake.mine(120);
+        rig.fake.set_finalized(60);
+    }
+    good.start().await;
+    bad.start_after(|fake| fake.fault(Fault::Garbage, u64::MAX)).await;
+    good.check("the good one").await;
+    until("the bad one says so", || {
+        bad.status().message().contains("malformed")
+    })
+    .await;
+    assert_eq!(bad.next_block(), 0);
+    good.fake.reorg(10, 20);
+    good.check("the good one").await;
+    bad.fake.clear_faults();
+    bad.check("the bad one, mended").await;
+    assert_ne!(
+        fresh_digest(&good.fake.bundles(), 0).await,
+        bad.store().view().digest().unwrap()
+    );
+    bad.fake.reorg(80, 90);
+    assert!(bad.ended().await.is_err());
+    good.fake.mine(3);
+    good.check("the good one").await;
+    good.stop().await.unwrap();
+}

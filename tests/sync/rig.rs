@@ -1,0 +1,182 @@
+//! An engine over a fake node and a store in a temporary directory.
+
+use crate::support::fake_node::FakeNode;
+use crate::support::index::{self, fresh_digest, until};
+use quarry::model::Bundle;
+use quarry::node::{Capabilities, Node, NodeConfig};
+use quarry::query::Reader;
+use quarry::shutdown::{Trigger, pair};
+use quarry::status::ChainStatus;
+use quarry::store::Store;
+use quarry::sync::{Engine, SyncError, SyncOptions};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+
+pub(crate) struct Rig {
+    pub(crate) fake: FakeNode,
+    pub(crate) first_block: u64,
+    pub(crate) options: SyncOptions,
+    pub(crate) config: NodeConfig,
+    directory: tempfile::TempDir,
+    running: Option<Running>,
+}
+
+struct Running {
+    store: Arc<Store>,
+    status: Arc<ChainStatus>,
+    trigger: Trigger,
+    task: JoinHandle<Result<(), SyncError>>,
+}
+
+impl Rig {
+    pub(crate) fn new(seed: u64) -> Self {
+        let fake = FakeNode::start(seed);
+        Self {
+            config: NodeConfig {
+                request_timeout: Duration::from_millis(700),
+                deadline: Duration::from_secs(2),
+                attempts_max: 4,
+                backoff_first: Duration::from_millis(2),
+                backoff_max: Duration::from_millis(20),
+                poll_interval: Duration::from_millis(10),
+                ..NodeConfig::new(fake.url())
+            },
+            fake,
+            first_block: 0,
+            options: SyncOptions {
+                stop_at: None,
+                finality_depth: 64,
+                batch_bytes_max: 200 << 10,
+                window: 16,
+            },
+            directory: tempfile::tempdir().unwrap(),
+            running: None,
+        }
+    }
+
+    /// Connects, opens the store and lets an engine run.
+    pub(crate) async fn start(&mut self) {
+        self.start_after(|_| {}).await;
+    }
+
+    /// The same, with something done to the node after it was probed.
+    pub(crate) async fn start_after(&mut self, before: impl FnOnce(&FakeNode)) {
+        let (node, capabilities) = self.connect().await;
+        let genesis = capabilities.genesis_hash;
+        let began = Instant::now();
+        let store = loop {
+            // A dropped engine's last work may still be ending.
+            match index::open(self.directory.path(), genesis, self.first_block) {
+                Ok(store) => break store,
+                Err(error) if began.elapsed() > index::DEADLINE => panic!("cannot open: {error}"),
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        let writer = store.writer().expect("the one writer");
+        let status = Arc::new(ChainStatus::default());
+        let rules = index::rules(genesis, self.first_block);
+        let engine = Engine::new(
+            node,
+            capabilities,
+            writer,
+            Arc::clone(&status),
+            rules,
+            self.options.clone(),
+        );
+        let (trigger, shutdown) = pair();
+        before(&self.fake);
+        let task = tokio::spawn(engine.run(shutdown));
+        self.running = Some(Running {
+            store,
+            status,
+            trigger,
+            task,
+        });
+    }
+
+    async fn connect(&self) -> (Node, Capabilities) {
+        let began = Instant::now();
+        let node = Node::connect(self.config.clone()).await.unwrap();
+        loop {
+            match node.probe().await {
+                Ok(capabilities) => return (node, capabilities),
+                Err(error) => assert!(began.elapsed() < index::DEADLINE, "cannot probe: {error}"),
+            }
+        }
+    }
+
+    fn running(&self) -> &Running {
+        self.running.as_ref().expect("started")
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.running().store
+    }
+
+    pub(crate) fn status(&self) -> &ChainStatus {
+        &self.running().status
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        Reader::new(self.store().view())
+    }
+
+    pub(crate) fn next_block(&self) -> u64 {
+        self.store().view().checkpoint().next_block
+    }
+
+    /// Stops the engine and closes the store.
+    pub(crate) async fn stop(&mut self) -> Result<(), SyncError> {
+        let running = self.running.take().expect("started");
+        running.trigger.fire();
+        let began = Instant::now();
+        let result = running.task.await.unwrap();
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "stopping took {:?}",
+            began.elapsed()
+        );
+        result
+    }
+
+    /// Waits until the engine ends by itself; the store stays open.
+    pub(crate) async fn ended(&mut self) -> Result<(), SyncError> {
+        let task = &mut self.running.as_mut().expect("started").task;
+        let ended = tokio::time::timeout(index::DEADLINE, task).await;
+        ended.expect("the engine ends by itself").unwrap()
+    }
+
+    /// Drops the engine where it stands.
+    pub(crate) async fn drop_engine(&mut self) {
+        let running = self.running.take().expect("started");
+        running.task.abort();
+        let _ = running.task.await;
+    }
+
+    /// Waits until the store has the node's head.
+    pub(crate) async fn synced(&self) {
+        let running = self.running();
+        until("the store gets to the node's head", || {
+            let ended = running.task.is_finished();
+            let head = running.store.view().head();
+            let there = head.is_some_and(|head| head.hash == self.fake.head_hash());
+            assert!(there || !ended, "the engine ended: {}", running.status.message());
+            there
+        })
+        .await;
+    }
+
+    /// Waits for the node's head, then compares the store with a fresh index of the node's chain.
+    pub(crate) async fn check(&self, what: &str) {
+        self.synced().await;
+        self.equals(&self.fake.bundles(), what).await;
+    }
+
+    /// Compares the store with a fresh index of a chain.
+    pub(crate) async fn equals(&self, chain: &[Bundle], what: &str) {
+        let found = self.store().view().digest().unwrap();
+        let expected = fresh_digest(chain, self.first_block).await;
+        assert_eq!(found, expected, "{what}: the store is not that of a fresh index");
+    }
+}
