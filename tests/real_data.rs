@@ -360,7 +360,8 @@ fn check_nonces(server: &Server, chain: &Imported) {
         let line: Value = serde_json::from_str(line).unwrap();
         let at = number(&line["number"]);
         for (address, account) in line["accountsChanged"].as_object().unwrap() {
-            let nonce = number(&account["nonce"]);
+            // `null` is an account that is no more.
+            let nonce = account.get("nonce").map_or(0, number);
             let before = nonces.insert(address.clone(), nonce).unwrap_or(0);
             assert_eq!(
                 ask(address, &format!("0x{at:x}")),
