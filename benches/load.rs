@@ -85,6 +85,8 @@ fn main() {
         ("**writer: derive, commit, flush**", writing),
         ("writer and full compaction", writing + compaction),
         ("wall clock without compaction", wall),
+        ("writer's thread, on a core", spent.writer_cpu),
+        ("all threads, on cores", spent.all_cpu),
     ] {
         println!("| {name} | {seconds:.1} | {:.0} |", stored / seconds);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::generator::{Generator, GeneratorConfig};
+use super::memory::{process_seconds, thread_seconds};
 use quarry::model::{B256, Bundle};
 use quarry::store::schema::SCHEMA_VERSION;
 use quarry::store::{OpenOptions, Store};
@@ -81,6 +82,9 @@ pub(crate) struct Spent {
     pub(crate) commit: Duration,
     pub(crate) settle: Duration,
     pub(crate) commits: u32,
+    /// Seconds on a core: of the writer's thread without generation, and of all threads with it.
+    pub(crate) writer_cpu: f64,
+    pub(crate) all_cpu: f64,
 }
 
 impl Spent {
@@ -111,8 +115,13 @@ pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) 
         *part += now - clock;
         clock = now;
     };
+    let all_before = process_seconds();
+    let thread_before = thread_seconds();
+    let mut generating = 0.0;
     loop {
+        let before = thread_seconds();
         let bundle: Option<Bundle> = generator.next();
+        generating += thread_seconds() - before;
         lap(&mut spent.generate);
         let last = bundle.is_none();
         if let Some(bundle) = bundle {
@@ -133,6 +142,8 @@ pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) 
     }
     writer.settle().expect("a flush");
     lap(&mut spent.settle);
+    spent.writer_cpu = thread_seconds() - thread_before - generating;
+    spent.all_cpu = process_seconds() - all_before;
     drop(writer);
     (store, spent)
 }

@@ -39,3 +39,19 @@ impl Peak {
         (self.before, self.peak.load(Ordering::Relaxed))
     }
 }
+
+/// Seconds that the calling thread has been on a core.
+pub(crate) fn thread_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let spent = text.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+    spent.unwrap_or(0.0) / 1e9
+}
+
+/// Seconds that all threads of the process have been on cores.
+pub(crate) fn process_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = text.rsplit(')').next().unwrap_or_default();
+    // Fields 14 and 15 of the whole, in hundredths of a second.
+    let ticks = after.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|number| number.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
