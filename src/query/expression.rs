@@ -82,6 +82,88 @@ pub(super) struct Conjunction<'v> {
     direction: Direction,
 }
 
+/// Two lists are merged chunk with chunk where one has at most so many times the postings of the other;
+/// beyond that it pays to leap (measured: a merge takes half the time of a leapfrog).
+const MERGE_RATIO: u64 = 16;
+
+/// Hands every posting of both lists within `range` to `hit`; see [`Conjunction::walk`].
+fn merge(
+    driver: &mut PostingCursor<'_>,
+    other: &mut PostingCursor<'_>,
+    direction: Direction,
+    range: std::ops::RangeInclusive<u64>,
+    deadline: Option<Instant>,
+    mut hit: impl FnMut(u64) -> bool,
+) -> Result<bool, QueryError> {
+    let forward = direction == Direction::Forward;
+    let (start, stop) = if forward {
+        (*range.start(), *range.end())
+    } else {
+        (*range.end(), *range.start())
+    };
+    let beyond = |at: u64| if forward { at.checked_add(1) } else { at.checked_sub(1) };
+    // The first and the last posting of a chunk's rest, in the direction.
+    let ends = |rest: &[u64]| match (rest.first(), rest.last()) {
+        (Some(&low), Some(&high)) => Some(if forward { (low, high) } else { (high, low) }),
+        _ => None,
+    };
+    let mut chunks = 0u32;
+    let mut here = driver.seek(start)?;
+    while let Some(at) = here {
+        if (at > stop) == forward && at != stop {
+            return Ok(true);
+        }
+        chunks += 1;
+        if chunks % CHUNKS_PER_LOOK == 0 && deadline.is_some_and(|deadline| crate::clock::now() >= deadline) {
+            return Err(QueryError::TimedOut);
+        }
+        let met = match other.current() {
+            Some(met) if met == at || (met > at) == forward => met,
+            _ => match other.seek(at)? {
+                Some(met) => met,
+                None => return Ok(true),
+            },
+        };
+        let (a, b) = (driver.ahead_in_chunk(), other.ahead_in_chunk());
+        let (Some((_, a_end)), Some((_, b_end))) = (ends(a), ends(b)) else {
+            return Ok(true);
+        };
+        if met != a_end && (met > a_end) == forward {
+            here = driver.seek(met)?;
+            continue;
+        }
+        let (mut i, mut j) = (0, 0);
+        let mut both = |x: u64| (x == stop || (x < stop) == forward) && hit(x);
+        if forward {
+            while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
+                if x == y && !both(x) {
+                    return Ok(x > stop);
+                }
+                i += usize::from(x <= y);
+                j += usize::from(y <= x);
+            }
+        } else {
+            (i, j) = (a.len(), b.len());
+            while let (Some(&x), Some(&y)) = (a.get(i.wrapping_sub(1)), b.get(j.wrapping_sub(1))) {
+                if x == y && !both(x) {
+                    return Ok(x < stop);
+                }
+                i -= usize::from(x >= y);
+                j -= usize::from(y >= x);
+            }
+        }
+        // Whichever chunk ended first is left; both where they end alike.
+        let passed = if forward { a_end.min(b_end) } else { a_end.max(b_end) };
+        here = match beyond(passed) {
+            Some(target) => driver.seek(target)?,
+            None => None,
+        };
+    }
+    Ok(true)
+}
+
+/// How often a merge looks at the clock.
+const CHUNKS_PER_LOOK: u32 = 16;
 /// How often the walk looks at the clock.
 const STEPS_PER_LOOK: u32 = 4096;
 
@@ -130,6 +212,12 @@ impl<'v> Conjunction<'v> {
         let Some((driver, others)) = self.clauses.split_first_mut() else {
             return Ok(true);
         };
+        if let ([other], None) = (others.as_mut(), emitter)
+            && other.count() / MERGE_RATIO <= driver.count()
+            && let (Some(driver), Some(other)) = (driver.single(), other.single())
+        {
+            return merge(driver, other, direction, first..=last, deadline, hit);
+        }
         let outside = |at: u64| match direction {
             Direction::Forward => at > last,
             Direction::Backward => at < first,

@@ -124,6 +124,18 @@ impl<'v> PostingCursor<'v> {
         self.chunk().postings.get(self.position..).unwrap_or(&[])
     }
 
+    /// The postings of the chunk from the one under the cursor to the last that the direction comes to, in
+    /// ascending order: for merging chunk with chunk.
+    #[must_use]
+    pub fn ahead_in_chunk(&self) -> &[u64] {
+        let postings = &self.chunk().postings;
+        match self.direction {
+            Direction::Forward => postings.get(self.position..),
+            Direction::Backward => self.position.checked_add(1).and_then(|end| postings.get(..end)),
+        }
+        .unwrap_or(&[])
+    }
+
     fn past_end(&mut self) -> Option<u64> {
         self.position = usize::MAX;
         None
