@@ -2,10 +2,13 @@
 #![allow(dead_code, reason = "each bench uses a part of it")]
 #![allow(clippy::expect_used, reason = "a bench that cannot go on stops")]
 
+pub(crate) mod asked;
 pub(crate) mod draw;
 pub(crate) mod emitters;
+pub(crate) mod filled;
 pub(crate) mod generator;
 pub(crate) mod logs;
+pub(crate) mod memory;
 pub(crate) mod recorded;
 pub(crate) mod shares;
 

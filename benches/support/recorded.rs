@@ -1,17 +1,17 @@
 //! The synthetic chain as a recorded-chain file, for benches of the backfill.
 
-use super::generator::Generator;
 use quarry::json::rpc;
+use quarry::model::Bundle;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes all blocks of `generator` to `path` as zstd-compressed JSON lines; gives the bytes before compression.
-pub(crate) fn write_chain(path: &Path, generator: Generator) -> io::Result<u64> {
+/// Writes all blocks to `path` as zstd-compressed JSON lines; gives the bytes before compression.
+pub(crate) fn write_chain(path: &Path, blocks: impl Iterator<Item = Bundle>) -> io::Result<u64> {
     let mut encoder = zstd::Encoder::new(File::create(path)?, 1)?;
     let mut line = Vec::new();
     let mut written = 0;
-    for bundle in generator {
+    for bundle in blocks {
         line.clear();
         rpc::bundle(&mut line, &bundle);
         line.push(b'\n');

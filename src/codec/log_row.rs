@@ -233,17 +233,22 @@ impl RunBuilder {
     /// The run as it is stored.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let header = &self.header;
         let mut out = Vec::with_capacity(self.rows.len() + 32);
-        put_varint(&mut out, header.rank);
-        put_varint(&mut out, header.count);
-        put_varint(&mut out, header.first_ordinal);
-        put_varint(&mut out, header.first_block);
-        put_varint(&mut out, header.last_ordinal - header.first_ordinal);
-        put_varint(&mut out, header.last_block - header.first_block);
-        put_varint(&mut out, u64::from(header.last_transaction_index));
-        out.extend_from_slice(&self.rows);
+        self.encode_into(&mut out);
         out
+    }
+
+    /// Appends the run as it is stored.
+    pub fn encode_into(&self, out: &mut Vec<u8>) {
+        let header = &self.header;
+        put_varint(out, header.rank);
+        put_varint(out, header.count);
+        put_varint(out, header.first_ordinal);
+        put_varint(out, header.first_block);
+        put_varint(out, header.last_ordinal - header.first_ordinal);
+        put_varint(out, header.last_block - header.first_block);
+        put_varint(out, u64::from(header.last_transaction_index));
+        out.extend_from_slice(&self.rows);
     }
 }
 

@@ -3,7 +3,9 @@
 use alloy_primitives::Keccak256;
 
 use super::open::FINALITY;
+use super::view::family;
 use super::{FlatArray, Store, StoreError, Table, View};
+use crate::codec::keys::PostingKind;
 use crate::model::B256;
 
 /// Figures of a table or array.
@@ -76,6 +78,19 @@ impl View {
 }
 
 impl Store {
+    /// About how many bytes on disk the postings of each kind take.
+    pub fn posting_bytes(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        let family = family(&self.db, Table::Postings)?;
+        let bounds = PostingKind::ALL.map(|kind| ([kind as u8], [kind as u8 + 1]));
+        let ranges = bounds.each_ref().map(|(from, to)| rocksdb::Range::new(from, to));
+        let sizes = self.db.get_approximate_sizes_cf(family, &ranges);
+        Ok(PostingKind::ALL
+            .iter()
+            .map(|kind| kind.name())
+            .zip(sizes)
+            .collect())
+    }
+
     /// Estimated rows and bytes on disk of each table, without reading it.
     #[must_use]
     pub fn sizes(&self) -> Vec<(&'static str, u64, u64)> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rocksdb::{Cache, ColumnFamilyDescriptor, DB};
+use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
 
 use super::flat::{ARRAYS, Flats};
 use super::schema::{SCHEMA_VERSION, Table};
@@ -139,7 +139,8 @@ impl Store {
         }
         // The cache counts all blocks, indexes and filters of all tables.
         let cache = Cache::new_lru_cache(options.cache_bytes);
-        let per_table = options.memtable_bytes / 4;
+        // The bound on all of them together is what flushes; a table alone seldom comes near it.
+        let per_table = options.memtable_bytes / 2;
         let descriptors = Table::ALL.iter().map(|&table| {
             ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
         });
@@ -314,9 +315,12 @@ impl Store {
 
     /// Rewrites every table into its final form (after a bulk load, before measuring sizes).
     pub fn compact(&self) -> Result<(), StoreError> {
+        let mut options = CompactOptions::default();
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
         for table in Table::ALL {
+            let family = family(&self.db, table)?;
             self.db
-                .compact_range_cf(family(&self.db, table)?, None::<&[u8]>, None::<&[u8]>);
+                .compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
         }
         Ok(())
     }

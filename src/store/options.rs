@@ -41,6 +41,12 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
     options.set_max_write_buffer_number(3);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
+    // Backfill looks up a row before it appends to it, and mostly finds none: a filter over the memtable
+    // answers that without a walk through the skip list (measured: a tenth of a load).
+    let filtered = |options: &mut Options| {
+        options.set_memtable_prefix_bloom_ratio(0.03);
+        options.set_memtable_whole_key_filtering(true);
+    };
     match table.describe().profile {
         Profile::Small => {
             block.set_block_size(16 << 10);
@@ -50,6 +56,7 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             // One row out of millions: small blocks, and a filter so that a new key costs no read.
             block.set_block_size(4 << 10);
             block.set_bloom_filter(10.0, false);
+            filtered(&mut options);
         }
         Profile::AppendUnits => {
             // A scattered hit unpacks one unit: blocks of about one unit (measured: 4 KB doubles
@@ -60,11 +67,13 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             // Read in sequence; a block is about one run. The filter is for the open run's look-up.
             block.set_block_size(16 << 10);
             block.set_bloom_filter(10.0, false);
+            filtered(&mut options);
         }
         Profile::Postings => {
             block.set_block_size(8 << 10);
             // Most terms of a commit are new: their open chunk is looked up and not there.
             block.set_bloom_filter(10.0, false);
+            filtered(&mut options);
         }
     }
     options.set_block_based_table_factory(&block);

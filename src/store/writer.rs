@@ -6,6 +6,7 @@
 //! after unlogged ones, everything is flushed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rocksdb::{FlushOptions, ReadOptions, WriteBatch, WriteOptions};
@@ -140,7 +141,8 @@ impl Writer {
         }
         let mut rows = Rows {
             store: &self.store,
-            write: WriteBatch::default(),
+            // Room for all of it, so that a write of 100 MB is not copied again and again as it grows.
+            write: WriteBatch::with_capacity_bytes(batch.bytes()),
             undo: None,
         };
         let before = self.state()?.checkpoint;
@@ -411,32 +413,60 @@ impl Drop for Writer {
     }
 }
 
+/// Terms that a thread renders at a time.
+const TERMS_AT_ONCE: usize = 8 * LOOK_UPS;
+/// Threads that help to render the postings of a large batch, at most.
+const HELPERS_MAX: usize = 3;
+
 /// Turns a batch into rows: plain ones, hashes, posting chunks, runs, checkpoint.
+///
+/// Postings are half of the work. In a large batch of final blocks other threads take part of them; where a
+/// row stands in the write says nothing, for no two have the same key.
 fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result<(), StoreError> {
-    for (table, key, value) in std::mem::take(&mut batch.rows) {
-        rows.put(table, &key, &value, None)?;
-    }
-    render_hashes(std::mem::take(&mut batch.hashes), rows)?;
-    render_postings(std::mem::take(&mut batch.postings), rows)?;
-    let mut runs: Vec<_> = std::mem::take(&mut batch.runs).into_iter().collect();
-    runs.sort_unstable_by_key(|(emitter, _)| *emitter);
-    for (emitter, run) in runs {
-        for (last, value) in &run.closed {
-            rows.put(
-                Table::LogsByEmitter,
-                &keys::emitter_run(emitter, *last),
-                value,
-                None,
-            )?;
+    let mut postings: Vec<_> = std::mem::take(&mut batch.postings).into_iter().collect();
+    postings.sort_unstable_by_key(|(term, _)| *term);
+    let groups: Vec<_> = postings.chunks(TERMS_AT_ONCE).collect();
+    let next = AtomicUsize::new(0);
+    let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+    let helpers = match rows.undo {
+        None => std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(groups.len())
+            .saturating_sub(1)
+            .min(HELPERS_MAX),
+        Some(_) => 0,
+    };
+    let store = rows.store;
+    std::thread::scope(|scope| {
+        let help = || {
+            let mut rendered = Rendered::default();
+            while let Some(group) = take() {
+                render_postings(store, group, |key, value, _| {
+                    rendered.push(key, value);
+                    Ok(())
+                })?;
+            }
+            Ok::<_, StoreError>(rendered)
+        };
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
+        for (table, key, value) in std::mem::take(&mut batch.rows) {
+            rows.put(table, &key, &value, None)?;
         }
-        let key = keys::emitter_run(emitter, keys::OPEN);
-        rows.put(
-            Table::LogsByEmitter,
-            &key,
-            &run.builder.encode(),
-            run.before.as_deref(),
-        )?;
-    }
+        render_hashes(std::mem::take(&mut batch.hashes), rows)?;
+        render_runs(batch, rows)?;
+        while let Some(group) = take() {
+            render_postings(store, group, |key, value, before| {
+                rows.put(Table::Postings, key, value, before)
+            })?;
+        }
+        for helper in helpers {
+            let rendered = helper
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            rendered.each(|key, value| rows.put(Table::Postings, key, value, None))?;
+        }
+        Ok::<_, StoreError>(())
+    })?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());
     rows.put(
@@ -445,6 +475,50 @@ fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result
         &batch.checkpoint.encode(),
         old.as_deref(),
     )
+}
+
+/// Rows that another thread made, one after the other.
+#[derive(Default)]
+struct Rendered {
+    bytes: Vec<u8>,
+    /// Lengths of key and value.
+    rows: Vec<(usize, usize)>,
+}
+
+impl Rendered {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.rows.push((key.len(), value.len()));
+    }
+
+    fn each(&self, mut put: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let mut rest = self.bytes.as_slice();
+        for &(key, value) in &self.rows {
+            let (row, others) = rest.split_at(key + value);
+            let (key, value) = row.split_at(key);
+            put(key, value)?;
+            rest = others;
+        }
+        Ok(())
+    }
+}
+
+fn render_runs(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), StoreError> {
+    let mut runs: Vec<_> = std::mem::take(&mut batch.runs).into_iter().collect();
+    runs.sort_unstable_by_key(|(emitter, _)| *emitter);
+    let mut value = Vec::new();
+    for (emitter, run) in runs {
+        for (last, value) in &run.closed {
+            let key = keys::emitter_run(emitter, *last);
+            rows.put(Table::LogsByEmitter, &key, value, None)?;
+        }
+        let key = keys::emitter_run(emitter, keys::OPEN);
+        value.clear();
+        run.builder.encode_into(&mut value);
+        rows.put(Table::LogsByEmitter, &key, &value, run.before.as_deref())?;
+    }
+    Ok(())
 }
 
 fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result<(), StoreError> {
@@ -467,31 +541,43 @@ fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result
     })
 }
 
+/// Renders the chunks of some terms, in order; hands each on as key, value, and value before.
 fn render_postings(
-    postings: alloy_primitives::map::HashMap<Term, Postings>,
-    rows: &mut Rows<'_>,
+    store: &Store,
+    postings: &[(Term, Postings)],
+    mut put: impl FnMut(&[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut postings: Vec<(Term, Postings)> = postings.into_iter().collect();
-    postings.sort_unstable_by_key(|(term, _)| *term);
+    let name = Table::Postings.name();
+    let family = family(&store.db, Table::Postings)?;
+    let options = ReadOptions::default();
     let mut list = Vec::with_capacity(2 * CHUNK_POSTINGS);
     let mut value = Vec::with_capacity(4096);
     let mut key = Vec::with_capacity(41);
+    // The keys of a group, one after the other.
+    let (mut keys, mut ends) = (Vec::with_capacity(41 * LOOK_UPS), Vec::with_capacity(LOOK_UPS));
     for group in postings.chunks(LOOK_UPS) {
-        let keys: Vec<Vec<u8>> = group.iter().map(|(term, _)| term.key(keys::OPEN)).collect();
-        rows.look_up(Table::Postings, &keys, |rows, place, found| {
-            let Some((term, new)) = group.get(place) else {
-                return Ok(());
-            };
-            let open_key = keys.get(place).map_or(&[][..], Vec::as_slice);
+        keys.clear();
+        ends.clear();
+        for (term, _) in group {
+            let start = keys.len();
+            term.write_key(keys::OPEN, &mut keys);
+            ends.push(start..keys.len());
+        }
+        let open_keys = ends.iter().map(|range| keys.get(range.clone()).unwrap_or(&[]));
+        let found = store
+            .db
+            .batched_multi_get_cf_opt(family, open_keys.clone(), true, &options);
+        for (((term, new), open_key), found) in group.iter().zip(open_keys).zip(found) {
+            let found = found.map_err(StoreError::rocks(name))?;
             let mut rank = 0;
-            list.clear();
-            if let Some(bytes) = found {
+            let mut left = new.as_slice();
+            if let Some(bytes) = &found {
                 rank = posting::decode(bytes, &mut list)
-                    .map_err(StoreError::corrupt(Table::Postings.name(), open_key))?
+                    .map_err(StoreError::corrupt(name, open_key))?
                     .rank;
+                list.extend_from_slice(left);
+                left = list.as_slice();
             }
-            list.extend_from_slice(new.as_slice());
-            let mut left = list.as_slice();
             // A chunk is sealed only when more follows it, so the open one is never empty.
             while left.len() > CHUNK_POSTINGS {
                 let (sealed, rest) = left.split_at(CHUNK_POSTINGS);
@@ -499,14 +585,14 @@ fn render_postings(
                 posting::encode(rank, sealed, &mut value);
                 key.clear();
                 term.write_key(sealed.last().copied().unwrap_or(0), &mut key);
-                rows.put(Table::Postings, &key, &value, None)?;
+                put(&key, &value, None)?;
                 rank += CHUNK_POSTINGS as u64;
                 left = rest;
             }
             value.clear();
             posting::encode(rank, left, &mut value);
-            rows.put(Table::Postings, open_key, &value, found)
-        })?;
+            put(open_key, &value, found.as_deref())?;
+        }
     }
     Ok(())
 }

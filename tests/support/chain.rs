@@ -323,7 +323,8 @@ pub fn envelope(transaction: &Transaction) -> TxEnvelope {
     .into()
 }
 
-fn receipt_envelope(receipt: &Receipt) -> ReceiptEnvelope {
+/// A receipt as alloy has it, in the envelope of its type; legacy and EIP-1559 ones only.
+pub fn receipt_envelope(receipt: &Receipt) -> ReceiptEnvelope {
     let inner = ReceiptWithBloom {
         receipt: alloy_consensus::Receipt {
             status: Eip658Value::Eip658(receipt.status == Some(true)),

@@ -1,0 +1,140 @@
+//! How fast one writer fills a store, how many bytes a log takes, and how much memory that needs.
+//!
+//! Budgets: at least 100,000 logs a second; at most 200 bytes a log for all copies and indexes of logs; memory
+//! at most a fifth above `--cache-size` and `--backfill-memory`. The chain is synthetic, neither parsed nor
+//! verified. Environment: `QUARRY_BENCH_LOGS` (5,000,000), `QUARRY_BENCH_BACKFILL_MB` (1,024),
+//! `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a bench says what it measures, or stops"
+)]
+
+use quarry::store::{FlatArray, Store, Table};
+use support::filled::{self, Memory};
+use support::memory::{Peak, stated};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+mod support;
+
+/// What a row of the table of sizes counts towards.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Logs,
+    Chain,
+}
+
+fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
+    let mut sizes = Vec::new();
+    for (name, _, bytes) in store.sizes() {
+        let share = match name {
+            "logs_by_block" | "logs_by_emitter" | "emitters" | "signatures" => Share::Logs,
+            "postings" => continue,
+            _ => Share::Chain,
+        };
+        sizes.push((name.to_owned(), bytes, share));
+    }
+    for (name, bytes) in store.posting_bytes().expect("sizes") {
+        let share = if name.starts_with("account") {
+            Share::Chain
+        } else {
+            Share::Logs
+        };
+        sizes.push((format!("postings: {name}"), bytes, share));
+    }
+    let view = store.view();
+    for array in FlatArray::ALL {
+        let bytes = view.array_len(array) * array.width() as u64;
+        let share = match array {
+            FlatArray::TransactionHashes | FlatArray::BlockFrames => Share::Chain,
+            FlatArray::Blocks | FlatArray::LogEmitters | FlatArray::Emitters | FlatArray::Signatures => {
+                Share::Logs
+            }
+        };
+        sizes.push((format!("array {}", array.name()), bytes, share));
+    }
+    sizes
+}
+
+fn main() {
+    let logs = filled::env("QUARRY_BENCH_LOGS", 5_000_000);
+    let memory = Memory::of_environment();
+    let directory = filled::directory(logs);
+    let watch = Peak::watch();
+    let began = std::time::Instant::now();
+    let (store, spent) = filled::fill(filled::chain(logs), memory, directory.clone());
+    let wall = began.elapsed().as_secs_f64();
+    let (before, peak) = watch.end();
+    let checkpoint = *store.view().checkpoint();
+    let stored = checkpoint.logs as f64;
+
+    let fresh = sizes(&store);
+    let postings = store.table_property(Table::Postings, "rocksdb.total-sst-files-size");
+    let began = std::time::Instant::now();
+    store.compact().expect("a compaction");
+    let compaction = began.elapsed().as_secs_f64();
+    let compacted = sizes(&store);
+
+    println!(
+        "## load: {} logs, {} transactions\n",
+        checkpoint.logs, checkpoint.transactions
+    );
+    let writing = spent.writing().as_secs_f64();
+    println!("| part | seconds | logs/s |\n|---|---|---|");
+    for (name, seconds) in [
+        ("generate (not counted)", spent.generate.as_secs_f64()),
+        ("derive", spent.derive.as_secs_f64()),
+        ("commit", spent.commit.as_secs_f64()),
+        ("last flush", spent.settle.as_secs_f64()),
+        ("**writer: derive, commit, flush**", writing),
+        ("writer and full compaction", writing + compaction),
+        ("wall clock without compaction", wall),
+        ("writer's thread, on a core", spent.writer_cpu),
+        ("all threads, on cores", spent.all_cpu),
+    ] {
+        println!("| {name} | {seconds:.1} | {:.0} |", stored / seconds);
+    }
+    println!(
+        "\n{} commits; postings before compaction {postings} bytes\n",
+        spent.commits
+    );
+
+    println!("| table or array | bytes a log, before | after compaction |\n|---|---|---|");
+    let mut sums = [[0.0; 2]; 2];
+    for ((name, before, share), (_, after, _)) in fresh.iter().zip(&compacted) {
+        let (before, after) = (*before as f64 / stored, *after as f64 / stored);
+        let place = usize::from(*share == Share::Chain);
+        sums[place][0] += before;
+        sums[place][1] += after;
+        if before >= 0.005 || after >= 0.005 {
+            let mark = if *share == Share::Logs { "" } else { " (chain)" };
+            println!("| {name}{mark} | {before:.2} | {after:.2} |");
+        }
+    }
+    println!(
+        "| **logs: all copies and indexes** | {:.1} | {:.1} |",
+        sums[0][0], sums[0][1]
+    );
+    println!(
+        "| chain: transactions, hashes, account lists | {:.1} | {:.1} |",
+        sums[1][0], sums[1][1]
+    );
+
+    let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let cap = (memory.cache + memory.backfill) as u64;
+    println!(
+        "\nmemory: cap {:.0} MiB (cache {} + backfill {}), anonymous peak {:.0} MiB (before: {:.0}), {:.2} of the cap; high water with mapped files {:.0} MiB",
+        megabytes(cap),
+        memory.cache >> 20,
+        memory.backfill >> 20,
+        megabytes(peak),
+        megabytes(before),
+        peak as f64 / cap as f64,
+        megabytes(stated("VmHWM")),
+    );
+    drop(store);
+    std::fs::write(directory.join("complete"), "").expect("a mark");
+}

@@ -1,0 +1,117 @@
+//! The questions of measurements.md §2, asked of the synthetic chain.
+
+use super::generator::GeneratorConfig;
+use super::logs::Named;
+use quarry::query::{LogQuery, Operator};
+
+/// A question, and how many rows its answer has at most.
+pub(crate) struct Asked {
+    pub(crate) name: String,
+    pub(crate) query: LogQuery,
+}
+
+/// All questions; `config` is the chain's.
+pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
+    let last = config.first_block + config.blocks - 1;
+    let all = LogQuery {
+        first_block: 0,
+        last_block: last,
+        limit: 10_000,
+        ..LogQuery::default()
+    };
+    let by = |address| LogQuery {
+        address: Some(address),
+        ..all.clone()
+    };
+    let topics = |topics: [Option<_>; 4]| LogQuery {
+        topics: topics.map(|topic: Option<_>| topic.into_iter().collect()),
+        ..all.clone()
+    };
+    let signatures = named.signatures;
+    let transfer = topics([Some(signatures.transfer), None, None, None]);
+    // 200 blocks in the middle of the chain.
+    let middle = config.first_block + config.blocks / 2;
+    let ranged = |query: LogQuery| LogQuery {
+        first_block: middle,
+        last_block: middle + 199,
+        ..query
+    };
+    let mut either = topics([
+        None,
+        Some(named.hot_token_wallet),
+        Some(named.hot_token_wallet),
+        None,
+    ]);
+    either.address = Some(named.hot);
+    either.operators = vec![(1, 2, Operator::Or)];
+    let mut both = topics([
+        Some(signatures.transfer),
+        Some(named.hot_token_wallet),
+        None,
+        None,
+    ]);
+    both.address = Some(named.hot);
+    let page = |query: LogQuery, page: u64, limit: usize| LogQuery {
+        skip: (page - 1) * limit as u64,
+        limit,
+        ..query
+    };
+    let mut asked = vec![
+        ("Q1 hot emitter, 10,000 rows", by(named.hot)),
+        ("Q1 medium, 10,000 rows", by(named.medium)),
+        ("Q1 medium, 1,000 rows", page(by(named.medium), 1, 1_000)),
+        ("Q1 medium, 100 rows", page(by(named.medium), 1, 100)),
+        ("Q1 rare, 50 rows", by(named.rare)),
+        ("Q2 Transfer, page 1 x 10,000", page(transfer.clone(), 1, 10_000)),
+        (
+            "Q2 Transfer, page 100 x 10,000",
+            page(transfer.clone(), 100, 10_000),
+        ),
+        ("Q2 Transfer, page 1 x 100", page(transfer.clone(), 1, 100)),
+        (
+            "Q2 Transfer, page 10,000 x 100",
+            page(transfer.clone(), 10_000, 100),
+        ),
+        ("Q2 hot, page 1 x 10,000", page(by(named.hot), 1, 10_000)),
+        ("Q2 hot, page 100 x 10,000", page(by(named.hot), 100, 10_000)),
+        ("Q2 hot, page 1 x 100", page(by(named.hot), 1, 100)),
+        ("Q2 hot, page 10,000 x 100", page(by(named.hot), 10_000, 100)),
+        ("Q3 Transfer, 200 blocks", ranged(transfer)),
+        (
+            "Q3 Sync, 200 blocks",
+            ranged(topics([Some(signatures.sync), None, None, None])),
+        ),
+        (
+            "Q4 topic1 = wallet, whole chain",
+            topics([None, Some(named.wallet), None, None]),
+        ),
+        ("Q5 address and topic0 and topic1", both),
+        ("Q6 address and (topic1 or topic2)", either),
+        (
+            "Q7 Sync and hot wallet, no hit",
+            topics([Some(signatures.sync), Some(named.hot_wallet), None, None]),
+        ),
+        (
+            "Q7b Swap v3 and hot wallet",
+            topics([Some(signatures.swap_v3), Some(named.hot_wallet), None, None]),
+        ),
+    ];
+    // Only what a chain this long has.
+    let hot = config.blocks * u64::from(config.logs_per_block) / 8;
+    let transfers = config.blocks * u64::from(config.logs_per_block) * 45 / 100;
+    asked.retain(|(name, query)| {
+        let rows = if name.starts_with("Q2 hot") {
+            hot
+        } else {
+            transfers
+        };
+        query.skip + query.limit as u64 <= rows
+    });
+    asked
+        .into_iter()
+        .map(|(name, query)| Asked {
+            name: name.to_owned(),
+            query,
+        })
+        .collect()
+}

@@ -1,0 +1,169 @@
+//! Stores of the synthetic chain: filled as backfill fills them, and kept between runs of the benches.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::generator::{Generator, GeneratorConfig};
+use super::memory::{process_seconds, thread_seconds};
+use quarry::model::{B256, Bundle};
+use quarry::store::schema::SCHEMA_VERSION;
+use quarry::store::{OpenOptions, Store};
+use quarry::sync::derive::{NonceRules, derive};
+
+/// The seed of every chain here.
+pub(crate) const SEED: u64 = 1;
+
+/// A number from the environment.
+pub(crate) fn env(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.replace('_', "").parse().expect("a number"),
+        Err(_) => default,
+    }
+}
+
+/// The chain of about so many logs.
+pub(crate) fn chain(logs: u64) -> GeneratorConfig {
+    GeneratorConfig {
+        blocks: logs / 200,
+        ..GeneratorConfig::default()
+    }
+}
+
+/// Where stores and recordings are kept: `QUARRY_BENCH_DIR`, else the user's cache directory.
+pub(crate) fn cache_directory() -> PathBuf {
+    std::env::var_os("QUARRY_BENCH_DIR").map_or_else(
+        || {
+            let home = std::env::var_os("HOME").map_or_else(std::env::temp_dir, PathBuf::from);
+            home.join(".cache/quarry-bench")
+        },
+        PathBuf::from,
+    )
+}
+
+/// The directory of the store with a chain of so many logs.
+pub(crate) fn directory(logs: u64) -> PathBuf {
+    cache_directory().join(format!("store-v{SCHEMA_VERSION}-seed{SEED}-logs{logs}"))
+}
+
+/// The parts of `--backfill-memory` and the block cache, shared out as `quarry run` does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) cache: usize,
+    pub(crate) backfill: usize,
+}
+
+impl Memory {
+    pub(crate) fn of_environment() -> Self {
+        Self {
+            cache: (env("QUARRY_BENCH_CACHE_MB", 256) as usize) << 20,
+            backfill: (env("QUARRY_BENCH_BACKFILL_MB", 1024) as usize) << 20,
+        }
+    }
+
+    pub(crate) const fn batch(&self) -> usize {
+        self.backfill / 10
+    }
+
+    pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {
+        OpenOptions {
+            cache_bytes: self.cache,
+            memtable_bytes: self.backfill / 4,
+            ..OpenOptions::new(directory)
+        }
+    }
+}
+
+/// Where the time of filling went.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) generate: Duration,
+    pub(crate) derive: Duration,
+    pub(crate) commit: Duration,
+    pub(crate) settle: Duration,
+    pub(crate) commits: u32,
+    /// Seconds on a core: of the writer's thread without generation, and of all threads with it.
+    pub(crate) writer_cpu: f64,
+    pub(crate) all_cpu: f64,
+}
+
+impl Spent {
+    /// The writer's own time.
+    pub(crate) fn writing(&self) -> Duration {
+        self.derive + self.commit + self.settle
+    }
+}
+
+/// Makes a store and fills it; replaces what is in the directory.
+pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) -> (Arc<Store>, Spent) {
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory).expect("an old store goes");
+    }
+    let mut generator = Generator::new(SEED, config);
+    let options = memory.options(directory);
+    let store = Store::open_or_create(&options, 1, B256::ZERO, Some(config.first_block)).expect("a store");
+    let mut writer = store.writer().expect("the writer");
+    let rules = NonceRules {
+        chain_id: 1,
+        ..NonceRules::default()
+    };
+    let mut spent = Spent::default();
+    let mut batch = None;
+    let mut clock = Instant::now();
+    let mut lap = |part: &mut Duration| {
+        let now = Instant::now();
+        *part += now - clock;
+        clock = now;
+    };
+    let all_before = process_seconds();
+    let thread_before = thread_seconds();
+    let mut generating = 0.0;
+    loop {
+        let before = thread_seconds();
+        let bundle: Option<Bundle> = generator.next();
+        generating += thread_seconds() - before;
+        lap(&mut spent.generate);
+        let last = bundle.is_none();
+        if let Some(bundle) = bundle {
+            let open = batch.get_or_insert_with(|| writer.batch());
+            derive(&bundle, &rules, open).expect("rows");
+            lap(&mut spent.derive);
+            drop(bundle);
+            lap(&mut spent.generate);
+        }
+        if let Some(full) = batch.take_if(|batch| last || batch.bytes() >= memory.batch()) {
+            writer.commit_final(full).expect("a commit");
+            spent.commits += 1;
+            lap(&mut spent.commit);
+        }
+        if last {
+            break;
+        }
+    }
+    writer.settle().expect("a flush");
+    lap(&mut spent.settle);
+    spent.writer_cpu = thread_seconds() - thread_before - generating;
+    spent.all_cpu = process_seconds() - all_before;
+    drop(writer);
+    (store, spent)
+}
+
+/// The store with a chain of so many logs, compacted; made when it is not kept from an earlier run.
+pub(crate) fn kept(logs: u64) -> PathBuf {
+    let directory = directory(logs);
+    if !directory.join("complete").exists() {
+        eprintln!("filling {} ...", directory.display());
+        let (store, spent) = fill(chain(logs), Memory::of_environment(), directory.clone());
+        store.compact().expect("a compaction");
+        eprintln!("filled in {:.0} s", spent.writing().as_secs_f64());
+        drop(store);
+        std::fs::write(directory.join("complete"), "").expect("a mark");
+    }
+    directory
+}
+
+/// The median of some figures.
+pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}

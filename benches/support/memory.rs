@@ -1,0 +1,60 @@
+//! How much memory the process takes, watched while something runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Kilobytes that `/proc/self/status` states under a name, as bytes.
+pub(crate) fn stated(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
+    number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// Watches the anonymous memory of the process: mapped arrays are page cache and not counted.
+pub(crate) struct Peak {
+    peak: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    before: u64,
+}
+
+impl Peak {
+    pub(crate) fn watch() -> Self {
+        let before = stated("RssAnon");
+        let (peak, stop) = (Arc::new(AtomicU64::new(before)), Arc::new(AtomicBool::new(false)));
+        let (seen, stopped) = (Arc::clone(&peak), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                seen.fetch_max(stated("RssAnon"), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        Self { peak, stop, before }
+    }
+
+    /// Anonymous memory before, and at most since.
+    pub(crate) fn end(self) -> (u64, u64) {
+        self.stop.store(true, Ordering::Relaxed);
+        (self.before, self.peak.load(Ordering::Relaxed))
+    }
+}
+
+/// Seconds that the calling thread has been on a core.
+pub(crate) fn thread_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let spent = text
+        .split_whitespace()
+        .next()
+        .and_then(|number| number.parse::<f64>().ok());
+    spent.unwrap_or(0.0) / 1e9
+}
+
+/// Seconds that all threads of the process have been on cores.
+pub(crate) fn process_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = text.rsplit(')').next().unwrap_or_default();
+    // Fields 14 and 15 of the whole, in hundredths of a second.
+    let ticks = after.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|number| number.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
