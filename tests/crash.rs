@@ -35,7 +35,8 @@ fn kills() -> u64 {
 fn command(arguments: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quarry"));
     command.args(arguments).arg("--data-dir").arg(directory);
-    command.args(["--backfill-memory", "16MiB", "--cache-size", "16MiB"]);
+    // So little that a backfill takes many batches and flushes.
+    command.args(["--backfill-memory", "4MiB", "--cache-size", "16MiB"]);
     command
 }
 
@@ -208,7 +209,7 @@ fn kills_at_any_moment_leave_no_trace() {
     let mut reached = Vec::new();
     for _ in 0..kills() {
         let quarry = Quarry::start(&fake, directory.path());
-        pause(&mut rng, 0..900);
+        pause(&mut rng, 0..2200);
         reached.push(quarry.indexed());
         quarry.kill();
     }
