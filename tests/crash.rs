@@ -204,12 +204,12 @@ fn kills_at_any_moment_leave_no_trace() {
     let fake = FakeNode::start(seed);
     fake.mine(2500);
     fake.set_finalized(2450);
-    fake.set_latency(Duration::from_millis(2));
+    fake.set_latency(Duration::from_millis(15));
     let directory = tempfile::tempdir().unwrap();
     let mut reached = Vec::new();
     for _ in 0..kills() {
         let quarry = Quarry::start(&fake, directory.path());
-        pause(&mut rng, 0..2200);
+        pause(&mut rng, 0..1200);
         reached.push(quarry.indexed());
         quarry.kill();
     }
