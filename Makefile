@@ -80,8 +80,8 @@ test-rust:
 	@export QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}"; \
 	echo '$(CARGO) test --release --locked'; $(CARGO) test --release --locked
 
-bench: build ## Measure log and topic queries (ARGS="--data-dir …" for a store of yours)
-	"$(BIN)" bench $(ARGS)
+bench: setup-build ## Run the comparison benches (ARGS="--bench json" for one of them)
+	$(CARGO) bench --locked $(ARGS)
 
 demo-chain: ## Rebuild demo/chain.jsonl.zst and what stands beside it from demo/scenario
 	@$(SETUP) demo

@@ -1,6 +1,8 @@
 //! Measures what the transport and the hop to the blocking pool cost against a static hyper answer.
 //!
-//! `http_hop static|inline|pool ADDRESS`, then for example `wrk -t1 -c64 -d5s http://ADDRESS/`.
+//! `http_hop static|inline|pool ADDRESS`, then for example `wrk -t1 -c64 -d5s http://ADDRESS/`. With `pool`,
+//! `/stream` gives 256 MiB frame by frame. `api` is the whole service without chains: any operation is routed,
+//! parsed, taken through the pool and refused there.
 //! Figures: `docs/decisions/0001-runtime.md`.
 
 use std::convert::Infallible;
@@ -10,7 +12,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use quarry::http::{Handler, HandlerFuture, Lane, Limits, Pool, PoolLimits, Request, json_response, serve};
+use quarry::api::{Api, Chains, Settings, Upstream};
+use quarry::http::{
+    FrameSource, Handler, HandlerFuture, HttpError, Lane, Limits, Pool, PoolLimits, Request, json_response,
+    serve, stream_frames,
+};
+use quarry::model::ChainName;
+use quarry::query::Reader;
+use quarry::status::ChainStatus;
 use tokio::net::TcpListener;
 
 const BODY: &[u8] =
@@ -42,9 +51,42 @@ fn work() -> Vec<u8> {
     body
 }
 
+struct NoChains;
+
+impl Chains for NoChains {
+    fn reader(&self, _: ChainName) -> Option<Reader> {
+        None
+    }
+    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
+        None
+    }
+    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
+        None
+    }
+    fn store_bytes(&self, _: ChainName) -> u64 {
+        0
+    }
+}
+
+struct Frames(usize);
+
+impl FrameSource for Frames {
+    fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
+        let Some(left) = self.0.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.0 = left;
+        Ok(Some(Bytes::from(vec![b'x'; 256 * 1024])))
+    }
+}
+
 impl Handler for Hop {
-    fn handle(&self, _: Request) -> HandlerFuture {
+    fn handle(&self, request: Request) -> HandlerFuture {
         let pool = self.pool.clone();
+        if let (Some(pool), "/stream") = (&pool, request.path()) {
+            let body = stream_frames(pool, Bytes::new(), Box::new(Frames(1024)));
+            return Box::pin(async { json_response(hyper::StatusCode::OK, body) });
+        }
         Box::pin(async move {
             let body = match pool {
                 Some(pool) => pool.run(Lane::Point, work).await.unwrap_or_default(),
@@ -83,6 +125,15 @@ async fn main() -> std::io::Result<()> {
     let listener = TcpListener::bind(arguments.next().as_deref().unwrap_or("127.0.0.1:18080")).await?;
     let pool = match mode.as_str() {
         "static" => return plain(listener).await,
+        "api" => {
+            let api = Api::new(
+                Arc::new(NoChains),
+                Pool::new(PoolLimits::default())?,
+                Settings::default(),
+            );
+            serve(listener, Arc::new(api), Limits::default(), std::future::pending()).await;
+            return Ok(());
+        }
         "pool" => Some(Pool::new(PoolLimits::default())?),
         _ => None,
     };

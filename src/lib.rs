@@ -1,6 +1,7 @@
 //! Quarry: a read-only explorer API for EVM chains, served from RocksDB beside an archive node.
 //!
-//! The rooms of the house, from the street down; imports go down only and a test enforces it:
+//! The rooms of the house, from the street down; imports go down only, and `tests/tidy.rs`
+//! enforces it:
 //!
 //! ```text
 //!  main . cli . config . app          parse, merge, open, wire, run, stop
@@ -12,7 +13,7 @@
 //!  codec                              bytes: sortable keys, versioned values; bincode stops here
 //!  json                               text: a JSON writer, and the JSON-RPC objects
 //!  model                              plain values
-//!  clock . shutdown . metrics         leaves
+//!  clock . shutdown . status          leaves
 //! ```
 
 pub mod api;

@@ -1,11 +1,21 @@
-//! The service over real sockets: transport behaviour, and everything that is decided before a
-//! store is read.
+//! The service over real sockets: transport behaviour, what is decided before a store is read, and the
+//! built operations over a real store.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy does not take for tests"
+)]
 
+#[path = "http/chain.rs"]
+mod chain;
 #[path = "http/client.rs"]
 mod client;
 #[path = "http/documentation.rs"]
 mod documentation;
 #[path = "http/parameters.rs"]
 mod parameters;
+#[path = "support/plain.rs"]
+mod plain;
 #[path = "http/transport.rs"]
 mod transport;

@@ -1,14 +1,22 @@
 //! The store and the queries over it, against naive models over a seeded chain.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by ending"
+)]
+
 #[path = "support/plain.rs"]
 mod plain;
 
 use std::sync::Arc;
 
 use plain::{ChainConfig, Rng, account, topic};
+use quarry::codec::keys::Term;
 use quarry::model::{Address, B256, Bundle};
 use quarry::query::{Closest, LogCursor, LogQuery, Operator, Reader, TransactionStatus};
-use quarry::store::{OpenOptions, Store, StoreError, Writer};
+use quarry::store::{Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
 fn open(directory: &std::path::Path) -> Arc<Store> {
@@ -471,4 +479,128 @@ fn blocks_and_transactions_come_back_as_they_were() {
             after
         );
     }
+}
+
+/// Fills one list through several commits and hands out its postings.
+fn fill_list(writer: &mut Writer, term: Term, rng: &mut Rng, gap: u64, count: usize) -> Vec<u64> {
+    let mut postings = Vec::with_capacity(count);
+    let mut next = rng.below(gap.max(1) * 10);
+    while postings.len() < count {
+        let mut batch = writer.batch();
+        let number = batch.checkpoint().next_block;
+        batch.begin_block(number, rng.hash(), number).unwrap();
+        for _ in 0..1 + rng.below(5000) {
+            // Dense stretches and holes in one list.
+            next += if rng.below(1000) == 0 {
+                1 + rng.below(gap * 5000)
+            } else {
+                1 + rng.below(gap)
+            };
+            postings.push(next);
+            batch.posting(term, next);
+        }
+        writer.commit_final(batch).unwrap();
+    }
+    postings
+}
+
+#[test]
+fn cursors_equal_a_plain_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    let mut rng = Rng(4);
+    let shapes = [
+        (1u64, 30_000usize),
+        (2, 9_000),
+        (40, 20_000),
+        (100_000, 3_000),
+        (5, 700),
+        (1 << 30, 5_000),
+        (1, 1),
+    ];
+    let lists: Vec<(Term, Vec<u64>)> = shapes
+        .iter()
+        .enumerate()
+        .map(|(place, &(gap, count))| {
+            let term = Term::topic(1 + place % 3, &topic(place as u64)).unwrap();
+            (term, fill_list(&mut writer, term, &mut rng, gap, count))
+        })
+        .collect();
+    let view = store.view();
+    for (term, list) in &lists {
+        let first = list[0];
+        let last = *list.last().unwrap();
+        let mut forward = PostingCursor::open(&view, *term, Direction::Forward).unwrap();
+        let mut backward = PostingCursor::open(&view, *term, Direction::Backward).unwrap();
+        assert_eq!(forward.count(), list.len() as u64);
+        assert_eq!(forward.current(), None);
+        for case in 0..4000u64 {
+            let target = match case % 4 {
+                0 => list[rng.below(list.len() as u64) as usize],
+                1 => list[rng.below(list.len() as u64) as usize] + 1,
+                2 => rng.below(last + 10),
+                _ => [0, first, first.saturating_sub(1), last, last + 1, u64::MAX][rng.below(6) as usize],
+            };
+            let at = list.partition_point(|&posting| posting < target);
+            assert_eq!(
+                forward.seek(target).unwrap(),
+                list.get(at).copied(),
+                "{term:?} seek {target}"
+            );
+            assert_eq!(forward.rank(), at as u64);
+            // A few steps on, over chunk ends.
+            for step in 1..=rng.below(4) as usize {
+                assert_eq!(
+                    forward.step().unwrap(),
+                    list.get(at + step).copied(),
+                    "{term:?} step from {target}"
+                );
+            }
+            let before = list.partition_point(|&posting| posting <= target);
+            assert_eq!(
+                backward.seek(target).unwrap(),
+                before.checked_sub(1).map(|at| list[at]),
+                "{term:?} back {target}"
+            );
+            for step in 2..=1 + rng.below(4) as usize {
+                assert_eq!(
+                    backward.step().unwrap(),
+                    before.checked_sub(step).map(|at| list[at])
+                );
+            }
+            let rank = rng.below(list.len() as u64 + 2);
+            let mut cursor = PostingCursor::open(&view, *term, Direction::Forward).unwrap();
+            let expected = list.get(rank as usize).copied();
+            let read = cursor.chunks_read();
+            assert_eq!(forward.select(rank).unwrap(), expected, "{term:?} select {rank}");
+            assert_eq!(cursor.select(rank).unwrap(), expected);
+            assert!(
+                cursor.chunks_read() - read <= 24,
+                "select reads few chunks: {}",
+                cursor.chunks_read() - read
+            );
+            assert_eq!(cursor.rank_of(target).unwrap(), at as u64);
+        }
+        // From end to end, both ways.
+        let mut seen = Vec::new();
+        let mut at = forward.seek(0).unwrap();
+        while let Some(posting) = at {
+            seen.push(posting);
+            at = forward.step().unwrap();
+        }
+        assert_eq!(&seen, list);
+        let mut at = backward.seek(u64::MAX).unwrap();
+        while let Some(posting) = at {
+            assert_eq!(seen.pop(), Some(posting));
+            at = backward.step().unwrap();
+        }
+        assert!(seen.is_empty());
+    }
+    let none = Term::topic(3, &B256::repeat_byte(0x77)).unwrap();
+    let mut cursor = PostingCursor::open(&view, none, Direction::Forward).unwrap();
+    assert_eq!(
+        (cursor.count(), cursor.seek(0).unwrap(), cursor.select(0).unwrap()),
+        (0, None, None)
+    );
 }

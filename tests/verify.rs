@@ -1,4 +1,12 @@
 //! Real chains pass verification, and each kind of damage to them is named for what it is.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that cannot go on says so by ending"
+)]
 
 #[path = "support/slow_parse.rs"]
 mod slow_parse;

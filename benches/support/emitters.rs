@@ -24,7 +24,7 @@ pub(crate) enum Contract {
 }
 
 /// Shares of draws by kind of contract (a pair makes two logs of one draw): with Zipf's emitters they give the
-/// shares of signatures in measurements.md (Transfer 45–53 %, Approval 8.7 %, Swap v2 and Sync 4 %, Swap v3 9 %).
+/// shares of signatures in measurements.md (Transfer 45-53 %, Approval 8.7 %, Swap v2 and Sync 4 %, Swap v3 9 %).
 const SHARES: [(Contract, f64); 5] = [
     (Contract::Token, 0.560),
     (Contract::Collection, 0.045),

@@ -1,4 +1,4 @@
-//! A synthetic chain with the skews of measurements.md §0, made quickly and the same for the same seed.
+//! A synthetic chain with the skews of measurements.md section 0, made quickly and the same for the same seed.
 //!
 //! Hashes come from the random stream, roots and blooms are not those of the contents: the chain is for
 //! reading without verification. A block links to its parent.

@@ -1,4 +1,4 @@
-//! What a generated chain looks like, to hold against measurements.md §0.
+//! What a generated chain looks like, to hold against measurements.md section 0.
 
 use super::emitters::CommonSignatures;
 use super::generator::Generator;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::http::header::{HeaderName, HeaderValue, LINK};
 use bytes::Bytes;
-use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, LINK};
 
 use crate::http::{
-    Body, FrameSource, HttpError, Lane, Pool, Response, header_number, json_response, stream_frames,
+    Body, FrameSource, HttpError, Lane, Pool, Response, StatusCode, header_number, json_response,
+    stream_frames,
 };
 use crate::model::{Address, BlockId, ChainName};
 use crate::query::Reader;

@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let table: [(&str, Result<Option<(u64, u64)>, u16>); 22] = [
+        type Expected = Result<Option<(u64, u64)>, u16>;
+        let table: [(&str, Expected); 22] = [
             ("", Ok(Some((10, 100)))),
             ("to=latest", Ok(Some((10, 100)))),
             ("from=latest", Ok(Some((100, 100)))),

@@ -27,7 +27,7 @@ impl Input<'_> {
             .ok_or_else(fault)
     }
 
-    /// This request's own address without `page` and `cursor`, ready for `cursor=…` to be appended.
+    /// This request's own address without `page` and `cursor`, ready for `cursor=...` to be appended.
     pub(super) fn next_page_stem(&self) -> String {
         next_page_stem(self.request.path(), self.request.query())
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
 
 use crate::clock;
+use crate::http::header::HeaderValue;
 use crate::http::{FrameSource, HttpError};
 use crate::json::{UuidSpace, log_entry};
 use crate::query::{LogCursor, LogPage, LogQuery, Operator};

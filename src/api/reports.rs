@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::http::{HttpError, Response, json_response};
+use crate::http::{HttpError, Response, StatusCode, json_response};
 use crate::model::ChainName;
 
 use super::context::{Chains, Settings};
@@ -74,7 +73,9 @@ pub(super) fn ready(chains: &dyn Chains, settings: &Settings) -> Result<Response
     let mut response = render(code, &Report { status, chains })?;
     if !ready {
         let seconds = crate::http::header_number(HttpError::RETRY_AFTER_SECONDS);
-        response.headers_mut().insert(hyper::header::RETRY_AFTER, seconds);
+        response
+            .headers_mut()
+            .insert(crate::http::header::RETRY_AFTER, seconds);
     }
     Ok(response)
 }

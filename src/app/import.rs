@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -21,6 +22,9 @@ use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
 
 /// Lines that are looked at for the chain id before giving up.
 const LINES_FOR_ID: usize = 10_000;
+
+/// A line of progress is logged this often.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// What a recording says of itself.
 #[derive(Debug, Default)]
@@ -166,13 +170,36 @@ impl ChainImport {
         let from = writer.checkpoint().next_block;
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
         let source = recorded((self.recording)()?, rules, from, stored, threads);
-        let writer = finish(pipeline.run(writer, source, shutdown).await)?;
+        let import = pipeline.run(writer, source, shutdown);
+        let writer = finish(tokio::select! {
+            done = import => done,
+            () = report(&store) => return Err(AppError::Usage("the report ended".to_owned())),
+        })?;
         // Flushing may take a moment: not on an async thread.
         tokio::task::spawn_blocking(move || drop(writer))
             .await
             .map_err(|error| AppError::Usage(format!("a worker died: {error}")))?;
         let added = store.view().checkpoint().next_block - next;
         Ok((store, added))
+    }
+}
+
+/// Says how far an import is, every few seconds, for ever.
+async fn report(store: &Store) {
+    let mut before = store.view().checkpoint().next_block;
+    loop {
+        tokio::time::sleep(REPORT_EVERY).await;
+        let view = store.view();
+        let checkpoint = view.checkpoint();
+        let rate = (checkpoint.next_block - before) as f64 / REPORT_EVERY.as_secs_f64();
+        before = checkpoint.next_block;
+        tracing::info!(
+            blocks = checkpoint.next_block - view.first_block(),
+            transactions = checkpoint.transactions,
+            logs = checkpoint.logs,
+            rate = format!("{rate:.0}/s"),
+            "importing"
+        );
     }
 }
 
@@ -210,6 +237,11 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let (store, added) = import.run(&mut shutdown).await?;
     let view = store.view();
     let checkpoint = view.checkpoint();
+    if shutdown.is_fired() {
+        return Err(AppError::Usage(format!(
+            "interrupted after {added} blocks; import again to go on"
+        )));
+    }
     say(&format!(
         "{}: {added} blocks added in {:.1} s, {} blocks with {} transactions and {} logs stored",
         args.chain,

@@ -68,7 +68,7 @@ impl Supervisor {
         let genesis = load_genesis(self.settings.genesis.as_deref())?;
         let mut wait = WAIT_FIRST;
         let (node, capabilities) = loop {
-            match shutdown.unless(self.connect()).await {
+            match shutdown.unless(Box::pin(self.connect())).await {
                 None => return Ok(()),
                 Some(Ok(connected)) => break connected,
                 // No waiting mends a URL.
@@ -101,7 +101,8 @@ impl Supervisor {
             stop_at,
             finality_depth: self.settings.finality_depth,
             batch_bytes_max: self.memory.batch,
-            window: self.settings.rpc_concurrency,
+            // Bundles wait parsed until their turn comes; a big one is some megabytes.
+            window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
         };
         let status = self.chain.status.clone().unwrap_or_default();
         Ok(Box::pin(Engine::new(node, capabilities, writer, status, rules, options).run(shutdown)).await?)

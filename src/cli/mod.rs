@@ -53,7 +53,7 @@ pub enum LogFormat {
 pub enum Command {
     /// Sync from a node and serve, until stopped.
     Run(RunArgs),
-    /// Serve a recorded chain that ships in the binary: every operation answers, no node needed.
+    /// Serve a recorded chain that ships in the binary: no node needed.
     Demo(DemoArgs),
     /// Sync from a node up to a block, then exit.
     Sync(SyncArgs),

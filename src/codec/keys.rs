@@ -13,25 +13,25 @@ pub const OPEN: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PostingKind {
-    /// Emitter → logs.
+    /// Emitter -> logs.
     LogAddress = 0,
-    /// Signature (topic 0) → logs.
+    /// Signature (topic 0) -> logs.
     Topic0 = 1,
-    /// Topic 1 → logs.
+    /// Topic 1 -> logs.
     Topic1 = 2,
-    /// Topic 2 → logs.
+    /// Topic 2 -> logs.
     Topic2 = 3,
-    /// Topic 3 → logs.
+    /// Topic 3 -> logs.
     Topic3 = 4,
-    /// (Emitter, signature) → logs.
+    /// (Emitter, signature) -> logs.
     LogAddressTopic0 = 5,
-    /// Account → transactions it sent, received or was created by.
+    /// Account -> transactions it sent, received or was created by.
     AccountTransactions = 6,
-    /// Account → internal transactions (default set) by frame ordinal.
+    /// Account -> internal transactions (default set) by frame ordinal.
     AccountInternal = 7,
-    /// Fee recipient → blocks.
+    /// Fee recipient -> blocks.
     AccountMined = 8,
-    /// Account → transactions it sent.
+    /// Account -> transactions it sent.
     AccountSent = 9,
 }
 
@@ -231,9 +231,9 @@ pub fn decode_emitter_run(key: &[u8]) -> Result<(u32, u64), Corrupt> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HashKind {
-    /// A block hash → block number.
+    /// A block hash -> block number.
     Block = 0,
-    /// A transaction hash → transaction ordinal.
+    /// A transaction hash -> transaction ordinal.
     Transaction = 1,
 }
 

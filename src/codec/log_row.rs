@@ -23,7 +23,7 @@ const WORDS: u8 = 0x08;
 /// Appends the body of a log; `signature` is the id of topic 0.
 pub fn encode_body(log: &Log, signature: u32, out: &mut Vec<u8>) {
     let topics = log.topics.as_slice();
-    let words = log.data.len() % 32 == 0;
+    let words = log.data.len().is_multiple_of(32);
     out.push(topics.len() as u8 | if words { WORDS } else { 0 });
     if let Some((_, rest)) = topics.split_first() {
         put_varint(out, u64::from(signature));

@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use crate::clock;
+
 use super::limits::Limits;
 use super::rejection;
 
@@ -42,7 +44,7 @@ pub(super) enum Verdict {
 impl Vitals {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
-            began: Instant::now(),
+            began: clock::now(),
             moved: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             ours: AtomicU32::new(0),
@@ -52,7 +54,7 @@ impl Vitals {
 
     pub(super) fn verdict(&self, limits: &Limits) -> Verdict {
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
-        let still = self.began.elapsed().saturating_sub(moved);
+        let still = (clock::now() - self.began).saturating_sub(moved);
         let requests = self.requests.load(Ordering::Relaxed);
         let waits_for_client = requests > 0 && self.ours.load(Ordering::Relaxed) == 0;
         if self.blocked.load(Ordering::Relaxed) || waits_for_client {
@@ -69,7 +71,7 @@ impl Vitals {
     }
 
     fn touch(&self) {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX);
         self.moved.store(now, Ordering::Relaxed);
     }
 
@@ -100,15 +102,20 @@ impl InFlight {
     pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
         vitals.requests.fetch_add(1, Ordering::Relaxed);
         vitals.ours.fetch_add(1, Ordering::Relaxed);
-        vitals.touch();
         Self {
             vitals: Arc::clone(vitals),
             ours: true,
         }
     }
 
-    /// Says whose turn it is: ours while something is being computed, else the client's.
-    pub(super) fn set_ours(&mut self, ours: bool) {
+    /// Notes that the client came for more, and whose turn it is now: ours while something is being
+    /// computed, else the client's.
+    pub(super) fn asked(&mut self, ours: bool) {
+        self.turn(ours);
+        self.vitals.touch();
+    }
+
+    fn turn(&mut self, ours: bool) {
         if ours != self.ours {
             self.ours = ours;
             if ours {
@@ -117,13 +124,12 @@ impl InFlight {
                 self.vitals.ours.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        self.vitals.touch();
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.set_ours(false);
+        self.turn(false);
         self.vitals.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }

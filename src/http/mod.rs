@@ -3,7 +3,7 @@
 //! This room promises that every request gets one well-formed answer or a connection that breaks
 //! visibly: refusals carry our JSON body, a panic is an internal error, a body that fails after its
 //! first byte is aborted and never ends as if it were whole, and no blocking work ever runs on the
-//! threads that own the sockets. It knows no chain, no operation and no store.
+//! threads that own the sockets. hyper stops here. It knows no chain, no operation and no store.
 
 mod body;
 mod connection;
@@ -20,6 +20,8 @@ mod router;
 mod server;
 mod stream;
 mod transport;
+
+pub use hyper::{StatusCode, header};
 
 pub use body::{Body, BodyError};
 pub use error::{ErrorStatus, HttpError};

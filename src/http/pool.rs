@@ -5,12 +5,19 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::clock;
+
 use super::error::HttpError;
+
+/// How often a thread without work yields and looks again before it sleeps. Waking a sleeper costs
+/// more than the look-up that it is woken for (`docs/decisions/0001-runtime.md`).
+const LOOKS: usize = 40;
 
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +94,15 @@ struct State {
     /// A thread was called and has not looked at the queues yet. Calling another meanwhile costs a
     /// system call and a switch and wins nothing: the called one passes the call on if work is left.
     calling: bool,
+    /// A thread that ran out of work is still looking, so nobody need be called.
+    looking: bool,
     closed: bool,
 }
 
 impl State {
     /// Whether the caller should notify, once the lock is released.
     fn call(&mut self) -> bool {
-        let call = self.idle > 0 && !self.calling;
+        let call = self.idle > 0 && !self.calling && !self.looking;
         self.calling |= call;
         call
     }
@@ -102,6 +111,8 @@ impl State {
 struct Shared {
     state: Mutex<State>,
     work: Condvar,
+    /// Jobs in both queues, for looking without the lock. A hint: the queues are the truth.
+    queued: AtomicUsize,
     limits: PoolLimits,
 }
 
@@ -133,6 +144,7 @@ impl Pool {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             work: Condvar::new(),
+            queued: AtomicUsize::new(0),
             limits,
         });
         let pool = Self(Arc::new(Owner(Arc::clone(&shared))));
@@ -173,12 +185,12 @@ impl Pool {
     ) -> Result<Outcome<T>, PoolError> {
         let shared = &self.0.0;
         let (sender, receiver) = oneshot::channel();
-        let expires = (!unbounded).then(|| Instant::now() + shared.limits.wait_max);
+        let expires = (!unbounded).then(|| clock::now() + shared.limits.wait_max);
         let job: Job = Box::new(move || {
             if sender.is_closed() {
                 return;
             }
-            let outcome = if expires.is_some_and(|deadline| Instant::now() > deadline) {
+            let outcome = if expires.is_some_and(|deadline| clock::now() > deadline) {
                 Err(PoolError::Expired)
             } else {
                 catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)
@@ -195,6 +207,7 @@ impl Pool {
             return Err(PoolError::Full);
         }
         queue.push_back(job);
+        shared.queued.fetch_add(1, Ordering::Relaxed);
         let call = state.call();
         drop(state);
         if call {
@@ -212,8 +225,10 @@ impl Shared {
 
     fn run(&self) {
         let mut state = self.lock();
+        let mut looked = 0;
         loop {
             if let Some((lane, job)) = self.next(&mut state) {
+                looked = 0;
                 let call = self.has_runnable(&state) && state.call();
                 drop(state);
                 if call {
@@ -227,7 +242,21 @@ impl Shared {
                 }
             } else if state.closed {
                 return;
+            } else if looked < LOOKS && !state.looking {
+                state.looking = true;
+                drop(state);
+                // At least once: what is queued may be scans that have to wait for a running one.
+                loop {
+                    looked += 1;
+                    std::thread::yield_now();
+                    if looked >= LOOKS || self.queued.load(Ordering::Relaxed) > 0 {
+                        break;
+                    }
+                }
+                state = self.lock();
+                state.looking = false;
             } else {
+                looked = 0;
                 state.idle += 1;
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle -= 1;
@@ -242,12 +271,14 @@ impl Shared {
 
     fn next(&self, state: &mut State) -> Option<(Lane, Job)> {
         if let Some(job) = state.points.pop_front() {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
             return Some((Lane::Point, job));
         }
         if state.scans_running < self.limits.scans_max
             && let Some(job) = state.scans.pop_front()
         {
             state.scans_running += 1;
+            self.queued.fetch_sub(1, Ordering::Relaxed);
             return Some((Lane::Scan, job));
         }
         None
@@ -283,7 +314,7 @@ mod tests {
         let (begun, has_begun) = oneshot::channel();
         let held = pool
             .resume(Lane::Scan, move || {
-                drop(begun.send(()));
+                begun.send(()).ok();
                 gate.recv().ok();
             })
             .unwrap();

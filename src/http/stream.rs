@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::clock;
+
 use super::body::{Body, BodyError};
 use super::error::HttpError;
 use super::pool::{Lane, Outcome, Pool};
@@ -25,7 +27,7 @@ pub fn stream_frames(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>) ->
     Body::Stream(StreamBody {
         pool: pool.clone(),
         state: State::Ready(first, source),
-        began: Instant::now(),
+        began: clock::now(),
         body_timeout: Duration::MAX,
     })
 }
@@ -71,7 +73,7 @@ impl StreamBody {
                 Poll::Ready(Err(_)) => return fail(BodyError::Failed("the pool ended".to_owned())),
             },
         };
-        if self.began.elapsed() > self.body_timeout {
+        if clock::now() - self.began > self.body_timeout {
             return fail(BodyError::TimedOut);
         }
         match self.compute(source) {

@@ -13,6 +13,8 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
 use hyper::{Method, StatusCode, Uri};
 
+use crate::clock;
+
 use super::body::{Body, BodyError};
 use super::connection::{InFlight, Vitals};
 use super::error::{ErrorStatus, HttpError};
@@ -38,7 +40,7 @@ pub(super) async fn respond<H: Handler>(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
         id: id.clone(),
-        began: Instant::now(),
+        began: clock::now(),
         status: StatusCode::OK,
         bytes: 0,
         finished: false,
@@ -129,7 +131,7 @@ impl hyper::body::Body for Outgoing {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let next = Pin::new(&mut self.body).poll_frame(cx);
-        self.in_flight.set_ours(next.is_pending());
+        self.in_flight.asked(next.is_pending());
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
@@ -175,7 +177,7 @@ impl LogLine {
             path = self.uri.path(),
             status = self.status.as_u16(),
             bytes = self.bytes,
-            ms = self.began.elapsed().as_secs_f64() * 1000.0,
+            ms = (clock::now() - self.began).as_secs_f64() * 1000.0,
             request_id = self.id.as_str(),
             aborted = !self.finished,
             "request"

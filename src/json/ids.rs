@@ -1,4 +1,4 @@
-//! Ids of list items: UUID version 5 in a namespace for each chain (answers.md §1.8).
+//! Ids of list items: UUID version 5 in a namespace for each chain (answers.md section 1.8).
 //!
 //! The id of a log is computed for every row of a page, 10,000 times an answer. Its message is 16 + 37 = 53
 //! bytes, which with padding is exactly one SHA-1 block, so that one call of the compression function does it.
@@ -11,7 +11,7 @@ use uuid::{Builder, Uuid};
 const BLOCK: usize = 64;
 /// Bytes of a log's message: namespace, block hash, `l`, log index.
 const LOG_MESSAGE: usize = 16 + 32 + 1 + 4;
-/// SHA-1's initial state (FIPS 180-4 §5.3.1).
+/// SHA-1's initial state (FIPS 180-4 section 5.3.1).
 const INITIAL_STATE: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 /// The namespace of one chain's ids.

@@ -2,7 +2,7 @@
 
 use super::{Address, B64, B256, Bloom, Bytes, Receipt, Transaction, TransactionTrace, U256};
 
-/// A block header (Yellow Paper §4.4 with EIP-1559, 4895, 4844, 4788, 7685).
+/// A block header (Yellow Paper section 4.4 with EIP-1559, 4895, 4844, 4788, 7685).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Hash of the parent block.

@@ -77,14 +77,14 @@ pub struct Frame {
     pub input: Bytes,
     /// Return data, or code of a creation; empty for a self-destruct.
     pub output: Bytes,
-    /// Normalised error text (`reverted`, `out of gas`, …), the same for either trace method; `None` on success.
+    /// Normalised error text (`reverted`, `out of gas`, ...), the same for either trace method; `None` on success.
     pub error: Option<String>,
     /// Whether it or any ancestor failed, so that it moved nothing.
     pub reverted: bool,
 }
 
 impl Frame {
-    /// Whether the frame is in the default set of internal transactions (answers.md §4): nested, and a
+    /// Whether the frame is in the default set of internal transactions (answers.md section 4): nested, and a
     /// call that carries value, a creation or a self-destruct. Failed ones are in it.
     #[must_use]
     pub fn is_internal_transaction(&self) -> bool {

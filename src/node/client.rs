@@ -6,13 +6,13 @@ use super::link::{HeadSubscription, Link};
 use super::pace::{Outcome, Pace, RequestClass};
 use super::stats::NodeStats;
 use super::wire::{self, BlockId};
+use crate::clock;
 use crate::model::{Address, U256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 
 /// Bytes in flight are counted in units of this size.
 const BYTES_UNIT: u64 = 1024;
@@ -294,12 +294,12 @@ impl Node {
             .config
             .request_timeout
             .min(inner.config.deadline.saturating_sub(tries.spent));
-        let started = Instant::now();
+        let started = clock::now();
         let result = match tokio::time::timeout(after, inner.link.request(method, params)).await {
             Ok(result) => result,
             Err(_) => Err(NodeError::Timeout { method, after }),
         };
-        tries.spent += started.elapsed();
+        tries.spent += clock::now() - started;
         match &result {
             Ok(text) => {
                 let bytes = text.get().len();

@@ -5,11 +5,11 @@
 //! value halves it, at most once for the requests that were sent before the last cut.
 
 use super::stats::NodeStats;
+use crate::clock;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 /// Kinds of requests whose usual latency and size differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Pace {
         Some(Slot {
             pace: self,
             class,
-            started: Instant::now(),
+            started: clock::now(),
             outcome: Outcome::Failed,
         })
     }
@@ -169,11 +169,11 @@ impl Pace {
             && state
                 .latency
                 .get_mut(slot.class as usize)
-                .is_some_and(|latency| latency.sample(slot.started.elapsed()));
+                .is_some_and(|latency| latency.sample(clock::now() - slot.started));
         if slot.outcome == Outcome::PushedBack || inflated {
             if state.cut_at.is_none_or(|cut_at| cut_at < slot.started) {
                 state.limit = (state.limit / 2.0).max(1.0);
-                state.cut_at = Some(Instant::now());
+                state.cut_at = Some(clock::now());
                 self.stats.cuts.fetch_add(1, Ordering::Relaxed);
             }
         } else if slot.outcome == Outcome::Answered {
@@ -211,7 +211,7 @@ impl Slot<'_> {
     /// Says how the request ended and gives the place back; gives the time it took.
     pub fn end(mut self, outcome: Outcome) -> Duration {
         self.outcome = outcome;
-        self.started.elapsed()
+        clock::now() - self.started
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::QueryError;
+use super::{QueryError, merge};
 use crate::store::{Direction, PostingCursor, StoreError, View};
 
 /// Postings in any of several lists, without repetition.
@@ -130,6 +130,23 @@ impl<'v> Conjunction<'v> {
         let Some((driver, others)) = self.clauses.split_first_mut() else {
             return Ok(true);
         };
+        let wanted = |at: u64| match emitter {
+            Some(emitter) => view.log_emitter(at).map(|found| found == emitter),
+            None => Ok(true),
+        };
+        if let Some((second, others)) = others.split_first_mut()
+            && second.count() / merge::LENGTH_RATIO_MAX <= driver.count()
+            && let (Some(a), Some(b)) = (driver.single(), second.single())
+        {
+            return merge::meet(a, b, (first, last), deadline, |at| {
+                for other in others.iter_mut() {
+                    if other.seek(at)? != Some(at) {
+                        return Ok(true);
+                    }
+                }
+                Ok(!wanted(at)? || hit(at))
+            });
+        }
         let outside = |at: u64| match direction {
             Direction::Forward => at > last,
             Direction::Backward => at < first,
@@ -147,7 +164,8 @@ impl<'v> Conjunction<'v> {
         let mut steps = 0u32;
         'candidates: while let Some(at) = candidate.filter(|&at| !outside(at)) {
             steps += 1;
-            if steps % STEPS_PER_LOOK == 0 && deadline.is_some_and(|deadline| crate::clock::now() >= deadline)
+            if steps.is_multiple_of(STEPS_PER_LOOK)
+                && deadline.is_some_and(|deadline| crate::clock::now() >= deadline)
             {
                 return Err(QueryError::TimedOut);
             }
@@ -161,11 +179,7 @@ impl<'v> Conjunction<'v> {
                     Some(_) => {}
                 }
             }
-            let wanted = match emitter {
-                Some(emitter) => view.log_emitter(at)? == emitter,
-                None => true,
-            };
-            if wanted && !hit(at) {
+            if wanted(at)? && !hit(at) {
                 return Ok(false);
             }
             candidate = match beyond(at) {

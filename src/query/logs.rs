@@ -286,8 +286,8 @@ impl LogPage {
             }
         } else {
             list.select(low + query.skip)?;
-            while let Some(&last) = list.rest_of_chunk().last() {
-                let rest = list.rest_of_chunk();
+            while let Some(&last) = list.window().last() {
+                let rest = list.window();
                 let room = usize::try_from(count).unwrap_or(0) - self.hits.len();
                 self.hits.extend(rest.iter().take(room));
                 if self.hits.len() as u64 == count {

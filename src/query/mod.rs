@@ -6,6 +6,7 @@
 mod blocks;
 mod expression;
 mod logs;
+mod merge;
 mod nonces;
 mod transactions;
 

@@ -31,19 +31,18 @@ impl Reader {
             // Creations by a contract or a delegated account are known from frames only.
             (_, Some(_)) if !traced => Nonce::AskNode,
             (sent, Some((ledger, _))) => Nonce::Exact(ledger.max(sent.unwrap_or(0))),
-            (None, None) if self.first_block() > 0 || !traced || self.was_created(&account)? => {
+            (None, None) if self.first_block() > 0 || !traced || self.was_created(&account, end)? => {
                 Nonce::AskNode
             }
             (None, None) => Nonce::Untouched(0),
         })
     }
 
-    fn was_created(&self, account: &Address) -> Result<bool, QueryError> {
-        let mut end = keys::account_at(account, u64::MAX).to_vec();
-        end.push(0);
-        let mut scan = self
-            .view
-            .scan(Table::Creations, keys::account_at(account, 0).to_vec(), end)?;
-        Ok(scan.seek(&keys::account_at(account, 0))?.is_some())
+    /// Whether one of the transactions before `end` created the account. Later ones say nothing: before its
+    /// creation a contract's account has nonce 0 (EIP-684).
+    fn was_created(&self, account: &Address, end: u64) -> Result<bool, QueryError> {
+        let (from, to) = (keys::account_at(account, 0), keys::account_at(account, end));
+        let mut scan = self.view.scan(Table::Creations, from.to_vec(), to.to_vec())?;
+        Ok(scan.seek(&from)?.is_some())
     }
 }

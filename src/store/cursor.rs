@@ -117,11 +117,22 @@ impl<'v> PostingCursor<'v> {
         }
     }
 
-    /// The postings from the one under the cursor to the end of its chunk, in ascending order; for loops
-    /// that take many at once.
+    /// The direction in which the cursor moves.
     #[must_use]
-    pub fn rest_of_chunk(&self) -> &[u64] {
-        self.chunk().postings.get(self.position..).unwrap_or(&[])
+    pub const fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The postings of the current chunk that lie at or beyond the cursor in its direction, ascending; empty
+    /// past an end. For loops that take many at once.
+    #[must_use]
+    pub fn window(&self) -> &[u64] {
+        let postings = &self.chunk().postings;
+        match self.direction {
+            Direction::Forward => postings.get(self.position..),
+            Direction::Backward => self.position.checked_add(1).and_then(|end| postings.get(..end)),
+        }
+        .unwrap_or(&[])
     }
 
     fn past_end(&mut self) -> Option<u64> {

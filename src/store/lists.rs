@@ -19,6 +19,8 @@ pub struct Units<'v> {
     first_index: u64,
     /// Ordinal of the unit's first row.
     first: u64,
+    /// Ordinal of the first row after the unit.
+    end: u64,
     units_read: u64,
 }
 
@@ -53,6 +55,7 @@ impl<'v> Units<'v> {
             block: 0,
             first_index: 0,
             first: 0,
+            end: 0,
             units_read: 0,
         })
     }
@@ -97,8 +100,13 @@ impl<'v> Units<'v> {
             number: ordinal,
         };
         self.rows.clear();
-        // The next unit in order is a step away; anything else is a seek.
-        let (key, value) = self.scan.seek(&keys::number(ordinal))?.ok_or(missing)?;
+        // The next unit in order is a step away, which is several times cheaper than a seek.
+        let found = if self.units_read > 0 && ordinal == self.end {
+            self.scan.step()?
+        } else {
+            self.scan.seek(&keys::number(ordinal))?
+        };
+        let (key, value) = found.ok_or(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
         self.bytes.clear();
@@ -112,6 +120,7 @@ impl<'v> Units<'v> {
         self.block = header.block;
         self.first_index = header.first_index;
         self.first = (last + 1).wrapping_sub(header.count);
+        self.end = last + 1;
         self.units_read += 1;
         Ok(())
     }

@@ -15,6 +15,7 @@ mod map;
 mod open;
 mod options;
 pub mod schema;
+mod schema_doc;
 mod view;
 mod writer;
 
@@ -26,5 +27,6 @@ pub use inspect::Contents;
 pub use lists::{Runs, UnitRow, Units};
 pub use open::{OpenOptions, Store};
 pub use schema::Table;
-pub use view::{Scan, View};
+pub use schema_doc::render_schema;
+pub use view::{Item, Scan, View};
 pub use writer::Writer;

@@ -297,7 +297,7 @@ impl Store {
         tables + arrays
     }
 
-    /// A number that RocksDB keeps of a table (`rocksdb.…`); 0 where it keeps none.
+    /// A number that RocksDB keeps of a table (`rocksdb....`); 0 where it keeps none.
     #[must_use]
     pub fn table_property(&self, table: Table, property: &str) -> u64 {
         family(&self.db, table)

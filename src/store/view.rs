@@ -384,21 +384,24 @@ impl std::fmt::Debug for Scan<'_> {
     }
 }
 
+/// A key and its value.
+pub type Item<'a> = (&'a [u8], &'a [u8]);
+
 impl Scan<'_> {
     /// Moves to the first key at or after `key`.
-    pub fn seek(&mut self, key: &[u8]) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub fn seek(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
         self.raw.seek(key);
         self.item()
     }
 
     /// Moves to the last key at or before `key`.
-    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
         self.raw.seek_for_prev(key);
         self.item()
     }
 
     /// Moves one key on. Does nothing at the end.
-    pub fn step(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub fn step(&mut self) -> Result<Option<Item<'_>>, StoreError> {
         if self.raw.valid() {
             self.raw.next();
         }
@@ -406,7 +409,7 @@ impl Scan<'_> {
     }
 
     /// Moves one key back. Does nothing at the end.
-    pub fn step_back(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub fn step_back(&mut self) -> Result<Option<Item<'_>>, StoreError> {
         if self.raw.valid() {
             self.raw.prev();
         }
@@ -414,7 +417,7 @@ impl Scan<'_> {
     }
 
     /// The row under the scan; `None` at the end.
-    pub fn item(&self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub fn item(&self) -> Result<Option<Item<'_>>, StoreError> {
         if let Some(item) = self.raw.item() {
             return Ok(Some(item));
         }

@@ -32,7 +32,7 @@ mod tests {
     /// Order of secp256k1.
     const N: U256 = uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141_U256);
 
-    /// The tuple of transaction 0x99f7e58a…c223 of the execution-apis chain.
+    /// The tuple of transaction 0x99f7e58a...c223 of the execution-apis chain.
     fn known() -> Authorization {
         Authorization {
             chain_id: U256::from(0x000c_72dd_9d5e_883e_u64),

@@ -1,17 +1,19 @@
 //! One chain's sync: learn where the node is, unwind what it left, fetch what is missing, wait for more.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 
 use super::error::SyncError;
+use super::fill::fill;
 use super::pipeline::{Pipeline, Source};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::verify::verify;
+use crate::clock;
 use crate::model::Bundle;
-use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError};
+use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Store, View, Writer};
@@ -38,6 +40,12 @@ const IDLE_MAX: Duration = Duration::from_secs(20);
 /// The same where the node is behind what it showed before, which passes in a moment.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 
+/// How long the tip is followed before traces that could not be had are asked for again.
+const FILL_PAUSE: Duration = Duration::from_secs(600);
+/// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
+/// block 0 as final for ever would else fill memory with undo records.
+const UNFINAL_BLOCKS_MAX: u64 = 4096;
+
 /// The sync of one chain.
 #[derive(Debug)]
 pub struct Engine {
@@ -50,6 +58,8 @@ pub struct Engine {
     options: SyncOptions,
     finalized_tag: bool,
     safe_tag: bool,
+    /// Missing traces are asked for from this time on.
+    fill_after: Instant,
 }
 
 /// What one round found to do.
@@ -86,6 +96,7 @@ impl Engine {
             options,
             finalized_tag,
             safe_tag,
+            fill_after: clock::now(),
         }
     }
 
@@ -187,6 +198,16 @@ impl Engine {
             }
             Relation::Ahead => {}
         }
+        let may_fill = self.capabilities.traces != TraceMethod::None && self.fill_after <= clock::now();
+        if !view.has_traces() && may_fill {
+            drop(view);
+            // A node that has pruned old traces must not keep the tip waiting.
+            if let Err(error) = self.fill_traces(shutdown).await {
+                self.fill_after = clock::now() + FILL_PAUSE;
+                return Err(error);
+            }
+            return Ok(Round::Moved);
+        }
         let finalized = match shutdown.unless(self.finality(head, &view)).await {
             Some(finalized) => finalized?,
             None => return Ok(Round::Done),
@@ -242,7 +263,8 @@ impl Engine {
         let finalized = tagged
             .map(|id| id.number)
             .or_else(|| self.status.finalized().filter(|_| self.finalized_tag))
-            .or_else(|| head.checked_sub(self.options.finality_depth));
+            .or_else(|| head.checked_sub(self.options.finality_depth))
+            .max(head.checked_sub(UNFINAL_BLOCKS_MAX));
         if let Some(finalized) = finalized {
             self.status.set_finalized(finalized);
         }
@@ -257,6 +279,27 @@ impl Engine {
         self.status
             .set_message(format!("unwound {depth} blocks of a reorg"));
         Ok(())
+    }
+
+    /// Fetches the frames of blocks that were stored while the node had no traces.
+    async fn fill_traces(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
+        let view = self.store.view();
+        let final_to = view
+            .finalized()
+            .map_or(view.first_block(), |finalized| finalized + 1);
+        if view.checkpoint().next_block > final_to {
+            // Blocks that may still be unwound are taken off and come again with their frames.
+            return self.with_writer(move |writer| Ok(writer.unwind(final_to)?)).await;
+        }
+        let (first, last) = (view.checkpoint().next_traced, final_to.saturating_sub(1));
+        self.status
+            .set_message(format!("fetching the traces of blocks {first} to {last}"));
+        let writer = self.take_writer()?;
+        let source = self.bundles(first, last);
+        let rules = self.rules.nonces.clone();
+        let (writer, result) = fill(writer, source, rules, self.options.batch_bytes_max, shutdown).await;
+        self.writer = writer;
+        result
     }
 
     /// Runs work of the writer where it may block.

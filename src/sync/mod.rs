@@ -8,6 +8,7 @@ pub mod derive;
 mod encoding;
 mod engine;
 mod error;
+mod fill;
 pub mod genesis;
 mod pipeline;
 mod reorg;

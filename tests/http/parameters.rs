@@ -294,7 +294,7 @@ async fn check(prefix: &str, table: &[(&str, (u16, &str))]) {
     for (target, (status, text)) in table {
         let target = format!("{prefix}{target}").replace("$A", A).replace("$H", H);
         let reply = server.get(&target).await;
-        println!("{target}");
+        assert_eq!(reply.status, *status, "{target}: {}", reply.body);
         reply.assert_error(*status, text);
     }
 }

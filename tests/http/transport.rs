@@ -387,3 +387,27 @@ async fn http2_without_tls() {
         assert_eq!(response.status().as_u16(), status);
     }
 }
+
+#[tokio::test]
+async fn an_http2_client_that_takes_nothing_is_cut_off() {
+    let odd = Odd::new();
+    let limits = Limits {
+        write_timeout: Duration::from_millis(400),
+        ..Limits::default()
+    };
+    let server = Server::start(Arc::clone(&odd), limits).await;
+    let io = hyper_util::rt::TokioIo::new(server.connect().await);
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = hyper::Request::builder()
+        .uri("http://test/endless")
+        .body(http_body_util::Empty::<Bytes>::new())
+        .unwrap();
+    // Pings are answered, so the connection lives; the body is not read, so it stalls.
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status().as_u16(), 200);
+    let ended = tokio::time::timeout(Duration::from_secs(5), connection).await;
+    assert!(ended.is_ok(), "the stalled connection was kept");
+    assert!(odd.frames.load(Ordering::SeqCst) < 50);
+}

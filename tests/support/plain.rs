@@ -1,6 +1,6 @@
 //! A seeded chain of plain values for tests of the store and of queries: no roots, no valid hashes, but
 //! few addresses and topics, so that lists overlap and expressions hit.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 use quarry::model::{
     Address, B256, Block, Bundle, Bytes, Frame, FrameKind, Header, Log, Receipt, Topics, Transaction,
@@ -47,7 +47,7 @@ pub fn account(n: u64) -> Address {
 
 /// Topics are shared between positions.
 pub fn topic(n: u64) -> B256 {
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         B256::left_padding_from(account(n).as_slice())
     } else {
         B256::repeat_byte(n as u8)

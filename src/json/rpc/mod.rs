@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// Appends one line of a recorded chain, without the newline: `{"block":…,"receipts":[…],"traces":[…]}`, the
+/// Appends one line of a recorded chain, without the newline: `{"block":...,"receipts":[...],"traces":[...]}`, the
 /// last one absent where the bundle has no traces, `uncleHeaders` added where it has them.
 pub fn bundle(out: &mut Vec<u8>, bundle: &Bundle) {
     let block = &bundle.block;

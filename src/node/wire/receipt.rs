@@ -35,6 +35,9 @@ object! {
     } skip {} extra: dropped
 }
 
+/// The type of transactions that carry blobs (EIP-4844).
+const BLOB_TRANSACTION: u8 = 3;
+
 /// Reads the receipts of a block (`eth_getBlockReceipts`) and puts them in the order of its transactions.
 ///
 /// # Errors
@@ -120,9 +123,12 @@ fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Resul
         }
         bloom
     });
+    let kind = may(wire.kind).unwrap_or(kind);
+    // Some nodes state a price for every transaction; the specification does so only where there are blobs.
+    let blobs = kind == BLOB_TRANSACTION;
     Ok(Receipt {
         transaction_hash: need(wire.transaction_hash, WHAT, "transactionHash", place)?,
-        kind: may(wire.kind).unwrap_or(kind),
+        kind,
         status: may(wire.status),
         root: may(wire.root),
         cumulative_gas_used: need(wire.cumulative_gas_used, WHAT, "cumulativeGasUsed", place)?,
@@ -131,8 +137,8 @@ fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Resul
         contract_address: may(wire.contract_address).and_then(|address| address.0),
         logs,
         logs_bloom,
-        blob_gas_used: may(wire.blob_gas_used),
-        blob_gas_price: may(wire.blob_gas_price),
+        blob_gas_used: may(wire.blob_gas_used).filter(|_| blobs),
+        blob_gas_price: may(wire.blob_gas_price).filter(|_| blobs),
         extra: wire.extra.into_text(),
     })
 }

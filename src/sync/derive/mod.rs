@@ -8,7 +8,7 @@ mod logs;
 mod nonces;
 mod transactions;
 
-use crate::model::Bundle;
+use crate::model::{Bundle, TransactionTrace};
 use crate::store::{Batch, StoreError};
 
 pub use nonces::NonceRules;
@@ -26,6 +26,18 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
         frames::derive(block, traces, base, batch)?;
     }
     nonces::derive(bundle, traces, rules, batch)
+}
+
+/// Pushes the frames of a block that is stored without them; its transactions begin at ordinal `first`.
+pub fn derive_traces(
+    bundle: &Bundle,
+    traces: &[TransactionTrace],
+    first: u64,
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    frames::derive(&bundle.block, traces, first, batch)?;
+    nonces::derive_traces(&bundle.block, traces, rules, batch)
 }
 
 /// A position or count that goes into 32 bits.

@@ -7,7 +7,7 @@
 use alloy_primitives::U256;
 
 use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
-use crate::model::{Address, Bundle, Frame, FrameKind, TransactionTrace};
+use crate::model::{Address, Block, Bundle, Frame, FrameKind, TransactionTrace};
 use crate::store::{Batch, StoreError};
 use crate::sync::authority::authority;
 
@@ -39,19 +39,29 @@ pub(super) fn derive(
     for (index, transaction) in bundle.block.transactions.iter().enumerate() {
         batch.remember_sent(&transaction.from, transaction.nonce.saturating_add(1));
         for tuple in transaction.authorization_list.iter().flatten() {
-            if tuple.chain_id.is_zero() || tuple.chain_id == U256::from(rules.chain_id) {
-                if let Some(account) = authority(tuple) {
-                    authorize(&account, tuple.nonce, block, rules, batch)?;
-                }
+            if (tuple.chain_id.is_zero() || tuple.chain_id == U256::from(rules.chain_id))
+                && let Some(account) = authority(tuple)
+            {
+                authorize(&account, tuple.nonce, block, rules, batch)?;
             }
         }
         if let Some(trace) = traces.and_then(|traces| traces.get(index)) {
-            // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
-            let cancun = bundle.block.header.blob_gas_used.is_some();
-            frames(&trace.frames, block, cancun, rules, batch)?;
+            frames(&trace.frames, &bundle.block, rules, batch)?;
         }
     }
     Ok(())
+}
+
+/// Pushes what the frames of a block tell, where the block itself is stored already.
+pub(super) fn derive_traces(
+    block: &Block,
+    traces: &[TransactionTrace],
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    traces
+        .iter()
+        .try_for_each(|trace| frames(&trace.frames, block, rules, batch))
 }
 
 fn authorize(
@@ -86,13 +96,10 @@ fn failed_early(frame: &Frame) -> bool {
         .is_some_and(|error| error.contains("balance") || error.contains("depth"))
 }
 
-fn frames(
-    frames: &[Frame],
-    block: u64,
-    cancun: bool,
-    rules: &NonceRules,
-    batch: &mut Batch,
-) -> Result<(), StoreError> {
+fn frames(frames: &[Frame], block: &Block, rules: &NonceRules, batch: &mut Batch) -> Result<(), StoreError> {
+    // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
+    let cancun = block.header.blob_gas_used.is_some();
+    let block = block.number();
     // Whether each frame on the way down to the current one was undone.
     let mut undone: Vec<bool> = Vec::new();
     let mut created = Vec::new();

@@ -1,3 +1,5 @@
+//! Genesis files of known chains give the blocks and forks that are known of them.
+
 use alloy_primitives::b256;
 
 use super::*;

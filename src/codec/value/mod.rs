@@ -1,15 +1,23 @@
 //! The one door to `bincode`: values that are neither lists nor rows of a unit's own format.
 //!
-//! bincode 2.0.1 is pinned and unmaintained; golden bytes in the tests below fix what it writes. All
+//! bincode 2.0.1 is pinned and unmaintained; golden bytes in `tests` fix what it writes. All
 //! integers are varints, options one byte, lists a length and their items. Keys never pass through here.
 
 use bincode::config::{Configuration, standard};
-use bincode::{BorrowDecode, Decode, Encode};
+use bincode::{BorrowDecode, Encode};
+
+mod frame;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use frame::{decode_frame, encode_frame};
+pub use record::{Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, Tail, Undo};
 
 use super::Corrupt;
 use crate::model::{
-    AccessListItem, Address, Authorization, B64, B256, Block, Bloom, Bytes, Frame, FrameKind, Header,
-    Receipt, Transaction, U256, Withdrawal,
+    AccessListItem, Address, Authorization, B64, B256, Block, Bloom, Bytes, Header, Receipt, Transaction,
+    U256, Withdrawal,
 };
 
 const CONFIG: Configuration = standard();
@@ -40,89 +48,6 @@ impl Trimmed<'_> {
         U256::try_from_be_slice(self.0).ok_or(Corrupt("256-bit number"))
     }
 }
-
-/// Which chain a store holds; checked at open.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Identity {
-    /// Version of the layout.
-    pub schema: u32,
-    /// Chain id (`eth_chainId`).
-    pub chain_id: u64,
-    /// Hash of block 0.
-    pub genesis_hash: [u8; 32],
-    /// The first block that the store holds.
-    pub first_block: u64,
-}
-
-impl Identity {
-    /// As stored.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    /// From stored bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "identity")
-    }
-}
-
-/// How far the store is: the last block, and the ordinals that come next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Checkpoint {
-    /// Number of the block that comes next.
-    pub next_block: u64,
-    /// Hash of the last block; zero in an empty store.
-    pub hash: [u8; 32],
-    /// Transactions stored.
-    pub transactions: u64,
-    /// Logs stored.
-    pub logs: u64,
-    /// Frames stored.
-    pub frames: u64,
-    /// Emitter ids given.
-    pub emitters: u32,
-    /// Signature ids given.
-    pub signatures: u32,
-    /// Number of the first block whose frames are not stored; `next_block` when all are.
-    pub next_traced: u64,
-}
-
-impl Checkpoint {
-    /// As stored.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    /// From stored bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "checkpoint")
-    }
-}
-
-/// What of the store is final, and how long the flat files are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Finality {
-    /// Number of the first block that is not final.
-    pub next_unfinal: u64,
-    /// Records in each flat file.
-    pub flat_records: Vec<u64>,
-}
-
-impl Finality {
-    /// As stored.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    /// From stored bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "finality")
-    }
-}
-
 #[derive(Encode, BorrowDecode)]
 struct HeaderValue<'a> {
     parent_hash: [u8; 32],
@@ -215,6 +140,11 @@ impl HeaderValue<'_> {
     }
 }
 
+/// Index, validator, address, amount.
+type WithdrawalValue = (u64, u64, [u8; 20], u64);
+/// Address, storage keys.
+type AccessValue = ([u8; 20], Vec<[u8; 32]>);
+
 #[derive(Encode, BorrowDecode)]
 struct BlockValue<'a> {
     hash: [u8; 32],
@@ -223,7 +153,7 @@ struct BlockValue<'a> {
     total_difficulty: Option<Trimmed<'a>>,
     uncles: Vec<[u8; 32]>,
     uncle_headers: Vec<HeaderValue<'a>>,
-    withdrawals: Option<Vec<(u64, u64, [u8; 20], u64)>>,
+    withdrawals: Option<Vec<WithdrawalValue>>,
     extra: Option<&'a str>,
 }
 
@@ -303,7 +233,7 @@ struct TypedValue<'a> {
     max_fee_per_gas: Option<u128>,
     max_priority_fee_per_gas: Option<u128>,
     max_fee_per_blob_gas: Option<u128>,
-    access_list: Option<Vec<([u8; 20], Vec<[u8; 32]>)>>,
+    access_list: Option<Vec<AccessValue>>,
     blob_versioned_hashes: Option<Vec<[u8; 32]>>,
     authorization_list: Option<Vec<AuthorizationValue<'a>>>,
     y_parity: Option<u8>,
@@ -516,130 +446,4 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
         first_log_index: value.first_log_index,
         logs: value.logs,
     })
-}
-
-#[derive(Encode, BorrowDecode)]
-struct FrameValue<'a> {
-    transaction_index: u32,
-    kind: u8,
-    path: Vec<u32>,
-    from: [u8; 20],
-    to: Option<[u8; 20]>,
-    value: Trimmed<'a>,
-    gas: u64,
-    gas_used: u64,
-    error: Option<&'a str>,
-    reverted: bool,
-    input: &'a [u8],
-    output: &'a [u8],
-}
-
-/// A frame's row, with the position of its transaction in the block.
-#[must_use]
-pub fn encode_frame(transaction_index: u32, frame: &Frame) -> Vec<u8> {
-    let value = frame.value.to_be_bytes::<32>();
-    encode(&FrameValue {
-        transaction_index,
-        kind: frame.kind as u8,
-        path: frame.path.clone(),
-        from: frame.from.into_array(),
-        to: frame.to.map(Address::into_array),
-        value: trim(&value),
-        gas: frame.gas,
-        gas_used: frame.gas_used,
-        error: frame.error.as_deref(),
-        reverted: frame.reverted,
-        input: &frame.input,
-        output: &frame.output,
-    })
-}
-
-/// Reads a frame's row: the position of its transaction, and the frame.
-pub fn decode_frame(bytes: &[u8]) -> Result<(u32, Frame), Corrupt> {
-    let value: FrameValue<'_> = decode(bytes, "frame")?;
-    let kind = *FrameKind::ALL
-        .get(usize::from(value.kind))
-        .ok_or(Corrupt("frame"))?;
-    Ok((
-        value.transaction_index,
-        Frame {
-            kind,
-            path: value.path,
-            from: Address::from(value.from),
-            to: value.to.map(Address::from),
-            value: value.value.number()?,
-            gas: value.gas,
-            gas_used: value.gas_used,
-            input: Bytes::copy_from_slice(value.input),
-            output: Bytes::copy_from_slice(value.output),
-            error: value.error.map(str::to_owned),
-            reverted: value.reverted,
-        },
-    ))
-}
-
-/// Stands in the table `nonces` for a nonce that cannot be derived; only the node can tell it.
-pub const NONCE_UNKNOWN: u64 = u64::MAX;
-
-/// How a contract came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Creation {
-    /// Position of the creating transaction's first frame of it, where it was made by a contract.
-    pub frame: Option<u64>,
-    /// The contract that made it, where it was not the transaction itself.
-    pub factory: Option<[u8; 20]>,
-}
-
-impl Creation {
-    /// As stored.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    /// From stored bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "creation")
-    }
-}
-
-/// What one block overwrote: (table, key, value before; `None` where there was none), in the order of the
-/// writes. Applying it backwards unwinds the block.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Undo {
-    /// The rows.
-    pub rows: Vec<(u8, Vec<u8>, Option<Vec<u8>>)>,
-}
-
-impl Undo {
-    /// As stored.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    /// From stored bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "undo record")
-    }
-}
-
-/// The flat rows of a block that is not final yet: for each array its appended bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Tail {
-    /// Bytes by array.
-    pub arrays: Vec<Vec<u8>>,
-}
-
-impl Tail {
-    /// As stored.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
-    }
-
-    /// From stored bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        decode(bytes, "tail")
-    }
 }

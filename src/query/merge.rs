@@ -1,0 +1,135 @@
+//! Two lists of comparable length, met chunk by chunk.
+//!
+//! Leapfrogging pays a search for every posting of the rarer list; where the lists are about as long as
+//! each other most searches move one place. Here the overlap of two decoded chunks is merged in one tight
+//! loop instead (0.2 M against 0.5 M postings without a hit: a fifth of the time).
+
+use std::time::Instant;
+
+use super::QueryError;
+use crate::clock;
+use crate::store::{Direction, PostingCursor};
+
+/// Merging beats leapfrogging while one list is at most this many times as long as the other.
+pub(super) const LENGTH_RATIO_MAX: u64 = 16;
+
+/// Appends what two ascending slices share.
+fn intersect(a: &[u64], b: &[u64], out: &mut Vec<u64>) {
+    let (mut i, mut j) = (0, 0);
+    while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
+        if x == y {
+            out.push(x);
+        }
+        // Both steps without a branch: which list is behind is anybody's guess.
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+}
+
+/// The part of an ascending slice within `low..=high`.
+fn within(list: &[u64], low: u64, high: u64) -> &[u64] {
+    let from = list.partition_point(|&posting| posting < low);
+    let to = list.partition_point(|&posting| posting <= high);
+    list.get(from..to).unwrap_or(&[])
+}
+
+/// Hands every posting that both lists have in `first..=last` to `hit`, in the cursors' direction, until it
+/// says stop; answers whether the end was reached.
+pub(super) fn meet(
+    a: &mut PostingCursor<'_>,
+    b: &mut PostingCursor<'_>,
+    (first, last): (u64, u64),
+    deadline: Option<Instant>,
+    mut hit: impl FnMut(u64) -> Result<bool, QueryError>,
+) -> Result<bool, QueryError> {
+    let direction = a.direction();
+    let start = if direction == Direction::Forward {
+        first
+    } else {
+        last
+    };
+    a.seek(start)?;
+    b.seek(start)?;
+    let mut hits = Vec::new();
+    loop {
+        let ends = |list: &[u64]| Some((*list.first()?, *list.last()?));
+        let (Some((a_low, a_high)), Some((b_low, b_high))) = (ends(a.window()), ends(b.window())) else {
+            return Ok(true);
+        };
+        let (low, high) = (a_low.max(b_low), a_high.min(b_high));
+        if low > high {
+            // The chunks lie apart: the one that is behind goes to where the other begins.
+            match direction {
+                Direction::Forward if low > last => return Ok(true),
+                Direction::Backward if high < first => return Ok(true),
+                Direction::Forward if a_high < b_low => a.seek(b_low)?,
+                Direction::Forward => b.seek(a_low)?,
+                Direction::Backward if a_low > b_high => a.seek(b_high)?,
+                Direction::Backward => b.seek(a_high)?,
+            };
+        } else {
+            hits.clear();
+            let (low_wanted, high_wanted) = (low.max(first), high.min(last));
+            intersect(
+                within(a.window(), low_wanted, high_wanted),
+                within(b.window(), low_wanted, high_wanted),
+                &mut hits,
+            );
+            if direction == Direction::Backward {
+                hits.reverse();
+            }
+            for &at in &hits {
+                if !hit(at)? {
+                    return Ok(false);
+                }
+            }
+            let beyond = match direction {
+                Direction::Forward if high >= last => None,
+                Direction::Forward => high.checked_add(1),
+                Direction::Backward if low <= first => None,
+                Direction::Backward => low.checked_sub(1),
+            };
+            let Some(beyond) = beyond else { return Ok(true) };
+            let (a_done, b_done) = match direction {
+                Direction::Forward => (a_high == high, b_high == high),
+                Direction::Backward => (a_low == low, b_low == low),
+            };
+            // The other cursor's window still begins before the overlap; that part is cut off above.
+            if a_done {
+                a.seek(beyond)?;
+            }
+            if b_done {
+                b.seek(beyond)?;
+            }
+        }
+        if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+            return Err(QueryError::TimedOut);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn slices_share_what_sets_share(
+            a in proptest::collection::btree_set(0u64..60, 0..40),
+            b in proptest::collection::btree_set(0u64..60, 0..40),
+            low in 0u64..60,
+            high in 0u64..60,
+        ) {
+            let (x, y): (Vec<_>, Vec<_>) = (a.iter().copied().collect(), b.iter().copied().collect());
+            let mut out = Vec::new();
+            intersect(&x, &y, &mut out);
+            prop_assert_eq!(&out, &a.intersection(&b).copied().collect::<Vec<_>>());
+            if low <= high {
+                let expected: BTreeSet<u64> = a.range(low..=high).copied().collect();
+                prop_assert_eq!(within(&x, low, high), &expected.into_iter().collect::<Vec<_>>()[..]);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The rendered part of docs/SCHEMA.md: what the tables, arrays and postings say of themselves.
+
+use std::fmt::Write as _;
+
+use super::flat::FlatArray;
+use super::schema::{Profile, SCHEMA_VERSION, Table};
+use crate::codec::keys::PostingKind;
+
+impl Profile {
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Small => "few rows",
+            Self::Point => "looked up by whole key, inserted at random",
+            Self::AppendUnits => "appended in key order, read by a seek for one unit",
+            Self::Runs => "runs read in sequence, the open one rewritten",
+            Self::Postings => "sealed chunks never change, open ones are rewritten",
+        }
+    }
+}
+
+/// The term of a list and what its ordinals count.
+const fn list(kind: PostingKind) -> (&'static str, &'static str) {
+    match kind {
+        PostingKind::LogAddress => ("emitter u32", "logs"),
+        PostingKind::Topic0 => ("signature u32", "logs"),
+        PostingKind::Topic1 | PostingKind::Topic2 | PostingKind::Topic3 => ("topic 32 bytes", "logs"),
+        PostingKind::LogAddressTopic0 => ("emitter u32, signature u32", "logs"),
+        PostingKind::AccountTransactions | PostingKind::AccountSent => ("account 20 bytes", "transactions"),
+        PostingKind::AccountInternal => ("account 20 bytes", "frames"),
+        PostingKind::AccountMined => ("account 20 bytes", "block numbers"),
+    }
+}
+
+/// Tables, arrays and lists as Markdown. It takes in whatever the schema lists, so nothing can be left out.
+#[must_use]
+pub fn render_schema() -> String {
+    let mut out = format!("Layout version {SCHEMA_VERSION}.\n\n### Tables\n");
+    for table in Table::ALL {
+        let about = table.describe();
+        // Writing into a string has no way to fail.
+        let _ = write!(
+            out,
+            "\n#### {code}. `{name}`\n\n{doc}.\n\n```text\nkey    {key}\nvalue  {value}\n```\n\nAccess: {access}.\n",
+            code = table as u8,
+            name = about.name,
+            doc = capital(about.doc),
+            key = about.key,
+            value = about.value,
+            access = about.profile.sentence(),
+        );
+    }
+    out.push_str("\n### Flat arrays\n\n| Code | File | Record, bytes | Layout |\n|---|---|---|---|\n");
+    for array in FlatArray::ALL {
+        let _ = writeln!(
+            out,
+            "| {} | `flat/{}.flat` | {} | `{}` |",
+            array as u8,
+            array.name(),
+            array.width(),
+            array.drawing().trim_matches(['|', ' ']).replace(" | ", "`, `")
+        );
+    }
+    out.push_str(
+        "\n### Posting kinds\n\n| Kind | List | Term | Term, bytes | Ordinals of |\n|---|---|---|---|---|\n",
+    );
+    for kind in PostingKind::ALL {
+        let (term, of) = list(kind);
+        let (code, name, width) = (kind as u8, kind.name(), kind.term_len());
+        let _ = writeln!(out, "| {code} | {name} | {term} | {width} | {of} |");
+    }
+    out
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,439 @@
+//! Operations over a real store: 60 indexed blocks of a node that is at block 80.
+
+use std::sync::Arc;
+
+use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+use quarry::http::Limits;
+use quarry::model::{Address, B256, Bundle, ChainName};
+use quarry::query::Reader;
+use quarry::status::ChainStatus;
+use quarry::store::{OpenOptions, Store};
+use quarry::sync::derive::{NonceRules, derive};
+use serde_json::Value;
+
+use crate::client::{Reply, Server, pool};
+use crate::plain::{self, ChainConfig, account};
+
+const HEAD: u64 = 59;
+const NODE_HEAD: u64 = 80;
+
+struct OneChain {
+    store: Arc<Store>,
+    status: Arc<ChainStatus>,
+    node: Option<Arc<Node>>,
+}
+
+struct Node(Result<u64, UpstreamError>);
+
+impl Upstream for Node {
+    fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
+        let answer = self.0.clone();
+        Box::pin(async { answer })
+    }
+}
+
+impl Chains for OneChain {
+    fn reader(&self, chain: ChainName) -> Option<Reader> {
+        (chain == ChainName::Mainnet).then(|| Reader::new(self.store.view()))
+    }
+    fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>> {
+        (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
+    }
+    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
+        self.node.clone().map(|node| node as Arc<dyn Upstream>)
+    }
+    fn store_bytes(&self, _: ChainName) -> u64 {
+        12
+    }
+}
+
+struct World {
+    server: Server,
+    bundles: Vec<Bundle>,
+    _directory: tempfile::TempDir,
+}
+
+impl World {
+    async fn start(blocks: u64, node: Option<Result<u64, UpstreamError>>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = OpenOptions {
+            cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            ..OpenOptions::new(directory.path())
+        };
+        let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
+        let bundles = plain::chain(5, blocks, &ChainConfig::default());
+        let rules = NonceRules {
+            chain_id: 7,
+            from_genesis: true,
+            ..NonceRules::default()
+        };
+        let mut writer = store.writer().unwrap();
+        if blocks > 0 {
+            let mut batch = writer.batch();
+            for bundle in &bundles {
+                derive(bundle, &rules, &mut batch).unwrap();
+            }
+            writer.commit_final(batch).unwrap();
+        }
+        drop(writer);
+        let status = Arc::new(ChainStatus::default());
+        status.set_node_head(NODE_HEAD);
+        status.set_blocks_per_second(2.0);
+        let chains = OneChain {
+            store,
+            status,
+            node: node.map(|answer| Arc::new(Node(answer))),
+        };
+        let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
+        Self {
+            server: Server::start(api, Limits::default()).await,
+            bundles,
+            _directory: directory,
+        }
+    }
+
+    async fn get(&self, target: &str) -> (Reply, Value) {
+        let reply = self.server.get(target).await;
+        let value =
+            serde_json::from_str(&unchunked(&reply)).unwrap_or_else(|error| panic!("{target}: {error}"));
+        (reply, value)
+    }
+
+    async fn json(&self, target: &str) -> Value {
+        let (reply, value) = self.get(target).await;
+        assert_eq!(reply.status, 200, "{target}: {}", reply.body);
+        assert_eq!(reply.header("x-indexed-block-number"), Some("59"));
+        let hash = const_hex::encode_prefixed(self.bundles[HEAD as usize].block.hash);
+        assert_eq!(reply.header("x-indexed-block-hash"), Some(hash.as_str()));
+        assert_eq!(reply.header("x-finalized-block-number"), Some("59"));
+        value
+    }
+
+    /// An emitter with several logs, and how many.
+    fn busiest(&self) -> (Address, usize) {
+        let logs = || {
+            self.bundles
+                .iter()
+                .flat_map(|bundle| &bundle.receipts)
+                .flat_map(|receipt| &receipt.logs)
+        };
+        let count = |address: Address| logs().filter(|log| log.address == address).count();
+        let address = logs()
+            .map(|log| log.address)
+            .max_by_key(|address| count(*address))
+            .unwrap();
+        (address, count(address))
+    }
+}
+
+/// The body without its chunk sizes, where it has them.
+fn unchunked(reply: &Reply) -> String {
+    if reply.header("transfer-encoding").is_none() {
+        return reply.body.clone();
+    }
+    let (mut rest, mut whole) = (reply.body.as_str(), String::new());
+    while let Some((size, tail)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        whole.push_str(&tail[..size]);
+        rest = tail[size..].strip_prefix("\r\n").unwrap();
+    }
+    whole
+}
+
+#[tokio::test]
+async fn blocks_in_and_out_of_the_index() {
+    let world = World::start(HEAD + 1, None).await;
+    let block = |number: u64| format!("/api/block/{number}/transaction-count");
+    let counts = world.json(&block(20)).await;
+    assert_eq!(counts["txsCount"], world.bundles[20].block.transactions.len());
+    assert!(counts["internalTxsCount"].is_u64());
+    assert_eq!(counts.as_object().unwrap().len(), 2);
+    let indexing = "Data for the requested range is still being indexed";
+    world.server.get(&block(60)).await.assert_error(503, indexing);
+    world.server.get(&block(80)).await.assert_error(503, indexing);
+    let beyond = world.server.get(&block(81)).await;
+    beyond.assert_error(404, "Block not found");
+    assert_eq!(
+        beyond.header("x-indexed-block-number"),
+        Some("59"),
+        "errors of a snapshot name it too"
+    );
+}
+
+#[tokio::test]
+async fn blocks_by_time() {
+    let world = World::start(HEAD + 1, None).await;
+    let time =
+        |time: u64, closest: &str| format!("/api/block/timestamp/{time}/block-number?closest={closest}");
+    // Blocks 9, 10 and 11 share a time.
+    let shared = world.bundles[10].block.header.timestamp;
+    let before = world.json(&time(shared, "before")).await;
+    let text = format!(
+        r#"{{"timestamp":"{shared}","closest":"before","chain":"mainnet","blockNumber":"11","blockTimestamp":"{shared}"}}"#
+    );
+    assert_eq!(before, serde_json::from_str::<Value>(&text).unwrap());
+    assert_eq!(world.json(&time(shared, "after")).await["blockNumber"], "9");
+    world
+        .server
+        .get(&time(1, "before"))
+        .await
+        .assert_error(404, "Block not found");
+    let indexing = "Data for the requested range is still being indexed";
+    world
+        .server
+        .get(&time(9_000_000_000, "before"))
+        .await
+        .assert_error(503, indexing);
+    world
+        .server
+        .get(&time(9_000_000_000, "after"))
+        .await
+        .assert_error(503, indexing);
+}
+
+#[tokio::test]
+async fn pages_of_logs_by_number_and_by_cursor_agree() {
+    let world = World::start(HEAD + 1, None).await;
+    let (address, count) = world.busiest();
+    assert!(count > 20);
+    let list = format!(
+        "/api/logs/get-logs?address={}",
+        address.to_string().to_uppercase().replace("0X", "0x")
+    );
+    let (reply, all) = world.get(&list).await;
+    let all = all["logs"].as_array().unwrap().clone();
+    assert_eq!(
+        (all.len(), reply.header("x-total-count")),
+        (count, Some(count.to_string().as_str()))
+    );
+    assert_eq!(reply.header("link"), None, "the last page names no next one");
+    assert_eq!(all[0].as_object().unwrap().len(), 10);
+    for sort in ["asc", "desc"] {
+        let mut expected = all.clone();
+        if sort == "desc" {
+            expected.reverse();
+        }
+        let (mut by_page, mut by_cursor) = (Vec::new(), Vec::new());
+        for page in 1..=count.div_ceil(7) {
+            let (_, logs) = world
+                .get(&format!("{list}&sort={sort}&offset=7&page={page}"))
+                .await;
+            by_page.extend(logs["logs"].as_array().unwrap().clone());
+        }
+        let mut next = Some(format!("{list}&sort={sort}&page=1&offset=7"));
+        while let Some(target) = next {
+            let (reply, logs) = world.get(&target).await;
+            by_cursor.extend(logs["logs"].as_array().unwrap().clone());
+            next = reply.header("link").map(|link| {
+                let target = link
+                    .strip_prefix('<')
+                    .unwrap()
+                    .strip_suffix(">; rel=\"next\"")
+                    .unwrap();
+                assert!(
+                    target.contains("offset=7") && !target.contains("page="),
+                    "{target}"
+                );
+                target.to_owned()
+            });
+        }
+        assert_eq!(by_page, expected);
+        assert_eq!(by_cursor, expected);
+    }
+    for beyond in [
+        "page=100000&offset=10000",
+        "page=18446744073709551615&offset=10000",
+    ] {
+        assert_eq!(
+            world.get(&format!("{list}&{beyond}")).await.1["logs"]
+                .as_array()
+                .map(Vec::len),
+            Some(0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn ranges_of_logs() {
+    let world = World::start(HEAD + 1, None).await;
+    let list = format!("/api/logs/get-logs?address={}", world.busiest().0);
+    let all = world.json(&list).await;
+    assert_eq!(
+        world.json(&format!("{list}&fromblock=0&toblock=99999999")).await,
+        all
+    );
+    assert_eq!(world.json(&format!("{list}&toblock=latest")).await, all);
+    let ahead = world.get(&format!("{list}&fromblock=60")).await;
+    assert_eq!(ahead.1, serde_json::json!({"logs": []}));
+    assert_eq!(ahead.0.header("x-total-count"), Some("0"));
+    let indexing = "Data for the requested range is still being indexed";
+    world
+        .server
+        .get(&format!("{list}&toblock=60"))
+        .await
+        .assert_error(503, indexing);
+    let forged = format!("{list}&cursor={}", "0".repeat(32));
+    world
+        .server
+        .get(&forged)
+        .await
+        .assert_error(400, "Invalid cursor parameter: its block was replaced");
+}
+
+#[tokio::test]
+async fn transactions_and_the_proxy() {
+    let world = World::start(HEAD + 1, None).await;
+    let bundle = world
+        .bundles
+        .iter()
+        .find(|bundle| bundle.receipts.iter().any(|r| !r.logs.is_empty()))
+        .unwrap();
+    let (transaction, receipt) = (&bundle.block.transactions[0], &bundle.receipts[0]);
+    let (hash, number) = (transaction.hash, bundle.block.number());
+    let status = world.json(&format!("/api/transaction/{hash}/status")).await;
+    assert_eq!(
+        status,
+        serde_json::json!({"status": u8::from(receipt.status.unwrap()), "hash": hash.to_string()})
+    );
+    let unknown = B256::repeat_byte(9);
+    let missing = world
+        .server
+        .get(&format!("/api/transaction/{unknown}/status"))
+        .await;
+    missing.assert_error(404, "Transaction not found");
+
+    let proxy =
+        async |query: String| world.json(&format!("/api/proxy?action={query}")).await["result"].clone();
+    assert_eq!(proxy("eth_blockNumber".into()).await, "0x3b");
+    let count = format!("{:#x}", bundle.block.transactions.len());
+    assert_eq!(
+        proxy(format!("eth_getBlockTransactionCountByNumber&tag={number:#x}")).await,
+        count.as_str()
+    );
+    let block = proxy(format!("eth_getBlockByNumber&tag={number:#x}")).await;
+    assert_eq!(block["transactions"][0], hash.to_string().as_str());
+    let full = proxy(format!("eth_getBlockByNumber&tag={number:#x}&boolean=true")).await;
+    let by_hash = proxy(format!("eth_getTransactionByHash&txhash={hash}")).await;
+    assert_eq!(full["transactions"][0], by_hash);
+    let by_place = proxy(format!(
+        "eth_getTransactionByBlockNumberAndIndex&tag={number:#x}&index=0x0"
+    ))
+    .await;
+    assert_eq!(by_place, by_hash);
+    let shown = proxy(format!("eth_getTransactionReceipt&txhash={hash}")).await;
+    assert_eq!(shown["logs"].as_array().map(Vec::len), Some(receipt.logs.len()));
+    for (tag, expected) in [
+        ("latest", "0x3b"),
+        ("earliest", "0x0"),
+        ("finalized", "0x3b"),
+        ("safe", "0x3b"),
+    ] {
+        assert_eq!(
+            proxy(format!("eth_getBlockByNumber&tag={tag}")).await["number"],
+            expected,
+            "{tag}"
+        );
+    }
+    for nothing in [
+        "eth_getBlockByNumber&tag=0x3c".to_owned(),
+        "eth_getBlockTransactionCountByNumber&tag=0xffff".to_owned(),
+        format!("eth_getTransactionByHash&txhash={unknown}"),
+        format!("eth_getTransactionReceipt&txhash={unknown}"),
+        format!("eth_getTransactionByBlockNumberAndIndex&tag={number:#x}&index=0xffffffffffffffff"),
+    ] {
+        assert_eq!(proxy(nothing.clone()).await, Value::Null, "{nothing}");
+    }
+    let above = format!(
+        "/api/proxy?action=eth_getTransactionCount&address={}&tag=0x3c",
+        account(1)
+    );
+    world
+        .server
+        .get(&above)
+        .await
+        .assert_error(400, "Invalid tag parameter");
+}
+
+#[tokio::test]
+async fn nonces_from_the_store_and_from_the_node() {
+    let stranger = format!(
+        "/api/proxy?action=eth_getTransactionCount&address={}",
+        Address::repeat_byte(0x77)
+    );
+    let world = World::start(HEAD + 1, Some(Ok(300))).await;
+    let (reply, value) = world.get(&stranger).await;
+    assert_eq!(
+        (reply.header("x-nonce-source"), &value["result"]),
+        (Some("node"), &Value::from("0x12c"))
+    );
+    let sender = world
+        .bundles
+        .iter()
+        .find_map(|bundle| bundle.block.transactions.first())
+        .unwrap()
+        .from;
+    let known = format!("/api/proxy?action=eth_getTransactionCount&address={sender}");
+    assert_eq!(world.get(&known).await.0.header("x-nonce-source"), Some("ledger"));
+    let down = World::start(HEAD + 1, Some(Err(UpstreamError::Failed("refused".to_owned())))).await;
+    down.server
+        .get(&stranger)
+        .await
+        .assert_error(502, "Upstream node error");
+    let slow = World::start(HEAD + 1, Some(Err(UpstreamError::TimedOut))).await;
+    slow.server
+        .get(&stranger)
+        .await
+        .assert_error(504, "Upstream node error");
+}
+
+#[tokio::test]
+async fn an_empty_store_answers_later() {
+    let world = World::start(0, None).await;
+    let indexing = "Data for the requested range is still being indexed";
+    for target in [
+        "/api/proxy?action=eth_blockNumber".to_owned(),
+        "/api/block/0/transaction-count".to_owned(),
+        format!("/api/logs/get-logs?address={}", account(1)),
+    ] {
+        world.server.get(&target).await.assert_error(503, indexing);
+    }
+    let (reply, ready) = world.get("/ready").await;
+    assert_eq!(
+        (reply.status, &ready["chains"]["mainnet"]["lag"]),
+        (503, &Value::Null)
+    );
+    assert_eq!(
+        world.get("/status").await.1["chains"]["mainnet"]["verified"],
+        serde_json::json!([])
+    );
+}
+
+#[tokio::test]
+async fn reports() {
+    let world = World::start(HEAD + 1, None).await;
+    let (reply, ready) = world.get("/ready").await;
+    assert_eq!(
+        (reply.status, &ready["chains"]["mainnet"]["lag"]),
+        (503, &Value::from(21))
+    );
+    let status = world.get("/status").await.1["chains"]["mainnet"].clone();
+    for (name, expected) in [
+        ("nodeHead", serde_json::json!(80)),
+        ("indexed", serde_json::json!(59)),
+        ("finalized", serde_json::json!(59)),
+        ("lag", serde_json::json!(21)),
+        ("rate", serde_json::json!(2.0)),
+        ("etaSeconds", serde_json::json!(11)),
+        ("verified", serde_json::json!([{"from": 0, "to": 59}])),
+        ("storeBytes", serde_json::json!(12)),
+        ("traces", serde_json::json!(true)),
+        ("nodeUp", serde_json::json!(false)),
+        ("following", serde_json::json!(false)),
+        ("message", serde_json::json!("")),
+        ("reorgs", serde_json::json!(0)),
+        ("verificationFailures", serde_json::json!(0)),
+    ] {
+        assert_eq!(status[name], expected, "{name}");
+    }
+}
