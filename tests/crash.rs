@@ -216,7 +216,7 @@ fn kills_at_any_moment_leave_no_trace() {
                 let indexed = status["indexed"].as_u64();
                 indexed > before || indexed == Some(fake.head())
             });
-            pause(&mut rng, 0..300);
+            pause(&mut rng, 0..2500);
         } else {
             pause(&mut rng, 0..2000);
         }
