@@ -35,7 +35,8 @@ fn kills() -> u64 {
 fn command(arguments: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quarry"));
     command.args(arguments).arg("--data-dir").arg(directory);
-    command.args(["--backfill-memory", "16MiB", "--cache-size", "16MiB"]);
+    // So little that a backfill takes many batches and flushes.
+    command.args(["--backfill-memory", "4MiB", "--cache-size", "16MiB"]);
     command
 }
 
@@ -203,16 +204,30 @@ fn kills_at_any_moment_leave_no_trace() {
     let fake = FakeNode::start(seed);
     fake.mine(2500);
     fake.set_finalized(2450);
-    fake.set_latency(Duration::from_millis(2));
+    fake.set_latency(Duration::from_millis(4));
     let directory = tempfile::tempdir().unwrap();
     let mut reached = Vec::new();
-    for _ in 0..kills() {
-        let quarry = Quarry::start(&fake, directory.path());
-        pause(&mut rng, 0..900);
+    for kill in 0..kills() {
+        let mut quarry = Quarry::start(&fake, directory.path());
+        if kill % 2 == 1 {
+            // However slow the machine: some kills come after a commit of this process.
+            let before = quarry.indexed();
+            quarry.until("a commit", |status| {
+                let indexed = status["indexed"].as_u64();
+                indexed > before || indexed == Some(fake.head())
+            });
+            pause(&mut rng, 0..2500);
+        } else {
+            pause(&mut rng, 0..2000);
+        }
         reached.push(quarry.indexed());
         quarry.kill();
     }
     println!("backfill was killed at {reached:?}");
+    assert!(
+        reached.iter().any(Option::is_some),
+        "no kill hit a backfill under way"
+    );
     let mut quarry = Quarry::start(&fake, directory.path());
     quarry.until_synced(&fake);
     quarry.kill();

@@ -2,7 +2,7 @@
 
 use quarry::model::{B256, Bundle};
 use quarry::store::{OpenOptions, Store, StoreError};
-use quarry::sync::{ChainRules, Pipeline};
+use quarry::sync::{ChainRules, Pipeline, SyncError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,8 @@ pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
         batch_bytes_max: 1 << 20,
     };
     let (_trigger, mut shutdown) = quarry::shutdown::pair();
-    let source = futures_util::stream::iter(bundles.to_vec().into_iter().map(Ok));
+    let owned: Vec<Result<Bundle, SyncError>> = bundles.iter().cloned().map(Ok).collect();
+    let source = futures_util::stream::iter(owned);
     let (_, result) = pipeline
         .run(store.writer().expect("the one writer"), source, &mut shutdown)
         .await;

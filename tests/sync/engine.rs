@@ -2,6 +2,7 @@
 
 use crate::brute::{check_blocks, check_logs};
 use crate::rig::Rig;
+use crate::support::build::INTRINSIC_GAS;
 use crate::support::fake_node::{Fault, Methods};
 use crate::support::index::{fresh_digest, until};
 use quarry::model::Bundle;
@@ -183,26 +184,42 @@ async fn nodes_that_lack_methods() {
     until("finality by depth", || rig.store().view().finalized() == Some(53)).await;
     rig.stop().await.unwrap();
 
-    for methods in [
-        Methods {
-            block_receipts: false,
-            ..all
-        },
-        Methods {
-            trace_block: false,
-            ..all
-        },
-    ] {
-        let mut rig = Rig::new(8);
-        rig.fake.set_methods(methods);
-        rig.fake.mine(60);
-        rig.fake.set_finalized(40);
-        rig.start().await;
-        rig.check(&format!("{methods:?}")).await;
-        rig.fake.reorg(5, 6);
-        rig.check(&format!("{methods:?}, reorg")).await;
-        rig.stop().await.unwrap();
+    let mut rig = Rig::new(8);
+    rig.fake.set_methods(Methods {
+        block_receipts: false,
+        ..all
+    });
+    rig.fake.mine(60);
+    rig.fake.set_finalized(40);
+    rig.start().await;
+    rig.check("no receipts of a block").await;
+    rig.fake.reorg(5, 6);
+    rig.check("no receipts of a block, reorg").await;
+    rig.stop().await.unwrap();
+
+    // By the other trace method top calls state the intrinsic gas too.
+    let mut rig = Rig::new(8);
+    rig.fake.set_methods(Methods {
+        trace_block: false,
+        ..all
+    });
+    rig.fake.mine(60);
+    rig.fake.set_finalized(40);
+    rig.start().await;
+    rig.synced().await;
+    rig.fake.reorg(5, 6);
+    rig.synced().await;
+    let mut chain = rig.fake.bundles();
+    for trace in chain
+        .iter_mut()
+        .flat_map(|bundle| bundle.traces.iter_mut().flatten())
+    {
+        trace.frames[0].gas += INTRINSIC_GAS;
+        trace.frames[0].gas_used += INTRINSIC_GAS;
     }
+    rig.equals(&chain, "traces by the other method").await;
+    check_blocks(&rig.reader(), &chain, 0);
+    rig.stop().await.unwrap();
 
     let mut rig = Rig::new(8);
     rig.fake.set_methods(Methods {

@@ -151,7 +151,9 @@ impl Rig {
     pub(crate) async fn drop_engine(&mut self) {
         let running = self.running.take().expect("started");
         running.task.abort();
-        let _ = running.task.await;
+        if !running.task.is_finished() {
+            let _ = running.task.await;
+        }
     }
 
     /// Waits until the store has the node's head.

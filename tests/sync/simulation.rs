@@ -5,32 +5,32 @@ use crate::faults;
 use crate::rig::Rig;
 use crate::support::index::until;
 use fastrand::Rng;
+use futures_util::StreamExt;
+use std::time::Instant;
 
 const STEPS: usize = 60;
+
+/// Lives at a time: they wait more than they work.
+const AT_A_TIME: usize = 3;
 
 #[test]
 fn random_lives() {
     let seeds = std::env::var("QUARRY_SEEDS").ok();
     let seeds: u64 = seeds.and_then(|text| text.parse().ok()).unwrap_or(3);
-    for seed in 1..=seeds {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        let told = Told(seed);
-        runtime.block_on(live(seed));
-        std::mem::forget(told);
-    }
-}
-
-/// Says the seed of a life that ends badly.
-struct Told(u64);
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        println!("seed {} failed", self.0);
-    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let lives = futures_util::stream::iter(1..=seeds)
+        .map(|seed| async move {
+            let began = Instant::now();
+            let ended = tokio::spawn(live(seed)).await;
+            println!("seed {seed}: {:?}", began.elapsed());
+            assert!(ended.is_ok(), "the life of seed {seed} ended badly");
+        })
+        .buffer_unordered(AT_A_TIME);
+    runtime.block_on(lives.collect::<Vec<()>>());
 }
 
 async fn live(seed: u64) {
