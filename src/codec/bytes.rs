@@ -139,17 +139,24 @@ pub fn put_word(out: &mut Vec<u8>, word: &[u8; 32]) {
 /// Reads a word written by [`put_word`].
 #[inline]
 pub fn read_word(reader: &mut Reader<'_>) -> Result<[u8; 32], Corrupt> {
+    let mut word = [0u8; 32];
+    read_word_into(reader, &mut word)?;
+    Ok(word)
+}
+
+/// Reads a word written by [`put_word`] into one that is all zeros.
+#[inline]
+pub fn read_word_into(reader: &mut Reader<'_>, word: &mut [u8; 32]) -> Result<(), Corrupt> {
     let tag = reader.byte()?;
     let len = usize::from(tag & 0x3f);
     let kept = reader.take(len)?;
-    let mut word = [0u8; 32];
     let target = if tag & RIGHT_PADDED == 0 {
         word.get_mut(32usize.wrapping_sub(len)..)
     } else {
         word.get_mut(..len)
     };
     target.ok_or(reader.corrupt())?.copy_from_slice(kept);
-    Ok(word)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -163,7 +163,12 @@ impl Reader {
             page.next_cursor = Some(LogCursor::at(view, last)?);
         }
         if let Some((emitter, address)) = emitter {
-            page.choose_bodies(emitter, address)?;
+            if query.topics.iter().all(Vec::is_empty) {
+                // Every log of the run is a hit.
+                page.bodies = Bodies::ByEmitter(emitter, address);
+            } else {
+                page.choose_bodies(emitter, address)?;
+            }
         }
         Ok(page)
     }

@@ -2,7 +2,7 @@
 
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::codec::value::{TransactionRow, decode_frame, decode_transaction, decode_transaction_status};
+use crate::codec::value::{TransactionRow, decode_frame, decode_transaction};
 use crate::model::{B256, BlockId, Bloom, Log, Receipt, Topics, TransactionEntry};
 use crate::store::{Table, Units, View};
 
@@ -96,14 +96,11 @@ impl Reader {
         let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
             return Ok(TransactionStatus::Unknown);
         };
-        let mut units = Units::new(&self.view, Table::Transactions)?;
-        let row = units.row(ordinal)?;
-        let (block, index) = (row.block, row.index);
-        let status = decode_transaction_status(row.bytes)
-            .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
-        if let Some(success) = status {
+        if let Some(success) = self.view.transaction_status(ordinal)? {
             return Ok(success.into());
         }
+        let (block, facts) = self.view.block_of_transaction(ordinal)?;
+        let index = ordinal - facts.first_transaction;
         let Some(frames) = self.view.block_frames(block)? else {
             return Ok(TransactionStatus::NeedsTraces);
         };

@@ -62,6 +62,9 @@ pub(super) struct OpenRun {
     pub(super) closed: Vec<(u64, Vec<u8>)>,
 }
 
+/// The status of a transaction whose receipt states none (before Byzantium).
+pub(super) const STATUS_NOT_SAID: u8 = 2;
+
 /// Rows of one or more blocks; see the module.
 #[derive(Debug)]
 pub struct Batch {
@@ -196,12 +199,15 @@ impl Batch {
         self.bytes += 64;
     }
 
-    /// Gives the next transaction ordinal to a hash.
-    pub fn transaction(&mut self, hash: &B256) -> u64 {
+    /// Gives the next transaction ordinal to a hash, and keeps what its receipt says became of it.
+    pub fn transaction(&mut self, hash: &B256, status: Option<bool>) -> u64 {
         let ordinal = self.checkpoint.transactions;
         self.checkpoint.transactions += 1;
         if let Some(hashes) = self.flats.get_mut(FlatArray::TransactionHashes as usize) {
             hashes.extend_from_slice(hash.as_slice());
+        }
+        if let Some(statuses) = self.flats.get_mut(FlatArray::TransactionStatuses as usize) {
+            statuses.push(status.map_or(STATUS_NOT_SAID, u8::from));
         }
         self.hash(HashKind::Transaction, hash, ordinal);
         self.bytes += 32;

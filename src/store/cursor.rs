@@ -300,6 +300,10 @@ impl<'v> PostingCursor<'v> {
 
     /// Postings before `target`.
     pub fn rank_of(&mut self, target: u64) -> Result<u64, StoreError> {
+        // Whole-chain pages ask for the start: nothing to look up.
+        if target == 0 {
+            return Ok(0);
+        }
         self.seek_forward(target)?;
         Ok(self.rank())
     }

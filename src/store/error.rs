@@ -131,11 +131,10 @@ impl StoreError {
     }
 
     /// A decoding failure at a key.
-    pub(super) fn corrupt(table: &'static str, key: &[u8]) -> impl Fn(Corrupt) -> Self + use<> {
-        let key = const_hex::encode(key);
+    pub(super) fn corrupt(table: &'static str, key: &[u8]) -> impl Fn(Corrupt) -> Self {
         move |corrupt| Self::Corrupt {
             table,
-            key: key.clone(),
+            key: const_hex::encode(key),
             corrupt,
         }
     }

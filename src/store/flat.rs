@@ -31,10 +31,12 @@ pub enum FlatArray {
     Emitters = 4,
     /// By signature id: topic 32.
     Signatures = 5,
+    /// By transaction ordinal: what its receipt says became of it, u8: 0 failed, 1 succeeded, 2 not said.
+    TransactionStatuses = 6,
 }
 
 /// Number of arrays.
-pub(super) const ARRAYS: usize = 6;
+pub(super) const ARRAYS: usize = 7;
 
 impl FlatArray {
     /// All arrays; the position is the stored code.
@@ -45,6 +47,7 @@ impl FlatArray {
         Self::LogEmitters,
         Self::Emitters,
         Self::Signatures,
+        Self::TransactionStatuses,
     ];
 
     /// Bytes of a record.
@@ -56,6 +59,7 @@ impl FlatArray {
             Self::TransactionHashes | Self::Signatures => 32,
             Self::LogEmitters => 4,
             Self::Emitters => 20,
+            Self::TransactionStatuses => 1,
         }
     }
 
@@ -69,6 +73,7 @@ impl FlatArray {
             Self::LogEmitters => "log_emitters",
             Self::Emitters => "emitters",
             Self::Signatures => "signatures",
+            Self::TransactionStatuses => "transaction_statuses",
         }
     }
 
@@ -86,6 +91,7 @@ impl FlatArray {
             Self::LogEmitters => "| emitter u32 |",
             Self::Emitters => "| address 20 bytes |",
             Self::Signatures => "| topic 32 bytes |",
+            Self::TransactionStatuses => "| 0 failed, 1 succeeded, 2 not said u8 |",
         }
     }
 }

@@ -134,6 +134,8 @@ pub struct Runs<'v> {
     bytes: Vec<u8>,
     /// The logs of the run and where their bodies lie in `bytes`.
     rows: Vec<(RunRow, std::ops::Range<usize>)>,
+    /// The place after the row that was given last.
+    next: usize,
     runs_read: u64,
 }
 
@@ -158,6 +160,7 @@ impl<'v> Runs<'v> {
             emitter,
             bytes: Vec::new(),
             rows: Vec::new(),
+            next: 0,
             runs_read: 0,
         })
     }
@@ -170,6 +173,14 @@ impl<'v> Runs<'v> {
 
     /// The log with an ordinal, which must be one of the emitter's: where it stands, and its body.
     pub fn row(&mut self, ordinal: u64) -> Result<(RunRow, Reader<'_>), StoreError> {
+        // Pages take neighbours: the row after the last one first.
+        if self
+            .rows
+            .get(self.next)
+            .is_some_and(|(row, _)| row.ordinal == ordinal)
+        {
+            return self.at(self.next, ordinal);
+        }
         let within = |rows: &[(RunRow, std::ops::Range<usize>)]| {
             rows.first().is_some_and(|(row, _)| row.ordinal <= ordinal)
                 && rows.last().is_some_and(|(row, _)| ordinal <= row.ordinal)
@@ -177,17 +188,19 @@ impl<'v> Runs<'v> {
         if !within(&self.rows) {
             self.load(ordinal)?;
         }
-        let found = self
-            .rows
-            .binary_search_by_key(&ordinal, |(row, _)| row.ordinal)
-            .ok();
-        let (row, range) = found
-            .and_then(|place| self.rows.get(place))
-            .ok_or(StoreError::Missing {
-                table: Table::LogsByEmitter.name(),
-                what: "log",
-                number: ordinal,
-            })?;
+        let found = self.rows.binary_search_by_key(&ordinal, |(row, _)| row.ordinal);
+        self.at(found.unwrap_or(usize::MAX), ordinal)
+    }
+
+    /// The row at a place of the run.
+    #[inline]
+    fn at(&mut self, place: usize, ordinal: u64) -> Result<(RunRow, Reader<'_>), StoreError> {
+        let (row, range) = self.rows.get(place).ok_or(StoreError::Missing {
+            table: Table::LogsByEmitter.name(),
+            what: "log",
+            number: ordinal,
+        })?;
+        self.next = place + 1;
         let body = self.bytes.get(range.clone()).unwrap_or(&[]);
         Ok((*row, Reader::new(body, "log row")))
     }

@@ -166,7 +166,7 @@ impl Store {
             let value = db.get_cf(family(&db, Table::Meta)?, key);
             value.map_err(StoreError::rocks(Table::Meta.name()))
         };
-        let corrupt = |key: &[u8]| StoreError::corrupt(Table::Meta.name(), key);
+        let corrupt = |key: &'static [u8]| StoreError::corrupt(Table::Meta.name(), key);
         let identity = match (meta(IDENTITY)?, create) {
             (Some(bytes), _) => {
                 // The version comes first, so that it can be read whatever follows.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rocksdb::{DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
+use super::batch::STATUS_NOT_SAID;
 use super::flat::{BlockFacts, BlockFrames, FlatArray, FlatView, address, hash};
 use super::schema::Table;
 use super::{Direction, PostingCursor, StoreError, Units, flat};
@@ -199,6 +200,17 @@ impl View {
     pub fn transaction_hash(&self, ordinal: u64) -> Result<B256, StoreError> {
         self.record(FlatArray::TransactionHashes, "transaction", ordinal)
             .map(hash)
+    }
+
+    /// What a transaction's receipt says became of it; `None` where it does not say.
+    #[inline]
+    pub fn transaction_status(&self, ordinal: u64) -> Result<Option<bool>, StoreError> {
+        let bytes = self.record(FlatArray::TransactionStatuses, "transaction", ordinal)?;
+        Ok(bytes
+            .first()
+            .copied()
+            .filter(|&status| status != STATUS_NOT_SAID)
+            .map(|status| status == 1))
     }
 
     /// The emitter of a log by ordinal.

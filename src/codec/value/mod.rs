@@ -354,13 +354,6 @@ pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_lo
     })
 }
 
-/// Reads the status that a transaction's row states, without the rest (X1).
-pub fn decode_transaction_status(bytes: &[u8]) -> Result<Option<bool>, Corrupt> {
-    let ((_, status), _): ((u8, Option<bool>), usize) =
-        bincode::decode_from_slice(bytes, CONFIG).map_err(|_| Corrupt("transaction"))?;
-    Ok(status)
-}
-
 /// A transaction's row as read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionRow {

@@ -22,7 +22,7 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
         }
     };
     for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
-        let ordinal = batch.transaction(&transaction.hash);
+        let ordinal = batch.transaction(&transaction.hash, receipt.status);
         let row = encode_transaction(transaction, receipt, first_log_index);
         put(batch, units.push(&row));
         first_log_index += narrow(receipt.logs.len(), "number of logs")?;
