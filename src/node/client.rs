@@ -290,10 +290,11 @@ impl Node {
         let inner = &self.0;
         let slot = inner.pace.admit(class).await;
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
-        let after = inner
-            .config
-            .request_timeout
-            .min(inner.config.deadline.saturating_sub(tries.spent));
+        let one = match class {
+            RequestClass::Light => inner.config.light_timeout.min(inner.config.request_timeout),
+            _ => inner.config.request_timeout,
+        };
+        let after = one.min(inner.config.deadline.saturating_sub(tries.spent));
         let started = clock::now();
         let result = match tokio::time::timeout(after, inner.link.request(method, params)).await {
             Ok(result) => result,
@@ -375,6 +376,11 @@ impl Tries {
     /// How long to wait before the next attempt; `None` when there is to be none.
     fn next_wait(&mut self, config: &NodeConfig, error: &NodeError) -> Option<Duration> {
         self.made += 1;
+        // A small question that was not answered in time is asked once more; then the caller should know.
+        let stalled = matches!(error, NodeError::Timeout { after, .. } if *after == config.light_timeout);
+        if stalled && self.made > 1 {
+            return None;
+        }
         if !error.is_retryable() || config.attempts_max <= self.made {
             return None;
         }

@@ -16,6 +16,8 @@ pub struct NodeConfig {
     pub response_bytes_max: usize,
     /// How long one request may take.
     pub request_timeout: Duration,
+    /// The same for small questions (the head, a block's hash): soon enough to notice a stalled node.
+    pub light_timeout: Duration,
     /// How long a request may take together with its repetitions and the waits between them.
     pub deadline: Duration,
     /// How often a request is sent at most.
@@ -38,6 +40,7 @@ impl NodeConfig {
             bytes_in_flight_max: 256 << 20,
             response_bytes_max: 512 << 20,
             request_timeout: Duration::from_secs(60),
+            light_timeout: Duration::from_secs(8),
             deadline: Duration::from_secs(180),
             attempts_max: 6,
             backoff_first: Duration::from_millis(200),

@@ -42,6 +42,8 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 
 /// How long the tip is followed before traces that could not be had are asked for again.
 const FILL_PAUSE: Duration = Duration::from_secs(600);
+/// How long a node that lacks something is left alone before it is probed again.
+const PROBE_PAUSE: Duration = Duration::from_secs(300);
 /// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
 /// block 0 as final for ever would else fill memory with undo records.
 const UNFINAL_BLOCKS_MAX: u64 = 4096;
@@ -56,10 +58,10 @@ pub struct Engine {
     status: Arc<ChainStatus>,
     rules: ChainRules,
     options: SyncOptions,
-    finalized_tag: bool,
-    safe_tag: bool,
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
+    /// What the node lacked is looked for again from this time on.
+    probe_after: Instant,
 }
 
 /// What one round found to do.
@@ -85,7 +87,6 @@ impl Engine {
         rules: ChainRules,
         options: SyncOptions,
     ) -> Self {
-        let (finalized_tag, safe_tag) = (capabilities.finalized_tag, capabilities.safe_tag);
         Self {
             node,
             capabilities: Arc::new(capabilities),
@@ -94,9 +95,8 @@ impl Engine {
             status,
             rules,
             options,
-            finalized_tag,
-            safe_tag,
             fill_after: clock::now(),
+            probe_after: clock::now() + PROBE_PAUSE,
         }
     }
 
@@ -198,6 +198,7 @@ impl Engine {
             }
             Relation::Ahead => {}
         }
+        self.probe_again(shutdown).await?;
         let may_fill = self.capabilities.traces != TraceMethod::None && self.fill_after <= clock::now();
         if !view.has_traces() && may_fill {
             drop(view);
@@ -235,12 +236,12 @@ impl Engine {
 
     /// The last final block, by the node's word or by depth; also keeps `safe` in the status.
     async fn finality(&self, head: u64, view: &View) -> Result<Option<u64>, SyncError> {
-        if self.safe_tag
+        if self.capabilities.safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
         {
             self.status.set_safe(safe.number);
         }
-        let tagged = if self.finalized_tag {
+        let tagged = if self.capabilities.finalized_tag {
             self.node.tagged(BlockTag::Finalized).await?
         } else {
             None
@@ -262,7 +263,11 @@ impl Engine {
         // A node that named one and names none now (it has just been started) has not lost it.
         let finalized = tagged
             .map(|id| id.number)
-            .or_else(|| self.status.finalized().filter(|_| self.finalized_tag))
+            .or_else(|| {
+                self.status
+                    .finalized()
+                    .filter(|_| self.capabilities.finalized_tag)
+            })
             .or_else(|| head.checked_sub(self.options.finality_depth))
             .max(head.checked_sub(UNFINAL_BLOCKS_MAX));
         if let Some(finalized) = finalized {
@@ -278,6 +283,19 @@ impl Engine {
         self.status.count_reorg();
         self.status
             .set_message(format!("unwound {depth} blocks of a reorg"));
+        Ok(())
+    }
+
+    /// Asks a node that lacked something whether it has it now: one that was just starting may have.
+    async fn probe_again(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
+        let lacks = self.capabilities.traces == TraceMethod::None || !self.capabilities.finalized_tag;
+        if !lacks || clock::now() < self.probe_after {
+            return Ok(());
+        }
+        self.probe_after = clock::now() + PROBE_PAUSE;
+        if let Some(found) = shutdown.unless(self.node.probe()).await {
+            self.capabilities = Arc::new(found?);
+        }
         Ok(())
     }
 
