@@ -2,7 +2,7 @@
 //!
 //! Budgets: a page of the medium emitter (20,000 logs over the whole chain, 10,000 rows) at most 3 times the
 //! writing of the same text from memory; page 100 x 10,000 and page 10,000 x 100 within twice page 1; ten times
-//! the chain at most 1.5 times the time; no question slower than the prototype (measurements.md §2).
+//! the chain at most 1.5 times the time; no question slower than the prototype (measurements.md section 2).
 //! Environment: `QUARRY_BENCH_LOGS` (`2,000,000` and `20,000,000`, one after the other), `QUARRY_BENCH_DIR`,
 //! `QUARRY_BENCH_ONLY` (a part of a question's name).
 #![allow(

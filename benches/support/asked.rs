@@ -1,4 +1,4 @@
-//! The questions of measurements.md §2, asked of the synthetic chain.
+//! The questions of measurements.md section 2, asked of the synthetic chain.
 
 use super::generator::GeneratorConfig;
 use super::logs::Named;

@@ -4,7 +4,8 @@
 //! bytes, which with padding is exactly one SHA-1 block, so that one call of the compression function does it.
 
 use crate::model::B256;
-use sha1::{Digest as _, Sha1};
+use sha1::digest::core_api::Block;
+use sha1::{Digest as _, Sha1, Sha1Core};
 use uuid::{Builder, Uuid};
 
 /// Bytes of a SHA-1 block.
@@ -44,11 +45,12 @@ impl UuidSpace {
     #[inline]
     #[must_use]
     pub fn log(&self, block_hash: &B256, log_index: u32) -> Uuid {
-        let mut block = self.log_block;
+        // Filled in where the compression function reads it: a copy would wait for the narrow writes.
+        let mut block: Block<Sha1Core> = self.log_block.into();
         block[16..48].copy_from_slice(block_hash.as_slice());
         block[49..LOG_MESSAGE].copy_from_slice(&log_index.to_be_bytes());
         let mut state = INITIAL_STATE;
-        sha1::compress(&mut state, &[block.into()]);
+        sha1::compress(&mut state, std::slice::from_ref(&block));
         let mut bytes = [0; 16];
         for (four, word) in bytes.chunks_exact_mut(4).zip(state) {
             four.copy_from_slice(&word.to_be_bytes());

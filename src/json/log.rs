@@ -53,7 +53,7 @@ fn with_avx2(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
 fn write_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
     out.reserve(ENTRY_MAX + 2 * log.data.len());
     let id = ids.log(&log.block_hash, log.log_index);
-    append(out, HEAD, |text| {
+    if let Some(text) = append(out, HEAD) {
         let (high, low) = id.as_u64_pair();
         let eights = [high >> 32, high, low >> 32, low].map(|half| eight_hex_digits(half as u32));
         text[9..17].copy_from_slice(&eights[0]);
@@ -63,15 +63,21 @@ fn write_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
         text[33..37].copy_from_slice(&eights[2][4..]);
         text[37..45].copy_from_slice(&eights[3]);
         fill(&mut text[68..132], &log.transaction_hash.0);
-    });
+    }
     writer::integer(out, log.block_number);
-    append(out, BLOCK_HASH, |text| fill(&mut text[17..81], &log.block_hash.0));
+    if let Some(text) = append(out, BLOCK_HASH) {
+        fill(&mut text[17..81], &log.block_hash.0);
+    }
     writer::integer(out, log.timestamp);
-    append(out, ADDRESS, |text| fill(&mut text[23..63], &log.address.0.0));
+    if let Some(text) = append(out, ADDRESS) {
+        fill(&mut text[23..63], &log.address.0.0);
+    }
     writer::hex_digits(out, log.data);
     out.extend_from_slice(b"\",\"topics\":\"[");
     for topic in log.topics.as_slice() {
-        append(out, TOPIC, |text| fill(&mut text[4..68], &topic.0));
+        if let Some(text) = append(out, TOPIC) {
+            fill(&mut text[4..68], &topic.0);
+        }
     }
     if !log.topics.is_empty() {
         out.pop();
@@ -83,13 +89,12 @@ fn write_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
     out.push(b'}');
 }
 
-/// Appends `text` and lets `fill` change what was appended.
+/// Appends `text` and gives what was appended, to be filled in. No closure: it would not be compiled for the
+/// caller's processor features.
 #[inline(always)]
-fn append<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], fill: impl FnOnce(&mut [u8; N])) {
+fn append<'o, const N: usize>(out: &'o mut Vec<u8>, text: &[u8; N]) -> Option<&'o mut [u8; N]> {
     out.extend_from_slice(text);
-    if let Some(appended) = out.last_chunk_mut() {
-        fill(appended);
-    }
+    out.last_chunk_mut()
 }
 
 /// The hex digits of `bytes` into `digits`, inlined.

@@ -50,11 +50,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// Whether only number and beneficiary are known, as some recordings tell of uncles: no block has an
-    /// empty state root.
+    /// Whether only number and beneficiary are known, as some recordings tell of uncles: no uncle is without
+    /// a parent.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        self.state_root.is_zero()
+        self.parent_hash.is_zero()
     }
 }
 

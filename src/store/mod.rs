@@ -14,6 +14,7 @@ mod lists;
 mod map;
 mod open;
 mod options;
+mod render;
 pub mod schema;
 mod schema_doc;
 mod view;

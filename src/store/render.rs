@@ -1,0 +1,246 @@
+//! A batch into the rows of one write: plain ones, hashes, posting chunks, runs, checkpoint.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rocksdb::{ReadOptions, WriteBatch};
+
+use super::StoreError;
+use super::batch::{Batch, Postings};
+use super::open::{CHECKPOINT, Store};
+use super::schema::Table;
+use super::view::family;
+use crate::codec::bytes;
+use crate::codec::keys::{self, Term};
+use crate::codec::posting::{self, CHUNK_POSTINGS};
+use crate::codec::value::{Checkpoint, Undo};
+
+/// Open chunks looked up at a time: enough for RocksDB to sort and share block reads.
+const LOOK_UPS: usize = 1024;
+
+/// Rows on their way into one write, with what they overwrite when that must be kept.
+pub(super) struct Rows<'s> {
+    pub(super) store: &'s Store,
+    pub(super) write: WriteBatch,
+    pub(super) undo: Option<Undo>,
+}
+
+impl Rows<'_> {
+    fn put(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        value: &[u8],
+        before: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        self.write.put_cf(family(&self.store.db, table)?, key, value);
+        if let Some(undo) = &mut self.undo {
+            undo.rows
+                .push((table as u8, key.to_vec(), before.map(<[u8]>::to_vec)));
+        }
+        Ok(())
+    }
+
+    /// Looks up the rows under sorted keys and hands each, by position, to `each`.
+    fn look_up<K: AsRef<[u8]>>(
+        &mut self,
+        table: Table,
+        keys: &[K],
+        mut each: impl FnMut(&mut Self, usize, Option<&[u8]>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let db = &self.store.db;
+        let family = family(db, table)?;
+        let options = ReadOptions::default();
+        for (group, keys) in keys.chunks(LOOK_UPS).enumerate() {
+            let found = db.batched_multi_get_cf_opt(family, keys.iter().map(AsRef::as_ref), true, &options);
+            for (place, value) in found.into_iter().enumerate() {
+                let value = value.map_err(StoreError::rocks(table.name()))?;
+                each(self, group * LOOK_UPS + place, value.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Terms that a thread renders at a time.
+const TERMS_AT_ONCE: usize = 8 * LOOK_UPS;
+/// Threads that help to render the postings of a large batch, at most.
+const HELPERS_MAX: usize = 3;
+
+/// Turns a batch into rows: plain ones, hashes, posting chunks, runs, checkpoint.
+///
+/// Postings are half of the work. In a large batch of final blocks other threads take part of them; where a
+/// row stands in the write says nothing, for no two have the same key.
+pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result<(), StoreError> {
+    let mut postings: Vec<_> = std::mem::take(&mut batch.postings).into_iter().collect();
+    postings.sort_unstable_by_key(|(term, _)| *term);
+    let groups: Vec<_> = postings.chunks(TERMS_AT_ONCE).collect();
+    let next = AtomicUsize::new(0);
+    let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+    let helpers = match rows.undo {
+        None => std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(groups.len())
+            .saturating_sub(1)
+            .min(HELPERS_MAX),
+        Some(_) => 0,
+    };
+    let store = rows.store;
+    std::thread::scope(|scope| {
+        let help = || {
+            let mut rendered = Rendered::default();
+            while let Some(group) = take() {
+                render_postings(store, group, |key, value, _| {
+                    rendered.push(key, value);
+                    Ok(())
+                })?;
+            }
+            Ok::<_, StoreError>(rendered)
+        };
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
+        for (table, key, value) in std::mem::take(&mut batch.rows) {
+            rows.put(table, &key, &value, None)?;
+        }
+        render_hashes(std::mem::take(&mut batch.hashes), rows)?;
+        render_runs(batch, rows)?;
+        while let Some(group) = take() {
+            render_postings(store, group, |key, value, before| {
+                rows.put(Table::Postings, key, value, before)
+            })?;
+        }
+        for helper in helpers {
+            let rendered = helper
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            rendered.each(|key, value| rows.put(Table::Postings, key, value, None))?;
+        }
+        Ok::<_, StoreError>(())
+    })?;
+    let first = before.next_block == rows.store.identity.first_block;
+    let old = (!first).then(|| before.encode());
+    rows.put(
+        Table::Meta,
+        CHECKPOINT,
+        &batch.checkpoint.encode(),
+        old.as_deref(),
+    )
+}
+
+/// Rows that another thread made, one after the other.
+#[derive(Default)]
+struct Rendered {
+    bytes: Vec<u8>,
+    /// Lengths of key and value.
+    rows: Vec<(usize, usize)>,
+}
+
+impl Rendered {
+    fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.rows.push((key.len(), value.len()));
+    }
+
+    fn each(&self, mut put: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let mut rest = self.bytes.as_slice();
+        for &(key, value) in &self.rows {
+            let (row, others) = rest.split_at(key + value);
+            let (key, value) = row.split_at(key);
+            put(key, value)?;
+            rest = others;
+        }
+        Ok(())
+    }
+}
+
+fn render_runs(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), StoreError> {
+    let mut runs: Vec<_> = std::mem::take(&mut batch.runs).into_iter().collect();
+    runs.sort_unstable_by_key(|(emitter, _)| *emitter);
+    let mut value = Vec::new();
+    for (emitter, run) in runs {
+        for (last, value) in &run.closed {
+            let key = keys::emitter_run(emitter, *last);
+            rows.put(Table::LogsByEmitter, &key, value, None)?;
+        }
+        let key = keys::emitter_run(emitter, keys::OPEN);
+        value.clear();
+        run.builder.encode_into(&mut value);
+        rows.put(Table::LogsByEmitter, &key, &value, run.before.as_deref())?;
+    }
+    Ok(())
+}
+
+fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result<(), StoreError> {
+    hashes.sort_unstable();
+    let groups: Vec<&[([u8; 9], u64)]> = hashes.chunk_by(|a, b| a.0 == b.0).collect();
+    let keys: Vec<[u8; 9]> = groups
+        .iter()
+        .filter_map(|group| group.first().map(|(key, _)| *key))
+        .collect();
+    rows.look_up(Table::Hashes, &keys, |rows, place, found| {
+        let mut value = found.map(<[u8]>::to_vec).unwrap_or_default();
+        let Some(group) = groups.get(place) else {
+            return Ok(());
+        };
+        for (_, number) in *group {
+            bytes::put_varint(&mut value, *number);
+        }
+        let key = keys.get(place).map_or(&[][..], |key| &key[..]);
+        rows.put(Table::Hashes, key, &value, found)
+    })
+}
+
+/// Renders the chunks of some terms, in order; hands each on as key, value, and value before.
+fn render_postings(
+    store: &Store,
+    postings: &[(Term, Postings)],
+    mut put: impl FnMut(&[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let name = Table::Postings.name();
+    let family = family(&store.db, Table::Postings)?;
+    let options = ReadOptions::default();
+    let mut list = Vec::with_capacity(2 * CHUNK_POSTINGS);
+    let mut value = Vec::with_capacity(4096);
+    let mut key = Vec::with_capacity(41);
+    // The keys of a group, one after the other.
+    let (mut keys, mut ends) = (Vec::with_capacity(41 * LOOK_UPS), Vec::with_capacity(LOOK_UPS));
+    for group in postings.chunks(LOOK_UPS) {
+        keys.clear();
+        ends.clear();
+        for (term, _) in group {
+            let start = keys.len();
+            term.write_key(keys::OPEN, &mut keys);
+            ends.push(start..keys.len());
+        }
+        let open_keys = ends.iter().map(|range| keys.get(range.clone()).unwrap_or(&[]));
+        let found = store
+            .db
+            .batched_multi_get_cf_opt(family, open_keys.clone(), true, &options);
+        for (((term, new), open_key), found) in group.iter().zip(open_keys).zip(found) {
+            let found = found.map_err(StoreError::rocks(name))?;
+            let mut rank = 0;
+            let mut left = new.as_slice();
+            if let Some(bytes) = &found {
+                rank = posting::decode(bytes, &mut list)
+                    .map_err(StoreError::corrupt(name, open_key))?
+                    .rank;
+                list.extend_from_slice(left);
+                left = list.as_slice();
+            }
+            // A chunk is sealed only when more follows it, so the open one is never empty.
+            while left.len() > CHUNK_POSTINGS {
+                let (sealed, rest) = left.split_at(CHUNK_POSTINGS);
+                value.clear();
+                posting::encode(rank, sealed, &mut value);
+                key.clear();
+                term.write_key(sealed.last().copied().unwrap_or(0), &mut key);
+                put(&key, &value, None)?;
+                rank += CHUNK_POSTINGS as u64;
+                left = rest;
+            }
+            value.clear();
+            posting::encode(rank, left, &mut value);
+            put(open_key, &value, found.as_deref())?;
+        }
+    }
+    Ok(())
+}
