@@ -62,13 +62,13 @@ impl Memory {
     }
 
     pub(crate) const fn batch(&self) -> usize {
-        self.backfill / 10
+        self.backfill / 6
     }
 
     pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {
         OpenOptions {
             cache_bytes: self.cache,
-            memtable_bytes: self.backfill / 4,
+            memtable_bytes: self.backfill / 5,
             ..OpenOptions::new(directory)
         }
     }

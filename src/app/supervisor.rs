@@ -30,9 +30,10 @@ impl Memory {
     pub(super) const fn of(config: &Config) -> Self {
         let all = config.backfill_memory.0;
         Self {
-            memtables: all / 4,
-            batch: all / 10,
-            in_flight: all / 8,
+            memtables: all / 5,
+            // Every batch rewrites the open run and chunks of whatever it touches: the fewer the better.
+            batch: all / 6,
+            in_flight: all / 10,
         }
     }
 }

@@ -14,8 +14,8 @@ use super::Corrupt;
 use super::bytes::{Reader, put_varint, put_word, read_word, read_word_into, varint_len};
 use crate::model::{B256, Log};
 
-/// A run is closed before it would grow beyond this. About 12 KB: a page of 10,000 logs is some 80 reads,
-/// and one scattered hit does not unpack much (measured: 4 KB runs cost 1.9x on pages).
+/// A run is closed before it would grow beyond this. About 12 KB, the prototype's size: a page of 10,000 logs
+/// is some 80 reads, and one scattered hit does not unpack much.
 pub const RUN_BYTES_MAX: usize = 12 * 1024;
 
 const WORDS: u8 = 0x08;

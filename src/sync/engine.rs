@@ -42,6 +42,8 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 
 /// How long the tip is followed before traces that could not be had are asked for again.
 const FILL_PAUSE: Duration = Duration::from_secs(600);
+/// A node that contradicts what is final so often in a row means it.
+const CONTRADICTIONS_MAX: u32 = 3;
 /// How long a node that lacks something is left alone before it is probed again.
 const PROBE_PAUSE: Duration = Duration::from_secs(300);
 /// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
@@ -60,6 +62,8 @@ pub struct Engine {
     options: SyncOptions,
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
+    /// Rounds in a row in which the node contradicted what is final.
+    contradictions: u32,
     /// What the node lacked is looked for again from this time on.
     probe_after: Instant,
 }
@@ -96,6 +100,7 @@ impl Engine {
             rules,
             options,
             fill_after: clock::now(),
+            contradictions: 0,
             probe_after: clock::now() + PROBE_PAUSE,
         }
     }
@@ -111,7 +116,11 @@ impl Engine {
                 break Ok(());
             }
             let next_before = self.next_block();
-            match self.round(&mut shutdown).await {
+            let round = self.round(&mut shutdown).await;
+            if round.is_ok() {
+                self.contradictions = 0;
+            }
+            match round {
                 Ok(Round::Done) => break Ok(()),
                 Ok(Round::Moved) => wait = WAIT_FIRST,
                 Ok(round @ (Round::Idle | Round::Behind)) => {
@@ -130,7 +139,7 @@ impl Engine {
                         break Ok(());
                     }
                 }
-                Err(error) if error.may_pass() => {
+                Err(error) if error.may_pass() || self.first_contradiction(&error) => {
                     self.report(&error);
                     if self.next_block() != next_before {
                         wait = WAIT_FIRST;
@@ -152,6 +161,14 @@ impl Engine {
             let _ = tokio::task::spawn_blocking(move || drop(writer)).await;
         }
         result
+    }
+
+    /// Whether a node contradicts what is final, and not for the [`CONTRADICTIONS_MAX`]th time in a row: one
+    /// answer of one node behind a balancer must not end a sync.
+    fn first_contradiction(&mut self, error: &SyncError) -> bool {
+        let contradicts = matches!(error, SyncError::DeepReorg { .. });
+        self.contradictions = if contradicts { self.contradictions + 1 } else { 0 };
+        contradicts && self.contradictions < CONTRADICTIONS_MAX
     }
 
     fn next_block(&self) -> u64 {
