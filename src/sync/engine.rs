@@ -36,7 +36,7 @@ const WAIT_FIRST: Duration = Duration::from_millis(500);
 /// Short enough that a node that comes back is noticed within seconds: asking a dead one costs nothing.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The head is looked at after this long even when nobody announced one.
-const IDLE_MAX: Duration = Duration::from_secs(20);
+const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The same where the node is behind what it showed before, which passes in a moment.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 
