@@ -49,7 +49,9 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
     for array in FlatArray::ALL {
         let bytes = view.array_len(array) * array.width() as u64;
         let share = match array {
-            FlatArray::TransactionHashes | FlatArray::BlockFrames => Share::Chain,
+            FlatArray::TransactionHashes | FlatArray::TransactionStatuses | FlatArray::BlockFrames => {
+                Share::Chain
+            }
             FlatArray::Blocks | FlatArray::LogEmitters | FlatArray::Emitters | FlatArray::Signatures => {
                 Share::Logs
             }
