@@ -98,6 +98,7 @@ async fn import(path: &Path, directory: &Path, memory: Memory, trust_node: bool,
     let pipeline = Pipeline {
         rules: rules.clone(),
         finalized: u64::MAX,
+        finalized_hash: None,
         batch_bytes_max: memory.batch(),
     };
     let (_trigger, mut shutdown) = shutdown::pair();

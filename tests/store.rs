@@ -510,6 +510,7 @@ fn cursors_equal_a_plain_list() {
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     let mut rng = Rng(4);
+    // The last one has bursts with long silences between: a guess of where a rank lies misses by far.
     let shapes = [
         (1u64, 30_000usize),
         (2, 9_000),
@@ -603,4 +604,39 @@ fn cursors_equal_a_plain_list() {
         (cursor.count(), cursor.seek(0).unwrap(), cursor.select(0).unwrap()),
         (0, None, None)
     );
+}
+
+#[test]
+fn a_rank_is_found_in_lists_with_long_silences() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    let term = Term::topic(1, &topic(1)).unwrap();
+    // A guess by proportion, or by halves, falls into the silence and finds the next burst.
+    let list: Vec<u64> = [0u64, 1_000_000, 2_000_000, 1 << 40]
+        .iter()
+        .flat_map(|&start| start..start + 1500)
+        .collect();
+    let mut batch = writer.batch();
+    batch.begin_block(0, B256::repeat_byte(2), 0).unwrap();
+    for &posting in &list {
+        batch.posting(term, posting);
+    }
+    writer.commit_final(batch).unwrap();
+    let view = store.view();
+    let mut cursor = PostingCursor::open(&view, term, Direction::Forward).unwrap();
+    for rank in (0..list.len()).rev() {
+        let before = cursor.chunks_read();
+        assert_eq!(
+            cursor.select(rank as u64).unwrap(),
+            Some(list[rank]),
+            "rank {rank}"
+        );
+        assert!(
+            cursor.chunks_read() - before < 60,
+            "rank {rank}: {} chunks",
+            cursor.chunks_read() - before
+        );
+    }
+    assert_eq!(cursor.select(list.len() as u64).unwrap(), None);
 }

@@ -62,7 +62,7 @@ impl Memory {
     }
 
     pub(crate) const fn batch(&self) -> usize {
-        self.backfill / 6
+        self.backfill / 7
     }
 
     pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {

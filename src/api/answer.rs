@@ -35,12 +35,12 @@ impl Snapshot {
         let node_head = self
             .status
             .as_ref()
-            .and_then(|status| status.node_head())
-            .unwrap_or(head);
+            .map_or(Some(head), |status| status.node_head());
         Extent {
             first: self.reader.first_block(),
             head,
-            node_head: node_head.max(head),
+            node_head: node_head.unwrap_or(head).max(head),
+            node_known: node_head.is_some(),
         }
     }
 

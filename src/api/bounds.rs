@@ -14,6 +14,8 @@ pub(super) struct Extent {
     pub(super) head: u64,
     /// The node's head; never below `head`.
     pub(super) node_head: u64,
+    /// Whether that is the node's word: one that has not been heard of since the start could be anywhere.
+    pub(super) node_known: bool,
 }
 
 /// One end of a range, as given.
@@ -57,7 +59,8 @@ impl Bounds {
             Some(Bound::Number(_)) => return Err(still_indexing()),
         };
         let first = match self.from {
-            None => extent.first,
+            // Said or not, 0 means the start of what this store holds.
+            None | Some(Bound::Number(0)) => extent.first,
             Some(Bound::Latest) => extent.head,
             Some(Bound::Number(number)) if number < extent.first => return Err(still_indexing()),
             Some(Bound::Number(number)) => number,
@@ -83,7 +86,7 @@ fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpErro
 impl Extent {
     /// Lets an indexed block pass and says of any other why it cannot be shown.
     pub(super) fn check_block(self, number: u64) -> Result<(), HttpError> {
-        if number > self.node_head {
+        if number > self.node_head && self.node_known {
             Err(HttpError::not_found(BLOCK_NOT_FOUND))
         } else if self.first <= number && number <= self.head {
             Ok(())
@@ -101,6 +104,7 @@ mod tests {
         first: 10,
         head: 100,
         node_head: 200,
+        node_known: true,
     };
 
     fn resolve(query: &str) -> Result<Option<(u64, u64)>, u16> {
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn ranges() {
         type Expected = Result<Option<(u64, u64)>, u16>;
-        let table: [(&str, Expected); 22] = [
+        let table: [(&str, Expected); 23] = [
             ("", Ok(Some((10, 100)))),
             ("to=latest", Ok(Some((10, 100)))),
             ("from=latest", Ok(Some((100, 100)))),
@@ -134,7 +138,8 @@ mod tests {
             ("from=101&to=latest", Ok(None)),
             ("from=300&to=400", Ok(None)),
             ("from=9", Err(503)),
-            ("from=0&to=50", Err(503)),
+            ("from=0&to=50", Ok(Some((10, 50)))),
+            ("from=1&to=50", Err(503)),
             ("to=9", Err(503)),
             ("from=x", Err(400)),
         ];

@@ -65,8 +65,7 @@ impl Tag {
         match self.number(snapshot) {
             Some(number) if number > snapshot.reader.head().number => Ok(None),
             // "No such block" would be untrue of one that only this store lacks.
-            Some(number) if number < first && self != Self::Earliest => Err(still_indexing()),
-            Some(number) if number < first => Ok(None),
+            Some(number) if number < first => Err(still_indexing()),
             number => Ok(number),
         }
     }

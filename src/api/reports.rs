@@ -98,7 +98,7 @@ fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Opti
     let report = chain_report(chains, chain)?;
     // A node that has not been heard of yet could be anywhere; no node at all is never ahead.
     let node_head = match report.node_head {
-        None if chains.upstream(chain).is_none() => report.indexed,
+        None if chains.status(chain).is_none() => report.indexed,
         node_head => node_head,
     };
     let lag = report

@@ -203,7 +203,12 @@ impl Inner {
 /// Takes a snapshot and does the work on it. Blocks.
 fn look_up(chains: &dyn Chains, chain: ChainName, plan: Plan) -> (Option<Facts>, Result<Answer, HttpError>) {
     let Some(reader) = chains.reader(chain) else {
-        return (None, Err(not_configured(chain)));
+        // A chain that is synced has a store as soon as its node has said which chain it is.
+        let error = match chains.status(chain) {
+            Some(_) => still_indexing(),
+            None => not_configured(chain),
+        };
+        return (None, Err(error));
     };
     if reader.is_empty() {
         return (None, Err(still_indexing()));

@@ -90,6 +90,15 @@ impl ChainImport {
     pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<(Arc<Store>, u64), AppError> {
         let preview = preview(&self.recording)?;
         let genesis = self.genesis.as_ref();
+        if let (Some(given), Some(stated)) = (
+            self.chain_id,
+            genesis.map(|g| g.forks.chain_id).or(preview.chain_id),
+        ) && given != stated
+        {
+            return Err(AppError::Usage(format!(
+                "the recording is of chain id {stated}, --chain-id says {given}: leave --chain-id out"
+            )));
+        }
         let chain_id = genesis
             .map(|genesis| genesis.forks.chain_id)
             .or(self.chain_id)
@@ -149,6 +158,7 @@ impl ChainImport {
         let pipeline = Pipeline {
             rules: rules.clone(),
             finalized: u64::MAX,
+            finalized_hash: None,
             batch_bytes_max: self.batch_bytes_max,
         };
         let writer = match genesis.filter(|_| adds_genesis && next == 0) {

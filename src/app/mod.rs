@@ -65,7 +65,9 @@ impl AppError {
 /// Runs a command to its end; the exit code is for scripts.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
-    process::init_log(&cli.log, cli.log_format);
+    if let Err(sentence) = process::init_log(&cli.log, cli.log_format) {
+        return process::fail(&sentence);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return process::fail(&format!("cannot start: {error}")),

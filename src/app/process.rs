@@ -10,8 +10,10 @@ use crate::cli::LogFormat;
 use crate::shutdown::{Shutdown, Trigger, pair};
 
 /// Begins to log to standard error.
-pub(super) fn init_log(filter: &str, format: LogFormat) {
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| {
+        format!("log: `{filter}` is not a filter such as `info` or `quarry=debug`: {error}")
+    })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -21,6 +23,7 @@ pub(super) fn init_log(filter: &str, format: LogFormat) {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
+    Ok(())
 }
 
 /// Writes a line to standard output. A closed pipe is no reason to fail.

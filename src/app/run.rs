@@ -15,8 +15,10 @@ use crate::cli::SyncTo;
 use crate::config::Config;
 use crate::http::{Limits, Pool, PoolLimits};
 use crate::model::ChainName;
+use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
 use crate::store::{Store, StoreError};
+use crate::sync::SyncError;
 
 /// Binds before anything else is done, so that a taken address is said at once.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
@@ -64,6 +66,9 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     }
     let mut all = Vec::new();
     for settings in &config.chains {
+        NodeConfig::new(settings.rpc.clone().unwrap_or_default())
+            .check()
+            .map_err(SyncError::from)?;
         let chain = Chain::synced(settings.name);
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.

@@ -32,7 +32,7 @@ impl Memory {
         Self {
             memtables: all / 5,
             // Every batch rewrites the open run and chunks of whatever it touches: the fewer the better.
-            batch: all / 6,
+            batch: all / 7,
             in_flight: all / 10,
         }
     }

@@ -25,6 +25,9 @@ use super::transport::respond;
 /// refused by us with a proper answer.
 const HEAD_BYTES_MAX: usize = 128 * 1024;
 
+/// More header lines than fit into our bound on their bytes.
+const HEADER_LINES_MAX: usize = 4096;
+
 /// Longest pause after failed accepts (no file descriptors left, mostly).
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -97,6 +100,8 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_read_timeout)
+        // Our bound is on bytes; hyper's own on lines would refuse small heads.
+        .max_headers(HEADER_LINES_MAX)
         .max_buf_size(HEAD_BYTES_MAX);
     builder
         .http2()

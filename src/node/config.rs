@@ -62,6 +62,15 @@ impl NodeConfig {
         }
     }
 
+    /// Whether the URL leads somewhere at all; nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Url`] with what is wrong with it.
+    pub fn check(&self) -> Result<(), NodeError> {
+        self.endpoint().map(drop)
+    }
+
     pub(super) fn endpoint(&self) -> Result<Endpoint, NodeError> {
         let url = self.url.trim();
         let scheme = url
@@ -77,6 +86,10 @@ impl NodeConfig {
                 "unknown scheme `{other}`: expected http, https, ws, wss or a path"
             ))),
             None if url.is_empty() => Err(NodeError::Url("empty".to_owned())),
+            // A host and port without a scheme; a path of a socket has a slash or ends like one.
+            None if !url.contains('/') && !url.ends_with(".ipc") => Err(NodeError::Url(format!(
+                "`{url}` is neither a URL nor the path of a socket: did you mean http://{url}?"
+            ))),
             None => Ok(Endpoint::Ipc(url.to_owned())),
         }
     }

@@ -143,7 +143,9 @@ impl Batch {
             facts.encode(blocks);
         }
         self.hash(HashKind::Block, &hash, number);
-        self.checkpoint.next_block += 1;
+        self.checkpoint.next_block = number
+            .checked_add(1)
+            .ok_or(StoreError::Overflow("block number"))?;
         self.checkpoint.hash = hash.0;
         self.blocks += 1;
         self.bytes += 128;

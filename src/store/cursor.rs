@@ -332,26 +332,30 @@ impl<'v> PostingCursor<'v> {
                 low + u64::try_from(share).unwrap_or(span).min(span)
             };
             self.load_sealed(guess, false)?;
-            let (Some(first), Some(last)) = (self.sealed.first(), self.sealed.last()) else {
-                // Nothing sealed ends at or after the guess: look lower.
-                high = guess;
-                halve = true;
-                if span == 0 {
-                    return Ok(self.past_end());
-                }
-                continue;
-            };
+            // The chunk sought ends before the guess where the one found comes after it, or where none ends
+            // at or after the guess.
+            let ends = self.sealed.first().zip(self.sealed.last());
             let end = self.sealed.rank + self.sealed.postings.len() as u64;
-            if rank < self.sealed.rank {
-                high = first;
-                high_rank = self.sealed.rank;
-            } else if rank >= end {
-                low = last + 1;
-                low_rank = end;
-            } else {
-                self.in_open = false;
-                self.position = usize::try_from(rank - self.sealed.rank).unwrap_or(usize::MAX);
-                return Ok(self.current());
+            match ends {
+                Some((_, last)) if end <= rank => {
+                    low = last + 1;
+                    low_rank = end;
+                }
+                Some(_) if self.sealed.rank <= rank => {
+                    self.in_open = false;
+                    self.position = usize::try_from(rank - self.sealed.rank).unwrap_or(usize::MAX);
+                    return Ok(self.current());
+                }
+                found => {
+                    let before = found.map_or(guess, |(first, _)| first.min(guess)).checked_sub(1);
+                    let Some(before) = before.filter(|&before| low <= before) else {
+                        return Ok(self.past_end());
+                    };
+                    high = before;
+                    if found.is_some() {
+                        high_rank = self.sealed.rank;
+                    }
+                }
             }
             // A guess that hardly narrowed the span was misled by the distribution.
             halve = high.saturating_sub(low) > span / 2;

@@ -101,7 +101,9 @@ impl<'v> Units<'v> {
         };
         self.rows.clear();
         // The next unit in order is a step away, which is several times cheaper than a seek.
-        let found = if self.units_read > 0 && ordinal == self.end {
+        let next = self.units_read > 0 && ordinal == self.end;
+        self.end = u64::MAX;
+        let found = if next {
             self.scan.step()?
         } else {
             self.scan.seek(&keys::number(ordinal))?

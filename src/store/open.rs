@@ -144,14 +144,14 @@ impl Store {
         let descriptors = Table::ALL.iter().map(|&table| {
             ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
         });
-        let database = options::database(options.memtable_bytes);
+        let database = options::database(options.memtable_bytes, options.read_only);
         let opened = if options.read_only {
             DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
         } else {
             DB::open_cf_descriptors(&database, &path, descriptors)
         };
         let db = opened.map_err(|source| {
-            if source.to_string().contains("lock") {
+            if source.kind() == rocksdb::ErrorKind::IOError && source.to_string().contains("LOCK") {
                 StoreError::Busy {
                     path: options.directory.clone(),
                 }

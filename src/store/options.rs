@@ -5,7 +5,7 @@ use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options};
 use super::schema::{Profile, Table};
 
 /// The options of the database.
-pub(super) fn database(memtable_bytes: usize) -> Options {
+pub(super) fn database(memtable_bytes: usize, read_only: bool) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
     options.create_missing_column_families(true);
@@ -16,8 +16,9 @@ pub(super) fn database(memtable_bytes: usize) -> Options {
     // Two cores: one flush and two compactions keep up with one writer.
     options.set_max_background_jobs(3);
     options.set_max_subcompactions(2);
-    // Open files are cheap, reopening them on a cold query is not.
-    options.set_max_open_files(4096);
+    // Open files are cheap, reopening them on a cold query is not. A reader beside a writer opens all of them at
+    // once and keeps them: the writer's compactions remove the names under which it would look for them later.
+    options.set_max_open_files(if read_only { -1 } else { 4096 });
     // The log holds only the blocks that are not final; small files are recycled quickly.
     options.set_max_total_wal_size(64 << 20);
     // Smooth writes: do not hand the disk a gigabyte at once.

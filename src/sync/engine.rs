@@ -12,7 +12,7 @@ use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::verify::verify;
 use crate::clock;
-use crate::model::Bundle;
+use crate::model::{B256, Bundle};
 use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
@@ -66,6 +66,13 @@ pub struct Engine {
     contradictions: u32,
     /// What the node lacked is looked for again from this time on.
     probe_after: Instant,
+}
+
+/// The last final block, with its hash where the node names it.
+#[derive(Clone, Copy, Debug)]
+struct Finalized {
+    number: u64,
+    hash: Option<B256>,
 }
 
 /// What one round found to do.
@@ -230,8 +237,9 @@ impl Engine {
             Some(finalized) => finalized?,
             None => return Ok(Round::Done),
         };
-        if let Some(finalized) = finalized {
-            self.with_writer(move |writer| Ok(writer.finalize(finalized)?))
+        // One that is not stored yet tells nothing of the branch that is: its hash is compared when it comes.
+        if let Some(number) = finalized.map(|id| id.number).filter(|&number| number < next) {
+            self.with_writer(move |writer| Ok(writer.finalize(number)?))
                 .await?;
         }
         let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
@@ -252,7 +260,7 @@ impl Engine {
     }
 
     /// The last final block, by the node's word or by depth; also keeps `safe` in the status.
-    async fn finality(&self, head: u64, view: &View) -> Result<Option<u64>, SyncError> {
+    async fn finality(&self, head: u64, view: &View) -> Result<Option<Finalized>, SyncError> {
         if self.capabilities.safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
         {
@@ -278,7 +286,7 @@ impl Engine {
             }
         }
         // A node that named one and names none now (it has just been started) has not lost it.
-        let finalized = tagged
+        let number = tagged
             .map(|id| id.number)
             .or_else(|| {
                 self.status
@@ -287,10 +295,10 @@ impl Engine {
             })
             .or_else(|| head.checked_sub(self.options.finality_depth))
             .max(head.checked_sub(UNFINAL_BLOCKS_MAX));
-        if let Some(finalized) = finalized {
-            self.status.set_finalized(finalized);
-        }
-        Ok(finalized)
+        let Some(number) = number else { return Ok(None) };
+        self.status.set_finalized(number);
+        let hash = tagged.filter(|id| id.number == number).map(|id| id.hash);
+        Ok(Some(Finalized { number, hash }))
     }
 
     async fn unwind(&mut self, fork: Option<u64>, depth: u64) -> Result<(), SyncError> {
@@ -322,11 +330,24 @@ impl Engine {
         let final_to = view
             .finalized()
             .map_or(view.first_block(), |finalized| finalized + 1);
+        // A node that traces recent blocks only must not cost us the tip: look before anything is taken off.
+        let first = view.checkpoint().next_traced;
+        let Some(fetched) = shutdown.unless(self.node.bundle(first, &self.capabilities)).await else {
+            return Ok(());
+        };
+        let fetched = fetched.map_err(|source| SyncError::Node { block: first, source })?;
+        if fetched.bundle.traces.is_none() {
+            let source = NodeError::NullResult {
+                method: "trace_block",
+                what: format!("block {first}"),
+            };
+            return Err(SyncError::Node { block: first, source });
+        }
         if view.checkpoint().next_block > final_to {
             // Blocks that may still be unwound are taken off and come again with their frames.
             return self.with_writer(move |writer| Ok(writer.unwind(final_to)?)).await;
         }
-        let (first, last) = (view.checkpoint().next_traced, final_to.saturating_sub(1));
+        let last = final_to.saturating_sub(1);
         self.status
             .set_message(format!("fetching the traces of blocks {first} to {last}"));
         let writer = self.take_writer()?;
@@ -362,13 +383,14 @@ impl Engine {
         &mut self,
         next: u64,
         last: u64,
-        finalized: Option<u64>,
+        finalized: Option<Finalized>,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
         let writer = self.take_writer()?;
         let pipeline = Pipeline {
             rules: self.rules.clone(),
-            finalized: finalized.unwrap_or(0),
+            finalized: finalized.map_or(0, |id| id.number),
+            finalized_hash: finalized.and_then(|id| id.hash),
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let source = self.bundles(next, last);

@@ -31,6 +31,8 @@ pub struct Pipeline {
     pub rules: ChainRules,
     /// Blocks up to this one are final: they are batched, and never unwound.
     pub finalized: u64,
+    /// The hash that the node names for it, where it names one: the blocks fetched must be of its branch.
+    pub finalized_hash: Option<B256>,
     /// A batch is committed when it holds about this many bytes.
     pub batch_bytes_max: usize,
 }
@@ -119,6 +121,17 @@ impl Pipeline {
                 commit(writer, &mut batch)?;
                 Err(error)
             })?;
+            if let Some(stated) = self.finalized_hash
+                && number == self.finalized
+                && stated != bundle.block.hash
+            {
+                // The open batch is of a branch that the node left: it must not become final.
+                return Err(SyncError::Moved {
+                    block: number,
+                    found: stated,
+                    stored: bundle.block.hash,
+                });
+            }
             if number <= self.finalized {
                 let (open, _) = batch.get_or_insert_with(|| (writer.batch(), clock::now()));
                 derive(&bundle, &self.rules.nonces, open)?;

@@ -27,6 +27,7 @@ pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
     let pipeline = Pipeline {
         rules: rules(genesis, store.identity().first_block),
         finalized: u64::MAX,
+        finalized_hash: None,
         batch_bytes_max: 1 << 20,
     };
     let (_trigger, mut shutdown) = quarry::shutdown::pair();

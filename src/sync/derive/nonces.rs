@@ -83,7 +83,29 @@ fn authorize(
         (ledger, by_sending) => ledger.unwrap_or(0).max(by_sending.unwrap_or(0)),
     };
     if nonce == stated {
-        batch.set_nonce(account, block, nonce + 1);
+        batch.set_nonce(account, block, nonce.saturating_add(1).min(UNKNOWN - 1));
+    }
+    Ok(())
+}
+
+/// Raises the nonce of an account whose code created a contract.
+fn created_by(
+    account: &Address,
+    block: u64,
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
+    let sent = batch.sent_nonce(account, &batch.base())?;
+    match batch.nonce(account)? {
+        Some(UNKNOWN) => {}
+        // A delegated account (EIP-7702) creates and sends.
+        Some(ledger) => {
+            let nonce = ledger.max(sent.unwrap_or(0)).saturating_add(1);
+            batch.set_nonce(account, block, nonce.min(UNKNOWN - 1));
+        }
+        // Delegated before the store begins: what it created until then is not known.
+        None if sent.is_some() && !rules.from_genesis => batch.set_nonce(account, block, UNKNOWN),
+        None => {}
     }
     Ok(())
 }
@@ -109,12 +131,8 @@ fn frames(frames: &[Frame], block: &Block, rules: &NonceRules, batch: &mut Batch
         let parent_undone = undone.last().copied().unwrap_or(false);
         undone.push(frame.reverted);
         if frame.kind.is_creation() {
-            if depth > 0
-                && !parent_undone
-                && !failed_early(frame)
-                && let Some(nonce) = batch.nonce(&frame.from)?.filter(|&nonce| nonce != UNKNOWN)
-            {
-                batch.set_nonce(&frame.from, block, nonce.saturating_add(1));
+            if depth > 0 && !parent_undone && !failed_early(frame) {
+                created_by(&frame.from, block, rules, batch)?;
             }
             // The new contract's nonce is set before its code runs and may create in turn.
             if !frame.reverted
