@@ -1,4 +1,5 @@
 //! Stores of the synthetic chain: filled as backfill fills them, and kept between runs of the benches.
+#![allow(clippy::print_stderr, reason = "a store that is filled takes a while: say so")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
