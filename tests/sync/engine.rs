@@ -367,3 +367,26 @@ async fn one_engine_fails_and_the_other_goes_on() {
     good.check("the good one").await;
     good.stop().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traces_are_filled_in_by_a_later_run() {
+    let mut rig = Rig::new(77);
+    rig.fake.set_methods(Methods {
+        trace_block: false,
+        debug_trace: false,
+        ..Methods::default()
+    });
+    rig.fake.mine(120);
+    rig.fake.set_finalized(80);
+    rig.start().await;
+    rig.synced().await;
+    assert!(!rig.store().view().has_traces());
+    rig.stop().await.unwrap();
+    // The node traces now; what is stored becomes what it would have been with traces all along.
+    rig.fake.set_methods(Methods::default());
+    rig.fake.mine(5);
+    rig.start().await;
+    rig.check("after the fill").await;
+    assert!(rig.store().view().has_traces());
+    rig.stop().await.unwrap();
+}
