@@ -5,26 +5,17 @@ use std::io::Write;
 
 use super::AppError;
 use super::process::say;
-use super::supervisor::open_options;
+use super::supervisor::open_stored;
 use crate::cli::ExportChainArgs;
-use crate::config::Config;
 use crate::json::rpc;
 use crate::query::Reader;
-use crate::store::Store;
 
 /// The level of compression: a recording is written once and read often, but not for hours.
 const ZSTD_LEVEL: i32 = 9;
 
 /// `quarry export chain FILE`.
 pub(super) fn chain(args: &ExportChainArgs) -> Result<(), AppError> {
-    let config = Config::merge(
-        &args.store,
-        &crate::cli::NodeArgs::default(),
-        &crate::cli::ListenArgs::default(),
-    )?;
-    let mut open = open_options(&config, args.chain, 1);
-    open.read_only = true;
-    let store = Store::open(&open)?;
+    let store = open_stored(&args.store, args.chain)?;
     let reader = Reader::new(store.view());
     if reader.is_empty() {
         return Err(AppError::Usage("the store holds no blocks yet".to_owned()));

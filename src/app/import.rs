@@ -230,11 +230,7 @@ fn opener(path: &Path) -> Opener {
 /// `quarry import chain FILE`.
 pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let (_trigger, mut shutdown) = on_signals()?;
-    let config = Config::merge(
-        &args.store,
-        &crate::cli::NodeArgs::default(),
-        &crate::cli::ListenArgs::default(),
-    )?;
+    let config = Config::of_store(&args.store)?;
     let import = ChainImport {
         open: open_options(&config, args.chain, 1),
         genesis: load_genesis(args.genesis.as_deref())?,

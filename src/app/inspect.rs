@@ -2,24 +2,16 @@
 
 use super::AppError;
 use super::process::say;
-use super::supervisor::open_options;
+use super::supervisor::open_stored;
 use crate::cli::InspectArgs;
 use crate::codec::keys;
 use crate::codec::posting;
 use crate::codec::value::{Checkpoint, Identity};
-use crate::config::Config;
-use crate::store::{Store, Table};
+use crate::store::Table;
 
 /// `quarry inspect`.
 pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
-    let config = Config::merge(
-        &args.store,
-        &crate::cli::NodeArgs::default(),
-        &crate::cli::ListenArgs::default(),
-    )?;
-    let mut open = open_options(&config, args.chain, 1);
-    open.read_only = true;
-    let store = Store::open(&open)?;
+    let store = open_stored(&args.store, args.chain)?;
     let view = store.view();
     if let Some([table, key]) = args.key.as_deref() {
         return one_key(&view, table, key);

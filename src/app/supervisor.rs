@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::AppError;
 use super::chains::Chain;
+use crate::cli::StoreArgs;
 use crate::config::{ChainConfig, Config};
+use crate::model::ChainName;
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
 use crate::store::{OpenOptions, Store};
@@ -39,12 +41,19 @@ impl Memory {
 }
 
 /// How to open a chain's store.
-pub(super) fn open_options(config: &Config, chain: crate::model::ChainName, chains: usize) -> OpenOptions {
+pub(super) fn open_options(config: &Config, chain: ChainName, chains: usize) -> OpenOptions {
     OpenOptions {
         cache_bytes: config.cache_size.0 / chains.max(1),
         memtable_bytes: Memory::of(config).memtables,
         ..OpenOptions::new(config.store_dir(chain))
     }
+}
+
+/// Opens a chain's store for reading.
+pub(super) fn open_stored(store: &StoreArgs, chain: ChainName) -> Result<Arc<Store>, AppError> {
+    let mut open = open_options(&Config::of_store(store)?, chain, 1);
+    open.read_only = true;
+    Ok(Store::open(&open)?)
 }
 
 /// The genesis file of a chain, if it has one.

@@ -84,6 +84,11 @@ impl Config {
         Self::merge(&args.store, &args.node, &args.listen)
     }
 
+    /// The settings of a command that only needs a store.
+    pub fn of_store(store: &StoreArgs) -> Result<Self, ConfigError> {
+        Self::merge(store, &NodeArgs::default(), &ListenArgs::default())
+    }
+
     /// Merges flags and environment with the file and the defaults.
     pub fn merge(store: &StoreArgs, node: &NodeArgs, listen: &ListenArgs) -> Result<Self, ConfigError> {
         let file = store

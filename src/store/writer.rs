@@ -111,9 +111,37 @@ impl Writer {
 
     fn write_final(
         &mut self,
-        mut write: WriteBatch,
+        write: WriteBatch,
         checkpoint: Checkpoint,
         flats: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        let next_unfinal = checkpoint.next_block;
+        self.write_with_arrays(write, &options, next_unfinal, |arrays| {
+            arrays.append(flats, false)
+        })?;
+        let state = self
+            .state
+            .as_mut()
+            .ok_or(StoreError::Overflow("the writer's state"))?;
+        state.checkpoint = checkpoint;
+        let since = *state.unlogged.get_or_insert_with(clock::now);
+        self.publish()?;
+        if clock::now() - since >= UNLOGGED_AGE_MAX {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows together with finality, after the array files were grown by `grow` and forced to disk. When
+    /// any of it fails the arrays are as before.
+    fn write_with_arrays(
+        &mut self,
+        mut write: WriteBatch,
+        options: &WriteOptions,
+        next_unfinal: u64,
+        grow: impl FnOnce(&mut Flats) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let store = Arc::clone(&self.store);
         let state = self
@@ -122,30 +150,22 @@ impl Writer {
             .ok_or(StoreError::Overflow("the writer's state"))?;
         let saved = state.flats.position();
         let written = (|| {
-            state.flats.append(flats, false)?;
+            grow(&mut state.flats)?;
             state.flats.sync()?;
             let finality = Finality {
-                next_unfinal: checkpoint.next_block,
+                next_unfinal,
                 flat_records: state.flats.file_records().to_vec(),
             };
             write.put_cf(family(&store.db, Table::Meta)?, FINALITY, finality.encode());
-            let mut options = WriteOptions::default();
-            options.disable_wal(true);
             store
                 .db
-                .write_opt(write, &options)
+                .write_opt(write, options)
                 .map_err(StoreError::rocks("database"))?;
             Ok(finality)
         })();
         match written {
             Ok(finality) => {
-                state.checkpoint = checkpoint;
                 state.finality = finality;
-                let since = *state.unlogged.get_or_insert_with(clock::now);
-                self.publish()?;
-                if clock::now() - since >= UNLOGGED_AGE_MAX {
-                    self.settle()?;
-                }
                 Ok(())
             }
             Err(error) => {
@@ -203,43 +223,19 @@ impl Writer {
         }
         self.settle()?;
         let store = Arc::clone(&self.store);
-        let state = self
-            .state
-            .as_mut()
-            .ok_or(StoreError::Overflow("the writer's state"))?;
-        let saved = state.flats.position();
         let mut write = WriteBatch::default();
-        let prepared = (|| {
-            for number in from..next_unfinal {
-                state.flats.append(&load_tail(&store.db, number)?.arrays, true)?;
-                for table in [Table::Tail, Table::Undo] {
-                    write.delete_cf(family(&store.db, table)?, keys::number(number));
-                }
-            }
-            state.flats.sync()?;
-            let finality = Finality {
-                next_unfinal,
-                flat_records: state.flats.file_records().to_vec(),
-            };
-            write.put_cf(family(&store.db, Table::Meta)?, FINALITY, finality.encode());
-            let mut options = WriteOptions::default();
-            options.set_sync(true);
-            store
-                .db
-                .write_opt(write, &options)
-                .map_err(StoreError::rocks("database"))?;
-            Ok(finality)
-        })();
-        match prepared {
-            Ok(finality) => {
-                state.finality = finality;
-                self.publish()
-            }
-            Err(error) => {
-                state.flats.restore(saved);
-                Err(error)
+        for number in from..next_unfinal {
+            for table in [Table::Tail, Table::Undo] {
+                write.delete_cf(family(&store.db, table)?, keys::number(number));
             }
         }
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.write_with_arrays(write, &options, next_unfinal, |arrays| {
+            (from..next_unfinal)
+                .try_for_each(|number| arrays.append(&load_tail(&store.db, number)?.arrays, true))
+        })?;
+        self.publish()
     }
 
     /// Takes blocks off the end, so that `next_block` comes next again. The bytes of the store are then
