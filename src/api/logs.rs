@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use crate::clock;
 use crate::http::header::HeaderValue;
-use crate::http::{FrameSource, HttpError};
-use crate::json::{UuidSpace, log_entry};
+use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError};
+use crate::json::{LogWriter, UuidSpace};
 use crate::query::{LogCursor, LogPage, LogQuery, Operator};
 
 use super::answer::{Answer, Extra, Plan, Snapshot};
@@ -28,9 +28,6 @@ const TOPICS: [&str; 4] = ["topic0", "topic1", "topic2", "topic3"];
 
 /// Most rows of a page, and what an absent `offset` means.
 pub(super) const OFFSET_MAX: u64 = 10_000;
-
-/// Bytes after which a frame is handed on.
-const FRAME_BYTES: usize = 256 * 1024;
 
 /// How long an expression over several lists may be walked before the client is asked to narrow it.
 const WALK_TIME_MAX: Duration = Duration::from_secs(20);
@@ -115,7 +112,7 @@ impl LogsRequest {
                 total: Some(0),
                 ..Extra::default()
             };
-            return Ok(Answer::Whole(br#"{"logs":[]}"#.to_vec(), extra));
+            return Ok(Answer::Whole(Bytes::from_static(br#"{"logs":[]}"#), extra));
         };
         self.query.first_block = range.first();
         self.query.last_block = range.last();
@@ -130,7 +127,8 @@ impl LogsRequest {
         };
         let mut frames = LogFrames {
             page,
-            ids: UuidSpace::new(snapshot.reader.chain_id()),
+            text: LogWriter::new(UuidSpace::new(snapshot.reader.chain_id())),
+            buffers: snapshot.buffers.clone(),
             rows: 0,
             begun: false,
             done: false,
@@ -139,7 +137,7 @@ impl LogsRequest {
         if frames.done {
             return Ok(Answer::Whole(first, extra));
         }
-        Ok(Answer::Begun(Bytes::from(first), Box::new(frames), extra))
+        Ok(Answer::Begun(first, Box::new(frames), extra))
     }
 }
 
@@ -164,34 +162,35 @@ fn link(stem: &str, cursor: &str) -> Option<HeaderValue> {
 /// The list as frames of about [`FRAME_BYTES`].
 struct LogFrames {
     page: LogPage,
-    ids: UuidSpace,
+    text: LogWriter,
+    buffers: FrameBuffers,
     rows: u64,
     begun: bool,
     done: bool,
 }
 
 impl LogFrames {
-    fn render(&mut self) -> Result<Vec<u8>, HttpError> {
-        // Short answers are common; a long one grows to a frame in a few steps.
-        let mut out = Vec::with_capacity(if self.begun { FRAME_BYTES + 4096 } else { 4096 });
+    fn render(&mut self) -> Result<Bytes, HttpError> {
+        let mut out = self.buffers.take();
         if !self.begun {
             out.extend_from_slice(br#"{"logs":["#);
             self.begun = true;
         }
-        let (ids, rows) = (&self.ids, &mut self.rows);
+        let (text, rows) = (&mut self.text, &mut self.rows);
         let more = self.page.visit(&mut |log| {
             if *rows > 0 {
                 out.push(b',');
             }
             *rows += 1;
-            log_entry(&mut out, ids, log);
+            text.entry(&mut out, log);
             out.len() < FRAME_BYTES
         });
+        self.text.finish(&mut out);
         if !more.map_err(query_failed)? {
             out.extend_from_slice(b"]}");
             self.done = true;
         }
-        Ok(out)
+        Ok(out.into())
     }
 }
 
@@ -200,7 +199,7 @@ impl FrameSource for LogFrames {
         if self.done {
             return Ok(None);
         }
-        self.render().map(|frame| Some(Bytes::from(frame)))
+        self.render().map(Some)
     }
 }
 

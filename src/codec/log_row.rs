@@ -11,7 +11,7 @@
 //! zeros at either end ([`put_word`]); other data stands as it is.
 
 use super::Corrupt;
-use super::bytes::{Reader, put_varint, put_word, read_word, read_word_into, varint_len};
+use super::bytes::{Reader, put_varint, put_word, read_word, read_words, varint_len};
 use crate::model::{B256, Log};
 
 /// A run is closed before it would grow beyond this. About 12 KB, the prototype's size: a page of 10,000 logs
@@ -74,13 +74,7 @@ pub fn decode_body(reader: &mut Reader<'_>, data: &mut Vec<u8>) -> Result<Body, 
     if shape & WORDS == 0 {
         data.extend_from_slice(reader.take(len)?);
     } else {
-        if len > reader.rest().len() {
-            return Err(reader.corrupt());
-        }
-        data.resize(len * 32, 0);
-        for word in data.as_chunks_mut::<32>().0 {
-            read_word_into(reader, word)?;
-        }
+        read_words(reader, len, data)?;
     }
     reader.end()?;
     Ok(body)

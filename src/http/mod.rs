@@ -6,6 +6,7 @@
 //! threads that own the sockets. hyper stops here. It knows no chain, no operation and no store.
 
 mod body;
+mod buffers;
 mod connection;
 mod error;
 mod handler;
@@ -24,6 +25,7 @@ mod transport;
 pub use hyper::{StatusCode, header};
 
 pub use body::{Body, BodyError};
+pub use buffers::{FRAME_BYTES, FrameBuffer, FrameBuffers};
 pub use error::{ErrorStatus, HttpError};
 pub use handler::{Handler, HandlerFuture, Request};
 pub use limits::Limits;

@@ -6,7 +6,7 @@
 //!
 //! * [`writer`]: strings, hex, quantities, decimal text.
 //! * [`object`]: commas and keys.
-//! * [`log_entry`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
+//! * [`LogWriter`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
 //! * [`rpc`]: blocks, transactions, receipts and traces as an execution node states them.
 
 mod ids;
@@ -16,4 +16,4 @@ pub mod rpc;
 pub mod writer;
 
 pub use ids::UuidSpace;
-pub use log::log_entry;
+pub use log::LogWriter;
