@@ -11,6 +11,9 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/account_lists.rs"]
+#[allow(unreachable_pub, reason = "other test binaries share it")]
+mod account_lists;
 #[path = "support/binary.rs"]
 mod binary;
 
@@ -316,6 +319,7 @@ fn compare(server: &Server, anvil: &Anvil, chain: &'static str, expressions: usi
     check_all_logs(server, &model, expressions, seed);
     compare_logs(server, anvil, &model);
     compare_nonces(server, anvil, &model);
+    account_lists::check_account_lists(server, &model, 20);
     model
 }
 

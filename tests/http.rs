@@ -7,12 +7,16 @@
     reason = "helpers of tests, which clippy does not take for tests"
 )]
 
+#[path = "http/accounts.rs"]
+mod accounts;
 #[path = "http/chain.rs"]
 mod chain;
 #[path = "http/client.rs"]
 mod client;
 #[path = "http/documentation.rs"]
 mod documentation;
+#[path = "support/lists.rs"]
+mod lists;
 #[path = "http/parameters.rs"]
 mod parameters;
 #[path = "support/plain.rs"]

@@ -12,6 +12,9 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/account_lists.rs"]
+#[allow(unreachable_pub, reason = "other test binaries share it")]
+mod account_lists;
 #[path = "support/binary.rs"]
 mod binary;
 #[path = "support/data.rs"]
@@ -20,6 +23,7 @@ mod data;
 
 use std::path::{Path, PathBuf};
 
+use account_lists::check_account_lists;
 use binary::{
     Model, Outcome, Recorded, Server, as_node, assert_like, check_all_logs, check_counts, check_proxy,
     check_times, list, number, quarry, text,
@@ -704,6 +708,7 @@ fn mainnet_ranges_import_from_their_first_block() {
         let server = serve(&store);
         check_counts(&server, &model);
         check_all_logs(&server, &model, 150, first);
+        check_account_lists(&server, &model, 40);
         check_proxy(&server, &model, &["blockTimestamp", "totalDifficulty"]);
         // The range begins in the middle: what lies before it is not known to be absent.
         server.assert_error(
@@ -777,6 +782,103 @@ fn every_mainnet_line_parses_and_verifies() {
         }
     }
     assert_eq!(blocks, 119);
+}
+
+/// One block in a store of its own: its internal transactions and the outcomes of its transactions.
+fn frames_and_statuses(bundle: &quarry::model::Bundle) -> (Vec<Value>, Vec<Value>) {
+    use quarry::json::{UuidSpace, internal_transaction};
+    use quarry::query::{ListQuery, Reader, TransactionStatus};
+    use quarry::store::{OpenOptions, Store};
+    use quarry::sync::derive::{NonceRules, derive};
+    let (number, directory) = (bundle.block.number(), tempfile::tempdir().unwrap());
+    let options = OpenOptions {
+        cache_bytes: 8 << 20,
+        memtable_bytes: 8 << 20,
+        ..OpenOptions::new(directory.path())
+    };
+    let store = Store::open_or_create(&options, 1, bundle.block.hash, Some(number)).unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.batch();
+    derive(bundle, &NonceRules::default(), &mut batch).unwrap();
+    writer.commit_final(batch).unwrap();
+    drop(writer);
+    let reader = Reader::new(store.view());
+    let query = ListQuery {
+        first_block: number,
+        last_block: number,
+        limit: usize::MAX,
+        ..ListQuery::default()
+    };
+    let (ids, mut room, mut frames) = (UuidSpace::new(1), String::new(), Vec::new());
+    let mut page = reader.internal(true, &query).unwrap();
+    page.visit(&mut |internal| {
+        let mut out = Vec::new();
+        internal_transaction(&mut out, &ids, &mut room, internal);
+        frames.push(serde_json::from_slice(&out).unwrap());
+        true
+    })
+    .unwrap();
+    let status = |hash| match reader.transaction_status(&hash).unwrap() {
+        TransactionStatus::Succeeded => json!(1),
+        TransactionStatus::Failed => json!(0),
+        other => panic!("{hash}: {other:?}"),
+    };
+    let transactions = &bundle.block.transactions;
+    (
+        frames,
+        transactions
+            .iter()
+            .map(|transaction| status(transaction.hash))
+            .collect(),
+    )
+}
+
+/// A block without statuses says by its traces what became of its transactions, and what it lists does not depend
+/// on the trace method: what is known of a frame is told by both.
+#[test]
+fn both_trace_methods_tell_the_same() {
+    let Some(file) = shared("mainnet-blocks/complete.jsonl.zst") else {
+        return;
+    };
+    let (mut traced, mut both, mut frames_seen, mut by_traces) = (0, 0, 0, 0);
+    for line in lines(&file) {
+        let mut line: Value = serde_json::from_str(&line).unwrap();
+        let (has_traces, has_calls) = (!line["traces"].is_null(), !line["callTraces"].is_null());
+        if !has_traces && !has_calls {
+            continue;
+        }
+        let bundle = quarry::node::recorded::parse_line(&line.to_string()).unwrap();
+        let number = bundle.block.number();
+        let stated: Vec<Option<bool>> = bundle.receipts.iter().map(|receipt| receipt.status).collect();
+        let mut without = bundle.clone();
+        for receipt in &mut without.receipts {
+            receipt.status = None;
+        }
+        let (frames, statuses) = frames_and_statuses(&without);
+        traced += 1;
+        frames_seen += frames.len();
+        for (status, stated) in statuses.iter().zip(stated) {
+            if let Some(stated) = stated {
+                assert_eq!(*status, u8::from(stated), "block {number}");
+                by_traces += 1;
+            }
+        }
+        if has_traces && has_calls {
+            line["traces"] = Value::Null;
+            let by_calls = quarry::node::recorded::parse_line(&line.to_string()).unwrap();
+            let mut other = without.clone();
+            other.traces = by_calls.traces;
+            let (calls, other_statuses) = frames_and_statuses(&other);
+            assert_eq!(statuses, other_statuses, "block {number}");
+            assert_eq!(frames.len(), calls.len(), "block {number}");
+            for (frame, call) in frames.iter().zip(&calls) {
+                assert_eq!(frame, call, "block {number}");
+            }
+            both += 1;
+        }
+    }
+    println!("{traced} blocks, {both} by both methods, {frames_seen} frames, {by_traces} statuses by traces");
+    assert!(traced >= 69 && frames_seen > 5_000 && by_traces > 2_000);
 }
 
 /// The first 16,383 lines hold whole headers and no transactions: they verify. The later ones lack

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use plain::{ChainConfig, Rng, account, topic};
 use quarry::codec::keys::Term;
 use quarry::model::{Address, B256, Bundle};
-use quarry::query::{Closest, LogCursor, LogQuery, Operator, Reader, TransactionStatus};
+use quarry::query::{Closest, LogQuery, Operator, Reader, RowCursor, TransactionStatus};
 use quarry::store::{Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
@@ -255,7 +255,7 @@ fn matches(row: &Row, query: &LogQuery) -> bool {
         && (0..4).all(|position| query.topics[position].is_empty() || named(position) || topic(position))
 }
 
-fn ask(reader: &Reader, query: &LogQuery, frame: usize) -> (Vec<Row>, Option<u64>, Option<LogCursor>) {
+fn ask(reader: &Reader, query: &LogQuery, frame: usize) -> (Vec<Row>, Option<u64>, Option<RowCursor>) {
     let mut page = reader.logs(query).unwrap();
     let mut found = Vec::new();
     loop {

@@ -27,7 +27,8 @@ pub(crate) struct GeneratorConfig {
     pub(crate) share_permille: u64,
     /// Logs that have the named wallet as topic1.
     pub(crate) wallet_logs: u64,
-    /// Whether bundles have traces: a top call, and in 30 % one nested call with value.
+    /// Whether bundles have traces: a top call, in 30 % one nested call with value, and below calls of contracts
+    /// one or two frames that move nothing.
     pub(crate) traces: bool,
 }
 
@@ -255,6 +256,27 @@ impl Generator {
                 gas: 2_300,
                 ..Frame::default()
             });
+        }
+        if !transaction.input.is_empty() {
+            let first = frames.len() as u32 - 1;
+            for (step, kind) in [FrameKind::StaticCall, FrameKind::DelegateCall]
+                .into_iter()
+                .enumerate()
+            {
+                if kind == FrameKind::StaticCall || self.random.permille(500) {
+                    frames.push(Frame {
+                        kind,
+                        path: vec![first + step as u32],
+                        from: transaction.to.unwrap_or_default(),
+                        to: Some(self.logs.named().share),
+                        gas: 50_000,
+                        gas_used: 2_600,
+                        input: transaction.input.clone(),
+                        output: Bytes::from_static(&[7; 32]),
+                        ..Frame::default()
+                    });
+                }
+            }
         }
         TransactionTrace { frames }
     }

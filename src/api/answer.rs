@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::http::header::{HeaderName, HeaderValue, LINK};
+use crate::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK, VARY};
 use bytes::Bytes;
 
 use crate::http::{
@@ -14,6 +14,7 @@ use crate::query::Reader;
 use crate::status::ChainStatus;
 
 use super::bounds::Extent;
+use super::page::Shape;
 
 pub(super) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 pub(super) const X_NONCE_SOURCE: HeaderName = HeaderName::from_static("x-nonce-source");
@@ -127,6 +128,8 @@ pub(super) struct Extra {
     pub(super) total: Option<u64>,
     pub(super) link: Option<HeaderValue>,
     pub(super) nonce_source: Option<&'static str>,
+    /// How the list is written, where the answer is one; `Accept` decides.
+    pub(super) shape: Option<Shape>,
 }
 
 impl Answer {
@@ -146,6 +149,12 @@ impl Extra {
         }
         if let Some(link) = self.link {
             headers.insert(LINK, link);
+        }
+        if let Some(shape) = self.shape {
+            headers.append(VARY, HeaderValue::from_static("Accept"));
+            if shape == Shape::Lines {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+            }
         }
         if let Some(source) = self.nonce_source {
             headers.insert(X_NONCE_SOURCE, HeaderValue::from_static(source));

@@ -40,6 +40,8 @@ pub(super) fn query_failed(error: QueryError) -> HttpError {
         HttpError::bad_request("Invalid cursor parameter: its block was replaced")
     } else if matches!(error, QueryError::TimedOut) {
         HttpError::unavailable("The query took too long, narrow its block range")
+    } else if matches!(error, QueryError::NeedsTraces) {
+        needs_traces()
     } else {
         HttpError::internal(error.to_string())
     }

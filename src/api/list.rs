@@ -1,15 +1,40 @@
 //! The endpoint list. Adding an operation is adding an entry here and its parser.
 
 use super::endpoint::{Endpoint, Group, Kind, Parameter};
-use super::logs::{OFFSET_MAX, OPERATORS};
+use super::logs::OPERATORS;
+use super::page::OFFSET_MAX;
 use super::service::{Handler, Report};
-use super::{blocks, logs, proxy, transactions};
+use super::{accounts, blocks, logs, proxy, transactions};
 
 const CHAIN: Parameter =
     Parameter::query("chain", Kind::OneOf(&["mainnet", "testnet"]), "Which chain.").or("mainnet");
 const ACTION: Parameter = Parameter::query("action", Kind::Opaque, "The method.").required();
 const TAG: Parameter = Parameter::query("tag", Kind::Tag, "The block.").required();
 const TXHASH: Parameter = Parameter::query("txhash", Kind::Hash, "The transaction.").required();
+const PAGE: Parameter = Parameter::query("page", Kind::Between(1, u64::MAX), "Page, counted from 1.").or("1");
+const OFFSET: Parameter =
+    Parameter::query("offset", Kind::Between(1, OFFSET_MAX), "Rows of a page.").or("10000");
+const SORT: Parameter = Parameter::query(
+    "sort",
+    Kind::OneOf(&["asc", "desc"]),
+    "Oldest first or newest first.",
+)
+.or("asc");
+const CURSOR: Parameter = Parameter::query(
+    "cursor",
+    Kind::Opaque,
+    "Goes on after an exact row; from the `Link` header.",
+);
+const ACCOUNT: Parameter = Parameter::path("address", Kind::Address, "The account.");
+const START: Parameter =
+    Parameter::query("startblock", Kind::Block, "First block.").or("first indexed block");
+const END: Parameter = Parameter::query("endblock", Kind::Block, "Last block.").or("latest");
+const ZERO_VALUE: Parameter = Parameter::query(
+    "includeZeroValue",
+    Kind::OneOf(&["true", "false"]),
+    "Whether calls that move nothing are listed too.",
+)
+.or("false");
 const OPERATOR: Kind = Kind::OneOf(&["and", "or"]);
 const OPERATOR_DOC: &str = "How the two topics combine; clauses are and-ed, a topic in none is required.";
 
@@ -65,19 +90,10 @@ const ENDPOINTS: &[Endpoint] = &[
             operator(5),
             Parameter::query("fromblock", Kind::Block, "First block.").or("first indexed block"),
             Parameter::query("toblock", Kind::Block, "Last block.").or("latest"),
-            Parameter::query("page", Kind::Between(1, u64::MAX), "Page, counted from 1.").or("1"),
-            Parameter::query("offset", Kind::Between(1, OFFSET_MAX), "Rows of a page.").or("10000"),
-            Parameter::query(
-                "sort",
-                Kind::OneOf(&["asc", "desc"]),
-                "Order by block and log index.",
-            )
-            .or("asc"),
-            Parameter::query(
-                "cursor",
-                Kind::Opaque,
-                "Goes on after an exact row; from the `Link` header.",
-            ),
+            PAGE,
+            OFFSET,
+            SORT,
+            CURSOR,
         ],
         doc: "Event logs by address (L1), by topics (L2), or by both (L3).",
         handler: Handler::Chain(logs::get_logs),
@@ -158,6 +174,51 @@ const ENDPOINTS: &[Endpoint] = &[
         doc: "A receipt with its logs.",
         handler: Handler::Chain(proxy::transaction_receipt),
         ..PROXY
+    },
+    Endpoint {
+        ids: &["A3"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/tx-list",
+        parameters: &[ACCOUNT, CHAIN, START, END, PAGE, OFFSET, SORT, CURSOR],
+        doc: "Transactions that an account sent, received or was created by.",
+        handler: Handler::Chain(accounts::transactions),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["A4"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/tx-list-internal",
+        parameters: &[ACCOUNT, CHAIN, START, END, PAGE, OFFSET, SORT, CURSOR, ZERO_VALUE],
+        doc: "Internal transactions of an account: calls with value, creations and self-destructs.",
+        handler: Handler::Chain(accounts::internal_of_account),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["A5", "A6"],
+        group: Group::Accounts,
+        path: "/api/account/tx-list-internal",
+        parameters: &[
+            CHAIN,
+            Parameter::query(
+                "hash",
+                Kind::Hash,
+                "The transaction (A6): all of its internal transactions, unless `offset` is given.",
+            ),
+            Parameter::query(
+                "startblock",
+                Kind::Block,
+                "First block (A5); needed without a hash.",
+            ),
+            Parameter::query("endblock", Kind::Block, "Last block (A5); needed without a hash."),
+            ZERO_VALUE,
+            PAGE,
+            OFFSET,
+            SORT,
+            CURSOR,
+        ],
+        doc: "Internal transactions of a range of blocks (A5) or of a transaction (A6).",
+        handler: Handler::Chain(accounts::internal),
+        ..NONE
     },
     Endpoint {
         ids: &["B1"],

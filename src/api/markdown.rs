@@ -15,7 +15,7 @@ does not know are ignored; an empty value is an absent one; a repeated key is re
 `{\"error\": \"<text>\"}`; 503 comes with `Retry-After`. Every answer names its request (`X-Request-Id`), and an answer
 of a chain names the snapshot it was computed from (`X-Indexed-Block-Number`, `X-Indexed-Block-Hash`,
 `X-Finalized-Block-Number`). Lists say their length where it is known (`X-Total-Count`) and where the next page
-is (`Link: <...>; rel=\"next\"`).
+is (`Link: <...>; rel=\"next\"`); with `Accept: application/x-ndjson` they answer one item a line and nothing around them.
 ";
 
 /// The documentation of every endpoint, as Markdown.

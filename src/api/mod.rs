@@ -4,6 +4,7 @@
 //! whole before anything is looked up, and answered from one snapshot of the store. This room knows no
 //! sockets, no byte keys and no JSON-RPC client.
 
+mod accounts;
 mod answer;
 mod blocks;
 mod bounds;
@@ -14,6 +15,7 @@ mod input;
 mod list;
 mod logs;
 mod markdown;
+mod page;
 mod proxy;
 mod reports;
 mod service;

@@ -33,11 +33,17 @@ pub enum PostingKind {
     AccountMined = 8,
     /// Account -> transactions it sent.
     AccountSent = 9,
+    /// Account -> the other nested frames, which move nothing, by frame ordinal.
+    AccountCalls = 10,
+    /// All internal transactions (default set) by frame ordinal.
+    Internal = 11,
+    /// All other nested frames by frame ordinal.
+    Calls = 12,
 }
 
 impl PostingKind {
     /// All kinds; the position is the stored code.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::LogAddress,
         Self::Topic0,
         Self::Topic1,
@@ -48,6 +54,9 @@ impl PostingKind {
         Self::AccountInternal,
         Self::AccountMined,
         Self::AccountSent,
+        Self::AccountCalls,
+        Self::Internal,
+        Self::Calls,
     ];
 
     /// The name used by `quarry inspect` and in docs/SCHEMA.md.
@@ -64,6 +73,9 @@ impl PostingKind {
             Self::AccountInternal => "account internal transactions",
             Self::AccountMined => "account mined blocks",
             Self::AccountSent => "account sent transactions",
+            Self::AccountCalls => "account other nested frames",
+            Self::Internal => "internal transactions",
+            Self::Calls => "other nested frames",
         }
     }
 
@@ -74,7 +86,12 @@ impl PostingKind {
             Self::LogAddress | Self::Topic0 => 4,
             Self::Topic1 | Self::Topic2 | Self::Topic3 => 32,
             Self::LogAddressTopic0 => 8,
-            Self::AccountTransactions | Self::AccountInternal | Self::AccountMined | Self::AccountSent => 20,
+            Self::AccountTransactions
+            | Self::AccountInternal
+            | Self::AccountMined
+            | Self::AccountSent
+            | Self::AccountCalls => 20,
+            Self::Internal | Self::Calls => 0,
         }
     }
 }
@@ -155,6 +172,12 @@ impl Term {
         Self::new(kind, account.into_array())
     }
 
+    /// The one list of a kind that has no term.
+    #[must_use]
+    pub fn whole(kind: PostingKind) -> Self {
+        Self::new(kind, [])
+    }
+
     /// The kind.
     #[must_use]
     pub const fn kind(&self) -> PostingKind {
@@ -177,7 +200,7 @@ impl Term {
     /// The key of the chunk that ends with `last`.
     ///
     /// ```text
-    /// | kind u8 | term 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |
+    /// | kind u8 | term 0, 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |
     /// ```
     #[must_use]
     pub fn key(&self, last: u64) -> Vec<u8> {
@@ -292,7 +315,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn terms() -> impl Strategy<Value = Term> {
-        (0usize..10, any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
+        (0usize..13, any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
             let kind = PostingKind::ALL[kind];
             let mut term = Term { kind, bytes };
             term.bytes[kind.term_len()..].fill(0);

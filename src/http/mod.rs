@@ -5,6 +5,7 @@
 //! first byte is aborted and never ends as if it were whole, and no blocking work ever runs on the
 //! threads that own the sockets. hyper stops here. It knows no chain, no operation and no store.
 
+mod accept;
 mod body;
 mod buffers;
 mod connection;
@@ -24,6 +25,7 @@ mod transport;
 
 pub use hyper::{StatusCode, header};
 
+pub use accept::prefers;
 pub use body::{Body, BodyError};
 pub use buffers::{FRAME_BYTES, FrameBuffer, FrameBuffers};
 pub use error::{ErrorStatus, HttpError};

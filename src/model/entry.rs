@@ -1,6 +1,6 @@
 //! Rows with their place in the chain, as the read side hands them to whoever writes text.
 
-use super::{Address, B256, Block, Receipt, Topics, Transaction};
+use super::{Address, B256, Block, FrameKind, Receipt, Topics, Transaction, U256};
 
 /// A block's number and hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,4 +62,82 @@ pub struct BlockEntry {
     pub block: Block,
     /// Hashes of the transactions, in order.
     pub transaction_hashes: Vec<B256>,
+}
+
+/// A transaction as lists of accounts show it, with what became of it. Borrows its input from a decoded unit.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedTransaction<'a> {
+    /// Transaction hash.
+    pub hash: B256,
+    /// The block.
+    pub block: BlockId,
+    /// Unix time of the block, seconds.
+    pub timestamp: u64,
+    /// Position in the block.
+    pub transaction_index: u32,
+    /// Sender.
+    pub from: Address,
+    /// Recipient; `None` for a creation.
+    pub to: Option<Address>,
+    /// The contract that it created; `None` where it created none, a failed creation included.
+    pub contract_address: Option<Address>,
+    /// Value in wei.
+    pub value: U256,
+    /// Sender's nonce.
+    pub nonce: u64,
+    /// EIP-2718 type.
+    pub kind: u8,
+    /// Gas limit.
+    pub gas: u64,
+    /// Gas used.
+    pub gas_used: u64,
+    /// Gas used by the block up to and with this transaction.
+    pub cumulative_gas_used: u64,
+    /// The price paid per gas, wei.
+    pub gas_price: u128,
+    /// `maxFeePerGas`, wei.
+    pub max_fee_per_gas: Option<u128>,
+    /// `maxPriorityFeePerGas`, wei.
+    pub max_priority_fee_per_gas: Option<u128>,
+    /// What the sender paid in wei: for gas, for blobs, and to the layer below.
+    pub fee: U256,
+    /// Whether it succeeded.
+    pub success: bool,
+    /// Call data or init code.
+    pub input: &'a [u8],
+}
+
+/// A nested call frame with its place in the chain. Borrows what is long from a decoded unit.
+#[derive(Clone, Copy, Debug)]
+pub struct InternalTransaction<'a> {
+    /// Transaction hash.
+    pub transaction_hash: B256,
+    /// The block.
+    pub block: BlockId,
+    /// Unix time of the block, seconds.
+    pub timestamp: u64,
+    /// Position of the transaction in the block.
+    pub transaction_index: u32,
+    /// What it does.
+    pub kind: FrameKind,
+    /// Place in the call tree; never empty.
+    pub path: &'a [u32],
+    /// Caller; for a self-destruct the contract that ends.
+    pub from: Address,
+    /// Callee, created contract or beneficiary.
+    pub to: Option<Address>,
+    /// Value in wei.
+    pub value: U256,
+    /// Gas given.
+    pub gas: u64,
+    /// Gas used.
+    pub gas_used: u64,
+    /// Call data, or init code.
+    pub input: &'a [u8],
+    /// Return data, or code.
+    pub output: &'a [u8],
+    /// Error text.
+    pub error: Option<&'a str>,
+    /// Whether it or any ancestor failed.
+    pub reverted: bool,
 }

@@ -4,7 +4,7 @@ use super::{QueryError, Reader};
 use crate::codec::keys;
 use crate::codec::value::{decode_block, decode_frame};
 use crate::model::{Block, BlockEntry, Bundle, TransactionTrace};
-use crate::store::{StoreError, Table, Units};
+use crate::store::{StoreError, Table, Units, View};
 
 /// Transactions of a block (B1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,18 @@ pub enum Closest {
     Before,
     /// The least block with a time at or after it.
     After,
+}
+
+/// A block's row, without its transactions.
+pub(super) fn block_row(view: &View, number: u64) -> Result<Block, QueryError> {
+    let name = Table::Blocks.name();
+    let missing = StoreError::Missing {
+        table: name,
+        what: "block",
+        number,
+    };
+    let row = view.get(Table::Blocks, &keys::number(number))?.ok_or(missing)?;
+    decode_block(&row).map_err(|corrupt| QueryError::Corrupt(corrupt, name))
 }
 
 impl Reader {
@@ -75,17 +87,7 @@ impl Reader {
     }
 
     pub(super) fn block_row(&self, number: u64) -> Result<Block, QueryError> {
-        let name = Table::Blocks.name();
-        let missing = StoreError::Missing {
-            table: name,
-            what: "block",
-            number,
-        };
-        let row = self
-            .view
-            .get(Table::Blocks, &keys::number(number))?
-            .ok_or(missing)?;
-        decode_block(&row).map_err(|corrupt| QueryError::Corrupt(corrupt, name))
+        block_row(&self.view, number)
     }
 
     /// A block with its transactions (`full`) or with their hashes only; `None` when it is not indexed.

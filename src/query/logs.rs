@@ -1,11 +1,12 @@
 //! Logs by address, by topics and by both (L1, L2, L3).
 
 use std::fmt;
-use std::str::FromStr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::expression::{Conjunction, Union};
+use super::page::{self, ListQuery, RowCursor, Rows};
 use super::transactions::topics;
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
@@ -42,52 +43,32 @@ pub struct LogQuery {
     /// Rows to give at most.
     pub limit: usize,
     /// Resume after this row; `skip` then counts from there.
-    pub cursor: Option<LogCursor>,
+    pub cursor: Option<RowCursor>,
     /// Give up at this time; only expressions over several lists look at it.
     pub deadline: Option<Instant>,
 }
 
-/// An exact row to resume after: its ordinal, and the block it lies in so that a reorg is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogCursor {
-    ordinal: u64,
-    block_hash: [u8; 8],
-}
-
-impl fmt::Display for LogCursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}{}", self.ordinal, const_hex::encode(self.block_hash))
-    }
-}
-
-impl FromStr for LogCursor {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let bytes: [u8; 16] = const_hex::decode_to_array(text).map_err(|_| ())?;
-        let (ordinal, block_hash) = bytes.split_first_chunk::<8>().ok_or(())?;
-        let block_hash = block_hash.try_into().map_err(|_| ())?;
-        Ok(Self {
-            ordinal: u64::from_be_bytes(*ordinal),
-            block_hash,
-        })
-    }
-}
-
-impl LogCursor {
-    fn at(view: &View, ordinal: u64) -> Result<Self, QueryError> {
-        let hash = view.block_of_log(ordinal)?.1.hash;
-        Ok(Self {
-            ordinal,
-            block_hash: hash.0.first_chunk().copied().unwrap_or_default(),
-        })
+impl LogQuery {
+    /// Asks for this part of the matching logs.
+    pub const fn set_part(&mut self, part: &ListQuery) {
+        self.first_block = part.first_block;
+        self.last_block = part.last_block;
+        self.descending = part.descending;
+        self.skip = part.skip;
+        self.limit = part.limit;
+        self.cursor = part.cursor;
     }
 
-    fn check(&self, view: &View) -> Result<(), QueryError> {
-        if self.ordinal >= view.checkpoint().logs || Self::at(view, self.ordinal)? != *self {
-            return Err(QueryError::CursorOrphaned);
+    /// Which part of the matching logs is asked for.
+    const fn part(&self) -> ListQuery {
+        ListQuery {
+            first_block: self.first_block,
+            last_block: self.last_block,
+            descending: self.descending,
+            skip: self.skip,
+            limit: self.limit,
+            cursor: self.cursor,
         }
-        Ok(())
     }
 }
 
@@ -127,7 +108,7 @@ pub struct LogPage {
     next: usize,
     bodies: Bodies,
     total: Option<u64>,
-    next_cursor: Option<LogCursor>,
+    next_cursor: Option<RowCursor>,
     chunks_read: u64,
     open: Option<Open>,
 }
@@ -149,7 +130,7 @@ impl Reader {
     pub fn logs(&self, query: &LogQuery) -> Result<LogPage, QueryError> {
         let view = &*self.view;
         if let Some(cursor) = &query.cursor {
-            cursor.check(view)?;
+            cursor.check(view, Rows::Logs)?;
         }
         let mut page = LogPage {
             view: Arc::clone(&self.view),
@@ -161,8 +142,8 @@ impl Reader {
             chunks_read: 0,
             open: None,
         };
-        let first = view.first_log(query.first_block)?;
-        let end = view.first_log(query.last_block.saturating_add(1))?;
+        let part = query.part();
+        let range = Rows::Logs.range(view, &part)?;
         let emitter = match &query.address {
             Some(address) => match view.emitter(address)? {
                 Some(emitter) => Some((emitter, *address)),
@@ -170,19 +151,20 @@ impl Reader {
             },
             None => None,
         };
-        let direction = if query.descending {
-            Direction::Backward
-        } else {
-            Direction::Forward
-        };
-        let mut matches = plan(view, query, emitter.map(|(emitter, _)| emitter), direction)?;
+        let mut matches = plan(view, query, emitter.map(|(emitter, _)| emitter), part.direction())?;
         let more = match matches.single() {
-            Some(list) => page.fill_by_rank(list, query, first, end)?,
-            None => page.fill_by_walk(&mut matches, query, first, end)?,
+            Some(list) => {
+                // One list gives the answer: pages are ranks.
+                let selected = page::select(std::slice::from_mut(list), range, &part)?;
+                page.total = Some(selected.total);
+                page.hits = selected.hits;
+                selected.more
+            }
+            None => page.fill_by_walk(&mut matches, query, range)?,
         };
         page.chunks_read = matches.chunks_read();
         if let Some(&last) = page.hits.last().filter(|_| more) {
-            page.next_cursor = Some(LogCursor::at(view, last)?);
+            page.next_cursor = Some(RowCursor::at(view, Rows::Logs, last)?);
         }
         if let Some((emitter, address)) = emitter {
             if query.topics.iter().all(Vec::is_empty) {
@@ -280,71 +262,20 @@ impl LogPage {
         self
     }
 
-    /// One list gives the answer: pages are ranks. Answers whether rows follow the page.
-    fn fill_by_rank(
-        &mut self,
-        list: &mut PostingCursor<'_>,
-        query: &LogQuery,
-        first: u64,
-        end: u64,
-    ) -> Result<bool, QueryError> {
-        let (first_rank, end_rank) = (list.rank_of(first)?, list.rank_of(end)?);
-        self.total = Some(end_rank.saturating_sub(first_rank));
-        // The ranks that are left after the cursor's row and the skipped ones.
-        let (mut low, mut high) = (first_rank, end_rank);
-        if let Some(cursor) = query.cursor {
-            if query.descending {
-                high = list.rank_of(cursor.ordinal)?.min(high);
-            } else {
-                low = list.rank_of(cursor.ordinal + 1)?.max(low);
-            }
-        }
-        let left = high.saturating_sub(low).saturating_sub(query.skip);
-        let count = left.min(query.limit as u64);
-        if count == 0 {
-            return Ok(false);
-        }
-        self.hits.reserve(usize::try_from(count).unwrap_or(0));
-        if query.descending {
-            list.select(high - 1 - query.skip)?;
-            while let Some(at) = list.current().filter(|_| (self.hits.len() as u64) < count) {
-                self.hits.push(at);
-                list.step()?;
-            }
-        } else {
-            list.select(low + query.skip)?;
-            while let Some(&last) = list.window().last() {
-                let rest = list.window();
-                let room = usize::try_from(count).unwrap_or(0) - self.hits.len();
-                self.hits.extend(rest.iter().take(room));
-                if self.hits.len() as u64 == count {
-                    break;
-                }
-                list.seek(last + 1)?;
-            }
-        }
-        Ok(left > count)
-    }
-
     /// Several lists must agree: rows before the page are walked over.
     fn fill_by_walk(
         &mut self,
         matches: &mut Conjunction<'_>,
         query: &LogQuery,
-        first: u64,
-        end: u64,
+        range: Range<u64>,
     ) -> Result<bool, QueryError> {
-        let (mut from, mut to) = (first, end);
-        if let Some(cursor) = query.cursor {
-            if query.descending {
-                to = to.min(cursor.ordinal);
-            } else {
-                from = from.max(cursor.ordinal + 1);
-            }
-        }
+        let rest = match &query.cursor {
+            Some(cursor) => cursor.rest(range, query.descending),
+            None => range,
+        };
         let (mut skipped, mut more) = (0u64, false);
         let hits = &mut self.hits;
-        let ended = matches.walk(from, to, query.deadline, |at| {
+        let ended = matches.walk(rest.start, rest.end, query.deadline, |at| {
             if skipped < query.skip {
                 skipped += 1;
                 return true;
@@ -397,7 +328,7 @@ impl LogPage {
 
     /// Where the next page begins; `None` on the last one.
     #[must_use]
-    pub const fn next_cursor(&self) -> Option<LogCursor> {
+    pub const fn next_cursor(&self) -> Option<RowCursor> {
         self.next_cursor
     }
 

@@ -3,18 +3,24 @@
 //! Everything here may read the disk and therefore belongs on threads that may block. This room knows
 //! nothing of HTTP, of text and of how the store is filled.
 
+mod accounts;
 mod blocks;
 mod expression;
+mod internal;
 mod logs;
 mod merge;
 mod nonces;
+mod page;
 mod transactions;
 
 use std::sync::Arc;
 
+pub use accounts::TransactionPage;
 pub use blocks::{BlockCounts, BlockTime, Closest};
-pub use logs::{LogCursor, LogPage, LogQuery, Operator};
+pub use internal::InternalPage;
+pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
+pub use page::{ListQuery, Page, RowCursor};
 pub use transactions::TransactionStatus;
 
 use crate::codec::Corrupt;
@@ -30,6 +36,9 @@ pub enum QueryError {
     /// A row could not be decoded.
     #[error("{0} in `{1}`")]
     Corrupt(Corrupt, &'static str),
+    /// The store has no frames of what was asked for, and the answer lies in them.
+    #[error("frames are not stored")]
+    NeedsTraces,
     /// A cursor into a block that was replaced.
     #[error("the cursor's block was replaced by a reorg")]
     CursorOrphaned,

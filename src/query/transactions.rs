@@ -1,8 +1,9 @@
 //! Questions about one transaction: X1, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
+use super::internal::TopFrames;
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::codec::value::{TransactionRow, decode_frame, decode_transaction};
+use crate::codec::value::{TransactionRow, decode_transaction};
 use crate::model::{B256, BlockId, Bloom, Log, Receipt, Topics, TransactionEntry};
 use crate::store::{Table, Units, View};
 
@@ -101,22 +102,8 @@ impl Reader {
         }
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
-        let Some(frames) = self.view.block_frames(block)? else {
-            return Ok(TransactionStatus::NeedsTraces);
-        };
-        let mut units = Units::new(&self.view, Table::Frames)?;
-        for ordinal in frames.first_frame..self.view.checkpoint().frames {
-            let row = units.row(ordinal)?;
-            if row.block != block {
-                break;
-            }
-            let (at, frame) = decode_frame(row.bytes)
-                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
-            if u64::from(at) == index && frame.path.is_empty() {
-                return Ok(frame.error.is_none().into());
-            }
-        }
-        Ok(TransactionStatus::NeedsTraces)
+        let success = TopFrames::new(&self.view)?.success(block, index)?;
+        Ok(success.map_or(TransactionStatus::NeedsTraces, Into::into))
     }
 
     fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {

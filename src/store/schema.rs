@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Table {
             Self::Postings => Description {
                 name: "postings",
                 doc: "for each term the ascending ordinals, in chunks of 1,024 that carry the count before them",
-                key: "| kind u8 | term 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |",
+                key: "| kind u8 | term 0, 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |",
                 value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
                 profile: Profile::Postings,
             },

@@ -26,7 +26,8 @@ const fn list(kind: PostingKind) -> (&'static str, &'static str) {
         PostingKind::Topic1 | PostingKind::Topic2 | PostingKind::Topic3 => ("topic 32 bytes", "logs"),
         PostingKind::LogAddressTopic0 => ("emitter u32, signature u32", "logs"),
         PostingKind::AccountTransactions | PostingKind::AccountSent => ("account 20 bytes", "transactions"),
-        PostingKind::AccountInternal => ("account 20 bytes", "frames"),
+        PostingKind::AccountInternal | PostingKind::AccountCalls => ("account 20 bytes", "frames"),
+        PostingKind::Internal | PostingKind::Calls => ("none", "frames"),
         PostingKind::AccountMined => ("account 20 bytes", "block numbers"),
     }
 }

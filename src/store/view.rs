@@ -166,17 +166,24 @@ impl View {
             .first_transaction)
     }
 
-    /// The last block whose `key` is at most `target`: `key` must not fall from block to block.
+    /// The first frame ordinal at or after the start of `number`; the frames of blocks before it must be stored.
+    pub fn first_frame(&self, number: u64) -> Result<u64, StoreError> {
+        let frames = self.block_frames(number.max(self.identity.first_block))?;
+        Ok(frames.map_or(self.checkpoint.frames, |frames| frames.first_frame))
+    }
+
+    /// The last block below `end` whose `key` is at most `target`: `key` must not fall from block to block.
     fn last_block_by(
         &self,
+        end: u64,
         target: u64,
-        key: impl Fn(&BlockFacts) -> u64,
+        key: impl Fn(u64) -> Result<u64, StoreError>,
     ) -> Result<Option<(u64, BlockFacts)>, StoreError> {
-        let (mut low, mut high) = (self.identity.first_block, self.checkpoint.next_block);
+        let (mut low, mut high) = (self.identity.first_block, end);
         // Invariant: blocks below `low` have keys <= target, blocks from `high` on have keys > target.
         while low < high {
             let middle = low + (high - low) / 2;
-            if key(&self.block(middle)?) <= target {
+            if key(middle)? <= target {
                 low = middle + 1
             } else {
                 high = middle
@@ -188,21 +195,37 @@ impl View {
         Ok(Some((low - 1, self.block(low - 1)?)))
     }
 
+    fn last_block_by_facts(
+        &self,
+        target: u64,
+        key: impl Fn(&BlockFacts) -> u64,
+    ) -> Result<Option<(u64, BlockFacts)>, StoreError> {
+        let key = |number| self.block(number).map(|facts| key(&facts));
+        self.last_block_by(self.checkpoint.next_block, target, key)
+    }
+
     /// The greatest block with a time at or before `unix`, if any (B2).
     pub fn block_at_or_before(&self, unix: u64) -> Result<Option<(u64, BlockFacts)>, StoreError> {
-        self.last_block_by(unix, |block| block.timestamp)
+        self.last_block_by_facts(unix, |block| block.timestamp)
     }
 
     /// The block of a transaction ordinal.
     pub fn block_of_transaction(&self, ordinal: u64) -> Result<(u64, BlockFacts), StoreError> {
-        self.last_block_by(ordinal, |block| block.first_transaction)?
+        self.last_block_by_facts(ordinal, |block| block.first_transaction)?
             .ok_or_else(|| Self::missing(FlatArray::Blocks, "block of transaction", ordinal))
     }
 
     /// The block of a log ordinal.
     pub fn block_of_log(&self, ordinal: u64) -> Result<(u64, BlockFacts), StoreError> {
-        self.last_block_by(ordinal, |block| block.first_log)?
+        self.last_block_by_facts(ordinal, |block| block.first_log)?
             .ok_or_else(|| Self::missing(FlatArray::Blocks, "block of log", ordinal))
+    }
+
+    /// The block of a frame ordinal.
+    pub fn block_of_frame(&self, ordinal: u64) -> Result<(u64, BlockFacts), StoreError> {
+        let end = self.checkpoint.next_traced;
+        self.last_block_by(end, ordinal, |number| self.first_frame(number))?
+            .ok_or_else(|| Self::missing(FlatArray::BlockFrames, "block of frame", ordinal))
     }
 
     /// The hash of a transaction by ordinal.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::client::{Reply, Server, pool};
 use crate::plain::{self, ChainConfig, account};
 
-const HEAD: u64 = 59;
+pub(crate) const HEAD: u64 = 59;
 const NODE_HEAD: u64 = 80;
 
 struct OneChain {
@@ -47,14 +47,19 @@ impl Chains for OneChain {
     }
 }
 
-struct World {
-    server: Server,
-    bundles: Vec<Bundle>,
+pub(crate) struct World {
+    pub(crate) server: Server,
+    pub(crate) bundles: Vec<Bundle>,
     _directory: tempfile::TempDir,
 }
 
 impl World {
     async fn start(blocks: u64, node: Option<Result<u64, UpstreamError>>) -> Self {
+        Self::over(plain::chain(5, blocks, &ChainConfig::default()), node).await
+    }
+
+    /// A server over a store of these blocks.
+    pub(crate) async fn over(bundles: Vec<Bundle>, node: Option<Result<u64, UpstreamError>>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -62,14 +67,13 @@ impl World {
             ..OpenOptions::new(directory.path())
         };
         let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
-        let bundles = plain::chain(5, blocks, &ChainConfig::default());
         let rules = NonceRules {
             chain_id: 7,
             from_genesis: true,
             ..NonceRules::default()
         };
         let mut writer = store.writer().unwrap();
-        if blocks > 0 {
+        if !bundles.is_empty() {
             let mut batch = writer.batch();
             for bundle in &bundles {
                 derive(bundle, &rules, &mut batch).unwrap();
@@ -93,14 +97,14 @@ impl World {
         }
     }
 
-    async fn get(&self, target: &str) -> (Reply, Value) {
+    pub(crate) async fn get(&self, target: &str) -> (Reply, Value) {
         let reply = self.server.get(target).await;
         let value =
-            serde_json::from_str(&unchunked(&reply)).unwrap_or_else(|error| panic!("{target}: {error}"));
+            serde_json::from_str(&reply.whole_body()).unwrap_or_else(|error| panic!("{target}: {error}"));
         (reply, value)
     }
 
-    async fn json(&self, target: &str) -> Value {
+    pub(crate) async fn json(&self, target: &str) -> Value {
         let (reply, value) = self.get(target).await;
         assert_eq!(reply.status, 200, "{target}: {}", reply.body);
         assert_eq!(reply.header("x-indexed-block-number"), Some("59"));
@@ -125,20 +129,6 @@ impl World {
             .unwrap();
         (address, count(address))
     }
-}
-
-/// The body without its chunk sizes, where it has them.
-fn unchunked(reply: &Reply) -> String {
-    if reply.header("transfer-encoding").is_none() {
-        return reply.body.clone();
-    }
-    let (mut rest, mut whole) = (reply.body.as_str(), String::new());
-    while let Some((size, tail)) = rest.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).unwrap();
-        whole.push_str(&tail[..size]);
-        rest = tail[size..].strip_prefix("\r\n").unwrap();
-    }
-    whole
 }
 
 #[tokio::test]
@@ -225,17 +215,11 @@ async fn pages_of_logs_by_number_and_by_cursor_agree() {
         while let Some(target) = next {
             let (reply, logs) = world.get(&target).await;
             by_cursor.extend(logs["logs"].as_array().unwrap().clone());
-            next = reply.header("link").map(|link| {
-                let target = link
-                    .strip_prefix('<')
-                    .unwrap()
-                    .strip_suffix(">; rel=\"next\"")
-                    .unwrap();
+            next = reply.next.inspect(|target| {
                 assert!(
                     target.contains("offset=7") && !target.contains("page="),
                     "{target}"
                 );
-                target.to_owned()
             });
         }
         assert_eq!(by_page, expected);

@@ -93,6 +93,16 @@ impl Server {
     pub(crate) async fn get(&self, target: &str) -> Reply {
         self.request("GET", target).await
     }
+
+    /// A GET with `accept: ...`.
+    pub(crate) async fn get_as(&self, target: &str, accept: &str) -> Reply {
+        let head = format!("GET {target} HTTP/1.1\r\nhost: test\r\naccept: {accept}");
+        Reply::parse(
+            &self
+                .exchange(format!("{head}\r\nconnection: close\r\n\r\n"))
+                .await,
+        )
+    }
 }
 
 pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
@@ -106,7 +116,10 @@ pub(crate) async fn read_to_end(stream: &mut TcpStream) -> String {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
+    /// In lower case.
     pub(crate) head: String,
+    /// The target of `Link: <...>; rel="next"`.
+    pub(crate) next: Option<String>,
     pub(crate) body: String,
 }
 
@@ -116,7 +129,14 @@ impl Reply {
         let (head, body) = text
             .split_once("\r\n\r\n")
             .unwrap_or_else(|| panic!("no head in {text:?}"));
+        let link = head
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with("link: "));
         Self {
+            next: link.map(|link| {
+                let target = link.get(6..).unwrap().strip_prefix('<').unwrap();
+                target.strip_suffix(">; rel=\"next\"").unwrap().to_owned()
+            }),
             status: head.get(9..12).unwrap().parse().unwrap(),
             head: head.to_ascii_lowercase(),
             body: body.to_owned(),
@@ -127,6 +147,20 @@ impl Reply {
         self.head
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    /// The body without its chunk sizes, where it has them.
+    pub(crate) fn whole_body(&self) -> String {
+        if self.header("transfer-encoding").is_none() {
+            return self.body.clone();
+        }
+        let (mut rest, mut whole) = (self.body.as_str(), String::new());
+        while let Some((size, tail)) = rest.split_once("\r\n") {
+            let size = usize::from_str_radix(size, 16).unwrap();
+            whole.push_str(&tail[..size]);
+            rest = tail[size..].strip_prefix("\r\n").unwrap();
+        }
+        whole
     }
 
     #[track_caller]

@@ -289,6 +289,71 @@ const PATHS: &[(&str, (u16, &str))] = &[
     ),
 ];
 
+/// What the lists of an account refuse, after `/api/account/$A/<list>?`.
+const OF_ACCOUNT: &[(&str, (u16, &str))] = &[
+    ("", UNCONFIGURED),
+    ("chain=testnet", (503, "Chain testnet is not configured")),
+    ("chain=x", (400, "Invalid chain")),
+    ("startblock=x", (400, "Invalid startblock parameter")),
+    ("startblock=0x10", (400, "Invalid startblock parameter")),
+    ("endblock=-1", (400, "Invalid endblock parameter")),
+    ("endblock=Latest", (400, "Invalid endblock parameter")),
+    ("startblock=latest&endblock=99999999", UNCONFIGURED),
+    ("startblock=5&endblock=4", (400, "Invalid block range")),
+    (
+        "startblock=5&startblock=5",
+        (400, "Duplicate parameter: startblock"),
+    ),
+    ("page=0", (400, "Invalid page parameter")),
+    ("page=1.5", (400, "Invalid page parameter")),
+    ("page=18446744073709551615&offset=10000", UNCONFIGURED),
+    ("offset=0", (400, "Invalid offset parameter")),
+    ("offset=10001", (400, "Invalid offset parameter")),
+    ("sort=up", (400, "Invalid sort parameter")),
+    ("sort=desc&page=&offset=", UNCONFIGURED),
+    ("cursor=zz", (400, "Invalid cursor parameter")),
+    ("fromblock=x&address=1&hash=1", UNCONFIGURED),
+];
+
+/// What A4, A5 and A6 refuse besides.
+const ZERO_VALUE: &[(&str, (u16, &str))] = &[
+    ("includeZeroValue=1", (400, "Invalid includeZeroValue parameter")),
+    (
+        "includeZeroValue=TRUE",
+        (400, "Invalid includeZeroValue parameter"),
+    ),
+    ("includeZeroValue=false", UNCONFIGURED),
+];
+
+/// A5 and A6 share a path.
+const INTERNAL: &[(&str, (u16, &str))] = &[
+    ("", (400, "Missing required parameter: startblock")),
+    ("hash=", (400, "Missing required parameter: startblock")),
+    ("endblock=5", (400, "Missing required parameter: startblock")),
+    ("startblock=5", (400, "Missing required parameter: endblock")),
+    ("startblock=x", (400, "Missing required parameter: endblock")),
+    ("startblock=x&endblock=5", (400, "Invalid startblock parameter")),
+    ("startblock=5&endblock=x", (400, "Invalid endblock parameter")),
+    ("startblock=5&endblock=4", (400, "Invalid block range")),
+    ("startblock=5&endblock=latest", UNCONFIGURED),
+    (
+        "startblock=5&endblock=5&offset=0",
+        (400, "Invalid offset parameter"),
+    ),
+    ("hash=$H", UNCONFIGURED),
+    ("hash=$H&startblock=5&endblock=4", UNCONFIGURED),
+    ("hash=$A", (400, "Invalid transaction hash format")),
+    ("hash=%ff", (400, "Invalid transaction hash format")),
+    ("hash=$H&hash=$H", (400, "Duplicate parameter: hash")),
+    (
+        "hash=1&startblock=5&endblock=4",
+        (400, "Invalid transaction hash format"),
+    ),
+    ("hash=$H&page=0", (400, "Invalid page parameter")),
+    ("hash=$H&sort=up", (400, "Invalid sort parameter")),
+    ("hash=$H&chain=testnet", (503, "Chain testnet is not configured")),
+];
+
 async fn check(prefix: &str, table: &[(&str, (u16, &str))]) {
     let server = Server::start(api(), Limits::default()).await;
     for (target, (status, text)) in table {
@@ -307,6 +372,41 @@ async fn logs() {
 #[tokio::test]
 async fn proxy() {
     check("/api/proxy?", PROXY).await;
+}
+
+#[tokio::test]
+async fn lists_of_accounts() {
+    for list in ["tx-list", "tx-list-internal"] {
+        check(&format!("/api/account/$A/{list}?"), OF_ACCOUNT).await;
+        for bad in [
+            "0x12",
+            "$H",
+            "%ff",
+            "vitalik.eth",
+            "C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
+        ] {
+            let refusal = (400, "Invalid address format");
+            check(
+                &format!("/api/account/{bad}/{list}?"),
+                &[("", refusal), ("page=0", refusal)],
+            )
+            .await;
+        }
+        check(
+            &format!("/api/account//{list}"),
+            &[("", (404, "Route not found"))],
+        )
+        .await;
+    }
+    check("/api/account/$A/tx-list-internal?", ZERO_VALUE).await;
+    check(
+        "/api/account/tx-list-internal?startblock=1&endblock=2&",
+        ZERO_VALUE,
+    )
+    .await;
+    check("/api/account/tx-list-internal?hash=$H&", ZERO_VALUE).await;
+    check("/api/account/tx-list-internal?", INTERNAL).await;
+    check("/api/account/tx-list", &[("", (404, "Route not found"))]).await;
 }
 
 #[tokio::test]

@@ -774,7 +774,7 @@ pub fn internal_transactions(traces: &[Value]) -> usize {
 }
 
 /// X1 by the receipt; before Byzantium by the top call's trace.
-fn status(recorded: &Recorded, receipt: &Value) -> u64 {
+pub fn status(recorded: &Recorded, receipt: &Value) -> u64 {
     if let Some(status) = receipt.get("status").filter(|status| !status.is_null()) {
         return number(status);
     }

@@ -31,10 +31,18 @@ pub(super) fn derive(
         let transaction_index = narrow(index, "transaction index")?;
         for frame in &trace.frames {
             put(batch, units.push(&encode_frame(transaction_index, frame)));
-            if frame.is_internal_transaction() {
-                internal += 1;
+            // The top call is the transaction itself and is in none of the lists.
+            if !frame.path.is_empty() {
+                let of_default_set = frame.is_internal_transaction();
+                internal += u32::from(of_default_set);
+                let (all, of_account) = if of_default_set {
+                    (PostingKind::Internal, PostingKind::AccountInternal)
+                } else {
+                    (PostingKind::Calls, PostingKind::AccountCalls)
+                };
+                batch.posting(Term::whole(all), ordinal);
                 for account in [Some(frame.from), frame.to].into_iter().flatten() {
-                    batch.posting(Term::account(PostingKind::AccountInternal, &account), ordinal);
+                    batch.posting(Term::account(of_account, &account), ordinal);
                 }
             }
             if frame.kind.is_creation()

@@ -1,0 +1,311 @@
+//! How fast the lists of accounts are answered, text included, over a store that backfill filled with traces.
+//!
+//! Budgets: a page of 10,000 rows of a hot account at most 3 times the writing of the same text from memory, of
+//! one spread over the whole chain at most 10 times; page 1,000 within twice page 1.
+//! Environment: `QUARRY_BENCH_LOGS` (`2,000,000`), `QUARRY_BENCH_DIR`.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a bench says what it measures, or stops"
+)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use quarry::json::{UuidSpace, internal_transaction, listed_transaction};
+use quarry::model::{Address, InternalTransaction, ListedTransaction};
+use quarry::query::{ListQuery, Reader};
+use quarry::store::{OpenOptions, Store};
+use support::filled::{self, SEED};
+use support::generator::{Generator, GeneratorConfig};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+mod support;
+
+/// What is handed on at a time, as the service does.
+const FRAME_BYTES: usize = 256 * 1024;
+
+/// A list.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    Transactions(Address),
+    Internal(Option<Address>, bool),
+}
+
+/// An item.
+#[derive(Clone, Copy)]
+enum Row<'a> {
+    Transaction(&'a ListedTransaction<'a>),
+    Internal(&'a InternalTransaction<'a>),
+}
+
+/// An item of its own memory.
+enum Owned {
+    Transaction(ListedTransaction<'static>, Vec<u8>),
+    Internal(
+        InternalTransaction<'static>,
+        Vec<u32>,
+        Vec<u8>,
+        Vec<u8>,
+        Option<String>,
+    ),
+}
+
+impl Owned {
+    fn of(row: Row<'_>) -> Self {
+        match row {
+            Row::Transaction(row) => {
+                Self::Transaction(ListedTransaction { input: &[], ..*row }, row.input.to_vec())
+            }
+            Row::Internal(row) => {
+                let bare = InternalTransaction {
+                    path: &[],
+                    input: &[],
+                    output: &[],
+                    error: None,
+                    ..*row
+                };
+                let error = row.error.map(str::to_owned);
+                Self::Internal(
+                    bare,
+                    row.path.to_vec(),
+                    row.input.to_vec(),
+                    row.output.to_vec(),
+                    error,
+                )
+            }
+        }
+    }
+
+    fn show(&self, text: &mut Text) {
+        match self {
+            Self::Transaction(row, input) => {
+                text.row(Row::Transaction(&ListedTransaction { input, ..*row }));
+            }
+            Self::Internal(row, path, input, output, error) => {
+                let error = error.as_deref();
+                text.row(Row::Internal(&InternalTransaction {
+                    path,
+                    input,
+                    output,
+                    error,
+                    ..*row
+                }));
+            }
+        }
+    }
+}
+
+/// What writes.
+struct Text {
+    ids: UuidSpace,
+    head: u64,
+    room: String,
+    out: Vec<u8>,
+    bytes: usize,
+}
+
+impl Text {
+    fn row(&mut self, row: Row<'_>) {
+        if self.out.len() >= FRAME_BYTES {
+            self.flush();
+        }
+        match row {
+            Row::Transaction(row) => listed_transaction(&mut self.out, row, self.head),
+            Row::Internal(row) => internal_transaction(&mut self.out, &self.ids, &mut self.room, row),
+        }
+    }
+
+    fn flush(&mut self) {
+        black_box(&self.out);
+        self.bytes += self.out.len();
+        self.out.clear();
+    }
+}
+
+struct Bench {
+    reader: Reader,
+    text: Text,
+}
+
+impl Bench {
+    /// Hands a page's rows to the visitor; answers how many there were.
+    fn visit(reader: &Reader, list: List, query: &ListQuery, mut visitor: impl FnMut(Row<'_>)) -> usize {
+        match list {
+            List::Transactions(account) => {
+                let mut page = reader.account_transactions(&account, query).expect("a page");
+                page.visit(&mut |row| {
+                    visitor(Row::Transaction(row));
+                    true
+                })
+                .expect("rows");
+                page.page().len()
+            }
+            List::Internal(account, all) => {
+                let page = match account {
+                    Some(account) => reader.account_internal(&account, all, query),
+                    None => reader.internal(all, query),
+                };
+                let mut page = page.expect("a page");
+                page.visit(&mut |row| {
+                    visitor(Row::Internal(row));
+                    true
+                })
+                .expect("rows");
+                page.page().len()
+            }
+        }
+    }
+
+    /// Answers with text: rows and bytes.
+    fn answer(&mut self, list: List, query: &ListQuery) -> (usize, usize) {
+        self.text.bytes = 0;
+        let rows = Self::visit(&self.reader, list, query, |row| self.text.row(row));
+        self.text.flush();
+        (rows, self.text.bytes)
+    }
+
+    /// The same rows in memory, and the time to write their text only.
+    fn text_only(&mut self, list: List, query: &ListQuery) -> f64 {
+        let mut rows = Vec::new();
+        Self::visit(&self.reader, list, query, |row| rows.push(Owned::of(row)));
+        best(|| {
+            rows.iter().for_each(|row| row.show(&mut self.text));
+            self.text.flush();
+        })
+    }
+
+    fn milliseconds(&mut self, list: List, query: &ListQuery) -> f64 {
+        best(|| {
+            self.answer(list, query);
+        })
+    }
+}
+
+/// The least time of a run in milliseconds, of at least 9 runs and a third of a second: others share the machine.
+fn best(mut run: impl FnMut()) -> f64 {
+    run();
+    let (began, mut least, mut runs) = (Instant::now(), f64::INFINITY, 0);
+    while runs < 9 || (began.elapsed() < Duration::from_millis(300) && runs < 2_000) {
+        let start = Instant::now();
+        run();
+        least = least.min(start.elapsed().as_secs_f64() * 1e3);
+        runs += 1;
+    }
+    least
+}
+
+/// The store with traces, filled when it is not there from an earlier run.
+fn kept(config: GeneratorConfig, logs: u64) -> std::path::PathBuf {
+    let directory = filled::directory(logs).with_extension("traced");
+    if !directory.join("complete").exists() {
+        eprintln!("filling {} ...", directory.display());
+        let memory = filled::Memory::of_environment();
+        let (store, spent) = filled::fill(config, memory, directory.clone());
+        store.compact().expect("a compaction");
+        eprintln!(
+            "filled in {:.0} s, writer {:.1} s on a core",
+            spent.writing().as_secs_f64(),
+            spent.writer_cpu
+        );
+        for (kind, bytes) in store.posting_bytes().expect("sizes") {
+            eprintln!("{kind}: {} kB", bytes / 1000);
+        }
+        drop(store);
+        std::fs::write(directory.join("complete"), "").expect("a mark");
+    }
+    directory
+}
+
+fn main() {
+    let logs = filled::env("QUARRY_BENCH_LOGS", 2_000_000);
+    let config = GeneratorConfig {
+        traces: true,
+        ..filled::chain(logs)
+    };
+    let directory = kept(config, logs);
+    let named = *Generator::new(SEED, config).named();
+    let hot_wallet = Address::from_slice(named.hot_wallet.get(12..).expect("a word"));
+    let last = config.first_block + config.blocks - 1;
+    let page = |number: u64, limit: usize| ListQuery {
+        last_block: last,
+        skip: (number - 1) * limit as u64,
+        limit,
+        ..ListQuery::default()
+    };
+    let of = |account| (List::Transactions(account), List::Internal(Some(account), false));
+    let ((hot, hot_internal), (medium, medium_internal)) = (of(hot_wallet), of(named.medium));
+    let all_of = |account| List::Internal(Some(account), true);
+    let asked = [
+        ("A3 hot wallet, 10,000", hot, page(1, 10_000)),
+        ("A3 hot contract, 10,000", of(named.hot).0, page(1, 10_000)),
+        ("A3 medium contract, 10,000", medium, page(1, 10_000)),
+        ("A3 hot wallet, page 1 x 100", hot, page(1, 100)),
+        ("A3 hot wallet, page 1,000 x 100", hot, page(1_000, 100)),
+        ("A4 hot wallet, 10,000", hot_internal, page(1, 10_000)),
+        ("A4 hot contract, 10,000", of(named.hot).1, page(1, 10_000)),
+        ("A4 medium contract, 10,000", medium_internal, page(1, 10_000)),
+        ("A4 hot contract, all, 10,000", all_of(named.hot), page(1, 10_000)),
+        (
+            "A4 medium contract, all, 10,000",
+            all_of(named.medium),
+            page(1, 10_000),
+        ),
+        (
+            "A4 hot contract, all, page 1 x 100",
+            all_of(named.hot),
+            page(1, 100),
+        ),
+        (
+            "A4 hot contract, all, page 1,000 x 100",
+            all_of(named.hot),
+            page(1_000, 100),
+        ),
+        ("A5 10,000", List::Internal(None, false), page(1, 10_000)),
+        ("A5 all, 10,000", List::Internal(None, true), page(1, 10_000)),
+        ("A5 all, page 1 x 100", List::Internal(None, true), page(1, 100)),
+        (
+            "A5 all, page 10,000 x 100",
+            List::Internal(None, true),
+            page(10_000, 100),
+        ),
+    ];
+    println!("| question | rows | kB | asc | desc | asc, no cache | text only | asc/text |");
+    println!("|---|---|---|---|---|---|---|---|");
+    let open = |cache_bytes| {
+        let options = OpenOptions {
+            cache_bytes,
+            read_only: true,
+            ..OpenOptions::new(directory.clone())
+        };
+        let reader = Reader::new(Store::open(&options).expect("the store").view());
+        let text = Text {
+            ids: UuidSpace::new(1),
+            head: reader.head().number,
+            room: String::new(),
+            out: Vec::with_capacity(FRAME_BYTES + 4096),
+            bytes: 0,
+        };
+        Bench { reader, text }
+    };
+    let (mut cached, mut uncached) = (open(1 << 30), open(1 << 10));
+    for (name, list, query) in asked {
+        let back = ListQuery {
+            descending: true,
+            ..query
+        };
+        let (rows, bytes) = cached.answer(list, &query);
+        let times = [
+            cached.milliseconds(list, &query),
+            cached.milliseconds(list, &back),
+            uncached.milliseconds(list, &query),
+        ];
+        let text = cached.text_only(list, &query);
+        print!("| {name} | {rows} | {} |", bytes / 1000);
+        times.iter().for_each(|time| print!(" {time:.3} |"));
+        println!(" {text:.3} | {:.2} |", times[0] / text);
+    }
+}

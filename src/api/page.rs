@@ -1,0 +1,316 @@
+//! What all lists share: their parameters, the shape of their text, and the frames in which it goes out.
+
+use bytes::Bytes;
+
+use crate::http::header::HeaderValue;
+use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError, prefers};
+use crate::json::object::Object;
+use crate::model::{BlockRange, ChainName};
+use crate::query::{ListQuery, QueryError, RowCursor};
+
+use super::answer::{Answer, Extra, Snapshot};
+use super::bounds::{Bound, Bounds};
+use super::faults::query_failed;
+use super::input::Input;
+
+/// Most rows of a page, and what an absent `offset` means.
+pub(super) const OFFSET_MAX: u64 = 10_000;
+
+/// How a list is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A JSON object with the list under a name.
+    Object,
+    /// One item a line, without the object (`application/x-ndjson`).
+    Lines,
+}
+
+/// The parameters that every list takes.
+#[derive(Clone, Debug)]
+pub(super) struct ListParams {
+    page: u64,
+    /// Rows of a page, where it is given.
+    offset: Option<u64>,
+    descending: bool,
+    cursor: Option<RowCursor>,
+    shape: Shape,
+    next_page_stem: String,
+}
+
+impl ListParams {
+    /// Takes `page`, `offset`, `sort` and `cursor`.
+    pub(super) fn take(input: &mut Input<'_>) -> Result<Self, HttpError> {
+        let lines = prefers(
+            input.request.headers(),
+            "application/x-ndjson",
+            "application/json",
+        );
+        let next_page_stem = input.next_page_stem();
+        let params = &mut input.params;
+        let page = take_between(params, "page", u64::MAX)?.unwrap_or(1);
+        let offset = take_between(params, "offset", OFFSET_MAX)?;
+        let sort = params.take_choice("sort", &[("asc", false), ("desc", true)])?;
+        let cursor = match params.take("cursor")? {
+            None => None,
+            Some(text) => Some(
+                text.parse::<RowCursor>()
+                    .map_err(|_| HttpError::invalid("cursor"))?,
+            ),
+        };
+        Ok(Self {
+            page,
+            offset,
+            descending: sort.unwrap_or(false),
+            cursor,
+            shape: if lines { Shape::Lines } else { Shape::Object },
+            next_page_stem,
+        })
+    }
+
+    /// The same, where an absent `offset` means the whole list.
+    pub(super) fn whole_by_default(mut self) -> Self {
+        self.offset.get_or_insert(u64::MAX);
+        self
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset.unwrap_or(OFFSET_MAX)
+    }
+
+    /// Which part of the list is meant; the blocks are those of `range`, where they matter.
+    pub(super) fn part(&self, range: Option<BlockRange>) -> ListQuery {
+        // No list is as long as u64::MAX rows, so a page that far on is empty like any other past the
+        // end. A cursor says where to go on by itself.
+        let skip = if self.cursor.is_some() {
+            0
+        } else {
+            (self.page - 1).saturating_mul(self.offset())
+        };
+        ListQuery {
+            first_block: range.map_or(0, BlockRange::first),
+            last_block: range.map_or(0, BlockRange::last),
+            descending: self.descending,
+            skip,
+            limit: usize::try_from(self.offset()).unwrap_or(usize::MAX),
+            cursor: self.cursor,
+        }
+    }
+
+    /// The answer without rows.
+    pub(super) fn empty(&self, envelope: Envelope) -> Answer {
+        let body = match self.shape {
+            Shape::Object => [envelope.0.as_slice(), TAIL].concat(),
+            Shape::Lines => Vec::new(),
+        };
+        let extra = Extra {
+            total: Some(0),
+            shape: Some(self.shape),
+            ..Extra::default()
+        };
+        Answer::Whole(body.into(), extra)
+    }
+
+    /// The answer with the rows of `source`.
+    pub(super) fn answer(
+        &self,
+        snapshot: &Snapshot,
+        envelope: Envelope,
+        found: Found,
+        source: impl RowSource + 'static,
+    ) -> Result<Answer, HttpError> {
+        let extra = Extra {
+            total: found.total,
+            link: found
+                .next
+                .and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
+            shape: Some(self.shape),
+            ..Extra::default()
+        };
+        let mut frames = ListFrames {
+            source,
+            buffers: snapshot.buffers.clone(),
+            shape: self.shape,
+            envelope: Some(envelope),
+            rows: 0,
+            done: false,
+        };
+        let first = frames.render()?;
+        if frames.done {
+            return Ok(Answer::Whole(first, extra));
+        }
+        Ok(Answer::Begun(first, Box::new(frames), extra))
+    }
+}
+
+fn take_between(params: &mut crate::http::Params, name: &str, most: u64) -> Result<Option<u64>, HttpError> {
+    match params.take_u64(name)? {
+        Some(value) if value == 0 || value > most => Err(HttpError::invalid(name)),
+        value => Ok(value),
+    }
+}
+
+fn link(stem: &str, cursor: &str) -> Option<HeaderValue> {
+    let mut text = format!("<{stem}cursor=");
+    for byte in cursor.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text.push_str(">; rel=\"next\"");
+    HeaderValue::try_from(text).ok()
+}
+
+/// What is known of a page before its rows are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Rows of the whole list, where that is known.
+    pub(super) total: Option<u64>,
+    /// Where the next page begins.
+    pub(super) next: Option<RowCursor>,
+}
+
+impl From<&crate::query::Page> for Found {
+    fn from(page: &crate::query::Page) -> Self {
+        Self {
+            total: Some(page.total()),
+            next: page.next_cursor(),
+        }
+    }
+}
+
+/// The text of an answer up to and with the bracket before its first item.
+#[derive(Debug)]
+pub(super) struct Envelope(Vec<u8>);
+
+const TAIL: &[u8] = b"]}";
+
+impl Envelope {
+    /// The fields that `fields` writes, then the list under `name`.
+    pub(super) fn new(name: &str, fields: impl FnOnce(&mut Object<'_>)) -> Self {
+        let mut out = Vec::with_capacity(200);
+        let mut object = Object::begin(&mut out);
+        fields(&mut object);
+        // The brace is closed after the items.
+        object.key(name).push(b'[');
+        Self(out)
+    }
+
+    /// The fields that most lists have: those of `fields`, then chain, page, offset and sort.
+    pub(super) fn paged(
+        name: &str,
+        chain: ChainName,
+        list: &ListParams,
+        fields: impl FnOnce(&mut Object<'_>),
+    ) -> Self {
+        Self::new(name, |object| {
+            fields(object);
+            object.string("chain", chain.as_str());
+            object.integer("page", list.page);
+            object.integer("offset", list.offset());
+            object.string("sort", if list.descending { "desc" } else { "asc" });
+        })
+    }
+}
+
+/// What a range says of itself where it is echoed: a number as given, a word as the block it stands for.
+pub(super) fn echoed(bounds: Bounds, head: u64) -> (u64, u64) {
+    let number = |bound: Option<Bound>, absent: u64| match bound {
+        None => absent,
+        Some(Bound::Latest) => head,
+        Some(Bound::Number(number)) => number,
+    };
+    (number(bounds.from, 0), number(bounds.to, head))
+}
+
+/// Gives the items of a list.
+pub(super) trait RowSource: Send {
+    /// Writes the items that were not written yet until the frame has enough; answers whether items remain.
+    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError>;
+}
+
+/// A frame that is being written.
+pub(super) struct Frame<'a> {
+    out: &'a mut Vec<u8>,
+    shape: Shape,
+    rows: &'a mut u64,
+}
+
+impl Frame<'_> {
+    /// The text so far.
+    pub(super) const fn text(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Appends an item; answers whether there is room for more.
+    #[inline]
+    pub(super) fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if self.shape == Shape::Object && *self.rows > 0 {
+            self.out.push(b',');
+        }
+        *self.rows += 1;
+        write(self.out);
+        if self.shape == Shape::Lines {
+            self.out.push(b'\n');
+        }
+        self.out.len() < FRAME_BYTES
+    }
+}
+
+/// The list as frames of about [`FRAME_BYTES`].
+struct ListFrames<R> {
+    source: R,
+    buffers: FrameBuffers,
+    shape: Shape,
+    /// What stands before the first item, until it is written.
+    envelope: Option<Envelope>,
+    rows: u64,
+    done: bool,
+}
+
+impl<R: RowSource> ListFrames<R> {
+    fn render(&mut self) -> Result<Bytes, HttpError> {
+        let mut out = self.buffers.take();
+        if let Some(Envelope(text)) = self.envelope.take()
+            && self.shape == Shape::Object
+        {
+            out.extend_from_slice(&text);
+        }
+        let mut frame = Frame {
+            out: &mut out,
+            shape: self.shape,
+            rows: &mut self.rows,
+        };
+        if !self.source.write(&mut frame).map_err(query_failed)? {
+            if self.shape == Shape::Object {
+                out.extend_from_slice(TAIL);
+            }
+            self.done = true;
+        }
+        Ok(out.into())
+    }
+}
+
+impl<R: RowSource> FrameSource for ListFrames<R> {
+    fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
+        if self.done {
+            return Ok(None);
+        }
+        self.render().map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_relative_and_encoded() {
+        let value = link("/api/logs/get-logs?address=0x1&", "a+b").unwrap();
+        assert_eq!(
+            value,
+            "</api/logs/get-logs?address=0x1&cursor=a%2Bb>; rel=\"next\""
+        );
+    }
+}

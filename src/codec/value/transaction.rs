@@ -1,0 +1,297 @@
+//! Rows of transactions with their receipts.
+
+use bincode::{BorrowDecode, Encode};
+
+use super::super::Corrupt;
+use super::{Trimmed, decode, encode, trim};
+use crate::model::{AccessListItem, Address, Authorization, B256, Bytes, Receipt, Transaction, U256};
+
+/// Address, storage keys.
+type AccessValue = ([u8; 20], Vec<[u8; 32]>);
+
+#[derive(Encode, BorrowDecode)]
+struct AuthorizationValue<'a> {
+    chain_id: Trimmed<'a>,
+    address: [u8; 20],
+    nonce: u64,
+    y_parity: u8,
+    r: Trimmed<'a>,
+    s: Trimmed<'a>,
+}
+
+/// What only some types of transactions have.
+#[derive(Encode, BorrowDecode)]
+struct TypedValue<'a> {
+    max_fee_per_gas: Option<u128>,
+    max_priority_fee_per_gas: Option<u128>,
+    max_fee_per_blob_gas: Option<u128>,
+    access_list: Option<Vec<AccessValue>>,
+    blob_versioned_hashes: Option<Vec<[u8; 32]>>,
+    authorization_list: Option<Vec<AuthorizationValue<'a>>>,
+    y_parity: Option<u8>,
+    blob_gas_used: Option<u64>,
+    blob_gas_price: Option<u128>,
+    transaction_extra: Option<&'a str>,
+    receipt_extra: Option<&'a str>,
+}
+
+#[derive(Encode, BorrowDecode)]
+struct TransactionValue<'a> {
+    kind: u8,
+    status: Option<bool>,
+    nonce: u64,
+    from: [u8; 20],
+    to: Option<[u8; 20]>,
+    value: Trimmed<'a>,
+    gas: u64,
+    gas_price: Option<u128>,
+    chain_id: Option<u64>,
+    v: Option<u64>,
+    r: Trimmed<'a>,
+    s: Trimmed<'a>,
+    cumulative_gas_used: u64,
+    gas_used: u64,
+    effective_gas_price: Option<u128>,
+    contract_address: Option<[u8; 20]>,
+    root: Option<[u8; 32]>,
+    receipt_kind: u8,
+    first_log_index: u32,
+    logs: u32,
+    typed: Option<TypedValue<'a>>,
+    input: &'a [u8],
+}
+
+/// A transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
+#[must_use]
+pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_log_index: u32) -> Vec<u8> {
+    let value = transaction.value.to_be_bytes::<32>();
+    let (r, s) = (
+        transaction.r.to_be_bytes::<32>(),
+        transaction.s.to_be_bytes::<32>(),
+    );
+    let authorizations: Option<Vec<_>> = transaction.authorization_list.as_ref().map(|list| {
+        list.iter()
+            .map(|a| {
+                (
+                    a.chain_id.to_be_bytes::<32>(),
+                    a.r.to_be_bytes::<32>(),
+                    a.s.to_be_bytes::<32>(),
+                    a,
+                )
+            })
+            .collect()
+    });
+    let typed =
+        (transaction.kind != 0 || transaction.extra.is_some() || receipt.extra.is_some()).then(|| {
+            TypedValue {
+                max_fee_per_gas: transaction.max_fee_per_gas,
+                max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
+                max_fee_per_blob_gas: transaction.max_fee_per_blob_gas,
+                access_list: transaction.access_list.as_ref().map(|list| {
+                    list.iter()
+                        .map(|item| {
+                            (
+                                item.address.into_array(),
+                                item.storage_keys.iter().map(|key| key.0).collect(),
+                            )
+                        })
+                        .collect()
+                }),
+                blob_versioned_hashes: transaction
+                    .blob_versioned_hashes
+                    .as_ref()
+                    .map(|list| list.iter().map(|hash| hash.0).collect()),
+                authorization_list: authorizations.as_ref().map(|list| {
+                    list.iter()
+                        .map(|(chain_id, r, s, a)| AuthorizationValue {
+                            chain_id: trim(chain_id),
+                            address: a.address.into_array(),
+                            nonce: a.nonce,
+                            y_parity: a.y_parity,
+                            r: trim(r),
+                            s: trim(s),
+                        })
+                        .collect()
+                }),
+                y_parity: transaction.y_parity,
+                blob_gas_used: receipt.blob_gas_used,
+                blob_gas_price: receipt.blob_gas_price,
+                transaction_extra: transaction.extra.as_deref(),
+                receipt_extra: receipt.extra.as_deref(),
+            }
+        });
+    encode(&TransactionValue {
+        kind: transaction.kind,
+        status: receipt.status,
+        nonce: transaction.nonce,
+        from: transaction.from.into_array(),
+        to: transaction.to.map(Address::into_array),
+        value: trim(&value),
+        gas: transaction.gas,
+        gas_price: transaction.gas_price,
+        chain_id: transaction.chain_id,
+        v: transaction.v,
+        r: trim(&r),
+        s: trim(&s),
+        cumulative_gas_used: receipt.cumulative_gas_used,
+        gas_used: receipt.gas_used,
+        effective_gas_price: receipt.effective_gas_price,
+        contract_address: receipt.contract_address.map(Address::into_array),
+        root: receipt.root.map(|root| root.0),
+        receipt_kind: receipt.kind,
+        first_log_index,
+        logs: u32::try_from(receipt.logs.len()).unwrap_or(u32::MAX),
+        typed,
+        input: &transaction.input,
+    })
+}
+
+/// A transaction's row as read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionRow {
+    /// The transaction, its hash left zero.
+    pub transaction: Transaction,
+    /// The receipt, its hash, logs and bloom left empty.
+    pub receipt: Receipt,
+    /// Position in the block of its first log.
+    pub first_log_index: u32,
+    /// Number of its logs.
+    pub logs: u32,
+}
+
+/// Reads a transaction's row.
+pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
+    let value: TransactionValue<'_> = decode(bytes, "transaction")?;
+    let mut transaction = Transaction {
+        kind: value.kind,
+        nonce: value.nonce,
+        from: Address::from(value.from),
+        to: value.to.map(Address::from),
+        value: value.value.number()?,
+        gas: value.gas,
+        gas_price: value.gas_price,
+        input: Bytes::copy_from_slice(value.input),
+        chain_id: value.chain_id,
+        v: value.v,
+        r: value.r.number()?,
+        s: value.s.number()?,
+        ..Transaction::default()
+    };
+    let mut receipt = Receipt {
+        kind: value.receipt_kind,
+        status: value.status,
+        root: value.root.map(B256::from),
+        cumulative_gas_used: value.cumulative_gas_used,
+        gas_used: value.gas_used,
+        effective_gas_price: value.effective_gas_price,
+        contract_address: value.contract_address.map(Address::from),
+        ..Receipt::default()
+    };
+    if let Some(typed) = value.typed {
+        transaction.max_fee_per_gas = typed.max_fee_per_gas;
+        transaction.max_priority_fee_per_gas = typed.max_priority_fee_per_gas;
+        transaction.max_fee_per_blob_gas = typed.max_fee_per_blob_gas;
+        transaction.access_list = typed.access_list.map(|list| {
+            list.into_iter()
+                .map(|(address, keys)| AccessListItem {
+                    address: Address::from(address),
+                    storage_keys: keys.into_iter().map(B256::from).collect(),
+                })
+                .collect()
+        });
+        transaction.blob_versioned_hashes = typed
+            .blob_versioned_hashes
+            .map(|list| list.into_iter().map(B256::from).collect());
+        transaction.authorization_list = typed
+            .authorization_list
+            .map(|list| {
+                list.into_iter()
+                    .map(|a| {
+                        Ok(Authorization {
+                            chain_id: a.chain_id.number()?,
+                            address: Address::from(a.address),
+                            nonce: a.nonce,
+                            y_parity: a.y_parity,
+                            r: a.r.number()?,
+                            s: a.s.number()?,
+                        })
+                    })
+                    .collect::<Result<Vec<_>, Corrupt>>()
+            })
+            .transpose()?;
+        transaction.y_parity = typed.y_parity;
+        transaction.extra = typed.transaction_extra.map(str::to_owned);
+        receipt.blob_gas_used = typed.blob_gas_used;
+        receipt.blob_gas_price = typed.blob_gas_price;
+        receipt.extra = typed.receipt_extra.map(str::to_owned);
+    }
+    Ok(TransactionRow {
+        transaction,
+        receipt,
+        first_log_index: value.first_log_index,
+        logs: value.logs,
+    })
+}
+
+/// A transaction's row as lists need it: what is long is borrowed, signatures and access lists are passed over.
+#[derive(Clone, Copy, Debug)]
+pub struct TransactionSlice<'a> {
+    /// EIP-2718 type.
+    pub kind: u8,
+    /// What the receipt says became of it; `None` before Byzantium.
+    pub status: Option<bool>,
+    /// Sender's nonce.
+    pub nonce: u64,
+    /// Sender.
+    pub from: Address,
+    /// Recipient.
+    pub to: Option<Address>,
+    /// Value in wei.
+    pub value: U256,
+    /// Gas limit.
+    pub gas: u64,
+    /// Gas used by the block up to and with this transaction.
+    pub cumulative_gas_used: u64,
+    /// Gas used.
+    pub gas_used: u64,
+    /// The price paid per gas in wei, as the receipt or else the transaction states it.
+    pub gas_price: Option<u128>,
+    /// `maxFeePerGas`, wei.
+    pub max_fee_per_gas: Option<u128>,
+    /// `maxPriorityFeePerGas`, wei.
+    pub max_priority_fee_per_gas: Option<u128>,
+    /// The contract that the receipt names.
+    pub contract_address: Option<Address>,
+    /// Blob gas used and its price, as the receipt states them.
+    pub blob_gas: Option<(u64, u128)>,
+    /// Fields of the receipt that we do not know, as the JSON object the node gave.
+    pub receipt_extra: Option<&'a str>,
+    /// Call data or init code.
+    pub input: &'a [u8],
+}
+
+impl<'a> TransactionSlice<'a> {
+    /// Reads a transaction's row.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Corrupt> {
+        let value: TransactionValue<'a> = decode(bytes, "transaction")?;
+        let typed = value.typed.as_ref();
+        Ok(Self {
+            kind: value.kind,
+            status: value.status,
+            nonce: value.nonce,
+            from: Address::from(value.from),
+            to: value.to.map(Address::from),
+            value: value.value.number()?,
+            gas: value.gas,
+            cumulative_gas_used: value.cumulative_gas_used,
+            gas_used: value.gas_used,
+            gas_price: value.effective_gas_price.or(value.gas_price),
+            max_fee_per_gas: typed.and_then(|typed| typed.max_fee_per_gas),
+            max_priority_fee_per_gas: typed.and_then(|typed| typed.max_priority_fee_per_gas),
+            contract_address: value.contract_address.map(Address::from),
+            blob_gas: typed.and_then(|typed| typed.blob_gas_used.zip(typed.blob_gas_price)),
+            receipt_extra: typed.and_then(|typed| typed.receipt_extra),
+            input: value.input,
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! Lists of an account: its transactions (A3).
+
+use super::internal::TopFrames;
+use super::page::{ListQuery, Page, Rows};
+use super::{QueryError, Reader};
+use crate::codec::keys::{PostingKind, Term};
+use crate::codec::value::TransactionSlice;
+use crate::model::{Address, BlockId, ListedTransaction, U256};
+use crate::store::{Table, Units, View};
+
+/// A page of transactions.
+#[derive(Debug)]
+pub struct TransactionPage {
+    page: Page,
+}
+
+impl Reader {
+    /// The transactions that an account sent, received or was created by (A3).
+    pub fn account_transactions(
+        &self,
+        account: &Address,
+        query: &ListQuery,
+    ) -> Result<TransactionPage, QueryError> {
+        let term = Term::account(PostingKind::AccountTransactions, account);
+        let page = Page::of_blocks(&self.view, &[term], Rows::Transactions, query)?;
+        if !self.has_traces() {
+            // An answer that has begun cannot turn into a refusal, so look now.
+            let traced = self.view.first_transaction(self.view.checkpoint().next_traced)?;
+            for &ordinal in page.hits() {
+                if ordinal >= traced && self.view.transaction_status(ordinal)?.is_none() {
+                    return Err(QueryError::NeedsTraces);
+                }
+            }
+        }
+        Ok(TransactionPage { page })
+    }
+}
+
+impl TransactionPage {
+    /// What is known of the page before its rows are read.
+    #[must_use]
+    pub const fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// Visits the transactions that were not visited yet, until `visitor` answers that it has enough; answers
+    /// whether transactions remain.
+    pub fn visit(
+        &mut self,
+        visitor: &mut dyn FnMut(&ListedTransaction<'_>) -> bool,
+    ) -> Result<bool, QueryError> {
+        let view = self.page.view();
+        let mut units = Units::new(&view, Table::Transactions)?;
+        let mut top_frames = None;
+        self.page.visit(|ordinal| {
+            let row = units.row(ordinal)?;
+            let (number, index) = (row.block, row.index);
+            let slice = TransactionSlice::decode(row.bytes)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+            let block = view.block(number)?;
+            let success = match slice.status {
+                Some(success) => success,
+                // Before Byzantium only the top frame tells.
+                None => {
+                    let frames = match &mut top_frames {
+                        Some(frames) => frames,
+                        none => none.insert(TopFrames::new(&view)?),
+                    };
+                    frames.success(number, index)?.ok_or(QueryError::NeedsTraces)?
+                }
+            };
+            let gas_price = price_paid(&view, number, &slice)?;
+            let transaction = ListedTransaction {
+                hash: view.transaction_hash(ordinal)?,
+                block: BlockId {
+                    number,
+                    hash: block.hash,
+                },
+                timestamp: block.timestamp,
+                transaction_index: index as u32,
+                from: slice.from,
+                to: slice.to,
+                contract_address: slice.contract_address.filter(|_| success),
+                value: slice.value,
+                nonce: slice.nonce,
+                kind: slice.kind,
+                gas: slice.gas,
+                gas_used: slice.gas_used,
+                cumulative_gas_used: slice.cumulative_gas_used,
+                gas_price,
+                max_fee_per_gas: slice.max_fee_per_gas,
+                max_priority_fee_per_gas: slice.max_priority_fee_per_gas,
+                fee: fee(&slice, gas_price),
+                success,
+                input: slice.input,
+            };
+            Ok(visitor(&transaction))
+        })
+    }
+}
+
+/// The price paid per gas: as the node states it, else as EIP-1559 gives it.
+fn price_paid(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Result<u128, QueryError> {
+    if let Some(price) = slice.gas_price {
+        return Ok(price);
+    }
+    let (Some(most), Some(tip)) = (slice.max_fee_per_gas, slice.max_priority_fee_per_gas) else {
+        return Ok(0);
+    };
+    let base = super::blocks::block_row(view, block)?.header.base_fee_per_gas;
+    Ok(most.min(u128::from(base.unwrap_or(0)).saturating_add(tip)))
+}
+
+/// What the sender paid: gas, blobs (EIP-4844), and what a roll-up charges for the layer below.
+fn fee(slice: &TransactionSlice<'_>, gas_price: u128) -> U256 {
+    let product = |gas: u64, price: u128| U256::from(gas) * U256::from(price);
+    let blobs = slice
+        .blob_gas
+        .map_or(U256::ZERO, |(gas, price)| product(gas, price));
+    let below = slice.receipt_extra.and_then(l1_fee).unwrap_or_default();
+    product(slice.gas_used, gas_price)
+        .saturating_add(blobs)
+        .saturating_add(below)
+}
+
+/// `l1Fee` of the receipts of OP Stack chains and Scroll.
+fn l1_fee(extra: &str) -> Option<U256> {
+    #[derive(serde::Deserialize)]
+    struct Extra<'a> {
+        #[serde(rename = "l1Fee", borrow)]
+        l1_fee: Option<&'a str>,
+    }
+    let extra: Extra<'_> = serde_json::from_str(extra).ok()?;
+    U256::from_str_radix(extra.l1_fee?.strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fees_of_the_layer_below() {
+        assert_eq!(
+            l1_fee(r#"{"l1GasUsed":"0x1","l1Fee":"0x1f","l1FeeScalar":"0.5"}"#),
+            Some(U256::from(31))
+        );
+        for without in [
+            "",
+            "{}",
+            r#"{"l1Fee":null}"#,
+            r#"{"l1Fee":"31"}"#,
+            r#"{"l1Fee":"0xzz"}"#,
+        ] {
+            assert_eq!(l1_fee(without), None, "{without}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Call frames: the internal transactions of an account, of a range of blocks and of a transaction (A4, A5, A6), and
+//! what the top call says of its transaction.
+
+use super::page::{ListQuery, Page, Rows};
+use super::{QueryError, Reader};
+use crate::codec::keys::{PostingKind, Term};
+use crate::codec::value::{FrameSlice, decode_frame_place};
+use crate::model::{Address, B256, BlockId, InternalTransaction};
+use crate::store::{Table, Units, View};
+
+/// A page of internal transactions.
+#[derive(Debug)]
+pub struct InternalPage {
+    page: Page,
+}
+
+fn corrupt(corrupt: crate::codec::Corrupt) -> QueryError {
+    QueryError::Corrupt(corrupt, Table::Frames.name())
+}
+
+/// The frames of transactions, found by their places.
+pub(super) struct TopFrames<'v> {
+    view: &'v View,
+    units: Units<'v>,
+}
+
+impl<'v> TopFrames<'v> {
+    pub(super) fn new(view: &'v View) -> Result<Self, QueryError> {
+        let units = Units::new(view, Table::Frames)?;
+        Ok(Self { view, units })
+    }
+
+    /// The first frame ordinal of the block's transactions from position `index` on; the block's frames must be
+    /// stored. A frame's row begins with its transaction's position, and positions never fall.
+    fn first_of(&mut self, block: u64, index: u64) -> Result<u64, QueryError> {
+        let (mut low, mut high) = (self.view.first_frame(block)?, self.view.first_frame(block + 1)?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let place = decode_frame_place(self.units.row(middle)?.bytes).map_err(corrupt)?;
+            if u64::from(place) < index {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    /// Whether the transaction at position `index` of a block succeeded, by its top call; `None` where its frames
+    /// are not stored.
+    pub(super) fn success(&mut self, block: u64, index: u64) -> Result<Option<bool>, QueryError> {
+        if self.view.block_frames(block)?.is_none() {
+            return Ok(None);
+        }
+        let first = self.first_of(block, index)?;
+        if first == self.view.first_frame(block + 1)? {
+            return Ok(None);
+        }
+        let frame = FrameSlice::decode(self.units.row(first)?.bytes).map_err(corrupt)?;
+        let is_top = u64::from(frame.transaction_index) == index && frame.path.is_empty();
+        Ok(is_top.then_some(frame.error.is_none()))
+    }
+}
+
+impl Reader {
+    fn needs_traces_to(&self, last_block: u64) -> Result<(), QueryError> {
+        let next_traced = self.view.checkpoint().next_traced;
+        if last_block < next_traced || self.has_traces() {
+            Ok(())
+        } else {
+            Err(QueryError::NeedsTraces)
+        }
+    }
+
+    /// The internal transactions of an account (A4): the default set, or `all` nested frames.
+    pub fn account_internal(
+        &self,
+        account: &Address,
+        all: bool,
+        query: &ListQuery,
+    ) -> Result<InternalPage, QueryError> {
+        self.needs_traces_to(query.last_block)?;
+        let of = |kind| Term::account(kind, account);
+        let terms = [of(PostingKind::AccountInternal), of(PostingKind::AccountCalls)];
+        let page = Page::of_blocks(&self.view, lists(&terms, all), Rows::Frames, query)?;
+        Ok(InternalPage { page })
+    }
+
+    /// The internal transactions of the blocks of the query (A5).
+    pub fn internal(&self, all: bool, query: &ListQuery) -> Result<InternalPage, QueryError> {
+        self.needs_traces_to(query.last_block)?;
+        let page = Page::of_blocks(&self.view, lists(&whole(), all), Rows::Frames, query)?;
+        Ok(InternalPage { page })
+    }
+
+    /// The internal transactions of a transaction (A6), whatever the blocks of the query; `None` for a hash that
+    /// is not indexed.
+    pub fn transaction_internal(
+        &self,
+        hash: &B256,
+        all: bool,
+        query: &ListQuery,
+    ) -> Result<Option<InternalPage>, QueryError> {
+        let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
+            return Ok(None);
+        };
+        let (block, facts) = self.view.block_of_transaction(ordinal)?;
+        self.needs_traces_to(block)?;
+        let index = ordinal - facts.first_transaction;
+        let mut frames = TopFrames::new(&self.view)?;
+        let range = frames.first_of(block, index)?..frames.first_of(block, index + 1)?;
+        let page = Page::of_range(&self.view, lists(&whole(), all), Rows::Frames, range, query)?;
+        Ok(Some(InternalPage { page }))
+    }
+}
+
+/// The lists that are not an account's.
+fn whole() -> [Term; 2] {
+    [PostingKind::Internal, PostingKind::Calls].map(Term::whole)
+}
+
+/// The default set alone, or both lists.
+fn lists(terms: &[Term; 2], all: bool) -> &[Term] {
+    let [default_set, _] = terms;
+    if all {
+        terms
+    } else {
+        std::slice::from_ref(default_set)
+    }
+}
+
+impl InternalPage {
+    /// What is known of the page before its rows are read.
+    #[must_use]
+    pub const fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// Visits the internal transactions that were not visited yet, until `visitor` answers that it has enough;
+    /// answers whether any remain.
+    pub fn visit(
+        &mut self,
+        visitor: &mut dyn FnMut(&InternalTransaction<'_>) -> bool,
+    ) -> Result<bool, QueryError> {
+        let view = self.page.view();
+        let mut units = Units::new(&view, Table::Frames)?;
+        self.page.visit(|ordinal| {
+            let row = units.row(ordinal)?;
+            let number = row.block;
+            let frame = FrameSlice::decode(row.bytes).map_err(corrupt)?;
+            let block = view.block(number)?;
+            let transaction = block.first_transaction + u64::from(frame.transaction_index);
+            Ok(visitor(&InternalTransaction {
+                transaction_hash: view.transaction_hash(transaction)?,
+                block: BlockId {
+                    number,
+                    hash: block.hash,
+                },
+                timestamp: block.timestamp,
+                transaction_index: frame.transaction_index,
+                kind: frame.kind,
+                path: &frame.path,
+                from: frame.from,
+                to: frame.to,
+                value: frame.value,
+                gas: frame.gas,
+                gas_used: frame.gas_used,
+                input: frame.input,
+                output: frame.output,
+                error: frame.error,
+                reverted: frame.reverted,
+            }))
+        })
+    }
+}

@@ -1,0 +1,388 @@
+//! Pages of lists of ordinals. A list knows the rank of every posting, so that any page is found by two
+//! searches and no row before it is looked at.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::QueryError;
+use crate::codec::keys::Term;
+use crate::model::B256;
+use crate::store::{Direction, PostingCursor, View};
+
+/// Which part of a list is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    /// First block, inclusive.
+    pub first_block: u64,
+    /// Last block, inclusive.
+    pub last_block: u64,
+    /// Newest first.
+    pub descending: bool,
+    /// Rows to leave out.
+    pub skip: u64,
+    /// Rows to give at most.
+    pub limit: usize,
+    /// Resume after this row; `skip` then counts from there.
+    pub cursor: Option<RowCursor>,
+}
+
+impl ListQuery {
+    pub(super) const fn direction(&self) -> Direction {
+        if self.descending {
+            Direction::Backward
+        } else {
+            Direction::Forward
+        }
+    }
+}
+
+/// What the ordinals of a list count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rows {
+    Logs,
+    Transactions,
+    Frames,
+    /// Blocks, by their numbers.
+    Blocks,
+}
+
+impl Rows {
+    /// The first ordinal at or after the start of a block, which may be the one that comes next.
+    fn first_of(self, view: &View, block: u64) -> Result<u64, QueryError> {
+        Ok(match self {
+            Self::Logs => view.first_log(block)?,
+            Self::Transactions => view.first_transaction(block)?,
+            Self::Frames => view.first_frame(block)?,
+            Self::Blocks => block.clamp(view.first_block(), view.checkpoint().next_block),
+        })
+    }
+
+    /// The ordinals of the blocks that are asked for.
+    pub(super) fn range(self, view: &View, query: &ListQuery) -> Result<Range<u64>, QueryError> {
+        Ok(self.first_of(view, query.first_block)?
+            ..self.first_of(view, query.last_block.saturating_add(1))?)
+    }
+
+    fn end(self, view: &View) -> u64 {
+        let checkpoint = view.checkpoint();
+        match self {
+            Self::Logs => checkpoint.logs,
+            Self::Transactions => checkpoint.transactions,
+            Self::Frames => checkpoint.frames,
+            Self::Blocks => checkpoint.next_block,
+        }
+    }
+
+    fn block_hash(self, view: &View, ordinal: u64) -> Result<B256, QueryError> {
+        Ok(match self {
+            Self::Logs => view.block_of_log(ordinal)?.1.hash,
+            Self::Transactions => view.block_of_transaction(ordinal)?.1.hash,
+            Self::Frames => view.block_of_frame(ordinal)?.1.hash,
+            Self::Blocks => view.block(ordinal)?.hash,
+        })
+    }
+}
+
+/// An exact row to resume after: its ordinal, and the block it lies in so that a reorg is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowCursor {
+    ordinal: u64,
+    block_hash: [u8; 8],
+}
+
+impl fmt::Display for RowCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{}", self.ordinal, const_hex::encode(self.block_hash))
+    }
+}
+
+impl FromStr for RowCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let bytes: [u8; 16] = const_hex::decode_to_array(text).map_err(|_| ())?;
+        let (ordinal, block_hash) = bytes.split_first_chunk::<8>().ok_or(())?;
+        let block_hash = block_hash.try_into().map_err(|_| ())?;
+        Ok(Self {
+            ordinal: u64::from_be_bytes(*ordinal),
+            block_hash,
+        })
+    }
+}
+
+impl RowCursor {
+    pub(super) fn at(view: &View, rows: Rows, ordinal: u64) -> Result<Self, QueryError> {
+        let hash = rows.block_hash(view, ordinal)?;
+        Ok(Self {
+            ordinal,
+            block_hash: hash.0.first_chunk().copied().unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn check(&self, view: &View, rows: Rows) -> Result<(), QueryError> {
+        let first = match rows {
+            Rows::Blocks => view.first_block(),
+            Rows::Logs | Rows::Transactions | Rows::Frames => 0,
+        };
+        if !(first..rows.end(view)).contains(&self.ordinal) || Self::at(view, rows, self.ordinal)? != *self {
+            return Err(QueryError::CursorOrphaned);
+        }
+        Ok(())
+    }
+
+    /// The ordinals of `range` that are left after the row.
+    pub(super) fn rest(&self, range: Range<u64>, descending: bool) -> Range<u64> {
+        if descending {
+            range.start..range.end.min(self.ordinal)
+        } else {
+            range.start.max(self.ordinal + 1)..range.end
+        }
+    }
+}
+
+/// The rows of a page.
+#[derive(Debug, Default)]
+pub(super) struct Selected {
+    /// Ordinals in the order of the page.
+    pub(super) hits: Vec<u64>,
+    /// Rows in the whole range.
+    pub(super) total: u64,
+    /// Whether rows follow the page.
+    pub(super) more: bool,
+}
+
+/// Selects a page out of lists that share no ordinal and move in the direction of the query, as if they were one.
+pub(super) fn select(
+    lists: &mut [PostingCursor<'_>],
+    range: Range<u64>,
+    query: &ListQuery,
+) -> Result<Selected, QueryError> {
+    let (first_rank, end_rank) = (rank_of(lists, range.start)?, rank_of(lists, range.end)?);
+    // The ranks that are left after the cursor's row and the skipped ones.
+    let (mut low, mut high) = (first_rank, end_rank);
+    if let Some(cursor) = &query.cursor {
+        let rest = cursor.rest(range.clone(), query.descending);
+        if query.descending {
+            high = rank_of(lists, rest.end)?.min(high);
+        } else {
+            low = rank_of(lists, rest.start)?.max(low);
+        }
+    }
+    let left = high.saturating_sub(low).saturating_sub(query.skip);
+    let count = usize::try_from(left).unwrap_or(usize::MAX).min(query.limit);
+    let mut selected = Selected {
+        hits: Vec::with_capacity(count),
+        total: end_rank.saturating_sub(first_rank),
+        more: left > count as u64,
+    };
+    if count > 0 {
+        let rank = if query.descending {
+            high - 1 - query.skip
+        } else {
+            low + query.skip
+        };
+        go_to(lists, rank, (range.start, first_rank), (range.end, end_rank))?;
+        take(lists, count, query.direction(), &mut selected.hits)?;
+    }
+    Ok(selected)
+}
+
+/// Postings before `target` in all lists.
+fn rank_of(lists: &mut [PostingCursor<'_>], target: u64) -> Result<u64, QueryError> {
+    let mut rank = 0;
+    for list in lists {
+        rank += list.rank_of(target)?;
+    }
+    Ok(rank)
+}
+
+/// Ranks that are walked over one by one: about what is decoded anyway.
+const WALK_MAX: u64 = 256;
+
+/// Moves the lists to the posting with `rank` postings before it in all of them. `low` and `high` are ordinals
+/// with their ranks; the posting lies in `low..high`.
+fn go_to(
+    lists: &mut [PostingCursor<'_>],
+    rank: u64,
+    (mut low, mut low_rank): (u64, u64),
+    (mut high, mut high_rank): (u64, u64),
+) -> Result<(), QueryError> {
+    if let [only] = lists {
+        only.select(rank)?;
+        return Ok(());
+    }
+    // Interpolation and halving in turn: lists are mostly even, and where they are not halving ends it.
+    let mut halve = false;
+    while rank - low_rank > WALK_MAX && high - low > 1 {
+        let span = high - low;
+        let guess = if halve {
+            low + span / 2
+        } else {
+            let ranks = high_rank.saturating_sub(low_rank).max(1);
+            let share = u128::from(span) * u128::from(rank - low_rank - WALK_MAX / 2) / u128::from(ranks);
+            low + u64::try_from(share).unwrap_or(span).clamp(1, span - 1)
+        };
+        let found = rank_of(lists, guess)?;
+        if found <= rank {
+            (low, low_rank) = (guess, found);
+        } else {
+            (high, high_rank) = (guess, found);
+        }
+        halve = !halve;
+    }
+    rank_of(lists, low)?;
+    let mut at = low;
+    for _ in low_rank..=rank {
+        let nearest = lists
+            .iter_mut()
+            .filter_map(|list| Some((list.current()?, list)))
+            .min_by_key(|(posting, _)| *posting);
+        let Some((posting, list)) = nearest else { break };
+        at = posting;
+        list.rank_of(posting + 1)?;
+    }
+    for list in lists {
+        list.seek(at)?;
+    }
+    Ok(())
+}
+
+/// Takes the next `count` postings of all lists in their order.
+fn take(
+    lists: &mut [PostingCursor<'_>],
+    count: usize,
+    direction: Direction,
+    hits: &mut Vec<u64>,
+) -> Result<(), QueryError> {
+    if let ([only], Direction::Forward) = (&mut *lists, direction) {
+        while let Some(&last) = only.window().last() {
+            let room = count - hits.len();
+            hits.extend(only.window().iter().take(room));
+            if hits.len() == count {
+                break;
+            }
+            only.seek(last + 1)?;
+        }
+        return Ok(());
+    }
+    while hits.len() < count {
+        let standing = lists.iter_mut().filter_map(|list| Some((list.current()?, list)));
+        let next = match direction {
+            Direction::Forward => standing.min_by_key(|(posting, _)| *posting),
+            Direction::Backward => standing.max_by_key(|(posting, _)| *posting),
+        };
+        let Some((posting, list)) = next else { break };
+        hits.push(posting);
+        list.step()?;
+    }
+    Ok(())
+}
+
+/// A page of a list: which rows they are is known, their bodies are read as they are visited.
+pub struct Page {
+    view: Arc<View>,
+    hits: Vec<u64>,
+    next: usize,
+    total: u64,
+    next_cursor: Option<RowCursor>,
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page")
+            .field("hits", &self.hits.len())
+            .field("total", &self.total)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Page {
+    /// The page of `terms`, whose ordinals count `rows`, in the blocks of the query.
+    pub(super) fn of_blocks(
+        view: &Arc<View>,
+        terms: &[Term],
+        rows: Rows,
+        query: &ListQuery,
+    ) -> Result<Self, QueryError> {
+        let range = rows.range(view, query)?;
+        Self::of_range(view, terms, rows, range, query)
+    }
+
+    /// The page of `terms` in a range of ordinals; the blocks of the query are not looked at.
+    pub(super) fn of_range(
+        view: &Arc<View>,
+        terms: &[Term],
+        rows: Rows,
+        range: Range<u64>,
+        query: &ListQuery,
+    ) -> Result<Self, QueryError> {
+        if let Some(cursor) = &query.cursor {
+            cursor.check(view, rows)?;
+        }
+        let mut lists = Vec::with_capacity(terms.len());
+        for &term in terms {
+            lists.push(PostingCursor::open(view, term, query.direction())?);
+        }
+        let selected = select(&mut lists, range, query)?;
+        let last = selected.hits.last().filter(|_| selected.more);
+        let next_cursor = last.map(|&last| RowCursor::at(view, rows, last)).transpose()?;
+        Ok(Self {
+            view: Arc::clone(view),
+            hits: selected.hits,
+            next: 0,
+            total: selected.total,
+            next_cursor,
+        })
+    }
+
+    /// How many rows the list has in the whole range.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Rows of the page.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// Whether the page has no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
+    /// Where the next page begins; `None` on the last one.
+    #[must_use]
+    pub const fn next_cursor(&self) -> Option<RowCursor> {
+        self.next_cursor
+    }
+
+    /// The ordinals of the page.
+    pub(super) fn hits(&self) -> &[u64] {
+        &self.hits
+    }
+
+    /// The view that the rows are read from.
+    pub(super) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view)
+    }
+
+    /// Hands the ordinals that were not visited yet to `row`, until that answers that it has enough; answers
+    /// whether rows remain.
+    pub(super) fn visit(
+        &mut self,
+        mut row: impl FnMut(u64) -> Result<bool, QueryError>,
+    ) -> Result<bool, QueryError> {
+        while let Some(&ordinal) = self.hits.get(self.next) {
+            self.next += 1;
+            if !row(ordinal)? {
+                break;
+            }
+        }
+        Ok(self.next < self.hits.len())
+    }
+}

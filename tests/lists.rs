@@ -1,0 +1,388 @@
+//! The lists of accounts over a real store, against what a seeded chain says.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by ending"
+)]
+
+#[path = "support/lists.rs"]
+mod lists;
+#[path = "support/plain.rs"]
+mod plain;
+
+use std::sync::Arc;
+
+use lists::{Row, Whose};
+use plain::{ChainConfig, Rng, account};
+use quarry::json::{UuidSpace, internal_transaction, listed_transaction};
+use quarry::model::{Address, B256, Bundle};
+use quarry::query::{ListQuery, Page, QueryError, Reader, RowCursor};
+use quarry::store::{OpenOptions, Store, Writer};
+use quarry::sync::derive::{NonceRules, derive};
+use serde_json::Value;
+
+const CHAIN_ID: u64 = 7;
+
+fn open(directory: &std::path::Path) -> Arc<Store> {
+    let options = OpenOptions {
+        cache_bytes: 8 << 20,
+        memtable_bytes: 8 << 20,
+        ..OpenOptions::new(directory)
+    };
+    Store::open_or_create(&options, CHAIN_ID, B256::repeat_byte(1), Some(0)).unwrap()
+}
+
+fn chain(seed: u64, blocks: u64, fork_at: Option<usize>) -> Vec<Bundle> {
+    let config = ChainConfig {
+        logs_per_block: 2,
+        ..ChainConfig::default()
+    };
+    let mut bundles = plain::chain(seed, fork_at.map_or(blocks, |at| at as u64), &config);
+    plain::extend(&mut bundles, seed, blocks, u64::from(fork_at.is_some()), &config);
+    lists::vary(&mut bundles, seed);
+    bundles
+}
+
+fn commit(writer: &mut Writer, bundles: &[Bundle], final_to: usize) {
+    let rules = NonceRules {
+        chain_id: CHAIN_ID,
+        from_genesis: true,
+        ..NonceRules::default()
+    };
+    let (settled, open) = bundles.split_at(final_to.min(bundles.len()));
+    for bundles in settled.chunks(17) {
+        let mut batch = writer.batch();
+        for bundle in bundles {
+            derive(bundle, &rules, &mut batch).unwrap();
+        }
+        writer.commit_final(batch).unwrap();
+    }
+    for bundle in open {
+        let mut batch = writer.batch();
+        derive(bundle, &rules, &mut batch).unwrap();
+        writer.commit_unfinal(batch).unwrap();
+    }
+}
+
+/// A list of one kind.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    Transactions(Address),
+    Internal(Whose, bool),
+}
+
+/// What a page says: its items as JSON, the total, and where to go on.
+type Answer = (Vec<Value>, u64, Option<RowCursor>);
+
+/// Asks, reading `frame` items at a time.
+fn ask(
+    reader: &Reader,
+    bundles: &[Bundle],
+    list: List,
+    query: &ListQuery,
+    frame: usize,
+) -> Result<Answer, QueryError> {
+    let (ids, mut room, mut items) = (UuidSpace::new(CHAIN_ID), String::new(), Vec::new());
+    let head = reader.head().number;
+    let known = |page: &Page| (page.len(), page.total(), page.next_cursor());
+    let (len, total, next) = match list {
+        List::Transactions(account) => {
+            let mut page = reader.account_transactions(&account, query)?;
+            let known = known(page.page());
+            loop {
+                let mut left = frame;
+                let more = page.visit(&mut |transaction| {
+                    let mut out = Vec::new();
+                    listed_transaction(&mut out, transaction, head);
+                    items.push(serde_json::from_slice(&out).unwrap());
+                    left -= 1;
+                    left > 0
+                })?;
+                if !more {
+                    break known;
+                }
+            }
+        }
+        List::Internal(whose, zero) => {
+            let mut page = match whose {
+                Whose::Of(account) => reader.account_internal(&account, zero, query)?,
+                Whose::All => reader.internal(zero, query)?,
+                Whose::In(block, index) => {
+                    let hash = bundles[block as usize].block.transactions[index].hash;
+                    reader.transaction_internal(&hash, zero, query)?.unwrap()
+                }
+            };
+            let known = known(page.page());
+            loop {
+                let mut left = frame;
+                let more = page.visit(&mut |internal| {
+                    let mut out = Vec::new();
+                    internal_transaction(&mut out, &ids, &mut room, internal);
+                    items.push(serde_json::from_slice(&out).unwrap());
+                    left -= 1;
+                    left > 0
+                })?;
+                if !more {
+                    break known;
+                }
+            }
+        }
+    };
+    assert_eq!(items.len(), len);
+    Ok((items, total, next))
+}
+
+fn model(bundles: &[Bundle], list: List) -> Vec<Row> {
+    match list {
+        List::Transactions(account) => lists::transactions(bundles, account),
+        List::Internal(whose, zero) => lists::internal(CHAIN_ID, bundles, whose, zero),
+    }
+}
+
+/// The rows of the model that a query's blocks and order leave.
+fn part(rows: &[Row], list: List, query: &ListQuery) -> Vec<Value> {
+    let by_place = matches!(list, List::Internal(Whose::In(..), _));
+    let wanted = |block: u64| by_place || (query.first_block..=query.last_block).contains(&block);
+    let mut part: Vec<Value> = rows
+        .iter()
+        .filter(|(block, _)| wanted(*block))
+        .map(|(_, item)| item.clone())
+        .collect();
+    if query.descending {
+        part.reverse();
+    }
+    part
+}
+
+fn every_list(bundles: &[Bundle]) -> Vec<List> {
+    let mut all = Vec::new();
+    for number in 0..9 {
+        all.push(List::Transactions(account(number)));
+        for zero in [false, true] {
+            all.push(List::Internal(Whose::Of(account(number)), zero));
+        }
+    }
+    for bundle in bundles.iter().step_by(7) {
+        let number = bundle.block.number();
+        all.push(List::Transactions(account(1000 + number)));
+        for index in 0..bundle.block.transactions.len() {
+            all.extend([false, true].map(|zero| List::Internal(Whose::In(number, index), zero)));
+        }
+    }
+    all.extend([false, true].map(|zero| List::Internal(Whose::All, zero)));
+    all
+}
+
+#[test]
+fn lists_agree_with_the_model() {
+    let bundles = chain(3, 400, None);
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    commit(&mut store.writer().unwrap(), &bundles, 390);
+    let reader = Reader::new(store.view());
+    let mut rng = Rng(4);
+    let (mut rows_seen, mut selected_far) = (0, 0);
+    for list in every_list(&bundles) {
+        let rows = model(&bundles, list);
+        for round in 0..12 {
+            let (a, b) = (rng.below(400), rng.below(400));
+            let whole = round < 4;
+            let mut query = ListQuery {
+                first_block: if whole { 0 } else { a.min(b) },
+                last_block: if whole { 399 } else { a.max(b) },
+                descending: round % 2 == 1,
+                limit: [1, 7, 100, 10_000][rng.below(4) as usize],
+                ..ListQuery::default()
+            };
+            let expected = part(&rows, list, &query);
+            query.skip = rng.below(3) * rng.below(expected.len() as u64 + 2) / 2;
+            let frame = 1 + rng.below(50) as usize;
+            let (items, total, next) = ask(&reader, &bundles, list, &query, frame).unwrap();
+            let skip = query.skip as usize;
+            let page: Vec<Value> = expected.iter().skip(skip).take(query.limit).cloned().collect();
+            assert_eq!(items, page, "{list:?} {query:?}");
+            assert_eq!(total, expected.len() as u64, "{list:?} {query:?}");
+            assert_eq!(
+                next.is_some(),
+                skip + page.len() < expected.len() && !page.is_empty()
+            );
+            rows_seen += items.len();
+            selected_far += u32::from(skip > 500 && matches!(list, List::Internal(_, true)));
+            // The page after the cursor.
+            if next.is_some() {
+                let after = ListQuery {
+                    cursor: next,
+                    skip: 0,
+                    ..query
+                };
+                let (items, again, _) = ask(&reader, &bundles, list, &after, frame).unwrap();
+                let rest = expected.iter().skip(skip + page.len()).take(query.limit);
+                assert!(items.iter().eq(rest), "{list:?} {after:?}");
+                assert_eq!(again, total);
+            }
+        }
+    }
+    assert!(rows_seen > 20_000, "{rows_seen}");
+    assert!(selected_far > 10, "{selected_far}");
+    let unknown = ListQuery::default();
+    assert!(
+        reader
+            .transaction_internal(&B256::repeat_byte(9), true, &unknown)
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_transaction_to_oneself_is_listed_once() {
+    let bundles = chain(3, 100, None);
+    let to_itself = bundles
+        .iter()
+        .flat_map(|bundle| &bundle.block.transactions)
+        .find(|transaction| transaction.to == Some(transaction.from))
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    commit(&mut store.writer().unwrap(), &bundles, 100);
+    let query = ListQuery {
+        last_block: 99,
+        limit: 10_000,
+        ..ListQuery::default()
+    };
+    let list = List::Transactions(to_itself.from);
+    let (items, ..) = ask(&Reader::new(store.view()), &bundles, list, &query, 99).unwrap();
+    let hash = to_itself.hash.to_string();
+    assert_eq!(
+        items.iter().filter(|item| item["hash"] == hash.as_str()).count(),
+        1
+    );
+}
+
+#[test]
+fn cursors_across_new_blocks_and_a_reorg() {
+    let (bundles, fork) = (chain(6, 80, None), chain(6, 90, Some(60)));
+    assert_eq!(bundles[59].block.hash, fork[59].block.hash);
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    commit(&mut writer, &bundles[..70], 50);
+    for list in [
+        List::Transactions(account(1)),
+        List::Internal(Whose::Of(account(1)), false),
+        List::Internal(Whose::Of(account(1)), true),
+        List::Internal(Whose::All, true),
+    ] {
+        for descending in [false, true] {
+            let reader = Reader::new(store.view());
+            let head = reader.head().number;
+            // Cursors after each row but the last.
+            let whole = ListQuery {
+                last_block: head,
+                descending,
+                limit: 1,
+                ..ListQuery::default()
+            };
+            let rows = part(&model(&bundles[..70], list), list, &whole);
+            let mut cursors = Vec::new();
+            for skip in 0..rows.len() as u64 - 1 {
+                cursors.push(
+                    ask(&reader, &bundles, list, &ListQuery { skip, ..whole }, 1)
+                        .unwrap()
+                        .2
+                        .unwrap(),
+                );
+            }
+            let go_on = |bundles: &[Bundle], reached: usize| -> (usize, usize) {
+                let reader = Reader::new(store.view());
+                let (mut resumed, mut refused) = (0, 0);
+                for (cursor, row) in cursors.iter().zip(&rows) {
+                    let query = ListQuery {
+                        last_block: reached as u64 - 1,
+                        cursor: Some(cursor.to_string().parse().unwrap()),
+                        limit: 10_000,
+                        ..whole
+                    };
+                    let block: usize = row["blockNumber"].as_str().unwrap().parse().unwrap();
+                    let orphaned =
+                        bundles[block].block.hash.to_string() != row["blockHash"].as_str().unwrap();
+                    match ask(&reader, bundles, list, &query, 1000) {
+                        Err(QueryError::CursorOrphaned) => {
+                            assert!(orphaned, "{list:?}: a cursor into block {block} was refused");
+                            refused += 1;
+                        }
+                        Err(error) => panic!("{error}"),
+                        Ok((items, ..)) => {
+                            assert!(!orphaned, "{list:?}: block {block} was replaced");
+                            let now = part(&model(&bundles[..reached], list), list, &query);
+                            let same = |item: &&Value| {
+                                let key = |item: &Value| (item["hash"].clone(), item["uuid"].clone());
+                                key(item) == key(row)
+                            };
+                            let at = now.iter().position(|item| same(&item)).unwrap();
+                            assert_eq!(items, now[at + 1..], "{list:?} {query:?}");
+                            resumed += 1;
+                        }
+                    }
+                }
+                (resumed, refused)
+            };
+            commit(&mut writer, &bundles[70..], 0);
+            assert_eq!(go_on(&bundles, 80).1, 0);
+            writer.unwind(60).unwrap();
+            commit(&mut writer, &fork[60..], 0);
+            let (resumed, refused) = go_on(&fork, 90);
+            assert!(resumed > 0 && refused > 0, "{list:?}: {resumed} {refused}");
+            writer.unwind(60).unwrap();
+            commit(&mut writer, &bundles[60..70], 0);
+        }
+    }
+}
+
+#[test]
+fn what_lies_in_traces_needs_them() {
+    let mut bundles = chain(8, 40, None);
+    for bundle in &mut bundles {
+        bundle.traces = None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    commit(&mut store.writer().unwrap(), &bundles, 40);
+    let reader = Reader::new(store.view());
+    let query = |first_block, last_block| ListQuery {
+        first_block,
+        last_block,
+        limit: 100,
+        ..ListQuery::default()
+    };
+    let needs = |list, query| {
+        matches!(
+            ask(&reader, &bundles, list, &query, 9),
+            Err(QueryError::NeedsTraces)
+        )
+    };
+    for list in [
+        List::Internal(Whose::Of(account(1)), false),
+        List::Internal(Whose::All, true),
+    ] {
+        assert!(needs(list, query(0, 39)), "{list:?}");
+        assert!(needs(list, query(20, 20)), "{list:?}");
+    }
+    let with_transactions = bundles
+        .iter()
+        .position(|b| !b.block.transactions.is_empty())
+        .unwrap();
+    assert!(needs(
+        List::Internal(Whose::In(with_transactions as u64, 0), false),
+        query(0, 0)
+    ));
+    // Before Byzantium the status is in the traces, from then on in the receipt.
+    let list = List::Transactions(account(1));
+    assert!(needs(list, query(0, 39)));
+    let later = query(14, 39);
+    let (items, ..) = ask(&reader, &bundles, list, &later, 9).unwrap();
+    let expected = part(&model(&bundles, list), list, &later);
+    assert!(!items.is_empty());
+    assert_eq!(items, expected);
+}
