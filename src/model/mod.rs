@@ -10,7 +10,9 @@ mod transaction;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
-pub use entry::{BlockEntry, BlockId, InternalTransaction, ListedTransaction, LogEntry, TransactionEntry};
+pub use entry::{
+    BlockEntry, BlockId, InternalTransaction, ListedTransaction, LogEntry, MinedBlock, TransactionEntry,
+};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
 

@@ -1,11 +1,11 @@
-//! Lists of an account: its transactions (A3).
+//! Lists of an account: its transactions (A3) and the blocks it mined (A9).
 
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::value::TransactionSlice;
-use crate::model::{Address, BlockId, ListedTransaction, U256};
+use crate::model::{Address, BlockId, ListedTransaction, MinedBlock, U256};
 use crate::store::{Table, Units, View};
 
 /// A page of transactions.
@@ -33,6 +33,52 @@ impl Reader {
             }
         }
         Ok(TransactionPage { page })
+    }
+}
+
+/// A page of blocks.
+#[derive(Debug)]
+pub struct MinedPage {
+    page: Page,
+    reader: Reader,
+}
+
+impl Reader {
+    /// The blocks of which an account is the fee recipient (A9).
+    pub fn account_mined(&self, account: &Address, query: &ListQuery) -> Result<MinedPage, QueryError> {
+        let term = Term::account(PostingKind::AccountMined, account);
+        let page = Page::of_blocks(&self.view, &[term], Rows::Blocks, query)?;
+        Ok(MinedPage {
+            page,
+            reader: self.clone(),
+        })
+    }
+}
+
+impl MinedPage {
+    /// What is known of the page before its rows are read.
+    #[must_use]
+    pub const fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// Visits the blocks that were not visited yet, until `visitor` answers that it has enough; answers whether
+    /// blocks remain.
+    pub fn visit(&mut self, visitor: &mut dyn FnMut(&MinedBlock) -> bool) -> Result<bool, QueryError> {
+        let view = self.page.view();
+        let mut rewards = self.reader.reward_reader()?;
+        self.page.visit(|number| {
+            let block = view.block(number)?;
+            Ok(visitor(&MinedBlock {
+                block: BlockId {
+                    number,
+                    hash: block.hash,
+                },
+                timestamp: block.timestamp,
+                reward: rewards.reward(number)?.total(),
+                transactions: view.first_transaction(number + 1)? - block.first_transaction,
+            }))
+        })
     }
 }
 

@@ -15,7 +15,7 @@ mod transactions;
 
 use std::sync::Arc;
 
-pub use accounts::TransactionPage;
+pub use accounts::{MinedPage, TransactionPage};
 pub use blocks::{BlockCounts, BlockTime, Closest};
 pub use internal::InternalPage;
 pub use logs::{LogPage, LogQuery, Operator};
