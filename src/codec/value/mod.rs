@@ -6,11 +6,13 @@
 use bincode::config::{Configuration, standard};
 use bincode::{BorrowDecode, Encode};
 
+mod fees;
 mod frame;
 mod record;
 #[cfg(test)]
 mod tests;
 
+pub use fees::{FeeRow, decode_fees};
 pub use frame::{decode_frame, encode_frame};
 pub use record::{Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, Tail, Undo};
 
