@@ -132,6 +132,14 @@ impl Reader {
         }))
     }
 
+    /// The ordinal after the last frame of a block whose frames are stored.
+    pub(super) fn first_frame_after(&self, number: u64) -> Result<u64, QueryError> {
+        Ok(match self.view.block_frames(number + 1)? {
+            Some(next) => next.first_frame,
+            None => self.view.checkpoint().frames,
+        })
+    }
+
     /// The frames of a block, by transaction; `None` where they are not stored.
     pub fn traces(
         &self,
@@ -141,10 +149,7 @@ impl Reader {
         let Some(frames) = self.view.block_frames(number)? else {
             return Ok(None);
         };
-        let end = match self.view.block_frames(number + 1)? {
-            Some(next) => next.first_frame,
-            None => self.view.checkpoint().frames,
-        };
+        let end = self.first_frame_after(number)?;
         let mut traces = vec![TransactionTrace::default(); transactions];
         let mut units = Units::new(&self.view, Table::Frames)?;
         for ordinal in frames.first_frame..end {

@@ -4,6 +4,7 @@
 //! nothing of HTTP, of text and of how the store is filled.
 
 mod blocks;
+mod creations;
 mod expression;
 mod logs;
 mod merge;
@@ -14,10 +15,11 @@ mod transactions;
 use std::sync::Arc;
 
 pub use blocks::{BlockCounts, BlockTime, Closest};
+pub use creations::{ContractCreation, Created};
 pub use logs::{LogCursor, LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use rewards::{BlockReward, UncleReward};
-pub use transactions::TransactionStatus;
+pub use transactions::{Execution, TransactionStatus};
 
 use crate::codec::Corrupt;
 use crate::model::{BlockId, StaticRewards};

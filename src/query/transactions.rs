@@ -1,9 +1,9 @@
-//! Questions about one transaction: X1, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
+//! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::{TransactionRow, decode_frame, decode_transaction};
-use crate::model::{B256, BlockId, Bloom, Log, Receipt, Topics, TransactionEntry};
+use crate::model::{B256, BlockId, Bloom, Bytes, Frame, Log, Receipt, Topics, TransactionEntry};
 use crate::store::{Table, Units, View};
 
 /// What became of a transaction (X1).
@@ -16,6 +16,24 @@ pub enum TransactionStatus {
     /// It failed.
     Failed,
     /// It lies before Byzantium and the store has no frames, which alone tell.
+    NeedsTraces,
+}
+
+/// What became of a transaction, and why (X2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// No such transaction is indexed.
+    Unknown,
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed {
+        /// The top call's error, as traces word it; empty where they tell of none.
+        error: String,
+        /// What the top call handed back: the revert data.
+        output: Bytes,
+    },
+    /// It failed or may have failed, and the store lacks the frames that tell.
     NeedsTraces,
 }
 
@@ -99,24 +117,54 @@ impl Reader {
         if let Some(success) = self.view.transaction_status(ordinal)? {
             return Ok(success.into());
         }
+        Ok(match self.top_frame(ordinal)? {
+            Some(frame) => frame.error.is_none().into(),
+            None => TransactionStatus::NeedsTraces,
+        })
+    }
+
+    /// What became of a transaction, and of a failed one why.
+    pub fn execution(&self, hash: &B256) -> Result<Execution, QueryError> {
+        let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
+            return Ok(Execution::Unknown);
+        };
+        let stated = self.view.transaction_status(ordinal)?;
+        if stated == Some(true) {
+            return Ok(Execution::Succeeded);
+        }
+        Ok(match self.top_frame(ordinal)? {
+            Some(frame) if stated.is_none() && frame.error.is_none() => Execution::Succeeded,
+            Some(frame) => Execution::Failed {
+                error: frame.error.unwrap_or_default(),
+                output: frame.output,
+            },
+            None => Execution::NeedsTraces,
+        })
+    }
+
+    /// The top call of a transaction; `None` where the frames of its block are not stored.
+    fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
         let Some(frames) = self.view.block_frames(block)? else {
-            return Ok(TransactionStatus::NeedsTraces);
+            return Ok(None);
         };
+        let end = self.first_frame_after(block)?;
         let mut units = Units::new(&self.view, Table::Frames)?;
-        for ordinal in frames.first_frame..self.view.checkpoint().frames {
-            let row = units.row(ordinal)?;
-            if row.block != block {
-                break;
-            }
-            let (at, frame) = decode_frame(row.bytes)
+        // Frames lie in the order of the transactions: the first one that is not of an earlier transaction.
+        let (mut low, mut high, mut found) = (frames.first_frame, end, None);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let (at, frame) = decode_frame(units.row(middle)?.bytes)
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
-            if u64::from(at) == index && frame.path.is_empty() {
-                return Ok(frame.error.is_none().into());
+            if u64::from(at) < index {
+                low = middle + 1;
+            } else {
+                found = (u64::from(at) == index).then_some(frame);
+                high = middle;
             }
         }
-        Ok(TransactionStatus::NeedsTraces)
+        Ok(found)
     }
 
     fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {
