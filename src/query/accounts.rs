@@ -2,6 +2,7 @@
 
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Rows};
+use super::rewards::{blob_price, effective_price};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::value::TransactionSlice;
@@ -115,7 +116,7 @@ impl TransactionPage {
                     frames.success(number, index)?.ok_or(QueryError::NeedsTraces)?
                 }
             };
-            let gas_price = price_paid(&view, number, &slice)?;
+            let (gas_price, fee) = price_and_fee(&view, number, &slice)?;
             let transaction = ListedTransaction {
                 hash: view.transaction_hash(ordinal)?,
                 block: BlockId {
@@ -131,12 +132,12 @@ impl TransactionPage {
                 nonce: slice.nonce,
                 kind: slice.kind,
                 gas: slice.gas,
-                gas_used: slice.gas_used,
+                gas_used: slice.fees.gas_used,
                 cumulative_gas_used: slice.cumulative_gas_used,
                 gas_price,
-                max_fee_per_gas: slice.max_fee_per_gas,
-                max_priority_fee_per_gas: slice.max_priority_fee_per_gas,
-                fee: fee(&slice, gas_price),
+                max_fee_per_gas: slice.fees.max_fee_per_gas,
+                max_priority_fee_per_gas: slice.fees.max_priority_fee_per_gas,
+                fee,
                 success,
                 input: slice.input,
             };
@@ -145,28 +146,29 @@ impl TransactionPage {
     }
 }
 
-/// The price paid per gas: as the node states it, else as EIP-1559 gives it.
-fn price_paid(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Result<u128, QueryError> {
-    if let Some(price) = slice.gas_price {
-        return Ok(price);
-    }
-    let (Some(most), Some(tip)) = (slice.max_fee_per_gas, slice.max_priority_fee_per_gas) else {
-        return Ok(0);
+/// The price paid per gas, and what was paid in all: for gas, for blobs (EIP-4844), and what a roll-up charges for
+/// the layer below. The header is looked at where the receipt does not say.
+fn price_and_fee(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Result<(u128, U256), QueryError> {
+    let fees = &slice.fees;
+    let by_market = fees.effective_gas_price.is_none() && fees.max_fee_per_gas.is_some();
+    let by_excess = fees.blob_gas_used > 0 && fees.blob_gas_price.is_none();
+    let header = if by_market || by_excess {
+        Some(super::blocks::block_row(view, block)?.header)
+    } else {
+        None
     };
-    let base = super::blocks::block_row(view, block)?.header.base_fee_per_gas;
-    Ok(most.min(u128::from(base.unwrap_or(0)).saturating_add(tip)))
-}
-
-/// What the sender paid: gas, blobs (EIP-4844), and what a roll-up charges for the layer below.
-fn fee(slice: &TransactionSlice<'_>, gas_price: u128) -> U256 {
-    let product = |gas: u64, price: u128| U256::from(gas) * U256::from(price);
-    let blobs = slice
-        .blob_gas
-        .map_or(U256::ZERO, |(gas, price)| product(gas, price));
+    let price = effective_price(fees, header.as_ref().and_then(|header| header.base_fee_per_gas));
+    let product = |gas: u64, price: U256| U256::from(gas).saturating_mul(price);
+    let blobs = match (fees.blob_gas_used, fees.blob_gas_price, &header) {
+        (0, ..) => U256::ZERO,
+        (gas, Some(price), _) => product(gas, U256::from(price)),
+        (gas, None, header) => product(gas, header.as_ref().and_then(blob_price).unwrap_or_default()),
+    };
     let below = slice.receipt_extra.and_then(l1_fee).unwrap_or_default();
-    product(slice.gas_used, gas_price)
+    let fee = product(fees.gas_used, U256::from(price))
         .saturating_add(blobs)
-        .saturating_add(below)
+        .saturating_add(below);
+    Ok((price, fee))
 }
 
 /// `l1Fee` of the receipts of OP Stack chains and Scroll.
