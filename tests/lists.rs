@@ -224,7 +224,7 @@ fn lists_agree_with_the_model() {
             let (items, total, next) = ask(&reader, &bundles, list, &query, frame).unwrap();
             let skip = query.skip as usize;
             let page: Vec<Value> = expected.iter().skip(skip).take(query.limit).cloned().collect();
-            assert_eq!(items, page, "{list:?} {query:?}");
+            assert!(items == page, "{list:?} {query:?}");
             assert_eq!(total, expected.len() as u64, "{list:?} {query:?}");
             assert_eq!(
                 next.is_some(),
@@ -345,7 +345,7 @@ fn cursors_across_new_blocks_and_a_reorg() {
                                 key(item) == key(row)
                             };
                             let at = now.iter().position(|item| same(&item)).unwrap();
-                            assert_eq!(items, now[at + 1..], "{list:?} {query:?}");
+                            assert!(items == now[at + 1..], "{list:?} {query:?}");
                             resumed += 1;
                         }
                     }
