@@ -2,7 +2,7 @@
 
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Rows};
-use super::rewards::{blob_price, effective_price};
+use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::value::TransactionSlice;
@@ -67,7 +67,7 @@ impl MinedPage {
     /// blocks remain.
     pub fn visit(&mut self, visitor: &mut dyn FnMut(&MinedBlock) -> bool) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let mut rewards = self.reader.reward_reader()?;
+        let reader = &self.reader;
         self.page.visit(|number| {
             let block = view.block(number)?;
             Ok(visitor(&MinedBlock {
@@ -76,7 +76,7 @@ impl MinedPage {
                     hash: block.hash,
                 },
                 timestamp: block.timestamp,
-                reward: rewards.reward(number)?.total(),
+                reward: reader.block_reward_total(number)?,
                 transactions: view.first_transaction(number + 1)? - block.first_transaction,
             }))
         })
@@ -113,7 +113,8 @@ impl TransactionPage {
                         Some(frames) => frames,
                         none => none.insert(TopFrames::new(&view)?),
                     };
-                    frames.success(number, index)?.ok_or(QueryError::NeedsTraces)?
+                    let frame = frames.frame(number, index)?.ok_or(QueryError::NeedsTraces)?;
+                    frame.error.is_none()
                 }
             };
             let (gas_price, fee) = price_and_fee(&view, number, &slice)?;
@@ -157,7 +158,7 @@ fn price_and_fee(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Resul
     } else {
         None
     };
-    let price = effective_price(fees, header.as_ref().and_then(|header| header.base_fee_per_gas));
+    let price = fees.price(header.as_ref().and_then(|header| header.base_fee_per_gas));
     let product = |gas: u64, price: U256| U256::from(gas).saturating_mul(price);
     let blobs = match (fees.blob_gas_used, fees.blob_gas_price, &header) {
         (0, ..) => U256::ZERO,

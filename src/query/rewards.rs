@@ -77,11 +77,11 @@ impl BlockReward {
         let mut blob_fee_by_header = None;
         for fee in fees {
             let gas = U256::from(fee.gas_used);
-            let price = effective_price(&fee, header.base_fee_per_gas);
-            // A price below the base fee is that of a roll-up's deposit: it neither tips nor burns.
+            let price = fee.price(header.base_fee_per_gas);
             let burnt = price.min(base_fee);
             add(&mut reward.base_fees_burnt, gas, U256::from(burnt));
-            add(&mut reward.transaction_fees, gas, U256::from(price - burnt));
+            let tip = U256::from(fee.tip(header.base_fee_per_gas));
+            reward.transaction_fees = reward.transaction_fees.saturating_add(tip);
             if fee.blob_gas_used > 0 {
                 let price = match fee.blob_gas_price {
                     Some(price) => U256::from(price),
@@ -104,19 +104,6 @@ pub(super) fn blob_price(header: &Header) -> Option<U256> {
     Some(blob_base_fee(excess, header.requests_hash.is_some()))
 }
 
-/// What was paid per gas: the receipt's word, else EIP-1559's rule, else the transaction's price.
-pub(super) fn effective_price(fee: &FeeRow, base_fee: Option<u64>) -> u128 {
-    let by_rule = || {
-        let base_fee = u128::from(base_fee?);
-        let tip = fee.max_priority_fee_per_gas?;
-        Some(fee.max_fee_per_gas?.min(base_fee.saturating_add(tip)))
-    };
-    fee.effective_gas_price
-        .or_else(by_rule)
-        .or(fee.gas_price)
-        .unwrap_or(0)
-}
-
 /// An uncle brings an eighth of the static reward less for each block that it came late.
 fn uncle_rewards(block: &Block, static_reward: U256) -> Option<Vec<UncleReward>> {
     if block.uncle_headers.len() != block.uncles.len() {
@@ -134,43 +121,32 @@ fn uncle_rewards(block: &Block, static_reward: U256) -> Option<Vec<UncleReward>>
     Some(uncles.collect())
 }
 
-/// Reads the rewards of blocks; neighbours share reads.
-pub(super) struct RewardReader<'v> {
-    reader: &'v Reader,
-    transactions: Units<'v>,
-}
-
-impl RewardReader<'_> {
-    /// The rewards of an indexed block.
-    pub(super) fn reward(&mut self, number: u64) -> Result<BlockReward, QueryError> {
-        let view = self.reader.view();
-        let block = self.reader.block_row(number)?;
-        let ordinals = view.first_transaction(number)?..view.first_transaction(number + 1)?;
-        let mut fees = Vec::with_capacity(usize::try_from(ordinals.end - ordinals.start).unwrap_or(0));
-        for ordinal in ordinals {
-            let row = self.transactions.row(ordinal)?;
-            let fee = decode_fees(row.bytes)
-                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
-            fees.push(fee);
-        }
-        Ok(BlockReward::of(&block, fees, &self.reader.static_rewards))
-    }
-}
-
 impl Reader {
-    /// Rewards of many blocks, one after the other.
-    pub(super) fn reward_reader(&self) -> Result<RewardReader<'_>, QueryError> {
-        Ok(RewardReader {
-            reader: self,
-            transactions: Units::new(&self.view, Table::Transactions)?,
-        })
-    }
-
     /// What a block brought and burnt; `None` for a block that is not indexed.
     pub fn block_reward(&self, number: u64) -> Result<Option<BlockReward>, QueryError> {
         if !self.holds(number) {
             return Ok(None);
         }
-        self.reward_reader()?.reward(number).map(Some)
+        let block = self.block_row(number)?;
+        let ordinals = self.view.first_transaction(number)?..self.view.first_transaction(number + 1)?;
+        let mut transactions = Units::new(&self.view, Table::Transactions)?;
+        let mut fees = Vec::with_capacity(usize::try_from(ordinals.end - ordinals.start).unwrap_or(0));
+        for ordinal in ordinals {
+            let fee = decode_fees(transactions.row(ordinal)?.bytes)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+            fees.push(fee);
+        }
+        Ok(Some(BlockReward::of(&block, fees, &self.static_rewards)))
+    }
+
+    /// All that the fee recipient of an indexed block got, as [`BlockReward::total`], without reading its rows.
+    pub fn block_reward_total(&self, number: u64) -> Result<U256, QueryError> {
+        let earned = self.view.block_earnings(number)?;
+        let difficulty = U256::from(earned.has_difficulty);
+        let static_reward = self.static_rewards.of_block(number, difficulty);
+        let inclusion = (static_reward >> 5) * U256::from(earned.uncles);
+        Ok(static_reward
+            .saturating_add(U256::from(earned.tips))
+            .saturating_add(inclusion))
     }
 }

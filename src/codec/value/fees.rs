@@ -65,6 +65,32 @@ impl FeeRow {
     }
 }
 
+impl FeeRow {
+    /// What was paid per gas: the receipt's word, else EIP-1559's rule, else the transaction's price.
+    #[must_use]
+    pub fn price(&self, base_fee: Option<u64>) -> u128 {
+        let by_rule = || {
+            let base_fee = u128::from(base_fee?);
+            let tip = self.max_priority_fee_per_gas?;
+            Some(self.max_fee_per_gas?.min(base_fee.saturating_add(tip)))
+        };
+        self.effective_gas_price
+            .or_else(by_rule)
+            .or(self.gas_price)
+            .unwrap_or(0)
+    }
+
+    /// What was paid above the base fee, wei. A price below the base fee is that of a roll-up's deposit: it
+    /// neither tips nor burns.
+    #[must_use]
+    pub fn tip(&self, base_fee: Option<u64>) -> u128 {
+        let above = self
+            .price(base_fee)
+            .saturating_sub(u128::from(base_fee.unwrap_or(0)));
+        u128::from(self.gas_used).saturating_mul(above)
+    }
+}
+
 /// Reads what a transaction's row says of its fee; copies nothing of the rest.
 pub fn decode_fees(bytes: &[u8]) -> Result<FeeRow, Corrupt> {
     let value: TransactionValue<'_> = decode(bytes, "transaction")?;
