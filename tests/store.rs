@@ -16,7 +16,7 @@ use plain::{ChainConfig, Rng, account, topic};
 use quarry::codec::keys::Term;
 use quarry::model::{Address, B256, Bundle};
 use quarry::query::{Closest, LogQuery, Operator, Reader, RowCursor, TransactionStatus};
-use quarry::store::{Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
+use quarry::store::{BlockEarnings, Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
 fn open(directory: &std::path::Path) -> Arc<Store> {
@@ -488,7 +488,9 @@ fn fill_list(writer: &mut Writer, term: Term, rng: &mut Rng, gap: u64, count: us
     while postings.len() < count {
         let mut batch = writer.batch();
         let number = batch.checkpoint().next_block;
-        batch.begin_block(number, rng.hash(), number).unwrap();
+        batch
+            .begin_block(number, rng.hash(), number, &BlockEarnings::default())
+            .unwrap();
         for _ in 0..1 + rng.below(5000) {
             // Dense stretches and holes in one list.
             next += if rng.below(1000) == 0 {
@@ -618,7 +620,9 @@ fn a_rank_is_found_in_lists_with_long_silences() {
         .flat_map(|&start| start..start + 1500)
         .collect();
     let mut batch = writer.batch();
-    batch.begin_block(0, B256::repeat_byte(2), 0).unwrap();
+    batch
+        .begin_block(0, B256::repeat_byte(2), 0, &BlockEarnings::default())
+        .unwrap();
     for &posting in &list {
         batch.posting(term, posting);
     }

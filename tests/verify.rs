@@ -15,10 +15,10 @@ use std::{collections::HashSet, fs};
 
 use alloy_rlp::Decodable;
 use quarry::{
-    model::{Address, B256, Bloom, Bundle, FrameKind, Header, Topics, TransactionTrace, U256},
+    model::{Address, B256, Bloom, Bundle, ForkRules, FrameKind, Header, Topics, TransactionTrace, U256},
     sync::{
         authority::authority,
-        genesis::{self, ChainGenesis, ForkRules},
+        genesis::{self, ChainGenesis},
         verify::{Rules, Verifier, VerifyError, verify},
     },
 };
@@ -514,6 +514,10 @@ fn well_known_chains_have_their_byzantium() {
         (
             "0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756",
             100,
+        ),
+        (
+            "0xbf7e331f7f7c1dd2e05159666b3bf8bc7a8a3a9eb1d518969eab529dd9b88c1a",
+            5,
         ),
     ] {
         let hash = hash.parse().unwrap();

@@ -1,9 +1,10 @@
 //! A3: transactions of an account. A4, A5, A6: internal transactions of an account, of blocks, of a transaction.
+//! A9: blocks that an account mined.
 
 use crate::http::{HttpError, parse_address};
-use crate::json::{UuidSpace, internal_transaction, listed_transaction};
+use crate::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
-use crate::query::{InternalPage, QueryError, TransactionPage};
+use crate::query::{InternalPage, MinedPage, QueryError, TransactionPage};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
@@ -172,5 +173,33 @@ impl RowSource for InternalRows {
         let (ids, trace_id) = (&self.ids, &mut self.trace_id);
         self.page
             .visit(&mut |internal| frame.item(|out| internal_transaction(out, ids, trace_id, internal)))
+    }
+}
+
+pub(super) fn mined_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let asked = AccountList::take(input)?;
+    Ok(Plan::scan(move |snapshot| {
+        let envelope = asked.envelope(snapshot, "blocks");
+        let Some(range) = asked.bounds.resolve(snapshot.extent())? else {
+            return Ok(asked.list.empty(envelope));
+        };
+        let page = snapshot
+            .reader
+            .account_mined(&asked.account, &asked.list.part(Some(range)))
+            .map_err(query_failed)?;
+        let found = Found::from(page.page());
+        asked.list.answer(envelope, found, MinedRows { page })
+    }))
+}
+
+/// The mined blocks of a page as text.
+struct MinedRows {
+    page: MinedPage,
+}
+
+impl RowSource for MinedRows {
+    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+        self.page
+            .visit(&mut |mined| frame.item(|out| mined_block(out, mined)))
     }
 }

@@ -221,6 +221,15 @@ const ENDPOINTS: &[Endpoint] = &[
         ..NONE
     },
     Endpoint {
+        ids: &["A9"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/mined-blocks",
+        parameters: &[ACCOUNT, CHAIN, START, END, PAGE, OFFSET, SORT, CURSOR],
+        doc: "Blocks of which an account is the fee recipient.",
+        handler: Handler::Chain(accounts::mined_blocks),
+        ..NONE
+    },
+    Endpoint {
         ids: &["B1"],
         group: Group::Blocks,
         path: "/api/block/{blockNumber}/transaction-count",

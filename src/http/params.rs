@@ -71,9 +71,23 @@ impl Params {
 
     /// Takes comma-separated 32-byte hashes, blanks around commas allowed; empty when absent.
     pub fn take_hashes(&mut self, name: &str, fault: &'static str) -> Result<Vec<B256>, HttpError> {
+        self.take_list(name, fault, parse_hash)
+    }
+
+    /// Takes comma-separated addresses, blanks around commas allowed; empty when absent.
+    pub fn take_addresses(&mut self, name: &str, fault: &'static str) -> Result<Vec<Address>, HttpError> {
+        self.take_list(name, fault, parse_address)
+    }
+
+    fn take_list<T>(
+        &mut self,
+        name: &str,
+        fault: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, HttpError> {
         let list = |text: &str| {
             text.split(',')
-                .map(|item| parse_hash(item.trim()))
+                .map(|item| parse(item.trim()))
                 .collect::<Option<Vec<_>>>()
         };
         Ok(self.take_parsed(name, fault, list)?.unwrap_or_default())

@@ -1,9 +1,10 @@
-//! Items of the lists of accounts (answers.md section 4): transactions and internal transactions.
+//! Items of the lists of accounts (answers.md section 4): transactions, internal transactions
+//! and mined blocks.
 
 use std::fmt::Write as _;
 
 use super::{UuidSpace, writer};
-use crate::model::{Address, InternalTransaction, ListedTransaction, U256};
+use crate::model::{Address, InternalTransaction, ListedTransaction, MinedBlock, U256};
 
 /// Bytes of an item's names, punctuation and values of bounded length; more are rare and only cost a growth.
 const ITEM_BYTES: usize = 1100;
@@ -108,6 +109,17 @@ pub fn internal_transaction(
     text(out, ",\"errCode\":\"");
     writer::escaped(out, internal.error.unwrap_or_default());
     text(out, "\"}");
+}
+
+/// Appends a block that an account mined (A9).
+pub fn mined_block(out: &mut Vec<u8>, mined: &MinedBlock) {
+    out.reserve(ITEM_BYTES);
+    decimal(out, "{\"blockNumber\":\"", mined.block.number);
+    decimal(out, "\",\"timestamp\":\"", mined.timestamp);
+    hex(out, "\",\"blockHash\":\"0x", &mined.block.hash.0);
+    amount(out, "\",\"blockReward\":", &mined.reward);
+    decimal(out, ",\"txsCount\":", mined.transactions);
+    out.push(b'}');
 }
 
 #[inline(always)]

@@ -7,7 +7,7 @@
 //! * [`writer`]: strings, hex, quantities, decimal text.
 //! * [`object`]: commas and keys.
 //! * [`LogWriter`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
-//! * [`listed_transaction`], [`internal_transaction`]: items of the lists of accounts.
+//! * [`listed_transaction`], [`internal_transaction`], [`mined_block`]: items of the lists of accounts.
 //! * [`rpc`]: blocks, transactions, receipts and traces as an execution node states them.
 
 mod ids;
@@ -18,5 +18,5 @@ pub mod rpc;
 pub mod writer;
 
 pub use ids::UuidSpace;
-pub use list::{internal_transaction, listed_transaction};
+pub use list::{internal_transaction, listed_transaction, mined_block};
 pub use log::LogWriter;

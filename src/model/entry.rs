@@ -141,3 +141,16 @@ pub struct InternalTransaction<'a> {
     /// Whether it or any ancestor failed.
     pub reverted: bool,
 }
+
+/// A block as the list of its fee recipient shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinedBlock {
+    /// The block.
+    pub block: BlockId,
+    /// Unix time, seconds.
+    pub timestamp: u64,
+    /// What its fee recipient got, wei.
+    pub reward: U256,
+    /// Number of its transactions.
+    pub transactions: u64,
+}

@@ -1,11 +1,12 @@
-//! Lists of an account: its transactions (A3).
+//! Lists of an account: its transactions (A3) and the blocks it mined (A9).
 
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Rows};
+use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::value::TransactionSlice;
-use crate::model::{Address, BlockId, ListedTransaction, U256};
+use crate::model::{Address, BlockId, ListedTransaction, MinedBlock, U256};
 use crate::store::{Table, Units, View};
 
 /// A page of transactions.
@@ -33,6 +34,52 @@ impl Reader {
             }
         }
         Ok(TransactionPage { page })
+    }
+}
+
+/// A page of blocks.
+#[derive(Debug)]
+pub struct MinedPage {
+    page: Page,
+    reader: Reader,
+}
+
+impl Reader {
+    /// The blocks of which an account is the fee recipient (A9).
+    pub fn account_mined(&self, account: &Address, query: &ListQuery) -> Result<MinedPage, QueryError> {
+        let term = Term::account(PostingKind::AccountMined, account);
+        let page = Page::of_blocks(&self.view, &[term], Rows::Blocks, query)?;
+        Ok(MinedPage {
+            page,
+            reader: self.clone(),
+        })
+    }
+}
+
+impl MinedPage {
+    /// What is known of the page before its rows are read.
+    #[must_use]
+    pub const fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// Visits the blocks that were not visited yet, until `visitor` answers that it has enough; answers whether
+    /// blocks remain.
+    pub fn visit(&mut self, visitor: &mut dyn FnMut(&MinedBlock) -> bool) -> Result<bool, QueryError> {
+        let view = self.page.view();
+        let reader = &self.reader;
+        self.page.visit(|number| {
+            let block = view.block(number)?;
+            Ok(visitor(&MinedBlock {
+                block: BlockId {
+                    number,
+                    hash: block.hash,
+                },
+                timestamp: block.timestamp,
+                reward: reader.block_reward_total(number)?,
+                transactions: view.first_transaction(number + 1)? - block.first_transaction,
+            }))
+        })
     }
 }
 
@@ -66,10 +113,11 @@ impl TransactionPage {
                         Some(frames) => frames,
                         none => none.insert(TopFrames::new(&view)?),
                     };
-                    frames.success(number, index)?.ok_or(QueryError::NeedsTraces)?
+                    let frame = frames.frame(number, index)?.ok_or(QueryError::NeedsTraces)?;
+                    frame.error.is_none()
                 }
             };
-            let gas_price = price_paid(&view, number, &slice)?;
+            let (gas_price, fee) = price_and_fee(&view, number, &slice)?;
             let transaction = ListedTransaction {
                 hash: view.transaction_hash(ordinal)?,
                 block: BlockId {
@@ -85,12 +133,12 @@ impl TransactionPage {
                 nonce: slice.nonce,
                 kind: slice.kind,
                 gas: slice.gas,
-                gas_used: slice.gas_used,
+                gas_used: slice.fees.gas_used,
                 cumulative_gas_used: slice.cumulative_gas_used,
                 gas_price,
-                max_fee_per_gas: slice.max_fee_per_gas,
-                max_priority_fee_per_gas: slice.max_priority_fee_per_gas,
-                fee: fee(&slice, gas_price),
+                max_fee_per_gas: slice.fees.max_fee_per_gas,
+                max_priority_fee_per_gas: slice.fees.max_priority_fee_per_gas,
+                fee,
                 success,
                 input: slice.input,
             };
@@ -99,28 +147,29 @@ impl TransactionPage {
     }
 }
 
-/// The price paid per gas: as the node states it, else as EIP-1559 gives it.
-fn price_paid(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Result<u128, QueryError> {
-    if let Some(price) = slice.gas_price {
-        return Ok(price);
-    }
-    let (Some(most), Some(tip)) = (slice.max_fee_per_gas, slice.max_priority_fee_per_gas) else {
-        return Ok(0);
+/// The price paid per gas, and what was paid in all: for gas, for blobs (EIP-4844), and what a roll-up charges for
+/// the layer below. The header is looked at where the receipt does not say.
+fn price_and_fee(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Result<(u128, U256), QueryError> {
+    let fees = &slice.fees;
+    let by_market = fees.effective_gas_price.is_none() && fees.max_fee_per_gas.is_some();
+    let by_excess = fees.blob_gas_used > 0 && fees.blob_gas_price.is_none();
+    let header = if by_market || by_excess {
+        Some(super::blocks::block_row(view, block)?.header)
+    } else {
+        None
     };
-    let base = super::blocks::block_row(view, block)?.header.base_fee_per_gas;
-    Ok(most.min(u128::from(base.unwrap_or(0)).saturating_add(tip)))
-}
-
-/// What the sender paid: gas, blobs (EIP-4844), and what a roll-up charges for the layer below.
-fn fee(slice: &TransactionSlice<'_>, gas_price: u128) -> U256 {
-    let product = |gas: u64, price: u128| U256::from(gas) * U256::from(price);
-    let blobs = slice
-        .blob_gas
-        .map_or(U256::ZERO, |(gas, price)| product(gas, price));
+    let price = fees.price(header.as_ref().and_then(|header| header.base_fee_per_gas));
+    let product = |gas: u64, price: U256| U256::from(gas).saturating_mul(price);
+    let blobs = match (fees.blob_gas_used, fees.blob_gas_price, &header) {
+        (0, ..) => U256::ZERO,
+        (gas, Some(price), _) => product(gas, U256::from(price)),
+        (gas, None, header) => product(gas, header.as_ref().and_then(blob_price).unwrap_or_default()),
+    };
     let below = slice.receipt_extra.and_then(l1_fee).unwrap_or_default();
-    product(slice.gas_used, gas_price)
+    let fee = product(fees.gas_used, U256::from(price))
         .saturating_add(blobs)
-        .saturating_add(below)
+        .saturating_add(below);
+    Ok((price, fee))
 }
 
 /// `l1Fee` of the receipts of OP Stack chains and Scroll.

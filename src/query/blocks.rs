@@ -143,10 +143,7 @@ impl Reader {
         let Some(frames) = self.view.block_frames(number)? else {
             return Ok(None);
         };
-        let end = match self.view.block_frames(number + 1)? {
-            Some(next) => next.first_frame,
-            None => self.view.checkpoint().frames,
-        };
+        let end = self.view.first_frame(number + 1)?;
         let mut traces = vec![TransactionTrace::default(); transactions];
         let mut units = Units::new(&self.view, Table::Frames)?;
         for ordinal in frames.first_frame..end {

@@ -4,8 +4,8 @@
 use super::page::{ListQuery, Page, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::{FrameSlice, decode_frame_place};
-use crate::model::{Address, B256, BlockId, InternalTransaction};
+use crate::codec::value::{FrameSlice, decode_frame, decode_frame_place};
+use crate::model::{Address, B256, BlockId, Frame, InternalTransaction};
 use crate::store::{Table, Units, View};
 
 /// A page of internal transactions.
@@ -46,9 +46,8 @@ impl<'v> TopFrames<'v> {
         Ok(low)
     }
 
-    /// Whether the transaction at position `index` of a block succeeded, by its top call; `None` where its frames
-    /// are not stored.
-    pub(super) fn success(&mut self, block: u64, index: u64) -> Result<Option<bool>, QueryError> {
+    /// The top call of the transaction at position `index` of a block; `None` where its frames are not stored.
+    pub(super) fn frame(&mut self, block: u64, index: u64) -> Result<Option<Frame>, QueryError> {
         if self.view.block_frames(block)?.is_none() {
             return Ok(None);
         }
@@ -56,9 +55,9 @@ impl<'v> TopFrames<'v> {
         if first == self.view.first_frame(block + 1)? {
             return Ok(None);
         }
-        let frame = FrameSlice::decode(self.units.row(first)?.bytes).map_err(corrupt)?;
-        let is_top = u64::from(frame.transaction_index) == index && frame.path.is_empty();
-        Ok(is_top.then_some(frame.error.is_none()))
+        let (place, frame) = decode_frame(self.units.row(first)?.bytes).map_err(corrupt)?;
+        let is_top = u64::from(place) == index && frame.path.is_empty();
+        Ok(is_top.then_some(frame))
     }
 }
 

@@ -5,26 +5,30 @@
 
 mod accounts;
 mod blocks;
+mod creations;
 mod expression;
 mod internal;
 mod logs;
 mod merge;
 mod nonces;
 mod page;
+mod rewards;
 mod transactions;
 
 use std::sync::Arc;
 
-pub use accounts::TransactionPage;
+pub use accounts::{MinedPage, TransactionPage};
 pub use blocks::{BlockCounts, BlockTime, Closest};
+pub use creations::{ContractCreation, Created};
 pub use internal::InternalPage;
 pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, RowCursor};
-pub use transactions::TransactionStatus;
+pub use rewards::{BlockReward, UncleReward};
+pub use transactions::{Execution, TransactionStatus};
 
 use crate::codec::Corrupt;
-use crate::model::BlockId;
+use crate::model::{BlockId, StaticRewards};
 use crate::store::{StoreError, View};
 
 /// A question that could not be answered.
@@ -51,13 +55,21 @@ pub enum QueryError {
 #[derive(Clone, Debug)]
 pub struct Reader {
     view: Arc<View>,
+    static_rewards: Arc<StaticRewards>,
 }
 
 impl Reader {
-    /// Reads `view`.
+    /// Reads `view`. The chain's rewards are those known of its genesis hash.
     #[must_use]
-    pub const fn new(view: Arc<View>) -> Self {
-        Self { view }
+    pub fn new(view: Arc<View>) -> Self {
+        let known = StaticRewards::well_known(view.identity().genesis_hash.into());
+        Self::with_rewards(view, Arc::new(known))
+    }
+
+    /// Reads `view` of a chain whose static rewards the operator states.
+    #[must_use]
+    pub const fn with_rewards(view: Arc<View>, static_rewards: Arc<StaticRewards>) -> Self {
+        Self { view, static_rewards }
     }
 
     /// The snapshot.

@@ -232,7 +232,9 @@ fn go_to(
         }
         halve = !halve;
     }
-    rank_of(lists, low)?;
+    for list in lists.iter_mut() {
+        list.seek_forward(low)?;
+    }
     let mut at = low;
     for _ in low_rank..=rank {
         let nearest = lists
@@ -241,7 +243,7 @@ fn go_to(
             .min_by_key(|(posting, _)| *posting);
         let Some((posting, list)) = nearest else { break };
         at = posting;
-        list.rank_of(posting + 1)?;
+        list.seek_forward(posting + 1)?;
     }
     for list in lists {
         list.seek(at)?;

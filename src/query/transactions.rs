@@ -1,10 +1,10 @@
-//! Questions about one transaction: X1, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
+//! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
 use super::internal::TopFrames;
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::{TransactionRow, decode_transaction};
-use crate::model::{B256, BlockId, Bloom, Log, Receipt, Topics, TransactionEntry};
+use crate::model::{B256, BlockId, Bloom, Bytes, Frame, Log, Receipt, Topics, TransactionEntry};
 use crate::store::{Table, Units, View};
 
 /// What became of a transaction (X1).
@@ -17,6 +17,24 @@ pub enum TransactionStatus {
     /// It failed.
     Failed,
     /// It lies before Byzantium and the store has no frames, which alone tell.
+    NeedsTraces,
+}
+
+/// What became of a transaction, and why (X2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// No such transaction is indexed.
+    Unknown,
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed {
+        /// The top call's error, as traces word it; empty where they tell of none.
+        error: String,
+        /// What the top call handed back: the revert data.
+        output: Bytes,
+    },
+    /// It failed or may have failed, and the store lacks the frames that tell.
     NeedsTraces,
 }
 
@@ -100,10 +118,36 @@ impl Reader {
         if let Some(success) = self.view.transaction_status(ordinal)? {
             return Ok(success.into());
         }
+        Ok(match self.top_frame(ordinal)? {
+            Some(frame) => frame.error.is_none().into(),
+            None => TransactionStatus::NeedsTraces,
+        })
+    }
+
+    /// What became of a transaction, and of a failed one why.
+    pub fn execution(&self, hash: &B256) -> Result<Execution, QueryError> {
+        let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
+            return Ok(Execution::Unknown);
+        };
+        let stated = self.view.transaction_status(ordinal)?;
+        if stated == Some(true) {
+            return Ok(Execution::Succeeded);
+        }
+        Ok(match self.top_frame(ordinal)? {
+            Some(frame) if stated.is_none() && frame.error.is_none() => Execution::Succeeded,
+            Some(frame) => Execution::Failed {
+                error: frame.error.unwrap_or_default(),
+                output: frame.output,
+            },
+            None => Execution::NeedsTraces,
+        })
+    }
+
+    /// The top call of a transaction; `None` where the frames of its block are not stored.
+    fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
-        let success = TopFrames::new(&self.view)?.success(block, index)?;
-        Ok(success.map_or(TransactionStatus::NeedsTraces, Into::into))
+        TopFrames::new(&self.view)?.frame(block, index)
     }
 
     fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use alloy_primitives::map::HashMap;
 
 use super::StoreError;
-use super::flat::{ARRAYS, BlockFacts, BlockFrames, FlatArray};
+use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
 use super::open::Store;
 use super::schema::Table;
 use super::view::family;
@@ -126,7 +126,13 @@ impl Batch {
     }
 
     /// Begins the next block; its rows follow.
-    pub fn begin_block(&mut self, number: u64, hash: B256, timestamp: u64) -> Result<(), StoreError> {
+    pub fn begin_block(
+        &mut self,
+        number: u64,
+        hash: B256,
+        timestamp: u64,
+        earnings: &BlockEarnings,
+    ) -> Result<(), StoreError> {
         if number != self.checkpoint.next_block {
             return Err(StoreError::OutOfOrder {
                 found: number,
@@ -141,6 +147,9 @@ impl Batch {
         };
         if let Some(blocks) = self.flats.get_mut(FlatArray::Blocks as usize) {
             facts.encode(blocks);
+        }
+        if let Some(array) = self.flats.get_mut(FlatArray::BlockEarnings as usize) {
+            earnings.encode(array);
         }
         self.hash(HashKind::Block, &hash, number);
         self.checkpoint.next_block = number

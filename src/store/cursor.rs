@@ -200,7 +200,8 @@ impl<'v> PostingCursor<'v> {
             .map_or(0, |part| part.partition_point(|&posting| posting < target))
     }
 
-    fn seek_forward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
+    /// Moves to the first posting at or after `target`, whatever the cursor's direction.
+    pub fn seek_forward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
         let chunk = self.chunk();
         if chunk.first().is_some_and(|first| first <= target)
             && chunk.last().is_some_and(|last| target <= last)

@@ -33,10 +33,12 @@ pub enum FlatArray {
     Signatures = 5,
     /// By transaction ordinal: what its receipt says became of it, u8: 0 failed, 1 succeeded, 2 not said.
     TransactionStatuses = 6,
+    /// By block number less the first: fees above the base fee u128, uncles u16, whether it has difficulty u8.
+    BlockEarnings = 7,
 }
 
 /// Number of arrays.
-pub(super) const ARRAYS: usize = 7;
+pub(super) const ARRAYS: usize = 8;
 
 impl FlatArray {
     /// All arrays; the position is the stored code.
@@ -48,6 +50,7 @@ impl FlatArray {
         Self::Emitters,
         Self::Signatures,
         Self::TransactionStatuses,
+        Self::BlockEarnings,
     ];
 
     /// Bytes of a record.
@@ -60,6 +63,7 @@ impl FlatArray {
             Self::LogEmitters => 4,
             Self::Emitters => 20,
             Self::TransactionStatuses => 1,
+            Self::BlockEarnings => 19,
         }
     }
 
@@ -74,6 +78,7 @@ impl FlatArray {
             Self::Emitters => "emitters",
             Self::Signatures => "signatures",
             Self::TransactionStatuses => "transaction_statuses",
+            Self::BlockEarnings => "block_earnings",
         }
     }
 
@@ -92,6 +97,9 @@ impl FlatArray {
             Self::Emitters => "| address 20 bytes |",
             Self::Signatures => "| topic 32 bytes |",
             Self::TransactionStatuses => "| 0 failed, 1 succeeded, 2 not said u8 |",
+            Self::BlockEarnings => {
+                "| fees above the base fee in wei u128 | uncles u16 | 1 where it has difficulty u8 |"
+            }
         }
     }
 }
@@ -155,6 +163,35 @@ impl BlockFrames {
         Self {
             first_frame: u64_at(bytes, 0),
             internal_transactions: count.map_or(0, |chunk| u32::from_be_bytes(*chunk)),
+        }
+    }
+}
+
+/// What the fee recipient's part of a block follows from, given the chain's static rewards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockEarnings {
+    /// What the transactions paid above the base fee, wei.
+    pub tips: u128,
+    /// Uncles that the block names.
+    pub uncles: u16,
+    /// Whether the block has difficulty: one without it has no static reward.
+    pub has_difficulty: bool,
+}
+
+impl BlockEarnings {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.tips.to_be_bytes());
+        out.extend_from_slice(&self.uncles.to_be_bytes());
+        out.push(u8::from(self.has_difficulty));
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Self {
+        let (tips, rest) = bytes.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
+        let (uncles, rest) = rest.split_first_chunk::<2>().unwrap_or((&[0; 2], &[]));
+        Self {
+            tips: u128::from_be_bytes(*tips),
+            uncles: u16::from_be_bytes(*uncles),
+            has_difficulty: rest == [1],
         }
     }
 }

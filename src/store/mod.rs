@@ -23,7 +23,7 @@ mod writer;
 pub use batch::Batch;
 pub use cursor::{Direction, PostingCursor};
 pub use error::StoreError;
-pub use flat::{BlockFacts, BlockFrames, FlatArray};
+pub use flat::{BlockEarnings, BlockFacts, BlockFrames, FlatArray};
 pub use inspect::Contents;
 pub use lists::{Runs, UnitRow, Units};
 pub use open::{OpenOptions, Store};

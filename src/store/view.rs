@@ -6,7 +6,7 @@ use rocksdb::{DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, Sna
 use self_cell::self_cell;
 
 use super::batch::STATUS_NOT_SAID;
-use super::flat::{BlockFacts, BlockFrames, FlatArray, FlatView, address, hash};
+use super::flat::{BlockEarnings, BlockFacts, BlockFrames, FlatArray, FlatView, address, hash};
 use super::schema::Table;
 use super::{Direction, PostingCursor, StoreError, Units, flat};
 use crate::codec::value::{Checkpoint, Finality, Identity, decode_transaction};
@@ -146,6 +146,13 @@ impl View {
         let place = number.wrapping_sub(self.identity.first_block);
         self.record(FlatArray::BlockFrames, "block", place)
             .map(|bytes| Some(BlockFrames::decode(bytes)))
+    }
+
+    /// What the fee recipient's part of a block follows from.
+    pub fn block_earnings(&self, number: u64) -> Result<BlockEarnings, StoreError> {
+        let place = number.wrapping_sub(self.identity.first_block);
+        self.record(FlatArray::BlockEarnings, "block", place)
+            .map(BlockEarnings::decode)
     }
 
     /// The first log ordinal at or after the start of `number`, which may be the block that comes next.

@@ -1,9 +1,9 @@
 //! What of a chain's rules verification and derivation depend on.
 
 use super::derive::NonceRules;
-use super::genesis::{ChainGenesis, ForkRules};
+use super::genesis::ChainGenesis;
 use super::verify::Rules;
-use crate::model::B256;
+use crate::model::{B256, ForkRules};
 
 /// Rules of one chain.
 #[derive(Clone, Debug)]

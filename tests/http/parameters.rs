@@ -376,7 +376,7 @@ async fn proxy() {
 
 #[tokio::test]
 async fn lists_of_accounts() {
-    for list in ["tx-list", "tx-list-internal"] {
+    for list in ["tx-list", "tx-list-internal", "mined-blocks"] {
         check(&format!("/api/account/$A/{list}?"), OF_ACCOUNT).await;
         for bad in [
             "0x12",

@@ -247,3 +247,20 @@ pub fn internal(chain_id: u64, bundles: &[Bundle], whose: Whose, zero: bool) -> 
     }
     rows
 }
+
+/// The blocks that an account mined, oldest first, by `reward` of each block; block 0 is nobody's.
+pub fn mined(bundles: &[Bundle], of: Address, reward: impl Fn(u64) -> U256) -> Vec<Row> {
+    let mine = |bundle: &&Bundle| bundle.block.number() > 0 && bundle.block.header.beneficiary == of;
+    let row = |bundle: &Bundle| {
+        let number = bundle.block.number();
+        let item = json!({
+            "blockNumber": number.to_string(),
+            "timestamp": bundle.block.header.timestamp.to_string(),
+            "blockHash": show(bundle.block.hash),
+            "blockReward": reward(number).to_string(),
+            "txsCount": bundle.block.transactions.len(),
+        });
+        (number, item)
+    };
+    bundles.iter().filter(mine).map(row).collect()
+}

@@ -6,12 +6,14 @@
 use bincode::config::{Configuration, standard};
 use bincode::{BorrowDecode, Encode};
 
+mod fees;
 mod frame;
 mod record;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
+pub use fees::{FeeRow, decode_fees};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
 pub use record::{Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, Tail, Undo};
 pub use transaction::{TransactionRow, TransactionSlice, decode_transaction, encode_transaction};

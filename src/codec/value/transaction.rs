@@ -3,6 +3,7 @@
 use bincode::{BorrowDecode, Encode};
 
 use super::super::Corrupt;
+use super::fees::FeeRow;
 use super::{Trimmed, decode, encode, trim};
 use crate::model::{AccessListItem, Address, Authorization, B256, Bytes, Receipt, Transaction, U256};
 
@@ -21,44 +22,44 @@ struct AuthorizationValue<'a> {
 
 /// What only some types of transactions have.
 #[derive(Encode, BorrowDecode)]
-struct TypedValue<'a> {
-    max_fee_per_gas: Option<u128>,
-    max_priority_fee_per_gas: Option<u128>,
-    max_fee_per_blob_gas: Option<u128>,
+pub(super) struct TypedValue<'a> {
+    pub(super) max_fee_per_gas: Option<u128>,
+    pub(super) max_priority_fee_per_gas: Option<u128>,
+    pub(super) max_fee_per_blob_gas: Option<u128>,
     access_list: Option<Vec<AccessValue>>,
-    blob_versioned_hashes: Option<Vec<[u8; 32]>>,
+    pub(super) blob_versioned_hashes: Option<Vec<[u8; 32]>>,
     authorization_list: Option<Vec<AuthorizationValue<'a>>>,
-    y_parity: Option<u8>,
-    blob_gas_used: Option<u64>,
-    blob_gas_price: Option<u128>,
-    transaction_extra: Option<&'a str>,
-    receipt_extra: Option<&'a str>,
+    pub(super) y_parity: Option<u8>,
+    pub(super) blob_gas_used: Option<u64>,
+    pub(super) blob_gas_price: Option<u128>,
+    pub(super) transaction_extra: Option<&'a str>,
+    pub(super) receipt_extra: Option<&'a str>,
 }
 
 #[derive(Encode, BorrowDecode)]
-struct TransactionValue<'a> {
-    kind: u8,
-    status: Option<bool>,
-    nonce: u64,
-    from: [u8; 20],
-    to: Option<[u8; 20]>,
-    value: Trimmed<'a>,
-    gas: u64,
-    gas_price: Option<u128>,
-    chain_id: Option<u64>,
-    v: Option<u64>,
-    r: Trimmed<'a>,
-    s: Trimmed<'a>,
-    cumulative_gas_used: u64,
-    gas_used: u64,
-    effective_gas_price: Option<u128>,
-    contract_address: Option<[u8; 20]>,
-    root: Option<[u8; 32]>,
-    receipt_kind: u8,
-    first_log_index: u32,
-    logs: u32,
-    typed: Option<TypedValue<'a>>,
-    input: &'a [u8],
+pub(super) struct TransactionValue<'a> {
+    pub(super) kind: u8,
+    pub(super) status: Option<bool>,
+    pub(super) nonce: u64,
+    pub(super) from: [u8; 20],
+    pub(super) to: Option<[u8; 20]>,
+    pub(super) value: Trimmed<'a>,
+    pub(super) gas: u64,
+    pub(super) gas_price: Option<u128>,
+    pub(super) chain_id: Option<u64>,
+    pub(super) v: Option<u64>,
+    pub(super) r: Trimmed<'a>,
+    pub(super) s: Trimmed<'a>,
+    pub(super) cumulative_gas_used: u64,
+    pub(super) gas_used: u64,
+    pub(super) effective_gas_price: Option<u128>,
+    pub(super) contract_address: Option<[u8; 20]>,
+    pub(super) root: Option<[u8; 32]>,
+    pub(super) receipt_kind: u8,
+    pub(super) first_log_index: u32,
+    pub(super) logs: u32,
+    pub(super) typed: Option<TypedValue<'a>>,
+    pub(super) input: &'a [u8],
 }
 
 /// A transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
@@ -252,18 +253,10 @@ pub struct TransactionSlice<'a> {
     pub gas: u64,
     /// Gas used by the block up to and with this transaction.
     pub cumulative_gas_used: u64,
-    /// Gas used.
-    pub gas_used: u64,
-    /// The price paid per gas in wei, as the receipt or else the transaction states it.
-    pub gas_price: Option<u128>,
-    /// `maxFeePerGas`, wei.
-    pub max_fee_per_gas: Option<u128>,
-    /// `maxPriorityFeePerGas`, wei.
-    pub max_priority_fee_per_gas: Option<u128>,
+    /// Gas used and what it cost.
+    pub fees: FeeRow,
     /// The contract that the receipt names.
     pub contract_address: Option<Address>,
-    /// Blob gas used and its price, as the receipt states them.
-    pub blob_gas: Option<(u64, u128)>,
     /// Fields of the receipt that we do not know, as the JSON object the node gave.
     pub receipt_extra: Option<&'a str>,
     /// Call data or init code.
@@ -274,7 +267,6 @@ impl<'a> TransactionSlice<'a> {
     /// Reads a transaction's row.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Corrupt> {
         let value: TransactionValue<'a> = decode(bytes, "transaction")?;
-        let typed = value.typed.as_ref();
         Ok(Self {
             kind: value.kind,
             status: value.status,
@@ -284,13 +276,9 @@ impl<'a> TransactionSlice<'a> {
             value: value.value.number()?,
             gas: value.gas,
             cumulative_gas_used: value.cumulative_gas_used,
-            gas_used: value.gas_used,
-            gas_price: value.effective_gas_price.or(value.gas_price),
-            max_fee_per_gas: typed.and_then(|typed| typed.max_fee_per_gas),
-            max_priority_fee_per_gas: typed.and_then(|typed| typed.max_priority_fee_per_gas),
+            fees: FeeRow::of_value(&value),
             contract_address: value.contract_address.map(Address::from),
-            blob_gas: typed.and_then(|typed| typed.blob_gas_used.zip(typed.blob_gas_price)),
-            receipt_extra: typed.and_then(|typed| typed.receipt_extra),
+            receipt_extra: value.typed.as_ref().and_then(|typed| typed.receipt_extra),
             input: value.input,
         })
     }

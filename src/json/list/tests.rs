@@ -59,6 +59,16 @@ struct PlainInternal {
     err_code: String,
 }
 
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PlainMined {
+    block_number: String,
+    timestamp: String,
+    block_hash: String,
+    block_reward: String,
+    txs_count: u64,
+}
+
 fn show(bytes: impl AsRef<[u8]>) -> String {
     const_hex::encode_prefixed(bytes)
 }
@@ -210,6 +220,25 @@ proptest! {
         };
         let (mut out, mut room) = (Vec::new(), "left over".to_owned());
         super::internal_transaction(&mut out, &ids, &mut room, &internal);
+        prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&plain).unwrap());
+    }
+    #[test]
+    fn mined_blocks_are_what_serde_writes(hash in word(), reward in value(), numbers in any::<(u64, u64, u64)>()) {
+        let mined = MinedBlock {
+            block: BlockId { number: numbers.0, hash },
+            timestamp: numbers.1,
+            reward,
+            transactions: numbers.2,
+        };
+        let plain = PlainMined {
+            block_number: numbers.0.to_string(),
+            timestamp: numbers.1.to_string(),
+            block_hash: show(hash),
+            block_reward: reward.to_string(),
+            txs_count: numbers.2,
+        };
+        let mut out = Vec::new();
+        mined_block(&mut out, &mined);
         prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&plain).unwrap());
     }
 }

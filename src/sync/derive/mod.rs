@@ -18,7 +18,7 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
     let block = &bundle.block;
     let base = batch.checkpoint().transactions;
     let traced = batch.checkpoint().next_traced == block.number();
-    blocks::derive(block, batch)?;
+    blocks::derive(bundle, batch)?;
     transactions::derive(bundle, batch)?;
     logs::derive(bundle, batch)?;
     let traces = bundle.traces.as_deref().filter(|_| traced);

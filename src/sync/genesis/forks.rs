@@ -1,197 +1,55 @@
-//! When the forks of a chain begin.
+//! The fork schedule that a genesis file states.
 
-use alloy_consensus::constants::{
-    HOLESKY_GENESIS_HASH, HOODI_GENESIS_HASH, MAINNET_GENESIS_HASH, SEPOLIA_GENESIS_HASH,
-};
 use alloy_genesis::ChainConfig;
-use alloy_primitives::b256;
 
-use crate::model::B256;
+use crate::model::ForkRules;
 
-const GNOSIS_GENESIS_HASH: B256 = b256!("0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756");
-
-/// The fork schedule of a chain: first block or, where the name says so, first time of each fork.
-///
-/// `None` is a fork that the chain never reaches, as far as is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ForkRules {
-    /// Chain id (EIP-155).
-    pub chain_id: u64,
-    /// Homestead (EIP-2: a creation that cannot pay for its code fails).
-    pub homestead: Option<u64>,
-    /// The irregular state change after the DAO, where the chain took it.
-    pub dao: Option<u64>,
-    /// Tangerine Whistle (EIP-150).
-    pub tangerine_whistle: Option<u64>,
-    /// Spurious Dragon (EIP-155; EIP-161: empty accounts are removed, contracts start at nonce 1).
-    pub spurious_dragon: Option<u64>,
-    /// Byzantium (EIP-658: receipts carry a status; EIP-649: block reward of 3 ether).
-    pub byzantium: Option<u64>,
-    /// Constantinople (EIP-1234: block reward of 2 ether).
-    pub constantinople: Option<u64>,
-    /// Istanbul.
-    pub istanbul: Option<u64>,
-    /// Berlin (EIP-2718, EIP-2930).
-    pub berlin: Option<u64>,
-    /// London (EIP-1559: base fee, burnt).
-    pub london: Option<u64>,
-    /// First block without proof of work, where its number is known beforehand. A header says it for itself:
-    /// its difficulty is 0.
-    pub paris: Option<u64>,
-    /// Shanghai (EIP-4895: withdrawals).
-    pub shanghai_time: Option<u64>,
-    /// Cancun (EIP-4844: blobs; EIP-6780: self-destruct only in the creating transaction).
-    pub cancun_time: Option<u64>,
-    /// Prague (EIP-7702: set code; EIP-7685: requests).
-    pub prague_time: Option<u64>,
-    /// Osaka.
-    pub osaka_time: Option<u64>,
-    /// Whether the blocks with difficulty are sealed by AuRa, not by proof of work: they bring no reward of
-    /// the protocol, and their headers hold a step and a signature that the JSON of the header does not.
-    pub aura: bool,
-}
-
-impl ForkRules {
-    /// What is known of the chain with this genesis hash: Ethereum mainnet, Sepolia, Holesky, Hoodi, Gnosis.
-    #[must_use]
-    pub fn well_known(genesis_hash: B256) -> Option<Self> {
-        match genesis_hash {
-            MAINNET_GENESIS_HASH => Some(MAINNET),
-            SEPOLIA_GENESIS_HASH => Some(SEPOLIA),
-            HOLESKY_GENESIS_HASH => Some(HOLESKY),
-            HOODI_GENESIS_HASH => Some(HOODI),
-            GNOSIS_GENESIS_HASH => Some(GNOSIS),
-            _ => None,
-        }
-    }
-
-    /// The schedule of a geth-style `config`. A fork that it leaves out begins with the next one it names.
-    #[must_use]
-    pub fn from_config(config: &ChainConfig) -> Self {
-        let times = [
-            config.shanghai_time,
-            config.cancun_time,
-            config.prague_time,
-            config.osaka_time,
-        ];
-        // Forks by time stand on all those by number.
-        let mut next = times.iter().any(Option::is_some).then_some(0);
-        let mut or_next = |stated: Option<u64>| {
-            next = stated.or(next);
-            next
-        };
-        let london = or_next(config.london_block);
-        let berlin = or_next(config.berlin_block);
-        let istanbul = or_next(config.istanbul_block);
-        let petersburg = or_next(config.petersburg_block);
-        let constantinople = config.constantinople_block.or(petersburg);
-        let _ = or_next(constantinople);
-        let byzantium = or_next(config.byzantium_block);
-        let spurious_dragon = or_next(config.eip158_block.or(config.eip155_block));
-        let tangerine_whistle = or_next(config.eip150_block);
-        let homestead = or_next(config.homestead_block);
-        let [shanghai_time, cancun_time, prague_time, osaka_time] = times;
-        let merged_at_start = config
-            .terminal_total_difficulty
-            .is_some_and(|total| total.is_zero());
-        Self {
-            chain_id: config.chain_id,
-            homestead,
-            dao: config.dao_fork_block.filter(|_| config.dao_fork_support),
-            tangerine_whistle,
-            spurious_dragon,
-            byzantium,
-            constantinople,
-            istanbul,
-            berlin,
-            london,
-            paris: merged_at_start.then_some(0),
-            shanghai_time,
-            cancun_time,
-            prague_time,
-            osaka_time,
-            aura: config.extra_fields.contains_key("aura"),
-        }
+/// The schedule of a geth-style `config`. A fork that it leaves out begins with the next one it names.
+#[must_use]
+pub fn from_config(config: &ChainConfig) -> ForkRules {
+    let times = [
+        config.shanghai_time,
+        config.cancun_time,
+        config.prague_time,
+        config.osaka_time,
+    ];
+    // Forks by time stand on all those by number.
+    let mut next = times.iter().any(Option::is_some).then_some(0);
+    let mut or_next = |stated: Option<u64>| {
+        next = stated.or(next);
+        next
+    };
+    let london = or_next(config.london_block);
+    let berlin = or_next(config.berlin_block);
+    let istanbul = or_next(config.istanbul_block);
+    let petersburg = or_next(config.petersburg_block);
+    let constantinople = config.constantinople_block.or(petersburg);
+    let _ = or_next(constantinople);
+    let byzantium = or_next(config.byzantium_block);
+    let spurious_dragon = or_next(config.eip158_block.or(config.eip155_block));
+    let tangerine_whistle = or_next(config.eip150_block);
+    let homestead = or_next(config.homestead_block);
+    let [shanghai_time, cancun_time, prague_time, osaka_time] = times;
+    let merged_at_start = config
+        .terminal_total_difficulty
+        .is_some_and(|total| total.is_zero());
+    ForkRules {
+        chain_id: config.chain_id,
+        homestead,
+        dao: config.dao_fork_block.filter(|_| config.dao_fork_support),
+        tangerine_whistle,
+        spurious_dragon,
+        byzantium,
+        constantinople,
+        istanbul,
+        berlin,
+        london,
+        paris: merged_at_start.then_some(0),
+        shanghai_time,
+        cancun_time,
+        prague_time,
+        osaka_time,
+        aura: config.extra_fields.contains_key("aura"),
+        clique: config.clique.is_some(),
     }
 }
-
-/// Every fork by number at block 0.
-const ALL_AT_START: ForkRules = ForkRules {
-    chain_id: 0,
-    homestead: Some(0),
-    dao: None,
-    tangerine_whistle: Some(0),
-    spurious_dragon: Some(0),
-    byzantium: Some(0),
-    constantinople: Some(0),
-    istanbul: Some(0),
-    berlin: Some(0),
-    london: Some(0),
-    paris: Some(0),
-    shanghai_time: None,
-    cancun_time: None,
-    prague_time: None,
-    osaka_time: None,
-    aura: false,
-};
-
-const MAINNET: ForkRules = ForkRules {
-    chain_id: 1,
-    homestead: Some(1_150_000),
-    dao: Some(1_920_000),
-    tangerine_whistle: Some(2_463_000),
-    spurious_dragon: Some(2_675_000),
-    byzantium: Some(4_370_000),
-    constantinople: Some(7_280_000),
-    istanbul: Some(9_069_000),
-    berlin: Some(12_244_000),
-    london: Some(12_965_000),
-    paris: Some(15_537_394),
-    shanghai_time: Some(1_681_338_455),
-    cancun_time: Some(1_710_338_135),
-    prague_time: Some(1_746_612_311),
-    osaka_time: Some(1_764_798_551),
-    aura: false,
-};
-
-const SEPOLIA: ForkRules = ForkRules {
-    chain_id: 11_155_111,
-    paris: Some(1_450_409),
-    shanghai_time: Some(1_677_557_088),
-    cancun_time: Some(1_706_655_072),
-    prague_time: Some(1_741_159_776),
-    osaka_time: Some(1_760_427_360),
-    ..ALL_AT_START
-};
-
-const HOLESKY: ForkRules = ForkRules {
-    chain_id: 17_000,
-    shanghai_time: Some(1_696_000_704),
-    cancun_time: Some(1_707_305_664),
-    prague_time: Some(1_740_434_112),
-    osaka_time: Some(1_759_308_480),
-    ..ALL_AT_START
-};
-
-const HOODI: ForkRules = ForkRules {
-    chain_id: 560_048,
-    shanghai_time: Some(0),
-    cancun_time: Some(0),
-    prague_time: Some(1_742_999_832),
-    osaka_time: Some(1_761_677_592),
-    ..ALL_AT_START
-};
-
-const GNOSIS: ForkRules = ForkRules {
-    chain_id: 100,
-    constantinople: Some(1_604_400),
-    istanbul: Some(7_298_030),
-    berlin: Some(16_101_500),
-    london: Some(19_040_000),
-    paris: None,
-    shanghai_time: Some(1_690_889_660),
-    cancun_time: Some(1_710_181_820),
-    prague_time: Some(1_746_021_820),
-    aura: true,
-    ..ALL_AT_START
-};

@@ -13,10 +13,10 @@ use alloy_genesis::Genesis;
 use alloy_trie::{EMPTY_ROOT_HASH, root::state_root_ref_unhashed};
 use serde::{Deserialize, de::IgnoredAny};
 
-pub use forks::ForkRules;
+pub use forks::from_config;
 
 use super::encoding::{bare_block_size, header_hash, ommers_hash};
-use crate::model::{Address, B64, B256, Block, Bytes, Header, U256};
+use crate::model::{Address, B64, B256, Block, Bytes, ForkRules, Header, U256};
 
 /// Base fee of a genesis that starts in London and names none (EIP-1559).
 const INITIAL_BASE_FEE: u64 = 1_000_000_000;
@@ -117,7 +117,7 @@ pub fn parse(text: &str) -> Result<ChainGenesis, GenesisError> {
         }
     }
     let genesis: Genesis = serde_json::from_str(text)?;
-    let forks = ForkRules::from_config(&genesis.config);
+    let forks = from_config(&genesis.config);
     let block = block(&genesis, &forks)?;
     let accounts = genesis
         .alloc

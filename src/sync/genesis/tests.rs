@@ -1,5 +1,8 @@
 //! Genesis files of known chains give the blocks and forks that are known of them.
 
+use alloy_consensus::constants::{
+    GOERLI_GENESIS_HASH, HOLESKY_GENESIS_HASH, HOODI_GENESIS_HASH, MAINNET_GENESIS_HASH, SEPOLIA_GENESIS_HASH,
+};
 use alloy_primitives::b256;
 
 use super::*;
@@ -58,6 +61,22 @@ fn an_empty_mainnet_state_gives_the_hash_that_geth_gives() {
         (forks.chain_id, forks.spurious_dragon, forks.byzantium),
         (1, Some(2_675_000), Some(4_370_000))
     );
+}
+
+#[test]
+fn the_well_known_hashes_are_those_of_the_chains() {
+    for (hash, chain_id) in [
+        (MAINNET_GENESIS_HASH, 1),
+        (GOERLI_GENESIS_HASH, 5),
+        (SEPOLIA_GENESIS_HASH, 11_155_111),
+        (HOLESKY_GENESIS_HASH, 17_000),
+        (HOODI_GENESIS_HASH, 560_048),
+    ] {
+        assert_eq!(
+            ForkRules::well_known(hash).map(|forks| forks.chain_id),
+            Some(chain_id)
+        );
+    }
 }
 
 #[test]

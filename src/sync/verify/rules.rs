@@ -2,8 +2,8 @@
 
 use alloy_genesis::ChainConfig;
 
-use crate::model::B256;
-use crate::sync::genesis::ForkRules;
+use crate::model::{B256, ForkRules};
+use crate::sync::genesis::from_config;
 
 /// What is asked of the blocks of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Rules {
     /// The rules of a geth-style `config`.
     #[must_use]
     pub fn from_config(config: &ChainConfig) -> Self {
-        Self::from_forks(&ForkRules::from_config(config))
+        Self::from_forks(&from_config(config))
     }
 
     /// The rules of a fork schedule.

@@ -1,0 +1,80 @@
+//! C3: who made a contract, how, and with which code.
+
+use super::{QueryError, Reader};
+use crate::codec::keys;
+use crate::codec::value::{Creation, decode_frame};
+use crate::model::{Address, B256, Bytes};
+use crate::store::{Table, Units};
+
+/// How a contract came to be: its latest creation (C3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContractCreation {
+    /// The account that sent the creating transaction.
+    pub creator: Address,
+    /// The contract that made it; `None` where the transaction itself did.
+    pub factory: Option<Address>,
+    /// Hash of the creating transaction.
+    pub transaction_hash: B256,
+    /// Its block.
+    pub block: u64,
+    /// Unix time of the block, seconds.
+    pub timestamp: u64,
+    /// Init code.
+    pub init_code: Bytes,
+}
+
+/// What the store knows of a contract's creation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// This is the latest.
+    Known(ContractCreation),
+    /// There is none in the store's blocks.
+    Unknown,
+    /// Frames that are not stored could tell of one.
+    NeedsTraces,
+}
+
+impl Reader {
+    /// The latest creation of a contract.
+    pub fn contract_creation(&self, contract: &Address) -> Result<Created, QueryError> {
+        let (from, to) = (
+            keys::account_at(contract, 0),
+            keys::account_at(contract, u64::MAX),
+        );
+        let mut scan = self.view.scan(Table::Creations, from.to_vec(), to.to_vec())?;
+        let Some((key, value)) = scan.seek_back(&to)? else {
+            return Ok(if self.has_traces() {
+                Created::Unknown
+            } else {
+                Created::NeedsTraces
+            });
+        };
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Creations.name());
+        let (_, ordinal) = keys::decode_account_at(key).map_err(corrupt)?;
+        let creation = Creation::decode(value).map_err(corrupt)?;
+        // What a factory made it can make again, after a self-destruct; an account's nonce never comes again.
+        if creation.factory.is_some() && !self.has_traces() {
+            return Ok(Created::NeedsTraces);
+        }
+        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let (block, row) = Self::transaction_row(&mut units, ordinal)?;
+        let init_code = match creation.frame {
+            None => row.transaction.input,
+            Some(frame) => {
+                let mut units = Units::new(&self.view, Table::Frames)?;
+                decode_frame(units.row(frame)?.bytes)
+                    .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?
+                    .1
+                    .input
+            }
+        };
+        Ok(Created::Known(ContractCreation {
+            creator: row.transaction.from,
+            factory: creation.factory.map(Address::from),
+            transaction_hash: self.view.transaction_hash(ordinal)?,
+            block,
+            timestamp: self.view.block(block)?.timestamp,
+            init_code,
+        }))
+    }
+}

@@ -1,0 +1,152 @@
+//! B3: what a block brought to its fee recipient and to those of its uncles, and what it burnt.
+
+use super::{QueryError, Reader};
+use crate::codec::value::{FeeRow, decode_fees};
+use crate::model::{Address, Block, Header, StaticRewards, U256, blob_base_fee};
+use crate::store::{Table, Units};
+
+/// What one uncle brought to its fee recipient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UncleReward {
+    /// Its fee recipient.
+    pub miner: Address,
+    /// Its number.
+    pub number: u64,
+    /// Wei.
+    pub reward: U256,
+}
+
+/// What a block brought and burnt, in wei, exactly (B3, A9).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockReward {
+    /// Block number.
+    pub number: u64,
+    /// Unix time, seconds.
+    pub timestamp: u64,
+    /// The fee recipient; `None` for block 0, which nobody sealed.
+    pub miner: Option<Address>,
+    /// What the protocol gives for the block; 0 without difficulty.
+    pub static_reward: U256,
+    /// What the transactions paid above the base fee; all of their fees before London.
+    pub transaction_fees: U256,
+    /// Base fees burnt (EIP-1559).
+    pub base_fees_burnt: U256,
+    /// Blob fees burnt (EIP-4844).
+    pub blob_fees_burnt: U256,
+    /// What the protocol gives for naming the uncles: a 32nd of the static reward for each.
+    pub uncle_inclusion_reward: U256,
+    /// The uncles in order; `None` where the store does not know who sealed them.
+    pub uncles: Option<Vec<UncleReward>>,
+}
+
+impl BlockReward {
+    /// All that the fee recipient got: static reward, fees and uncle inclusion.
+    #[must_use]
+    pub fn total(&self) -> U256 {
+        [
+            self.static_reward,
+            self.transaction_fees,
+            self.uncle_inclusion_reward,
+        ]
+        .into_iter()
+        .fold(U256::ZERO, U256::saturating_add)
+    }
+
+    /// All that was burnt: base and blob fees.
+    #[must_use]
+    pub fn burnt(&self) -> U256 {
+        self.base_fees_burnt.saturating_add(self.blob_fees_burnt)
+    }
+
+    /// The rewards of a block by its header, its uncles, and the fees of its transactions.
+    #[must_use]
+    pub fn of(block: &Block, fees: impl IntoIterator<Item = FeeRow>, rewards: &StaticRewards) -> Self {
+        let header = &block.header;
+        let static_reward = rewards.of_block(header.number, header.difficulty);
+        let mut reward = Self {
+            number: header.number,
+            timestamp: header.timestamp,
+            miner: (header.number > 0).then_some(header.beneficiary),
+            static_reward,
+            uncle_inclusion_reward: (static_reward >> 5) * U256::from(block.uncles.len()),
+            uncles: uncle_rewards(block, static_reward),
+            ..Self::default()
+        };
+        let base_fee = u128::from(header.base_fee_per_gas.unwrap_or(0));
+        // One price for the whole block: by the header, where a receipt does not state it.
+        let mut blob_fee_by_header = None;
+        for fee in fees {
+            let gas = U256::from(fee.gas_used);
+            let price = fee.price(header.base_fee_per_gas);
+            let burnt = price.min(base_fee);
+            add(&mut reward.base_fees_burnt, gas, U256::from(burnt));
+            let tip = U256::from(fee.tip(header.base_fee_per_gas));
+            reward.transaction_fees = reward.transaction_fees.saturating_add(tip);
+            if fee.blob_gas_used > 0 {
+                let price = match fee.blob_gas_price {
+                    Some(price) => U256::from(price),
+                    None => *blob_fee_by_header.get_or_insert_with(|| blob_price(header).unwrap_or_default()),
+                };
+                add(&mut reward.blob_fees_burnt, U256::from(fee.blob_gas_used), price);
+            }
+        }
+        reward
+    }
+}
+
+fn add(sum: &mut U256, gas: U256, price: U256) {
+    *sum = sum.saturating_add(gas.saturating_mul(price));
+}
+
+/// The price of blob gas in a block, where it has one.
+pub(super) fn blob_price(header: &Header) -> Option<U256> {
+    let excess = header.excess_blob_gas?;
+    Some(blob_base_fee(excess, header.requests_hash.is_some()))
+}
+
+/// An uncle brings an eighth of the static reward less for each block that it came late.
+fn uncle_rewards(block: &Block, static_reward: U256) -> Option<Vec<UncleReward>> {
+    if block.uncle_headers.len() != block.uncles.len() {
+        return None;
+    }
+    let reward = |number: u64| {
+        let late = block.number().saturating_sub(number).min(8);
+        (static_reward * U256::from(8 - late)) >> 3
+    };
+    let uncles = block.uncle_headers.iter().map(|uncle| UncleReward {
+        miner: uncle.beneficiary,
+        number: uncle.number,
+        reward: reward(uncle.number),
+    });
+    Some(uncles.collect())
+}
+
+impl Reader {
+    /// What a block brought and burnt; `None` for a block that is not indexed.
+    pub fn block_reward(&self, number: u64) -> Result<Option<BlockReward>, QueryError> {
+        if !self.holds(number) {
+            return Ok(None);
+        }
+        let block = self.block_row(number)?;
+        let ordinals = self.view.first_transaction(number)?..self.view.first_transaction(number + 1)?;
+        let mut transactions = Units::new(&self.view, Table::Transactions)?;
+        let mut fees = Vec::with_capacity(usize::try_from(ordinals.end - ordinals.start).unwrap_or(0));
+        for ordinal in ordinals {
+            let fee = decode_fees(transactions.row(ordinal)?.bytes)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+            fees.push(fee);
+        }
+        Ok(Some(BlockReward::of(&block, fees, &self.static_rewards)))
+    }
+
+    /// All that the fee recipient of an indexed block got, as [`BlockReward::total`], without reading its rows.
+    pub fn block_reward_total(&self, number: u64) -> Result<U256, QueryError> {
+        let earned = self.view.block_earnings(number)?;
+        let difficulty = U256::from(earned.has_difficulty);
+        let static_reward = self.static_rewards.of_block(number, difficulty);
+        let inclusion = (static_reward >> 5) * U256::from(earned.uncles);
+        Ok(static_reward
+            .saturating_add(U256::from(earned.tips))
+            .saturating_add(inclusion))
+    }
+}
