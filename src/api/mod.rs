@@ -8,6 +8,7 @@ mod answer;
 mod blocks;
 mod bounds;
 mod context;
+mod contracts;
 mod endpoint;
 mod faults;
 mod input;
@@ -16,6 +17,8 @@ mod logs;
 mod markdown;
 mod proxy;
 mod reports;
+mod revert;
+mod rewards;
 mod service;
 mod transactions;
 
