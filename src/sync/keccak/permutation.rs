@@ -117,7 +117,10 @@ pub(super) fn with_avx512(state: &mut State<8>) {
         rounds!(words, _mm512_xor_si512, parity, rotate, choose, _mm512_set1_epi64)
     }
     // SAFETY: only called where the processor has the feature; eight words are the bits of a register.
-    *state = unsafe { std::mem::transmute::<[__m512i; 25], State<8>>(permute(std::mem::transmute(*state))) };
+    *state = unsafe {
+        let words = std::mem::transmute::<State<8>, [__m512i; 25]>(*state);
+        std::mem::transmute::<[__m512i; 25], State<8>>(permute(words))
+    };
 }
 
 /// Four states. Only for processors with `avx2`.
@@ -151,5 +154,8 @@ pub(super) fn with_avx2(state: &mut State<4>) {
         )
     }
     // SAFETY: only called where the processor has the feature; four words are the bits of a register.
-    *state = unsafe { std::mem::transmute::<[__m256i; 25], State<4>>(permute(std::mem::transmute(*state))) };
+    *state = unsafe {
+        let words = std::mem::transmute::<State<4>, [__m256i; 25]>(*state);
+        std::mem::transmute::<[__m256i; 25], State<4>>(permute(words))
+    };
 }
