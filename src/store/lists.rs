@@ -240,6 +240,11 @@ impl Runs<'_> {
         if !found.is_some_and(|(_, value)| covers(value, ordinal)) {
             found = self.scan.seek(&keys::emitter_run(self.emitter, ordinal))?;
         }
+        // The key of the open run does not say where it ends: what is beyond it is in the open piece.
+        let open_run = keys::emitter_run(self.emitter, keys::OPEN_RUN);
+        if found.is_some_and(|(key, value)| key == open_run && ends_before(value, ordinal)) {
+            found = self.scan.step()?;
+        }
         let (key, value) = found.ok_or(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         self.bytes.extend_from_slice(value);
@@ -260,4 +265,9 @@ fn covers(value: &[u8], ordinal: u64) -> bool {
         let header = run.header();
         header.first_ordinal <= ordinal && ordinal <= header.last_ordinal
     })
+}
+
+/// Whether a stored run ends before an ordinal.
+fn ends_before(value: &[u8], ordinal: u64) -> bool {
+    RunReader::new(value).is_ok_and(|run| run.header().last_ordinal < ordinal)
 }
