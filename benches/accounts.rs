@@ -13,8 +13,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use quarry::json::{UuidSpace, internal_transaction, listed_transaction};
-use quarry::model::{Address, InternalTransaction, ListedTransaction};
+use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
+use quarry::model::{Address, InternalTransaction, ListedTransaction, MinedBlock};
 use quarry::query::{ListQuery, Reader};
 use quarry::store::{OpenOptions, Store};
 use support::filled::{self, SEED};
@@ -33,6 +33,7 @@ const FRAME_BYTES: usize = 256 * 1024;
 enum List {
     Transactions(Address),
     Internal(Option<Address>, bool),
+    Mined(Address),
 }
 
 /// An item.
@@ -40,6 +41,7 @@ enum List {
 enum Row<'a> {
     Transaction(&'a ListedTransaction<'a>),
     Internal(&'a InternalTransaction<'a>),
+    Mined(&'a MinedBlock),
 }
 
 /// An item of its own memory.
@@ -52,6 +54,7 @@ enum Owned {
         Vec<u8>,
         Option<String>,
     ),
+    Mined(MinedBlock),
 }
 
 impl Owned {
@@ -60,6 +63,7 @@ impl Owned {
             Row::Transaction(row) => {
                 Self::Transaction(ListedTransaction { input: &[], ..*row }, row.input.to_vec())
             }
+            Row::Mined(row) => Self::Mined(*row),
             Row::Internal(row) => {
                 let bare = InternalTransaction {
                     path: &[],
@@ -85,6 +89,7 @@ impl Owned {
             Self::Transaction(row, input) => {
                 text.row(Row::Transaction(&ListedTransaction { input, ..*row }));
             }
+            Self::Mined(row) => text.row(Row::Mined(row)),
             Self::Internal(row, path, input, output, error) => {
                 let error = error.as_deref();
                 text.row(Row::Internal(&InternalTransaction {
@@ -115,6 +120,7 @@ impl Text {
         }
         match row {
             Row::Transaction(row) => listed_transaction(&mut self.out, row, self.head),
+            Row::Mined(row) => mined_block(&mut self.out, row),
             Row::Internal(row) => internal_transaction(&mut self.out, &self.ids, &mut self.room, row),
         }
     }
@@ -139,6 +145,15 @@ impl Bench {
                 let mut page = reader.account_transactions(&account, query).expect("a page");
                 page.visit(&mut |row| {
                     visitor(Row::Transaction(row));
+                    true
+                })
+                .expect("rows");
+                page.page().len()
+            }
+            List::Mined(account) => {
+                let mut page = reader.account_mined(&account, query).expect("a page");
+                page.visit(&mut |row| {
+                    visitor(Row::Mined(row));
                     true
                 })
                 .expect("rows");
@@ -264,6 +279,7 @@ fn main() {
             all_of(named.hot),
             page(1_000, 100),
         ),
+        ("A9 hot wallet, 10,000", List::Mined(hot_wallet), page(1, 10_000)),
         ("A5 10,000", List::Internal(None, false), page(1, 10_000)),
         ("A5 all, 10,000", List::Internal(None, true), page(1, 10_000)),
         ("A5 all, page 1 x 100", List::Internal(None, true), page(1, 100)),

@@ -74,6 +74,14 @@ fn every_list(bundles: &[Bundle]) -> Vec<Listed> {
             });
         }
     }
+    let miner = account(1);
+    let reward = |number: u64| lists::tips(&bundles[number as usize]);
+    all.push(Listed {
+        target: format!("/api/account/{miner}/mined-blocks?"),
+        name: "blocks",
+        before: format!(r#"{{"address":"{}",{paged}"#, const_hex::encode_prefixed(miner)),
+        items: items(&lists::mined(bundles, miner, reward)),
+    });
     let (number, index, hash) = busiest(bundles);
     for zero in [false, true] {
         all.push(Listed {
@@ -284,6 +292,7 @@ async fn what_is_not_there() {
     let address = const_hex::encode_prefixed(stranger);
     for (list, name) in [
         ("tx-list", "transactions"),
+        ("mined-blocks", "blocks"),
         ("tx-list-internal", "internalTransactions"),
         ("tx-list-internal?includeZeroValue=true", "internalTransactions"),
     ] {

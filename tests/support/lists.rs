@@ -1,7 +1,7 @@
 //! What the lists of accounts must say of a chain, worked out from its bundles without haste.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
-use quarry::model::{Address, Bundle, Frame, FrameKind, Transaction, U256};
+use quarry::model::{Address, Bundle, Frame, FrameKind, Receipt, Transaction, U256};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -29,7 +29,8 @@ pub fn vary(bundles: &mut [Bundle], seed: u64) {
             }
             match rng.below(5) {
                 0 => receipt.effective_gas_price = None,
-                1 => {
+                // There is a market only where there is a base fee.
+                1 if bundle.block.header.base_fee_per_gas.is_some() => {
                     receipt.effective_gas_price = None;
                     (transaction.kind, transaction.gas_price) = (2, None);
                     transaction.max_fee_per_gas = Some(u128::from(5 + rng.below(9)));
@@ -105,10 +106,7 @@ fn transaction_item(bundle: &Bundle, index: usize, head: u64) -> Value {
     let success = receipt
         .status
         .unwrap_or_else(|| top(bundle, index).is_some_and(|frame| frame.error.is_none()));
-    let price = receipt
-        .effective_gas_price
-        .or(transaction.gas_price)
-        .unwrap_or_else(|| by_market(transaction, bundle));
+    let price = price(transaction, receipt, bundle);
     let product = |a: u64, b: u128| U256::from(a) * U256::from(b);
     let mut fee = product(receipt.gas_used, price);
     if let (Some(gas), Some(price)) = (receipt.blob_gas_used, receipt.blob_gas_price) {
@@ -146,6 +144,24 @@ fn transaction_item(bundle: &Bundle, index: usize, head: u64) -> Value {
         "functionName": "",
         "confirmations": head - number + 1,
     })
+}
+
+fn price(transaction: &Transaction, receipt: &Receipt, bundle: &Bundle) -> u128 {
+    receipt
+        .effective_gas_price
+        .or(transaction.gas_price)
+        .unwrap_or_else(|| by_market(transaction, bundle))
+}
+
+/// What the transactions of a block paid above the base fee; all that a block of this chain brings.
+pub fn tips(bundle: &Bundle) -> U256 {
+    let base = u128::from(bundle.block.header.base_fee_per_gas.unwrap_or(0));
+    let pairs = bundle.block.transactions.iter().zip(&bundle.receipts);
+    let tip = |(transaction, receipt): (&Transaction, &Receipt)| {
+        let above = price(transaction, receipt, bundle).saturating_sub(base);
+        U256::from(receipt.gas_used) * U256::from(above)
+    };
+    pairs.map(tip).fold(U256::ZERO, |sum, tip| sum + tip)
 }
 
 fn by_market(transaction: &Transaction, bundle: &Bundle) -> u128 {
