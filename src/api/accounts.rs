@@ -188,9 +188,7 @@ pub(super) fn mined_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .account_mined(&asked.account, &asked.list.part(Some(range)))
             .map_err(query_failed)?;
         let found = Found::from(page.page());
-        asked
-            .list
-            .answer(snapshot, envelope, found, MinedRows { page })
+        asked.list.answer(snapshot, envelope, found, MinedRows { page })
     }))
 }
 

@@ -121,8 +121,8 @@ pub struct ListenArgs {
     /// Address to serve on [default: 127.0.0.1:8080].
     #[arg(long, env = "QUARRY_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Static reward of blocks with difficulty on the chain `mainnet`, where it is not well known:
-    /// `BLOCK:WEI,...`, from which block on how many wei.
+    /// Wei that blocks with difficulty bring by the protocol, and from which block on: for the chain
+    /// `mainnet` or the only one, where it is not well known.
     #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
     pub static_reward: Option<String>,
 }

@@ -99,8 +99,7 @@ impl Config {
             .map(ConfigFile::load)
             .transpose()?
             .unwrap_or_default();
-        let static_rewards = static_rewards(listen, &file)?;
-        let listen = listen
+        let address = listen
             .listen
             .clone()
             .or(file.listen.clone())
@@ -149,15 +148,16 @@ impl Config {
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
+        let static_rewards = static_rewards(listen, &file, &chains)?;
         Ok(Self {
             data_dir: store
                 .data_dir
                 .clone()
                 .or(file.data_dir.clone())
                 .unwrap_or_else(|| PathBuf::from("quarry-data")),
-            listen: listen.parse().map_err(|_| ConfigError::Value {
+            listen: address.parse().map_err(|_| ConfigError::Value {
                 name: "listen",
-                reason: format!("`{listen}` is not an address and port such as 127.0.0.1:8080"),
+                reason: format!("`{address}` is not an address and port such as 127.0.0.1:8080"),
             })?,
             cache_size: size("cache-size", &store.cache_size, &file.cache_size, "1GiB")?,
             backfill_memory: size(
@@ -220,18 +220,23 @@ impl Config {
     }
 }
 
-/// Static rewards: of `mainnet` by flag, environment or file, of `testnet` by file.
+/// Static rewards by chain. Flag and environment speak of the chain `mainnet`, or of the only one with a node.
 fn static_rewards(
     listen: &ListenArgs,
     file: &ConfigFile,
+    chains: &[ChainConfig],
 ) -> Result<Vec<(ChainName, StaticRewards)>, ConfigError> {
-    let mainnet = listen
-        .static_reward
-        .as_ref()
-        .or(file.mainnet.static_reward.as_ref());
-    let testnet = file.testnet.static_reward.as_ref();
-    let stated = ChainName::ALL.into_iter().zip([mainnet, testnet]);
-    stated
+    let meant = match chains {
+        [only] => only.name,
+        _ => ChainName::Mainnet,
+    };
+    ChainName::ALL
+        .into_iter()
+        .zip([&file.mainnet, &file.testnet])
+        .map(|(chain, section)| {
+            let flag = listen.static_reward.as_ref().filter(|_| chain == meant);
+            (chain, flag.or(section.static_reward.as_ref()))
+        })
         .filter_map(|(chain, text)| Some((chain, text.filter(|text| !text.trim().is_empty())?)))
         .map(|(chain, text)| {
             let rewards = text.parse().map_err(|reason| ConfigError::Value {
