@@ -22,7 +22,7 @@ use quarry::store::Store;
 use quarry::sync::{ChainRules, Pipeline, recorded};
 use support::filled::{self, Memory, SEED, median};
 use support::generator::Generator;
-use support::memory::Peak;
+use support::memory::{Peak, process_seconds};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -103,7 +103,7 @@ async fn import(path: &Path, directory: &Path, memory: Memory, trust_node: bool,
     };
     let (_trigger, mut shutdown) = shutdown::pair();
     let chain = RecordedChain::open(path).expect("the recording");
-    let source = recorded(chain, rules, 1, |_| None, threads);
+    let source = recorded(chain, rules, 1, |_| None, threads, memory.batch());
     let (writer, result) = pipeline.run(writer, source, &mut shutdown).await;
     result.expect("an import");
     tokio::task::spawn_blocking(move || drop(writer))
@@ -123,11 +123,12 @@ fn main() {
         .build()
         .expect("a runtime");
     let mut rates: [Vec<f64>; 3] = Default::default();
+    let mut cores: [Vec<f64>; 3] = Default::default();
     let mut peaks = Vec::new();
     for _ in 0..filled::env("QUARRY_BENCH_ROUNDS", 3) {
-        for (place, rates) in rates.iter_mut().enumerate() {
+        for (place, (rates, cores)) in rates.iter_mut().zip(&mut cores).enumerate() {
             let watch = Peak::watch();
-            let began = Instant::now();
+            let (began, on_cores) = (Instant::now(), process_seconds());
             let logs = runtime.block_on(async {
                 match place {
                     0 => parse_only(&path, threads).await,
@@ -135,6 +136,7 @@ fn main() {
                 }
             });
             rates.push(logs as f64 / began.elapsed().as_secs_f64());
+            cores.push((process_seconds() - on_cores) * 1e6 / logs as f64);
             let (_, peak) = watch.end();
             if place > 0 {
                 peaks.push(peak);
@@ -147,14 +149,15 @@ fn main() {
         "## backfill: {logs} logs, recording of {} MB compressed, median of interleaved rounds\n",
         bytes / 1_000_000
     );
-    println!("| part | logs/s | of fetch and parse |\n|---|---|---|");
-    let [parse, trusting, verifying] = rates.map(median);
-    for (name, rate) in [
-        ("read, decompress, parse, drop", parse),
-        ("import, node trusted", trusting),
-        ("import, verified", verifying),
-    ] {
-        println!("| {name} | {rate:.0} | {:.2} |", rate / parse);
+    println!("| part | logs/s | of fetch and parse | us of a core a log |\n|---|---|---|---|");
+    let (rates, cores) = (rates.map(median), cores.map(median));
+    let names = [
+        "read, decompress, parse, drop",
+        "import, node trusted",
+        "import, verified",
+    ];
+    for ((name, rate), core) in names.into_iter().zip(rates).zip(cores) {
+        println!("| {name} | {rate:.0} | {:.2} | {core:.1} |", rate / rates[0]);
     }
     let cap = (memory.cache + memory.backfill) as f64;
     let peak = peaks.into_iter().max().unwrap_or(0) as f64;

@@ -11,7 +11,7 @@
 )]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use quarry::json::{UuidSpace, log_entry, rpc};
+use quarry::json::{LogWriter, UuidSpace, rpc};
 use quarry::model::LogEntry;
 use serde::{Serialize, Serializer};
 use std::hint::black_box;
@@ -35,11 +35,13 @@ fn page(c: &mut Criterion) {
     assert_eq!(logs.len(), ENTRIES);
     let ids = UuidSpace::new(1);
     let mut out = Vec::new();
-    let write = |out: &mut Vec<u8>| {
+    let mut writer = LogWriter::new(ids.clone());
+    let mut write = |out: &mut Vec<u8>| {
         out.clear();
         for log in &logs {
-            log_entry(out, &ids, log);
+            writer.entry(out, log);
         }
+        writer.finish(out);
     };
     write(&mut out);
     println!("{} bytes an entry", out.len() / ENTRIES);

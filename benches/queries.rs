@@ -15,7 +15,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use quarry::json::{UuidSpace, log_entry};
+use quarry::json::{LogWriter, UuidSpace};
 use quarry::model::LogEntry;
 use quarry::query::{LogQuery, Reader};
 use quarry::store::{OpenOptions, Store};
@@ -40,7 +40,7 @@ struct Answer {
 
 struct Bench {
     reader: Reader,
-    ids: UuidSpace,
+    text: LogWriter,
     out: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl Bench {
         let store = Store::open(&options).expect("the store");
         Self {
             reader: Reader::new(store.view()),
-            ids: UuidSpace::new(1),
+            text: LogWriter::new(UuidSpace::new(1)),
             out: Vec::with_capacity(FRAME_BYTES + 4096),
         }
     }
@@ -62,19 +62,21 @@ impl Bench {
     /// Answers with text.
     fn answer(&mut self, query: &LogQuery) -> Answer {
         let mut page = self.reader.logs(query).expect("a page");
-        let (ids, out) = (&self.ids, &mut self.out);
+        let (text, out) = (&mut self.text, &mut self.out);
         let mut answer = Answer::default();
         out.clear();
         page.visit(&mut |log| {
             answer.rows += 1;
             if out.len() >= FRAME_BYTES {
+                text.finish(out);
                 answer.bytes += out.len() as u64;
                 out.clear();
             }
-            log_entry(out, ids, log);
+            text.entry(out, log);
             true
         })
         .expect("rows");
+        text.finish(out);
         answer.bytes += out.len() as u64;
         black_box(&out);
         answer
@@ -90,15 +92,17 @@ impl Bench {
         })
         .expect("rows");
         let rows: Vec<LogEntry<'_>> = rows.iter().map(|(log, data)| LogEntry { data, ..*log }).collect();
-        let (ids, out) = (&self.ids, &mut self.out);
+        let (text, out) = (&mut self.text, &mut self.out);
         repeat(|| {
             out.clear();
             for log in &rows {
                 if out.len() >= FRAME_BYTES {
+                    text.finish(out);
                     out.clear();
                 }
-                log_entry(out, ids, log);
+                text.entry(out, log);
             }
+            text.finish(out);
             black_box(&out);
         })
     }

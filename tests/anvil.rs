@@ -16,6 +16,8 @@
 mod account_lists;
 #[path = "support/binary.rs"]
 mod binary;
+#[path = "anvil/contracts.rs"]
+mod contracts;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -13,6 +13,8 @@ mod accounts;
 mod chain;
 #[path = "http/client.rs"]
 mod client;
+#[path = "http/contracts.rs"]
+mod contracts;
 #[path = "http/documentation.rs"]
 mod documentation;
 #[path = "support/lists.rs"]
@@ -21,5 +23,7 @@ mod lists;
 mod parameters;
 #[path = "support/plain.rs"]
 mod plain;
+#[path = "http/rewards.rs"]
+mod rewards;
 #[path = "http/transport.rs"]
 mod transport;

@@ -22,5 +22,8 @@ mod engine;
 #[path = "sync/faults.rs"]
 mod faults;
 
+#[path = "sync/recorded.rs"]
+mod recorded;
+
 #[path = "sync/simulation.rs"]
 mod simulation;

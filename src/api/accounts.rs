@@ -50,7 +50,9 @@ pub(super) fn transactions(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .map_err(query_failed)?;
         let found = Found::from(page.page());
         let head = snapshot.reader.head().number;
-        asked.list.answer(envelope, found, TransactionRows { page, head })
+        asked
+            .list
+            .answer(snapshot, envelope, found, TransactionRows { page, head })
     }))
 }
 
@@ -156,7 +158,7 @@ fn answer_internal(
         ids: UuidSpace::new(snapshot.reader.chain_id()),
         trace_id: String::new(),
     };
-    list.answer(envelope, found, rows)
+    list.answer(snapshot, envelope, found, rows)
 }
 
 /// The internal transactions of a page as text.
@@ -186,7 +188,7 @@ pub(super) fn mined_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .account_mined(&asked.account, &asked.list.part(Some(range)))
             .map_err(query_failed)?;
         let found = Found::from(page.page());
-        asked.list.answer(envelope, found, MinedRows { page })
+        asked.list.answer(snapshot, envelope, found, MinedRows { page })
     }))
 }
 

@@ -6,8 +6,8 @@ use crate::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK, VARY};
 use bytes::Bytes;
 
 use crate::http::{
-    Body, FrameSource, HttpError, Lane, Pool, Response, StatusCode, header_number, json_response,
-    stream_frames,
+    Body, FrameBuffers, FrameSource, HttpError, Lane, Pool, Response, StatusCode, header_number,
+    json_response, stream_frames,
 };
 use crate::model::{Address, BlockId, ChainName};
 use crate::query::Reader;
@@ -27,6 +27,7 @@ pub(super) struct Snapshot {
     pub(super) chain: ChainName,
     pub(super) reader: Reader,
     pub(super) status: Option<Arc<ChainStatus>>,
+    pub(super) buffers: FrameBuffers,
 }
 
 impl Snapshot {
@@ -107,7 +108,7 @@ impl Plan {
 /// The answer of an operation, before it is a response.
 pub(super) enum Answer {
     /// A whole body.
-    Whole(Vec<u8>, Extra),
+    Whole(Bytes, Extra),
     /// The first frame of a body and what gives the others.
     Begun(Bytes, Box<dyn FrameSource>, Extra),
     /// Only the node knows.
@@ -135,7 +136,7 @@ impl Answer {
     /// A body rendered by serde.
     pub(super) fn json(value: &impl serde::Serialize) -> Result<Self, HttpError> {
         serde_json::to_vec(value)
-            .map(|body| Self::Whole(body, Extra::default()))
+            .map(|body| Self::Whole(body.into(), Extra::default()))
             .map_err(|error| HttpError::internal(format!("render: {error}")))
     }
 }
@@ -162,7 +163,7 @@ impl Extra {
 }
 
 /// A 200 with this body.
-pub(super) fn whole(body: Vec<u8>, extra: Extra) -> Response {
+pub(super) fn whole(body: Bytes, extra: Extra) -> Response {
     let mut response = json_response(StatusCode::OK, body);
     extra.add_to(&mut response);
     response

@@ -60,6 +60,8 @@ pub enum Place {
 pub enum Kind {
     /// `0x` and 40 hex digits.
     Address,
+    /// Addresses, comma-separated.
+    Addresses,
     /// `0x` and 64 hex digits.
     Hash,
     /// 32-byte words in hex, comma-separated: any of them.

@@ -7,12 +7,15 @@ use crate::query::QueryError;
 use super::context::UpstreamError;
 
 pub(super) const INVALID_ADDRESS: &str = "Invalid address format";
+pub(super) const INVALID_CONTRACT_ADDRESS: &str = "Invalid contract address format";
 pub(super) const INVALID_HASH: &str = "Invalid transaction hash format";
 pub(super) const INVALID_TOPIC: &str = "Invalid topic format";
 pub(super) const TOPIC_REQUIRED: &str = "At least one topic is required";
 pub(super) const INVALID_RANGE: &str = "Invalid block range";
 pub(super) const BLOCK_NOT_FOUND: &str = "Block not found";
 pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
+pub(super) const CONTRACT_NOT_FOUND: &str = "Contract not found";
+pub(super) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
 
 /// 503: what was asked for is on the chain and not in the store yet.
 pub(super) fn still_indexing() -> HttpError {
@@ -22,6 +25,11 @@ pub(super) fn still_indexing() -> HttpError {
 /// 503: the store was filled without traces and this needs them.
 pub(super) fn needs_traces() -> HttpError {
     HttpError::unavailable("Traces for the requested range are not indexed")
+}
+
+/// 503: the block came from a source that does not say who sealed its uncles.
+pub(super) fn needs_uncles() -> HttpError {
+    HttpError::unavailable("Uncles of the requested block are not indexed")
 }
 
 /// 503: nothing is served under this name.

@@ -4,7 +4,7 @@ use super::endpoint::{Endpoint, Group, Kind, Parameter};
 use super::logs::OPERATORS;
 use super::page::OFFSET_MAX;
 use super::service::{Handler, Report};
-use super::{accounts, blocks, logs, proxy, transactions};
+use super::{accounts, blocks, contracts, logs, proxy, rewards, transactions};
 
 const CHAIN: Parameter =
     Parameter::query("chain", Kind::OneOf(&["mainnet", "testnet"]), "Which chain.").or("mainnet");
@@ -257,12 +257,47 @@ const ENDPOINTS: &[Endpoint] = &[
         ..NONE
     },
     Endpoint {
+        ids: &["B3"],
+        group: Group::Blocks,
+        path: "/api/block/{blockNumber}/rewards",
+        parameters: &[Parameter::path("blockNumber", Kind::Integer, "The block."), CHAIN],
+        doc: "What a block brought to its fee recipient and to those of its uncles, and what it burnt, in wei.",
+        handler: Handler::Chain(rewards::block_rewards),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["C3"],
+        group: Group::Contracts,
+        path: "/api/contract/contract-creation",
+        parameters: &[
+            CHAIN,
+            Parameter::query(
+                "contractaddresses",
+                Kind::Addresses,
+                "The contracts, at most 5; one given twice counts once.",
+            )
+            .required(),
+        ],
+        doc: "Who made a contract, in which transaction, with which code; the latest time where it was made again.",
+        handler: Handler::Chain(contracts::creation),
+        ..NONE
+    },
+    Endpoint {
         ids: &["X1"],
         group: Group::Transactions,
         path: "/api/transaction/{txHash}/status",
         parameters: &[Parameter::path("txHash", Kind::Hash, "The transaction."), CHAIN],
         doc: "Whether a transaction succeeded.",
         handler: Handler::Chain(transactions::status),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["X2"],
+        group: Group::Transactions,
+        path: "/api/transaction/{txHash}/contract-status",
+        parameters: &[Parameter::path("txHash", Kind::Hash, "The transaction."), CHAIN],
+        doc: "Whether the execution of a transaction failed, and why: the trace's error and the decoded revert reason.",
+        handler: Handler::Chain(transactions::contract_status),
         ..NONE
     },
     Endpoint {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::http::HttpError;
-use crate::json::{UuidSpace, log_entry};
+use crate::json::{LogWriter, UuidSpace};
 use crate::query::{LogPage, LogQuery, Operator, QueryError};
 
 use super::answer::{Answer, Plan, Snapshot};
@@ -90,22 +90,25 @@ impl LogsRequest {
         };
         let rows = LogRows {
             page,
-            ids: UuidSpace::new(snapshot.reader.chain_id()),
+            text: LogWriter::new(UuidSpace::new(snapshot.reader.chain_id())),
         };
-        self.list.answer(envelope, found, rows)
+        self.list.answer(snapshot, envelope, found, rows)
     }
 }
 
 /// The logs of a page as text.
 struct LogRows {
     page: LogPage,
-    ids: UuidSpace,
+    text: LogWriter,
 }
 
 impl RowSource for LogRows {
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        let ids = &self.ids;
-        self.page
-            .visit(&mut |log| frame.item(|out| log_entry(out, ids, log)))
+        let text = &mut self.text;
+        let more = self
+            .page
+            .visit(&mut |log| frame.item(|out| text.entry(out, log)))?;
+        self.text.finish(frame.text());
+        Ok(more)
     }
 }

@@ -9,6 +9,7 @@ mod answer;
 mod blocks;
 mod bounds;
 mod context;
+mod contracts;
 mod endpoint;
 mod faults;
 mod input;
@@ -18,6 +19,8 @@ mod markdown;
 mod page;
 mod proxy;
 mod reports;
+mod revert;
+mod rewards;
 mod service;
 mod transactions;
 

@@ -3,21 +3,18 @@
 use bytes::Bytes;
 
 use crate::http::header::HeaderValue;
-use crate::http::{FrameSource, HttpError, prefers};
+use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError, prefers};
 use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
 use crate::query::{ListQuery, QueryError, RowCursor};
 
-use super::answer::{Answer, Extra};
+use super::answer::{Answer, Extra, Snapshot};
 use super::bounds::{Bound, Bounds};
 use super::faults::query_failed;
 use super::input::Input;
 
 /// Most rows of a page, and what an absent `offset` means.
 pub(super) const OFFSET_MAX: u64 = 10_000;
-
-/// Bytes after which a frame is handed on.
-const FRAME_BYTES: usize = 256 * 1024;
 
 /// How a list is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +107,13 @@ impl ListParams {
             shape: Some(self.shape),
             ..Extra::default()
         };
-        Answer::Whole(body, extra)
+        Answer::Whole(body.into(), extra)
     }
 
     /// The answer with the rows of `source`.
     pub(super) fn answer(
         &self,
+        snapshot: &Snapshot,
         envelope: Envelope,
         found: Found,
         source: impl RowSource + 'static,
@@ -130,6 +128,7 @@ impl ListParams {
         };
         let mut frames = ListFrames {
             source,
+            buffers: snapshot.buffers.clone(),
             shape: self.shape,
             envelope: Some(envelope),
             rows: 0,
@@ -139,7 +138,7 @@ impl ListParams {
         if frames.done {
             return Ok(Answer::Whole(first, extra));
         }
-        Ok(Answer::Begun(Bytes::from(first), Box::new(frames), extra))
+        Ok(Answer::Begun(first, Box::new(frames), extra))
     }
 }
 
@@ -239,6 +238,11 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// The text so far.
+    pub(super) const fn text(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
     /// Appends an item; answers whether there is room for more.
     #[inline]
     pub(super) fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
@@ -257,6 +261,7 @@ impl Frame<'_> {
 /// The list as frames of about [`FRAME_BYTES`].
 struct ListFrames<R> {
     source: R,
+    buffers: FrameBuffers,
     shape: Shape,
     /// What stands before the first item, until it is written.
     envelope: Option<Envelope>,
@@ -265,10 +270,8 @@ struct ListFrames<R> {
 }
 
 impl<R: RowSource> ListFrames<R> {
-    fn render(&mut self) -> Result<Vec<u8>, HttpError> {
-        // Short answers are common; a long one grows to a frame in a few steps.
-        let begins = self.envelope.is_some();
-        let mut out = Vec::with_capacity(if begins { 4096 } else { FRAME_BYTES + 4096 });
+    fn render(&mut self) -> Result<Bytes, HttpError> {
+        let mut out = self.buffers.take();
         if let Some(Envelope(text)) = self.envelope.take()
             && self.shape == Shape::Object
         {
@@ -285,7 +288,7 @@ impl<R: RowSource> ListFrames<R> {
             }
             self.done = true;
         }
-        Ok(out)
+        Ok(out.into())
     }
 }
 
@@ -294,7 +297,7 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
         if self.done {
             return Ok(None);
         }
-        self.render().map(|frame| Some(Bytes::from(frame)))
+        self.render().map(Some)
     }
 }
 

@@ -85,7 +85,7 @@ fn result_with(extra: Extra, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
     body.extend_from_slice(br#"{"jsonrpc":"2.0","id":1,"result":"#);
     render(&mut body);
     body.push(b'}');
-    Answer::Whole(body, extra)
+    Answer::Whole(body.into(), extra)
 }
 
 fn null() -> Answer {
@@ -253,7 +253,7 @@ mod tests {
         let Answer::Whole(body, extra) = nonce(255, "node") else {
             panic!("a whole body was expected");
         };
-        assert_eq!(body, br#"{"jsonrpc":"2.0","id":1,"result":"0xff"}"#);
+        assert_eq!(&body[..], br#"{"jsonrpc":"2.0","id":1,"result":"0xff"}"#);
         assert_eq!(extra.nonce_source, Some("node"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::http::{self, HttpError, Lane, Match, Params, Pool, Request, Response, Router};
+use crate::http::{self, FrameBuffers, HttpError, Lane, Match, Params, Pool, Request, Response, Router};
 use crate::model::ChainName;
 
 use super::answer::{Answer, Facts, Plan, Snapshot, begun, whole};
@@ -38,6 +38,7 @@ pub struct Api {
 struct Inner {
     chains: Arc<dyn Chains>,
     pool: Pool,
+    buffers: FrameBuffers,
     settings: Settings,
     router: Router,
     /// The endpoints of each distinct path; the router's numbers are places in it.
@@ -72,6 +73,7 @@ impl Api {
             inner: Arc::new(Inner {
                 chains,
                 pool,
+                buffers: FrameBuffers::default(),
                 settings,
                 router: Router::new(templates),
                 routes,
@@ -136,10 +138,10 @@ impl Inner {
     }
 
     async fn operate(&self, request: Request, chain: ChainName, plan: Plan) -> Response {
-        let chains = Arc::clone(&self.chains);
+        let (chains, buffers) = (Arc::clone(&self.chains), self.buffers.clone());
         let looked_up = self
             .pool
-            .run(plan.lane, move || look_up(&*chains, chain, plan))
+            .run(plan.lane, move || look_up(&*chains, buffers, chain, plan))
             .await;
         let (facts, outcome) = looked_up.unwrap_or_else(|error| (None, Err(error.into())));
         let outcome = match outcome {
@@ -201,7 +203,12 @@ impl Inner {
 }
 
 /// Takes a snapshot and does the work on it. Blocks.
-fn look_up(chains: &dyn Chains, chain: ChainName, plan: Plan) -> (Option<Facts>, Result<Answer, HttpError>) {
+fn look_up(
+    chains: &dyn Chains,
+    buffers: FrameBuffers,
+    chain: ChainName,
+    plan: Plan,
+) -> (Option<Facts>, Result<Answer, HttpError>) {
     let Some(reader) = chains.reader(chain) else {
         // A chain that is synced has a store as soon as its node has said which chain it is.
         let error = match chains.status(chain) {
@@ -217,6 +224,7 @@ fn look_up(chains: &dyn Chains, chain: ChainName, plan: Plan) -> (Option<Facts>,
         chain,
         reader,
         status: chains.status(chain),
+        buffers,
     };
     (Some(snapshot.facts()), (plan.work)(&snapshot))
 }

@@ -1,13 +1,14 @@
-//! X1: whether a transaction succeeded.
+//! X1: whether a transaction succeeded. X2: and why it did not.
 
 use serde::Serialize;
 
 use crate::http::{HttpError, parse_hash};
-use crate::query::TransactionStatus;
+use crate::query::{Execution, TransactionStatus};
 
 use super::answer::{Answer, Plan};
 use super::faults::{INVALID_HASH, TRANSACTION_NOT_FOUND, needs_traces, query_failed};
 use super::input::Input;
+use super::revert;
 
 #[derive(Serialize)]
 struct Status {
@@ -27,6 +28,33 @@ pub(super) fn status(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         Answer::json(&Status {
             status,
             hash: const_hex::encode_prefixed(hash),
+        })
+    }))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ContractStatus {
+    hash: String,
+    chain: &'static str,
+    is_error: u8,
+    err_description: String,
+}
+
+pub(super) fn contract_status(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let hash = input.segment(0, parse_hash, || HttpError::bad_request(INVALID_HASH))?;
+    Ok(Plan::point(move |snapshot| {
+        let (is_error, err_description) = match snapshot.reader.execution(&hash).map_err(query_failed)? {
+            Execution::Unknown => return Err(HttpError::not_found(TRANSACTION_NOT_FOUND)),
+            Execution::NeedsTraces => return Err(needs_traces()),
+            Execution::Succeeded => (0, String::new()),
+            Execution::Failed { error, output } => (1, revert::describe(&error, &output)),
+        };
+        Answer::json(&ContractStatus {
+            hash: const_hex::encode_prefixed(hash),
+            chain: snapshot.chain.as_str(),
+            is_error,
+            err_description,
         })
     }))
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
-use crate::model::{Address, ChainName};
+use crate::model::{Address, ChainName, StaticRewards};
 use crate::node::{ErrorClass, Node, NodeError};
 use crate::query::Reader;
 use crate::status::ChainStatus;
@@ -16,27 +16,35 @@ pub(super) struct Chain {
     pub(super) status: Option<Arc<ChainStatus>>,
     store: OnceLock<Arc<Store>>,
     node: RwLock<Option<Node>>,
+    /// What the operator states; else what is known of the chain.
+    static_rewards: Option<Arc<StaticRewards>>,
 }
 
 impl Chain {
     /// A chain that is synced.
-    pub(super) fn synced(name: ChainName) -> Arc<Self> {
+    pub(super) fn synced(name: ChainName, static_rewards: Option<&StaticRewards>) -> Arc<Self> {
         let status = Some(Arc::new(ChainStatus::default()));
         Arc::new(Self {
             name,
             status,
             store: OnceLock::new(),
             node: RwLock::default(),
+            static_rewards: static_rewards.cloned().map(Arc::new),
         })
     }
 
     /// A chain that is only served.
-    pub(super) fn stored(name: ChainName, store: Arc<Store>) -> Arc<Self> {
+    pub(super) fn stored(
+        name: ChainName,
+        store: Arc<Store>,
+        static_rewards: Option<&StaticRewards>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name,
             status: None,
             store: OnceLock::from(store),
             node: RwLock::default(),
+            static_rewards: static_rewards.cloned().map(Arc::new),
         })
     }
 
@@ -80,7 +88,12 @@ impl Registry {
 
 impl Chains for Registry {
     fn reader(&self, name: ChainName) -> Option<Reader> {
-        self.get(name)?.store().map(|store| Reader::new(store.view()))
+        let chain = self.get(name)?;
+        let view = chain.store()?.view();
+        Some(match &chain.static_rewards {
+            Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
+            None => Reader::new(view),
+        })
     }
 
     fn status(&self, name: ChainName) -> Option<Arc<ChainStatus>> {

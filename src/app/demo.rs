@@ -57,7 +57,12 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         ));
     }
     say("\nstop with ctrl-c");
-    serve_chains(listener, vec![Chain::stored(ChainName::Mainnet, store)], shutdown).await
+    serve_chains(
+        listener,
+        vec![Chain::stored(ChainName::Mainnet, store, None)],
+        shutdown,
+    )
+    .await
 }
 
 /// Three requests that show something, from what the chain holds.

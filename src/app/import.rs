@@ -179,7 +179,8 @@ impl ChainImport {
         };
         let from = writer.checkpoint().next_block;
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        let source = recorded((self.recording)()?, rules, from, stored, threads);
+        let ahead = self.batch_bytes_max;
+        let source = recorded((self.recording)()?, rules, from, stored, threads, ahead);
         let import = pipeline.run(writer, source, shutdown);
         let writer = finish(tokio::select! {
             done = import => done,

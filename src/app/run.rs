@@ -69,7 +69,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         NodeConfig::new(settings.rpc.clone().unwrap_or_default())
             .check()
             .map_err(SyncError::from)?;
-        let chain = Chain::synced(settings.name);
+        let chain = Chain::synced(settings.name, config.static_rewards_of(settings.name));
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
         match Store::open(&open) {
@@ -163,7 +163,7 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         let mut open = open_options(&config, name, ChainName::ALL.len());
         open.read_only = true;
         match Store::open(&open) {
-            Ok(store) => chains.push(Chain::stored(name, store)),
+            Ok(store) => chains.push(Chain::stored(name, store, config.static_rewards_of(name))),
             Err(StoreError::Absent { .. }) => {}
             Err(error) => return Err(error.into()),
         }

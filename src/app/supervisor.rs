@@ -33,7 +33,7 @@ impl Memory {
         let all = config.backfill_memory.0;
         Self {
             memtables: all / 5,
-            // Every batch rewrites the open run and chunks of whatever it touches: the fewer the better.
+            // Every batch rewrites the open pieces and chunks of whatever it touches: the fewer the better.
             batch: all / 7,
             in_flight: all / 10,
         }

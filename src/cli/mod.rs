@@ -115,12 +115,16 @@ pub struct NodeArgs {
     pub trust_node: bool,
 }
 
-/// Where to listen.
+/// Where to listen, and what answers depend on besides the store.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ListenArgs {
     /// Address to serve on [default: 127.0.0.1:8080].
     #[arg(long, env = "QUARRY_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
+    /// Wei that blocks with difficulty bring by the protocol, and from which block on: for the chain
+    /// `mainnet` or the only one, where it is not well known.
+    #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
+    pub static_reward: Option<String>,
 }
 
 /// `quarry run`.

@@ -139,23 +139,56 @@ pub fn put_word(out: &mut Vec<u8>, word: &[u8; 32]) {
 /// Reads a word written by [`put_word`].
 #[inline]
 pub fn read_word(reader: &mut Reader<'_>) -> Result<[u8; 32], Corrupt> {
-    let mut word = [0u8; 32];
-    read_word_into(reader, &mut word)?;
-    Ok(word)
+    let mut room = [0u8; 64];
+    read_word_into(reader, &mut room)?;
+    Ok(*room.first_chunk::<32>().ok_or(reader.corrupt())?)
 }
 
-/// Reads a word written by [`put_word`] into one that is all zeros.
+/// Appends `count` words written by [`put_word`].
 #[inline]
-pub fn read_word_into(reader: &mut Reader<'_>, word: &mut [u8; 32]) -> Result<(), Corrupt> {
+pub fn read_words(reader: &mut Reader<'_>, count: usize, out: &mut Vec<u8>) -> Result<(), Corrupt> {
+    // Each word is at least its tag, so this bounds what is made room for.
+    if count > reader.rest().len() {
+        return Err(reader.corrupt());
+    }
+    let start = out.len();
+    out.resize(start + count * 32 + 32, 0);
+    let mut rooms = out.get_mut(start..).unwrap_or(&mut []);
+    for _ in 0..count {
+        let room = rooms.first_chunk_mut::<64>().ok_or(reader.corrupt())?;
+        read_word_into(reader, room)?;
+        rooms = rooms.get_mut(32..).unwrap_or(&mut []);
+    }
+    out.truncate(start + count * 32);
+    Ok(())
+}
+
+/// Reads a word written by [`put_word`] into the first half of `room`; what the second half holds then says
+/// nothing.
+///
+/// Words are most of a log, and a copy of unknown length costs more than the rest of this: so 32 bytes are copied
+/// whatever the length, where the bytes after the word allow it.
+#[inline]
+fn read_word_into(reader: &mut Reader<'_>, room: &mut [u8; 64]) -> Result<(), Corrupt> {
     let tag = reader.byte()?;
     let len = usize::from(tag & 0x3f);
-    let kept = reader.take(len)?;
-    let target = if tag & RIGHT_PADDED == 0 {
-        word.get_mut(32usize.wrapping_sub(len)..)
+    let right_padded = tag & RIGHT_PADDED != 0;
+    if len > 32 {
+        return Err(reader.corrupt());
+    }
+    let zeros = if right_padded { 0 } else { 32 - len };
+    if let Some(source) = reader.bytes.first_chunk::<32>() {
+        room[..32].fill(0);
+        room[zeros..zeros + 32].copy_from_slice(source);
+        if right_padded {
+            room[len..len + 32].fill(0);
+        }
+        reader.take(len)?;
     } else {
-        word.get_mut(..len)
-    };
-    target.ok_or(reader.corrupt())?.copy_from_slice(kept);
+        let kept = reader.take(len)?;
+        room[..32].fill(0);
+        room[zeros..zeros + len].copy_from_slice(kept);
+    }
     Ok(())
 }
 

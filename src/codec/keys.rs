@@ -6,8 +6,10 @@
 use super::Corrupt;
 use crate::model::{Address, B256};
 
-/// The last-ordinal part of the key of a list's open chunk, the only one that is ever rewritten.
+/// The last-ordinal part of the key of a list's open end: the open chunk of a term, the open piece of an emitter.
 pub const OPEN: u64 = u64::MAX;
+/// The last-ordinal part of the key of an emitter's open run, which stands before the open piece.
+pub const OPEN_RUN: u64 = u64::MAX - 1;
 
 /// The lists of the store by what their term is; each holds ascending ordinals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -244,7 +246,7 @@ pub fn decode_number(key: &[u8]) -> Result<u64, Corrupt> {
 /// The key of a run of one emitter's logs.
 ///
 /// ```text
-/// | emitter u32 | last log ordinal u64, ff..ff while open |
+/// | emitter u32 | last log ordinal u64; ff..fe: the open run, ff..ff: the open piece |
 /// ```
 #[must_use]
 pub fn emitter_run(emitter: u32, last: u64) -> [u8; 12] {

@@ -11,12 +11,8 @@
 //! zeros at either end ([`put_word`]); other data stands as it is.
 
 use super::Corrupt;
-use super::bytes::{Reader, put_varint, put_word, read_word, read_word_into, varint_len};
+use super::bytes::{Reader, put_varint, put_word, read_word, read_words, varint_len};
 use crate::model::{B256, Log};
-
-/// A run is closed before it would grow beyond this. About 12 KB, the prototype's size: a page of 10,000 logs
-/// is some 80 reads, and one scattered hit does not unpack much.
-pub const RUN_BYTES_MAX: usize = 12 * 1024;
 
 const WORDS: u8 = 0x08;
 
@@ -74,13 +70,7 @@ pub fn decode_body(reader: &mut Reader<'_>, data: &mut Vec<u8>) -> Result<Body, 
     if shape & WORDS == 0 {
         data.extend_from_slice(reader.take(len)?);
     } else {
-        if len > reader.rest().len() {
-            return Err(reader.corrupt());
-        }
-        data.resize(len * 32, 0);
-        for word in data.as_chunks_mut::<32>().0 {
-            read_word_into(reader, word)?;
-        }
+        read_words(reader, len, data)?;
     }
     reader.end()?;
     Ok(body)
@@ -190,16 +180,8 @@ impl RunBuilder {
         self.rows.len()
     }
 
-    /// Appends a log around its encoded body. A run that would overflow is closed first and given back:
-    /// (its last ordinal, its value).
-    pub fn push(&mut self, row: &RunRow, body: &[u8]) -> Option<(u64, Vec<u8>)> {
-        let full = self.header.count > 0 && self.rows.len() + body.len() + 44 > RUN_BYTES_MAX;
-        let closed = full.then(|| {
-            let value = self.encode();
-            let last = self.header.last_ordinal;
-            *self = Self::new(self.header.rank + self.header.count);
-            (last, value)
-        });
+    /// Appends a log around its encoded body.
+    pub fn push(&mut self, row: &RunRow, body: &[u8]) {
         let header = &mut self.header;
         if header.count == 0 {
             header.first_ordinal = row.ordinal;
@@ -227,7 +209,29 @@ impl RunBuilder {
         header.last_ordinal = row.ordinal;
         header.last_block = row.block;
         header.last_transaction_index = row.transaction_index;
-        closed
+    }
+
+    /// Appends the logs of a run that follows; the bytes are those of pushing them one by one.
+    pub fn append(&mut self, next: &Self) -> Result<(), Corrupt> {
+        let mut rows = next.reader();
+        let Some((row, mut body)) = rows.next_row()? else {
+            return Ok(());
+        };
+        // Only the first row leans on what stands before it.
+        let bytes = body.take(body.rest().len())?;
+        self.push(&row, bytes);
+        self.rows.extend_from_slice(rows.reader.rest());
+        self.header.count += next.header.count - 1;
+        self.header.last_ordinal = next.header.last_ordinal;
+        self.header.last_block = next.header.last_block;
+        self.header.last_transaction_index = next.header.last_transaction_index;
+        Ok(())
+    }
+
+    /// Reads the run as far as it is.
+    #[must_use]
+    pub fn reader(&self) -> RunReader<'_> {
+        RunReader::of(self.header, Reader::new(&self.rows, "run of logs"))
     }
 
     /// The run as it is stored.
@@ -275,17 +279,21 @@ impl<'a> RunReader<'a> {
         header.last_ordinal = header.first_ordinal.wrapping_add(reader.varint()?);
         header.last_block = header.first_block.wrapping_add(reader.varint()?);
         header.last_transaction_index = reader.varint_u32()?;
+        Ok(Self::of(header, reader))
+    }
+
+    fn of(header: RunHeader, reader: Reader<'a>) -> Self {
         let row = RunRow {
             ordinal: header.first_ordinal,
             block: header.first_block,
             ..RunRow::default()
         };
-        Ok(Self {
+        Self {
             header,
             row,
             next: 0,
             reader,
-        })
+        }
     }
 
     /// What stands before the rows.
@@ -317,81 +325,9 @@ impl<'a> RunReader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Address, Topics};
     use proptest::prelude::*;
 
-    fn logs() -> impl Strategy<Value = Vec<(u64, u64, u32, Log)>> {
-        let word = (any::<[u8; 32]>(), 0usize..33).prop_map(|(mut word, zeros)| {
-            word[..zeros].fill(0);
-            B256::from(word)
-        });
-        let topics = proptest::collection::vec(word, 0..5);
-        let data = prop_oneof![
-            proptest::collection::vec(any::<u8>(), 0..100),
-            proptest::collection::vec(Just(0u8), 64),
-            (1usize..8).prop_map(|n| (0..n * 32).map(|i| (i % 5) as u8).collect()),
-        ];
-        let log = (topics, data).prop_map(|(topics, data)| Log {
-            address: Address::ZERO,
-            topics: Topics::new(&topics).unwrap(),
-            data: data.into(),
-        });
-        proptest::collection::vec((1u64..5, 0u64..3, 0u32..3, log), 1..300).prop_map(|rows| {
-            let (mut ordinal, mut block) = (100, 7);
-            rows.into_iter()
-                .map(|(gap, blocks, index, log)| {
-                    ordinal += gap;
-                    block += blocks;
-                    (ordinal, block, index, log)
-                })
-                .collect()
-        })
-    }
-
-    fn hash(block: u64, index: u32) -> B256 {
-        B256::left_padding_from(&(block * 100 + u64::from(index)).to_be_bytes())
-    }
-
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
-        fn runs_give_their_logs_back_wherever_they_are_resumed(logs in logs(), every in 1usize..50) {
-            let mut builder = RunBuilder::new(0);
-            let mut whole = RunBuilder::new(0);
-            let (mut values, mut whole_values) = (Vec::new(), Vec::new());
-            for (place, (ordinal, block, index, log)) in logs.iter().enumerate() {
-                let row = RunRow { ordinal: *ordinal, block: *block, transaction_index: *index, transaction_hash: hash(*block, *index) };
-                let mut body = Vec::new();
-                encode_body(log, 3, &mut body);
-                values.extend(builder.push(&row, &body));
-                whole_values.extend(whole.push(&row, &body));
-                if place % every == 0 {
-                    builder = RunBuilder::resume(&builder.encode()).unwrap();
-                }
-            }
-            values.push((builder.header().last_ordinal, builder.encode()));
-            whole_values.push((whole.header().last_ordinal, whole.encode()));
-            prop_assert_eq!(&values, &whole_values, "bytes do not depend on where the work was cut");
-            let mut seen = 0usize;
-            for (last, value) in &values {
-                let mut run = RunReader::new(value).unwrap();
-                prop_assert!(value.len() < RUN_BYTES_MAX + 300);
-                prop_assert_eq!(run.header().rank, seen as u64);
-                prop_assert_eq!(run.header().last_ordinal, *last);
-                let mut data = Vec::new();
-                while let Some((row, mut reader)) = run.next_row().unwrap() {
-                    let (ordinal, block, index, log) = &logs[seen];
-                    prop_assert_eq!(row, RunRow { ordinal: *ordinal, block: *block, transaction_index: *index, transaction_hash: hash(*block, *index) });
-                    let body = decode_body(&mut reader, &mut data).unwrap();
-                    prop_assert_eq!(body.topics, log.topics.len());
-                    prop_assert_eq!(&data[..], &log.data[..]);
-                    prop_assert_eq!(&body.rest[..body.topics.saturating_sub(1)], log.topics.get(1..).unwrap_or(&[]));
-                    seen += 1;
-                }
-            }
-            prop_assert_eq!(seen, logs.len());
-        }
-
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..150)) {
             let mut data = Vec::new();

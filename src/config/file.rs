@@ -42,6 +42,8 @@ pub struct ChainFile {
     pub finality_depth: Option<u64>,
     /// Skip hashes and roots.
     pub trust_node: Option<bool>,
+    /// Static reward of blocks with difficulty.
+    pub static_reward: Option<String>,
 }
 
 impl ConfigFile {

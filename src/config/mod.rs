@@ -13,7 +13,7 @@ pub use file::{ChainFile, ConfigFile};
 pub use size::ByteSize;
 
 use crate::cli::{ListenArgs, NodeArgs, RunArgs, StoreArgs};
-use crate::model::ChainName;
+use crate::model::{ChainName, StaticRewards};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,8 @@ pub struct Config {
     pub backfill_memory: ByteSize,
     /// The chains that have a node, in order.
     pub chains: Vec<ChainConfig>,
+    /// Static rewards that the operator states, by chain; a chain that is well known needs none.
+    pub static_rewards: Vec<(ChainName, StaticRewards)>,
 }
 
 impl Config {
@@ -97,7 +99,7 @@ impl Config {
             .map(ConfigFile::load)
             .transpose()?
             .unwrap_or_default();
-        let listen = listen
+        let address = listen
             .listen
             .clone()
             .or(file.listen.clone())
@@ -146,15 +148,16 @@ impl Config {
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
+        let static_rewards = static_rewards(listen, &file, &chains)?;
         Ok(Self {
             data_dir: store
                 .data_dir
                 .clone()
                 .or(file.data_dir.clone())
                 .unwrap_or_else(|| PathBuf::from("quarry-data")),
-            listen: listen.parse().map_err(|_| ConfigError::Value {
+            listen: address.parse().map_err(|_| ConfigError::Value {
                 name: "listen",
-                reason: format!("`{listen}` is not an address and port such as 127.0.0.1:8080"),
+                reason: format!("`{address}` is not an address and port such as 127.0.0.1:8080"),
             })?,
             cache_size: size("cache-size", &store.cache_size, &file.cache_size, "1GiB")?,
             backfill_memory: size(
@@ -164,7 +167,15 @@ impl Config {
                 "1GiB",
             )?,
             chains,
+            static_rewards,
         })
+    }
+
+    /// The static rewards that the operator states for a chain.
+    #[must_use]
+    pub fn static_rewards_of(&self, chain: ChainName) -> Option<&StaticRewards> {
+        let stated = self.static_rewards.iter().find(|(name, _)| *name == chain);
+        stated.map(|(_, rewards)| rewards)
     }
 
     /// The directory of a chain's store.
@@ -201,9 +212,40 @@ impl Config {
             let _ = writeln!(out, "rpc_concurrency = {}", chain.rpc_concurrency);
             let _ = writeln!(out, "finality_depth = {}", chain.finality_depth);
             let _ = writeln!(out, "trust_node = {}", chain.trust_node);
+            if let Some(rewards) = self.static_rewards_of(chain.name) {
+                let _ = writeln!(out, "static_reward = {}", quoted(&rewards.to_string()));
+            }
         }
         out
     }
+}
+
+/// Static rewards by chain. Flag and environment speak of the chain `mainnet`, or of the only one with a node.
+fn static_rewards(
+    listen: &ListenArgs,
+    file: &ConfigFile,
+    chains: &[ChainConfig],
+) -> Result<Vec<(ChainName, StaticRewards)>, ConfigError> {
+    let meant = match chains {
+        [only] => only.name,
+        _ => ChainName::Mainnet,
+    };
+    ChainName::ALL
+        .into_iter()
+        .zip([&file.mainnet, &file.testnet])
+        .map(|(chain, section)| {
+            let flag = listen.static_reward.as_ref().filter(|_| chain == meant);
+            (chain, flag.or(section.static_reward.as_ref()))
+        })
+        .filter_map(|(chain, text)| Some((chain, text.filter(|text| !text.trim().is_empty())?)))
+        .map(|(chain, text)| {
+            let rewards = text.parse().map_err(|reason| ConfigError::Value {
+                name: "static-reward",
+                reason,
+            })?;
+            Ok((chain, rewards))
+        })
+        .collect()
 }
 
 /// The directory of a chain's store under a data directory.
@@ -222,7 +264,7 @@ mod tests {
         let path = directory.path().join("quarry.toml");
         std::fs::write(
             &path,
-            "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\n",
+            "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\nstatic_reward = \"2\"\n",
         )
         .unwrap();
         let args = RunArgs {
@@ -236,6 +278,7 @@ mod tests {
             },
             listen: ListenArgs {
                 listen: Some("127.0.0.1:1".to_owned()),
+                static_reward: Some("7:3".to_owned()),
             },
         };
         let config = Config::run(&args).unwrap();
@@ -245,8 +288,11 @@ mod tests {
         assert_eq!(config.chains[0].start_block, Some(3));
         assert_eq!(config.chains[1].start_block, Some(9));
         assert!(config.chains[1].trust_node && !config.chains[0].trust_node);
+        let rewards = ChainName::ALL.map(|chain| config.static_rewards_of(chain).unwrap().to_string());
+        assert_eq!(rewards, ["7:3", "0:2"]);
         let again: ConfigFile = toml::from_str(&config.to_toml()).unwrap();
         assert_eq!(again.testnet.start_block, Some(9));
+        assert_eq!(again.testnet.static_reward.as_deref(), Some("0:2"));
     }
 
     #[test]
@@ -258,11 +304,15 @@ mod tests {
             },
             listen: ListenArgs {
                 listen: Some(listen.to_owned()),
+                ..ListenArgs::default()
             },
             ..RunArgs::default()
         };
         let error = |args| Config::run(&args).unwrap_err().to_string();
         assert!(error(args("nowhere", "1GiB")).starts_with("listen: `nowhere`"));
         assert!(error(args("127.0.0.1:1", "much")).starts_with("cache-size: `much`"));
+        let mut reward = args("127.0.0.1:1", "1GiB");
+        reward.listen.static_reward = Some("5 ether".to_owned());
+        assert!(error(reward).starts_with("static-reward: `5 ether` is not WEI or BLOCK:WEI"));
     }
 }

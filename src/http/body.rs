@@ -29,6 +29,12 @@ pub enum Body {
     Stream(StreamBody),
 }
 
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Full(bytes)
+    }
+}
+
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Full(Bytes::from(bytes))

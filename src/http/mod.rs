@@ -7,6 +7,7 @@
 
 mod accept;
 mod body;
+mod buffers;
 mod connection;
 mod error;
 mod handler;
@@ -26,6 +27,7 @@ pub use hyper::{StatusCode, header};
 
 pub use accept::prefers;
 pub use body::{Body, BodyError};
+pub use buffers::{FRAME_BYTES, FrameBuffer, FrameBuffers};
 pub use error::{ErrorStatus, HttpError};
 pub use handler::{Handler, HandlerFuture, Request};
 pub use limits::Limits;

@@ -1,7 +1,9 @@
 //! The log entry of the specification (L1, L2, L3).
 
+use uuid::Uuid;
+
 use super::{UuidSpace, writer};
-use crate::model::LogEntry;
+use crate::model::{B256, LogEntry};
 
 /// The text up to the block number; `~` stands where hex is filled in.
 const HEAD: &[u8; 149] = b"{\"uuid\":\"~~~~~~~~-~~~~-~~~~-~~~~-~~~~~~~~~~~~\",\"transactionHash\":\"0x\
@@ -18,19 +20,86 @@ const TOPIC: &[u8; 71] = b"\\\"0x~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 const REST_MAX: usize = 120;
 const ENTRY_MAX: usize = HEAD.len() + BLOCK_HASH.len() + ADDRESS.len() + 4 * TOPIC.len() + REST_MAX;
 
-/// Appends one log entry: the fields of the specification, in its order.
-///
-/// The fixed text is appended in four long pieces and the hex filled in where it stands: that is most of an entry,
-/// and pieces of known length are copied and encoded without calls or branches.
-pub fn log_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
+/// Entries whose ids are waiting, at most. An id is one long chain of dependent instructions; a few chains in a
+/// row overlap, and beside the text of a row they do not.
+const IDS_WAITING: usize = 16;
+
+/// Writes log entries one after the other.
+#[derive(Debug)]
+pub struct LogWriter {
+    ids: UuidSpace,
+    waiting: Vec<Waiting>,
+}
+
+/// An entry that has no id yet: where its text stands, and what the id is made of.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    at: usize,
+    block_hash: B256,
+    log_index: u32,
+}
+
+impl LogWriter {
+    /// A writer of entries with ids from `ids`.
+    #[must_use]
+    pub fn new(ids: UuidSpace) -> Self {
+        Self {
+            ids,
+            waiting: Vec::with_capacity(IDS_WAITING),
+        }
+    }
+
+    /// Appends one log entry: the fields of the specification, in its order. The entry is whole after
+    /// [`Self::finish`], which must come before `out` is handed on.
+    ///
+    /// The fixed text is appended in four long pieces and the hex filled in where it stands: that is most of an
+    /// entry, and pieces of known length are copied and encoded without calls or branches.
+    pub fn entry(&mut self, out: &mut Vec<u8>, log: &LogEntry<'_>) {
+        self.waiting.push(Waiting {
+            at: out.len(),
+            block_hash: log.block_hash,
+            log_index: log.log_index,
+        });
+        entry_without_id(out, log);
+        if self.waiting.len() == IDS_WAITING {
+            self.finish(out);
+        }
+    }
+
+    /// Fills in the ids that are waiting.
+    pub fn finish(&mut self, out: &mut [u8]) {
+        for waiting in self.waiting.drain(..) {
+            let id = self.ids.log(&waiting.block_hash, waiting.log_index);
+            let text = out.get_mut(waiting.at..).and_then(<[u8]>::first_chunk_mut);
+            if let Some(text) = text {
+                fill_id(text, id);
+            }
+        }
+    }
+}
+
+/// The id's digits in the head of an entry.
+#[inline(always)]
+fn fill_id(text: &mut [u8; 45], id: Uuid) {
+    let (high, low) = id.as_u64_pair();
+    let eights = [high >> 32, high, low >> 32, low].map(|half| eight_hex_digits(half as u32));
+    text[9..17].copy_from_slice(&eights[0]);
+    text[18..22].copy_from_slice(&eights[1][..4]);
+    text[23..27].copy_from_slice(&eights[1][4..]);
+    text[28..32].copy_from_slice(&eights[2][..4]);
+    text[33..37].copy_from_slice(&eights[2][4..]);
+    text[37..45].copy_from_slice(&eights[3]);
+}
+
+fn entry_without_id(out: &mut Vec<u8>, log: &LogEntry<'_>) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2")
         && std::is_x86_feature_detected!("bmi1")
         && std::is_x86_feature_detected!("bmi2")
     {
-        return with_avx2(out, ids, log);
+        return with_avx2(out, log);
     }
-    write_entry(out, ids, log);
+    write_entry(out, log);
 }
 
 /// The same code compiled for AVX2: hex is most of an entry, and twice as much of it fits a register.
@@ -40,28 +109,19 @@ pub fn log_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
     reason = "calling code compiled for a feature that was found at run time"
 )]
 #[inline(always)]
-fn with_avx2(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
+fn with_avx2(out: &mut Vec<u8>, log: &LogEntry<'_>) {
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn write(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
-        write_entry(out, ids, log);
+    fn write(out: &mut Vec<u8>, log: &LogEntry<'_>) {
+        write_entry(out, log);
     }
     // SAFETY: only called where the processor has all three features.
-    unsafe { write(out, ids, log) }
+    unsafe { write(out, log) }
 }
 
 #[inline(always)]
-fn write_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
+fn write_entry(out: &mut Vec<u8>, log: &LogEntry<'_>) {
     out.reserve(ENTRY_MAX + 2 * log.data.len());
-    let id = ids.log(&log.block_hash, log.log_index);
     if let Some(text) = append(out, HEAD) {
-        let (high, low) = id.as_u64_pair();
-        let eights = [high >> 32, high, low >> 32, low].map(|half| eight_hex_digits(half as u32));
-        text[9..17].copy_from_slice(&eights[0]);
-        text[18..22].copy_from_slice(&eights[1][..4]);
-        text[23..27].copy_from_slice(&eights[1][4..]);
-        text[28..32].copy_from_slice(&eights[2][..4]);
-        text[33..37].copy_from_slice(&eights[2][4..]);
-        text[37..45].copy_from_slice(&eights[3]);
         fill(&mut text[68..132], &log.transaction_hash.0);
     }
     writer::integer(out, log.block_number);
@@ -72,7 +132,13 @@ fn write_entry(out: &mut Vec<u8>, ids: &UuidSpace, log: &LogEntry<'_>) {
     if let Some(text) = append(out, ADDRESS) {
         fill(&mut text[23..63], &log.address.0.0);
     }
-    writer::hex_digits(out, log.data);
+    let (words, rest) = log.data.as_chunks::<32>();
+    for word in words {
+        if let Some(text) = append(out, &[0; 64]) {
+            fill(text, word);
+        }
+    }
+    writer::hex_digits(out, rest);
     out.extend_from_slice(b"\",\"topics\":\"[");
     for topic in log.topics.as_slice() {
         if let Some(text) = append(out, TOPIC) {
@@ -121,10 +187,9 @@ const fn eight_hex_digits(value: u32) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Address, B256, Topics};
+    use crate::model::{Address, Topics};
     use proptest::prelude::*;
     use serde::Serialize;
-    use uuid::Uuid;
 
     /// The entry as one would write it without haste.
     #[derive(Serialize)]
@@ -177,6 +242,7 @@ mod tests {
             address in any::<[u8; 20]>(),
             topics in proptest::collection::vec(word(), 0..=4),
             data in proptest::collection::vec(any::<u8>(), 0..400),
+            rows in 1_u32..40,
         ) {
             let log = LogEntry {
                 ordinal: 0,
@@ -191,8 +257,15 @@ mod tests {
                 data: &data,
             };
             let mut out = Vec::new();
-            log_entry(&mut out, &UuidSpace::new(chain_id), &log);
-            prop_assert_eq!(String::from_utf8(out).unwrap(), plain(chain_id, &log));
+            let mut writer = LogWriter::new(UuidSpace::new(chain_id));
+            let mut expected = String::new();
+            for log_index in 0..rows {
+                let log = LogEntry { log_index, ..log };
+                writer.entry(&mut out, &log);
+                expected.push_str(&plain(chain_id, &log));
+            }
+            writer.finish(&mut out);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }
 }

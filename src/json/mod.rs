@@ -6,7 +6,7 @@
 //!
 //! * [`writer`]: strings, hex, quantities, decimal text.
 //! * [`object`]: commas and keys.
-//! * [`log_entry`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
+//! * [`LogWriter`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
 //! * [`listed_transaction`], [`internal_transaction`], [`mined_block`]: items of the lists of accounts.
 //! * [`rpc`]: blocks, transactions, receipts and traces as an execution node states them.
 
@@ -19,4 +19,4 @@ pub mod writer;
 
 pub use ids::UuidSpace;
 pub use list::{internal_transaction, listed_transaction, mined_block};
-pub use log::log_entry;
+pub use log::LogWriter;

@@ -79,6 +79,28 @@ enum Bodies {
     ByEmitter(u32, Address),
 }
 
+/// The bodies of a page, being read.
+enum Open {
+    Units(Units<'static>),
+    Runs(Runs<'static>, Address),
+}
+
+impl Open {
+    fn new(view: &Arc<View>, bodies: Bodies) -> Result<Self, QueryError> {
+        Ok(match bodies {
+            Bodies::ByBlock => Self::Units(Units::owned(view, Table::LogsByBlock)?),
+            Bodies::ByEmitter(emitter, address) => Self::Runs(Runs::owned(view, emitter)?, address),
+        })
+    }
+
+    const fn reads(&self) -> u64 {
+        match self {
+            Self::Units(units) => units.units_read(),
+            Self::Runs(runs, _) => runs.runs_read(),
+        }
+    }
+}
+
 /// A page of logs: which they are is known, their bodies are read as they are visited.
 pub struct LogPage {
     view: Arc<View>,
@@ -88,7 +110,7 @@ pub struct LogPage {
     total: Option<u64>,
     next_cursor: Option<RowCursor>,
     chunks_read: u64,
-    units_read: u64,
+    open: Option<Open>,
 }
 
 impl fmt::Debug for LogPage {
@@ -118,7 +140,7 @@ impl Reader {
             total: None,
             next_cursor: None,
             chunks_read: 0,
-            units_read: 0,
+            open: None,
         };
         let part = query.part();
         let range = Rows::Logs.range(view, &part)?;
@@ -312,27 +334,33 @@ impl LogPage {
 
     /// Posting chunks, units and runs read so far.
     #[must_use]
-    pub const fn reads(&self) -> u64 {
-        self.chunks_read + self.units_read
+    pub fn reads(&self) -> u64 {
+        self.chunks_read + self.open.as_ref().map_or(0, Open::reads)
     }
 
     /// Visits the logs that were not visited yet, until `visitor` answers that it has enough; answers
     /// whether logs remain.
     pub fn visit(&mut self, visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool) -> Result<bool, QueryError> {
+        // The place in the table is kept from call to call: a long answer is visited frame by frame.
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => Open::new(&self.view, self.bodies)?,
+        };
         let view = Arc::clone(&self.view);
-        match self.bodies {
-            Bodies::ByBlock => self.visit_units(&view, visitor)?,
-            Bodies::ByEmitter(emitter, address) => self.visit_runs(&view, emitter, address, visitor)?,
+        match &mut open {
+            Open::Units(units) => self.visit_units(&view, units, visitor)?,
+            Open::Runs(runs, address) => self.visit_runs(&view, runs, *address, visitor)?,
         }
+        self.open = Some(open);
         Ok(self.next < self.hits.len())
     }
 
     fn visit_units(
         &mut self,
         view: &View,
+        units: &mut Units<'_>,
         visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
     ) -> Result<(), QueryError> {
-        let mut units = Units::new(view, Table::LogsByBlock)?;
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let mut data = Vec::new();
         while let Some(&ordinal) = self.hits.get(self.next) {
@@ -358,18 +386,16 @@ impl LogPage {
                 break;
             }
         }
-        self.units_read += units.units_read();
         Ok(())
     }
 
     fn visit_runs(
         &mut self,
         view: &View,
-        emitter: u32,
+        runs: &mut Runs<'_>,
         address: Address,
         visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
     ) -> Result<(), QueryError> {
-        let mut runs = Runs::new(view, emitter)?;
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
         let mut data = Vec::new();
         while let Some(&ordinal) = self.hits.get(self.next) {
@@ -393,7 +419,6 @@ impl LogPage {
                 break;
             }
         }
-        self.units_read += runs.runs_read();
         Ok(())
     }
 }

@@ -52,16 +52,6 @@ impl Postings {
     }
 }
 
-/// An emitter's run with new logs at its end.
-#[derive(Debug)]
-pub(super) struct OpenRun {
-    pub(super) builder: RunBuilder,
-    /// Stored bytes before this batch.
-    pub(super) before: Option<Vec<u8>>,
-    /// Runs that were closed in this batch: (last ordinal, value).
-    pub(super) closed: Vec<(u64, Vec<u8>)>,
-}
-
 /// The status of a transaction whose receipt states none (before Byzantium).
 pub(super) const STATUS_NOT_SAID: u8 = 2;
 
@@ -76,7 +66,8 @@ pub struct Batch {
     pub(super) rows: Vec<(Table, Vec<u8>, Vec<u8>)>,
     pub(super) hashes: Vec<([u8; 9], u64)>,
     pub(super) postings: HashMap<Term, Postings>,
-    pub(super) runs: HashMap<u32, OpenRun>,
+    /// New logs by emitter, to be appended to its list.
+    pub(super) logs: HashMap<u32, RunBuilder>,
     pub(super) flats: [Vec<u8>; ARRAYS],
     nonces: HashMap<Address, u64>,
     sent: HashMap<Address, u64>,
@@ -93,7 +84,7 @@ impl Batch {
             rows: Vec::new(),
             hashes: Vec::new(),
             postings: HashMap::default(),
-            runs: HashMap::default(),
+            logs: HashMap::default(),
             flats: Default::default(),
             nonces: HashMap::default(),
             sent: HashMap::default(),
@@ -232,34 +223,18 @@ impl Batch {
         first
     }
 
-    /// Gives the next log ordinal to a log of `emitter` and adds it to the emitter's run.
-    pub fn log(&mut self, emitter: u32, row: &RunRow, body: &[u8]) -> Result<(), StoreError> {
+    /// Gives the next log ordinal to a log of `emitter` and adds it to the emitter's list.
+    pub fn log(&mut self, emitter: u32, row: &RunRow, body: &[u8]) {
         self.checkpoint.logs += 1;
         if let Some(emitters) = self.flats.get_mut(FlatArray::LogEmitters as usize) {
             emitters.extend_from_slice(&emitter.to_be_bytes());
         }
         self.bytes += body.len() + 44;
-        if let Some(run) = self.runs.get_mut(&emitter) {
-            run.closed.extend(run.builder.push(row, body));
-            return Ok(());
-        }
-        let key = keys::emitter_run(emitter, keys::OPEN);
-        let before = self.stored(Table::LogsByEmitter, &key)?;
-        let builder = match &before {
-            Some(bytes) => {
-                RunBuilder::resume(bytes).map_err(StoreError::corrupt(Table::LogsByEmitter.name(), &key))?
-            }
-            None => RunBuilder::new(0),
-        };
-        self.bytes += builder.len_bytes() + 128;
-        let mut run = OpenRun {
-            builder,
-            before,
-            closed: Vec::new(),
-        };
-        run.closed.extend(run.builder.push(row, body));
-        self.runs.insert(emitter, run);
-        Ok(())
+        let logs = self.logs.entry(emitter).or_insert_with(|| {
+            self.bytes += 128;
+            RunBuilder::default()
+        });
+        logs.push(row, body);
     }
 
     /// The id of an emitter, given now if it is new.

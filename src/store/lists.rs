@@ -1,5 +1,7 @@
 //! Bodies by ordinal: rows of units, and logs of runs.
 
+use std::sync::Arc;
+
 use super::StoreError;
 use super::schema::Table;
 use super::view::{Scan, View};
@@ -47,7 +49,11 @@ impl<'v> Units<'v> {
     /// Rows of `table`, one of the tables of units.
     pub fn new(view: &'v View, table: Table) -> Result<Self, StoreError> {
         let scan = view.scan(table, Vec::new(), vec![0xff; 9])?;
-        Ok(Self {
+        Ok(Self::over(scan, table))
+    }
+
+    fn over(scan: Scan<'v>, table: Table) -> Self {
+        Self {
             scan,
             table,
             bytes: Vec::new(),
@@ -57,7 +63,7 @@ impl<'v> Units<'v> {
             first: 0,
             end: 0,
             units_read: 0,
-        })
+        }
     }
 
     /// Units read so far.
@@ -131,7 +137,6 @@ impl<'v> Units<'v> {
 /// Logs of one emitter by ordinal.
 pub struct Runs<'v> {
     scan: Scan<'v>,
-    view: &'v View,
     emitter: u32,
     bytes: Vec<u8>,
     /// The logs of the run and where their bodies lie in `bytes`.
@@ -149,16 +154,22 @@ impl std::fmt::Debug for Runs<'_> {
     }
 }
 
-impl<'v> Runs<'v> {
-    /// Logs of `emitter`.
-    pub fn new(view: &'v View, emitter: u32) -> Result<Self, StoreError> {
+impl Units<'static> {
+    /// Rows of `table`, read piece by piece: keeps the view.
+    pub fn owned(view: &Arc<View>, table: Table) -> Result<Self, StoreError> {
+        let scan = view.scan_owned(table, Vec::new(), vec![0xff; 9])?;
+        Ok(Self::over(scan, table))
+    }
+}
+
+impl Runs<'static> {
+    /// Logs of `emitter`, read piece by piece: keeps the view.
+    pub fn owned(view: &Arc<View>, emitter: u32) -> Result<Self, StoreError> {
         let from = keys::emitter_run(emitter, 0).to_vec();
         let mut to = keys::emitter_run(emitter, keys::OPEN).to_vec();
         to.push(0);
-        let scan = view.scan(Table::LogsByEmitter, from, to)?;
         Ok(Self {
-            scan,
-            view,
+            scan: view.scan_owned(Table::LogsByEmitter, from, to)?,
             emitter,
             bytes: Vec::new(),
             rows: Vec::new(),
@@ -166,7 +177,9 @@ impl<'v> Runs<'v> {
             runs_read: 0,
         })
     }
+}
 
+impl Runs<'_> {
     /// Runs read so far.
     #[must_use]
     pub const fn runs_read(&self) -> u64 {
@@ -209,17 +222,30 @@ impl<'v> Runs<'v> {
 
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
         let name = Table::LogsByEmitter.name();
-        self.rows.clear();
-        self.bytes.clear();
         let missing = StoreError::Missing {
             table: name,
             what: "log",
             number: ordinal,
         };
-        let (key, value) = self
-            .scan
-            .seek(&keys::emitter_run(self.emitter, ordinal))?
-            .ok_or(missing)?;
+        // Pages go from run to run: a step costs a fraction of a seek.
+        let ends = self.rows.first().zip(self.rows.last());
+        let ends = ends.map(|((first, _), (last, _))| (first.ordinal, last.ordinal));
+        self.rows.clear();
+        self.bytes.clear();
+        let mut found = match ends {
+            Some((_, last)) if last < ordinal => self.scan.step()?,
+            Some((first, _)) if ordinal < first => self.scan.step_back()?,
+            _ => None,
+        };
+        if !found.is_some_and(|(_, value)| covers(value, ordinal)) {
+            found = self.scan.seek(&keys::emitter_run(self.emitter, ordinal))?;
+        }
+        // The key of the open run does not say where it ends: what is beyond it is in the open piece.
+        let open_run = keys::emitter_run(self.emitter, keys::OPEN_RUN);
+        if found.is_some_and(|(key, value)| key == open_run && ends_before(value, ordinal)) {
+            found = self.scan.step()?;
+        }
+        let (key, value) = found.ok_or(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         self.bytes.extend_from_slice(value);
         let mut run = RunReader::new(&self.bytes).map_err(&corrupt)?;
@@ -231,10 +257,17 @@ impl<'v> Runs<'v> {
         self.runs_read += 1;
         Ok(())
     }
+}
 
-    /// The view that is read.
-    #[must_use]
-    pub const fn view(&self) -> &'v View {
-        self.view
-    }
+/// Whether a stored run reaches from before to after an ordinal.
+fn covers(value: &[u8], ordinal: u64) -> bool {
+    RunReader::new(value).is_ok_and(|run| {
+        let header = run.header();
+        header.first_ordinal <= ordinal && ordinal <= header.last_ordinal
+    })
+}
+
+/// Whether a stored run ends before an ordinal.
+fn ends_before(value: &[u8], ordinal: u64) -> bool {
+    RunReader::new(value).is_ok_and(|run| run.header().last_ordinal < ordinal)
 }

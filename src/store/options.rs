@@ -65,7 +65,7 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             block.set_block_size(4 << 10);
         }
         Profile::Runs => {
-            // Read in sequence; a block is about one run. The filter is for the open run's look-up.
+            // Read in sequence; a block is about one run. The filter is for the open piece's look-up.
             block.set_block_size(16 << 10);
             block.set_bloom_filter(10.0, false);
             filtered(&mut options);

@@ -11,6 +11,8 @@ use super::schema::Table;
 use super::view::family;
 use crate::codec::bytes;
 use crate::codec::keys::{self, Term};
+use crate::codec::log_row::RunBuilder;
+use crate::codec::open_list::OpenList;
 use crate::codec::posting::{self, CHUNK_POSTINGS};
 use crate::codec::value::{Checkpoint, Undo};
 
@@ -61,19 +63,50 @@ impl Rows<'_> {
     }
 }
 
-/// Terms that a thread renders at a time.
-const TERMS_AT_ONCE: usize = 8 * LOOK_UPS;
-/// Threads that help to render the postings of a large batch, at most.
+/// Terms or emitters that a thread renders at a time.
+const LISTS_AT_ONCE: usize = 8 * LOOK_UPS;
+/// Threads that help to render the lists of a large batch, at most.
 const HELPERS_MAX: usize = 3;
+
+/// Lists that a thread renders at a time.
+#[derive(Clone, Copy)]
+enum Lists<'b> {
+    Logs(&'b [(u32, RunBuilder)]),
+    Postings(&'b [(Term, Postings)]),
+}
+
+impl Lists<'_> {
+    /// Renders the rows of the lists; hands each on as table, key, value, and value before.
+    fn render(
+        self,
+        store: &Store,
+        mut put: impl FnMut(Table, &[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Logs(logs) => render_logs(store, logs, |key, value, before| {
+                put(Table::LogsByEmitter, key, value, before)
+            }),
+            Self::Postings(postings) => render_postings(store, postings, |key, value, before| {
+                put(Table::Postings, key, value, before)
+            }),
+        }
+    }
+}
 
 /// Turns a batch into rows: plain ones, hashes, posting chunks, runs, checkpoint.
 ///
-/// Postings are half of the work. In a large batch of final blocks other threads take part of them; where a
-/// row stands in the write says nothing, for no two have the same key.
+/// Lists are most of the work. In a large batch of final blocks other threads take part of them; where a row
+/// stands in the write says nothing, for no two have the same key.
 pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result<(), StoreError> {
     let mut postings: Vec<_> = std::mem::take(&mut batch.postings).into_iter().collect();
     postings.sort_unstable_by_key(|(term, _)| *term);
-    let groups: Vec<_> = postings.chunks(TERMS_AT_ONCE).collect();
+    let mut logs: Vec<_> = std::mem::take(&mut batch.logs).into_iter().collect();
+    logs.sort_unstable_by_key(|(emitter, _)| *emitter);
+    let groups: Vec<_> = logs
+        .chunks(LISTS_AT_ONCE)
+        .map(Lists::Logs)
+        .chain(postings.chunks(LISTS_AT_ONCE).map(Lists::Postings))
+        .collect();
     let next = AtomicUsize::new(0);
     let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
     let helpers = match rows.undo {
@@ -88,9 +121,9 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
     std::thread::scope(|scope| {
         let help = || {
             let mut rendered = Rendered::default();
-            while let Some(group) = take() {
-                render_postings(store, group, |key, value, _| {
-                    rendered.push(key, value);
+            while let Some(lists) = take() {
+                lists.render(store, |table, key, value, _| {
+                    rendered.push(table, key, value);
                     Ok(())
                 })?;
             }
@@ -101,17 +134,16 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
             rows.put(table, &key, &value, None)?;
         }
         render_hashes(std::mem::take(&mut batch.hashes), rows)?;
-        render_runs(batch, rows)?;
-        while let Some(group) = take() {
-            render_postings(store, group, |key, value, before| {
-                rows.put(Table::Postings, key, value, before)
+        while let Some(lists) = take() {
+            lists.render(store, |table, key, value, before| {
+                rows.put(table, key, value, before)
             })?;
         }
         for helper in helpers {
             let rendered = helper
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            rendered.each(|key, value| rows.put(Table::Postings, key, value, None))?;
+            rendered.each(|table, key, value| rows.put(table, key, value, None))?;
         }
         Ok::<_, StoreError>(())
     })?;
@@ -129,42 +161,85 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
 #[derive(Default)]
 struct Rendered {
     bytes: Vec<u8>,
-    /// Lengths of key and value.
-    rows: Vec<(usize, usize)>,
+    /// Tables, and lengths of key and value.
+    rows: Vec<(Table, u32, u32)>,
 }
 
 impl Rendered {
-    fn push(&mut self, key: &[u8], value: &[u8]) {
+    fn push(&mut self, table: Table, key: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
-        self.rows.push((key.len(), value.len()));
+        // A row is far below 4 GiB: RocksDB takes no larger one.
+        self.rows.push((table, key.len() as u32, value.len() as u32));
     }
 
-    fn each(&self, mut put: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    fn each(
+        &self,
+        mut put: impl FnMut(Table, &[u8], &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let mut rest = self.bytes.as_slice();
-        for &(key, value) in &self.rows {
-            let (row, others) = rest.split_at(key + value);
-            let (key, value) = row.split_at(key);
-            put(key, value)?;
+        for &(table, key, value) in &self.rows {
+            let (key_bytes, others) = rest.split_at(key as usize);
+            let (value_bytes, others) = others.split_at(value as usize);
+            put(table, key_bytes, value_bytes)?;
             rest = others;
         }
         Ok(())
     }
 }
 
-fn render_runs(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-    let mut runs: Vec<_> = std::mem::take(&mut batch.runs).into_iter().collect();
-    runs.sort_unstable_by_key(|(emitter, _)| *emitter);
+/// Appends new logs to the ends of their emitters' lists, in order; hands each row on as key, value, and value
+/// before.
+fn render_logs(
+    store: &Store,
+    logs: &[(u32, RunBuilder)],
+    mut put: impl FnMut(&[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let name = Table::LogsByEmitter.name();
+    let family = family(&store.db, Table::LogsByEmitter)?;
+    let options = ReadOptions::default();
     let mut value = Vec::new();
-    for (emitter, run) in runs {
-        for (last, value) in &run.closed {
-            let key = keys::emitter_run(emitter, *last);
-            rows.put(Table::LogsByEmitter, &key, value, None)?;
+    for group in logs.chunks(LOOK_UPS) {
+        let keys: Vec<_> = group
+            .iter()
+            .map(|(emitter, _)| keys::emitter_run(*emitter, keys::OPEN))
+            .collect();
+        let found = store.db.batched_multi_get_cf_opt(family, &keys, true, &options);
+        for (((emitter, new), open_key), found) in group.iter().zip(&keys).zip(found) {
+            let corrupt = |corrupt| StoreError::corrupt(name, open_key)(corrupt);
+            let found = found.map_err(StoreError::rocks(name))?;
+            let run_key = keys::emitter_run(*emitter, keys::OPEN_RUN);
+            let mut list = OpenList::resume(found.as_deref()).map_err(corrupt)?;
+            let mut run_before: Option<Vec<u8>> = None;
+            let mut rows = new.reader();
+            while let Some((row, body)) = rows.next_row().map_err(corrupt)? {
+                if list.wants_run(body.rest()) {
+                    let stored = store
+                        .db
+                        .get_cf(family, run_key)
+                        .map_err(StoreError::rocks(name))?;
+                    let stored = run_before.insert(stored.ok_or(StoreError::Missing {
+                        table: name,
+                        what: "open run of emitter",
+                        number: u64::from(*emitter),
+                    })?);
+                    list.take_up(stored)
+                        .map_err(StoreError::corrupt(name, &run_key))?;
+                }
+                let sealed = list.push(&row, body.rest()).map_err(corrupt)?;
+                if let Some((last, value)) = sealed {
+                    put(&keys::emitter_run(*emitter, last), &value, None)?;
+                }
+            }
+            if let Some(run) = list.run() {
+                value.clear();
+                run.encode_into(&mut value);
+                put(&run_key, &value, run_before.as_deref())?;
+            }
+            value.clear();
+            list.piece().encode_into(&mut value);
+            put(open_key, &value, found.as_deref())?;
         }
-        let key = keys::emitter_run(emitter, keys::OPEN);
-        value.clear();
-        run.builder.encode_into(&mut value);
-        rows.put(Table::LogsByEmitter, &key, &value, run.before.as_deref())?;
     }
     Ok(())
 }

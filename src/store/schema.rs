@@ -12,7 +12,7 @@ pub enum Profile {
     Point,
     /// Appended in key order, read by a seek for one small unit.
     AppendUnits,
-    /// Runs read in sequence, the open one rewritten.
+    /// Runs read in sequence, the small open piece rewritten.
     Runs,
     /// Posting chunks: sealed ones never change, open ones are rewritten, most are tiny.
     Postings,
@@ -133,7 +133,7 @@ impl Table {
             Self::LogsByEmitter => Description {
                 name: "logs_by_emitter",
                 doc: "the second copy of the logs, in runs of one emitter with the transaction hash inlined",
-                key: "| emitter u32 | ordinal of the run's last log u64, ff..ff while open |",
+                key: "| emitter u32 | ordinal of the run's last log u64; ff..fe: the open run, ff..ff: the open piece |",
                 value: "| rank | count | first ordinal | first block | ordinals to the last | blocks to the last | last transaction index: varints | (length varint, row by emitter)* |",
                 profile: Profile::Runs,
             },

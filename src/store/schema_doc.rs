@@ -12,7 +12,7 @@ impl Profile {
             Self::Small => "few rows",
             Self::Point => "looked up by whole key, inserted at random",
             Self::AppendUnits => "appended in key order, read by a seek for one unit",
-            Self::Runs => "runs read in sequence, the open one rewritten",
+            Self::Runs => "runs read in sequence, the small open piece rewritten",
             Self::Postings => "sealed chunks never change, open ones are rewritten",
         }
     }

@@ -1,7 +1,7 @@
 //! Consensus encodings of the model: RLP and EIP-2718 envelopes, written into a reused buffer.
 //!
-//! A list is written payload first and its header moved in front, so that no length has to be computed
-//! beforehand; the bytes are then hashed, which costs twenty times as much as moving them.
+//! The length of receipts and logs is computed first. Other lists are written payload first and their header is moved
+//! in front: they are short, or seldom.
 
 use alloy_primitives::{B256, U256, keccak256};
 
@@ -225,26 +225,42 @@ fn put_authorization(authorization: &Authorization, out: &mut Vec<u8>) {
 
 /// Appends the EIP-2718 encoding of a receipt.
 pub(super) fn put_receipt(receipt: &Receipt, outcome: Outcome, out: &mut Vec<u8>) {
+    let gas = receipt.cumulative_gas_used;
+    let logs_len = receipt
+        .logs
+        .iter()
+        .map(|log| headed_len(log_payload_len(log)))
+        .sum();
+    let outcome_len = match outcome {
+        Outcome::Status(_) => 1,
+        Outcome::Root(_) => WORD_LEN,
+    };
+    let gas_len = if gas < 0x80 { 1 } else { 1 + significant_bytes(gas) };
+    let len = outcome_len + gas_len + string_len(&receipt.logs_bloom.0.0) + headed_len(logs_len);
+    out.reserve(1 + headed_len(len));
     if receipt.kind != 0 {
         out.push(receipt.kind);
     }
-    put_list(out, |out| {
-        match outcome {
-            Outcome::Status(status) => put_u64(out, u64::from(status)),
-            Outcome::Root(root) => put_bytes(out, root.as_slice()),
-        }
-        put_u64(out, receipt.cumulative_gas_used);
-        put_bytes(out, receipt.logs_bloom.as_slice());
-        put_list(out, |out| receipt.logs.iter().for_each(|log| put_log(log, out)));
-    });
+    put_length(out, 0xc0, len);
+    match outcome {
+        Outcome::Status(status) => put_u64(out, u64::from(status)),
+        Outcome::Root(root) => put_bytes(out, root.as_slice()),
+    }
+    put_u64(out, gas);
+    put_bytes(out, receipt.logs_bloom.as_slice());
+    put_length(out, 0xc0, logs_len);
+    receipt.logs.iter().for_each(|log| put_log(log, out));
 }
 
 fn put_log(log: &Log, out: &mut Vec<u8>) {
-    put_list(out, |out| {
-        put_bytes(out, log.address.as_slice());
-        put_words(&log.topics, out);
-        put_bytes(out, &log.data);
-    });
+    put_length(out, 0xc0, log_payload_len(log));
+    put_bytes(out, log.address.as_slice());
+    put_words(&log.topics, out);
+    put_bytes(out, &log.data);
+}
+
+fn log_payload_len(log: &Log) -> usize {
+    string_len(log.address.as_slice()) + headed_len(log.topics.len() * WORD_LEN) + string_len(&log.data)
 }
 
 /// Appends a withdrawal (EIP-4895).
@@ -257,37 +273,64 @@ pub(super) fn put_withdrawal(withdrawal: &Withdrawal, out: &mut Vec<u8>) {
     });
 }
 
+/// Bytes of a word with its header.
+const WORD_LEN: usize = 33;
+
 fn put_words(words: &[B256], out: &mut Vec<u8>) {
-    put_list(out, |out| {
-        words.iter().for_each(|word| put_bytes(out, word.as_slice()))
-    });
+    put_length(out, 0xc0, words.len() * WORD_LEN);
+    words.iter().for_each(|word| put_bytes(out, word.as_slice()));
 }
 
 fn put_u64(out: &mut Vec<u8>, number: u64) {
-    put_number(out, &number.to_be_bytes());
+    put_number(out, &number.to_be_bytes(), significant_bytes(number));
 }
 
 fn put_u128(out: &mut Vec<u8>, number: u128) {
-    put_number(out, &number.to_be_bytes());
+    let zeros = number.leading_zeros() as usize / 8;
+    put_number(out, &number.to_be_bytes(), 16 - zeros);
 }
 
 fn put_u256(out: &mut Vec<u8>, number: U256) {
-    put_number(out, &number.to_be_bytes::<32>());
+    put_number(out, &number.to_be_bytes::<32>(), number.byte_len());
 }
 
-/// A number is its big-endian bytes without leading zeros; zero is the empty string.
-fn put_number(out: &mut Vec<u8>, big_endian: &[u8]) {
-    let zeros = big_endian.iter().take_while(|&&byte| byte == 0).count();
+/// Bytes of a number without leading zeros.
+const fn significant_bytes(number: u64) -> usize {
+    8 - number.leading_zeros() as usize / 8
+}
+
+/// A number is its big-endian bytes without leading zeros, `significant` of them; zero is the empty string.
+fn put_number(out: &mut Vec<u8>, big_endian: &[u8], significant: usize) {
+    let zeros = big_endian.len() - significant;
     put_bytes(out, big_endian.get(zeros..).unwrap_or(&[]));
 }
 
 /// An RLP string.
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+#[inline]
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes {
         [byte] if *byte < 0x80 => {}
         _ => put_length(out, 0x80, bytes.len()),
     }
     out.extend_from_slice(bytes);
+}
+
+/// Bytes of an RLP string with its header.
+#[inline]
+fn string_len(bytes: &[u8]) -> usize {
+    match bytes {
+        [byte] if *byte < 0x80 => 1,
+        _ => headed_len(bytes.len()),
+    }
+}
+
+/// Bytes of an RLP list, or of a string of more than one byte, with its header.
+#[inline]
+const fn headed_len(payload: usize) -> usize {
+    match payload {
+        ..=55 => 1 + payload,
+        _ => 1 + significant_bytes(payload as u64) + payload,
+    }
 }
 
 /// An RLP list whose payload `fill` appends.
@@ -303,17 +346,20 @@ fn put_list(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// The header of a string (`base` 0x80) or a list (`base` 0xc0).
-fn put_length(out: &mut Vec<u8>, base: u8, length: usize) {
-    match u8::try_from(length) {
-        Ok(short) if short <= 55 => out.push(base + short),
-        _ => {
-            let bytes = length.to_be_bytes();
-            let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
-            let digits = bytes.get(zeros..).unwrap_or(&[]);
-            out.push(base + 55 + digits.len() as u8);
-            out.extend_from_slice(digits);
-        }
+#[inline]
+pub(super) fn put_length(out: &mut Vec<u8>, base: u8, length: usize) {
+    match length {
+        ..=55 => out.push(base + length as u8),
+        56..=0xff => out.extend_from_slice(&[base + 56, length as u8]),
+        _ => put_long_length(out, base, length),
     }
+}
+
+fn put_long_length(out: &mut Vec<u8>, base: u8, length: usize) {
+    let digits = significant_bytes(length as u64);
+    out.push(base + 55 + digits as u8);
+    let bytes = length.to_be_bytes();
+    out.extend_from_slice(bytes.get(bytes.len() - digits..).unwrap_or(&[]));
 }
 
 #[cfg(test)]

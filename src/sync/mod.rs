@@ -10,6 +10,7 @@ mod engine;
 mod error;
 mod fill;
 pub mod genesis;
+mod keccak;
 mod pipeline;
 mod reorg;
 mod rules;

@@ -1,9 +1,10 @@
 //! From verified bundles, in order, into the store: derive, batch, commit.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::derive::derive;
 use super::error::SyncError;
@@ -11,7 +12,7 @@ use super::rules::ChainRules;
 use super::verify::verify;
 use crate::clock;
 use crate::model::{B256, Bundle};
-use crate::node::recorded::{RecordedChain, RecordedLine};
+use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
 use crate::shutdown::Shutdown;
 use crate::store::{Batch, Writer};
 
@@ -170,47 +171,91 @@ fn check_parent(bundle: &Bundle, hash: &[u8; 32], writer: &Writer) -> Result<(),
     })
 }
 
-/// The bundles of a recorded chain from block `next` on, parsed and verified on several threads. Blocks
+/// The bundles of a recorded chain from block `next` on, parsed and verified on `parallel` threads. Blocks
 /// before `next` are compared with `stored` and left out.
+///
+/// They are made ahead of the writer by up to about `ahead_bytes` of text, at least one group of lines for each
+/// thread: while a batch is written nothing is taken, and the threads go on.
 pub fn recorded(
     chain: RecordedChain,
     rules: ChainRules,
     next: u64,
     stored: impl Fn(u64) -> Option<B256> + Send + Sync + Clone + 'static,
     parallel: usize,
+    ahead_bytes: usize,
 ) -> impl Source {
-    let lines = futures_util::stream::unfold(Some(chain), |chain| async move {
-        let mut chain = chain?;
-        let read = tokio::task::spawn_blocking(move || {
-            let mut lines = Vec::new();
-            let mut bytes = 0;
-            while bytes < LINES_BYTES && lines.len() < LINES_MAX {
-                let Some(line) = chain.next() else { break };
-                bytes += line.as_ref().map_or(0, |line| line.text.len());
-                lines.push(line);
+    let ahead = permits(ahead_bytes.max(parallel * LINES_BYTES));
+    let room = Arc::new(Semaphore::new(ahead as usize));
+    let handle = tokio::runtime::Handle::current();
+    let (to_parse, lines) = mpsc::channel(1);
+    let reader = tokio::task::spawn_blocking(move || {
+        let mut chain = chain;
+        while let (bytes, Some(group)) = next_lines(&mut chain) {
+            // Groups are let in in order: those before this one give their room back without it.
+            let room = Arc::clone(&room).acquire_many_owned(permits(bytes).min(ahead));
+            let Ok(held) = handle.block_on(room) else { break };
+            if to_parse.blocking_send((group, held)).is_err() {
+                break;
             }
-            (lines, chain)
-        });
-        let (lines, chain) = read.await.ok()?;
-        (!lines.is_empty()).then_some((lines, Some(chain)))
+        }
     });
-    let parsed = lines
-        .map(move |lines| {
-            let (rules, stored) = (rules.clone(), stored.clone());
-            tokio::task::spawn_blocking(move || {
-                let read = |line: Result<RecordedLine, _>| parse_and_verify(line?, &rules, next, &stored);
-                lines
-                    .into_iter()
-                    .filter_map(|line| read(line).transpose())
-                    .collect::<Vec<_>>()
-            })
-        })
-        .buffered(parallel);
-    Box::pin(
-        parsed
-            .map(|group| group.unwrap_or_else(|error| vec![Err(SyncError::Worker(error.to_string()))]))
-            .flat_map(futures_util::stream::iter),
-    )
+    let parsed =
+        futures_util::stream::unfold(
+            lines,
+            |mut lines| async move { Some((lines.recv().await?, lines)) },
+        );
+    let parsed = parsed.map(move |(lines, held): (Vec<_>, _)| {
+        let (rules, stored) = (rules.clone(), stored.clone());
+        let parsed = tokio::task::spawn_blocking(move || {
+            let read = |line: Result<RecordedLine, _>| parse_and_verify(line?, &rules, next, &stored);
+            lines
+                .into_iter()
+                .filter_map(|line| read(line).transpose())
+                .collect::<Vec<_>>()
+        });
+        async move { (parsed.await, held) }
+    });
+    let (sender, receiver) = mpsc::unbounded_channel();
+    // A task of its own, so that groups are begun also while nobody asks for the next bundle. It ends when the
+    // source is dropped, which gives back the room that the reader may wait for.
+    tokio::spawn(async move {
+        let mut parsed = Box::pin(parsed.buffered(parallel));
+        while let Some((group, held)) = parsed.next().await {
+            if sender.send((group, Some(held))).is_err() {
+                return;
+            }
+        }
+        if let Err(died) = reader.await {
+            drop(sender.send((Err(died), None)));
+        }
+    });
+    let groups = futures_util::stream::unfold(receiver, |mut groups| async move {
+        Some((groups.recv().await?, groups))
+    });
+    Box::pin(groups.flat_map(|(group, held)| {
+        let group = group.unwrap_or_else(|error| vec![Err(SyncError::Worker(error.to_string()))]);
+        futures_util::stream::iter(group.into_iter().inspect(move |_| {
+            // The room of a group is held until its last bundle is taken.
+            let _held = &held;
+        }))
+    }))
+}
+
+/// The next lines for one thread and their bytes; `None` at the end.
+fn next_lines(chain: &mut RecordedChain) -> (usize, Option<Vec<Result<RecordedLine, RecordedError>>>) {
+    let mut lines = Vec::new();
+    let mut bytes = 0;
+    while bytes < LINES_BYTES && lines.len() < LINES_MAX {
+        let Some(line) = chain.next() else { break };
+        bytes += line.as_ref().map_or(0, |line| line.text.len());
+        lines.push(line);
+    }
+    (bytes, (!lines.is_empty()).then_some(lines))
+}
+
+/// How much room so many bytes take, in KiB.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX >> 3)
 }
 
 /// Lines are handed to a thread in groups of about this many bytes, so that small blocks share a hop.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 use quarry::http::Limits;
-use quarry::model::{Address, B256, Bundle, ChainName};
+use quarry::model::{Address, B256, Bundle, ChainName, StaticRewards};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store};
@@ -21,6 +21,7 @@ struct OneChain {
     store: Arc<Store>,
     status: Arc<ChainStatus>,
     node: Option<Arc<Node>>,
+    static_rewards: Option<Arc<StaticRewards>>,
 }
 
 struct Node(Result<u64, UpstreamError>);
@@ -34,7 +35,11 @@ impl Upstream for Node {
 
 impl Chains for OneChain {
     fn reader(&self, chain: ChainName) -> Option<Reader> {
-        (chain == ChainName::Mainnet).then(|| Reader::new(self.store.view()))
+        let view = self.store.view();
+        (chain == ChainName::Mainnet).then(|| match &self.static_rewards {
+            Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
+            None => Reader::new(view),
+        })
     }
     fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>> {
         (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
@@ -60,6 +65,15 @@ impl World {
 
     /// A server over a store of these blocks.
     pub(crate) async fn over(bundles: Vec<Bundle>, node: Option<Result<u64, UpstreamError>>) -> Self {
+        Self::of(bundles, node, None).await
+    }
+
+    /// The same, of a chain whose static rewards the operator states.
+    pub(crate) async fn of(
+        bundles: Vec<Bundle>,
+        node: Option<Result<u64, UpstreamError>>,
+        static_rewards: Option<&str>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -88,6 +102,7 @@ impl World {
             store,
             status,
             node: node.map(|answer| Arc::new(Node(answer))),
+            static_rewards: static_rewards.map(|text| Arc::new(text.parse().unwrap())),
         };
         let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
         Self {

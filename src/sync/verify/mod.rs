@@ -7,16 +7,15 @@
 mod bloom;
 mod error;
 mod rules;
+mod trie;
 
 use std::cell::RefCell;
-
-use alloy_primitives::keccak256;
-use alloy_trie::root::ordered_trie_root_encoded;
 
 pub use error::VerifyError;
 pub use rules::Rules;
 
 use self::bloom::BloomCache;
+use self::trie::Items;
 use super::encoding::{
     Outcome, TransactionFault, header_hash, ommers_hash, put_receipt, put_transaction, put_withdrawal,
 };
@@ -44,6 +43,7 @@ pub fn verify(bundle: &Bundle, expected_parent: Option<B256>, rules: &Rules) -> 
 #[derive(Debug, Default)]
 pub struct Verifier {
     rules: Rules,
+    buffer: Vec<u8>,
     items: Items,
     blooms: BloomCache,
 }
@@ -99,7 +99,7 @@ impl Verifier {
         let unknown_fields = block.extra.is_some();
         expect(
             block.hash,
-            header_hash(&block.header, &mut self.items.bytes),
+            header_hash(&block.header, &mut self.buffer),
             |expected, found| VerifyError::BlockHash {
                 expected,
                 found,
@@ -110,28 +110,33 @@ impl Verifier {
 
     fn check_transactions(&mut self, block: &Block) -> Result<(), VerifyError> {
         self.items.clear();
-        for (transaction, tx) in block.transactions.iter().enumerate() {
-            let encoded = self
-                .items
-                .push(|out| put_transaction(tx, out))
-                .map_err(|fault| match fault {
-                    TransactionFault::UnsupportedType => VerifyError::UnsupportedTransactionType {
-                        transaction,
-                        kind: tx.kind,
-                    },
-                    TransactionFault::Missing(field) => VerifyError::MissingTransactionField {
-                        transaction,
-                        kind: tx.kind,
-                        field,
-                    },
-                })?;
-            expect(tx.hash, keccak256(encoded), |expected, found| {
-                VerifyError::TransactionHash {
-                    transaction,
-                    expected,
-                    found,
-                }
+        let transactions = block.transactions.iter();
+        let fault = transactions.clone().enumerate().find_map(|(transaction, tx)| {
+            let encoded = self.items.put(|out| put_transaction(tx, out));
+            encoded.err().map(|fault| (transaction, tx.kind, fault))
+        });
+        // A wrong hash before a transaction that has none is what is found first.
+        let whole = fault.map_or(transactions.len(), |(transaction, ..)| transaction);
+        let pairs = transactions.zip(self.items.hashes()).take(whole);
+        for (transaction, (tx, hash)) in pairs.enumerate() {
+            expect(tx.hash, *hash, |expected, found| VerifyError::TransactionHash {
+                transaction,
+                expected,
+                found,
             })?;
+        }
+        match fault {
+            None => {}
+            Some((transaction, kind, TransactionFault::UnsupportedType)) => {
+                return Err(VerifyError::UnsupportedTransactionType { transaction, kind });
+            }
+            Some((transaction, kind, TransactionFault::Missing(field))) => {
+                return Err(VerifyError::MissingTransactionField {
+                    transaction,
+                    kind,
+                    field,
+                });
+            }
         }
         expect(
             block.header.transactions_root,
@@ -149,7 +154,7 @@ impl Verifier {
             uncle_headers,
             ..
         } = block;
-        let buffer = &mut self.items.bytes;
+        let buffer = &mut self.buffer;
         if !uncle_headers.is_empty() {
             expect(uncles.len(), uncle_headers.len(), |expected, found| {
                 VerifyError::OmmerCount { expected, found }
@@ -203,11 +208,8 @@ impl Verifier {
 
     fn check_blooms(&mut self, block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
         let mut of_block = Bloom::ZERO;
-        for (transaction, receipt) in receipts.iter().enumerate() {
-            let mut of_receipt = Bloom::ZERO;
-            for log in &receipt.logs {
-                self.blooms.accrue(&mut of_receipt, log);
-            }
+        let blooms = self.blooms.blooms(receipts);
+        for (transaction, (receipt, of_receipt)) in receipts.iter().zip(blooms).enumerate() {
             if receipt.logs_bloom != of_receipt {
                 let (expected, found) = (Box::new(receipt.logs_bloom), Box::new(of_receipt));
                 return Err(VerifyError::ReceiptBloom {
@@ -246,49 +248,6 @@ impl Verifier {
             self.items.root(),
             |expected, found| VerifyError::ReceiptsRoot { expected, found },
         )
-    }
-}
-
-/// Encoded items of a block, one after another in one buffer.
-#[derive(Debug, Default)]
-struct Items {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Items {
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    /// Appends an item that `put` writes, and gives its bytes.
-    fn push<E>(&mut self, put: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<&[u8], E> {
-        let start = self.bytes.len();
-        put(&mut self.bytes)?;
-        self.ends.push(self.bytes.len());
-        Ok(self.bytes.get(start..).unwrap_or(&[]))
-    }
-
-    /// Appends an item that `put` writes.
-    fn put(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
-        put(&mut self.bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    /// Root of the trie from the place of each item to the item.
-    fn root(&self) -> B256 {
-        let mut start = 0;
-        let slices: Vec<&[u8]> = self
-            .ends
-            .iter()
-            .map(|&end| {
-                let item = self.bytes.get(start..end).unwrap_or(&[]);
-                start = end;
-                item
-            })
-            .collect();
-        ordered_trie_root_encoded(&slices)
     }
 }
 

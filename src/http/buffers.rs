@@ -1,0 +1,107 @@
+//! Buffers of frames, used again once their bytes were sent.
+//!
+//! A frame is made on one thread and freed on another, and the allocator gives memory of that size back to the
+//! system in between: every page of every frame would be faulted in anew, which took a quarter of the time of a
+//! long answer (`docs/decisions/0016-pages.md`).
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+/// Bytes after which a frame is handed on. Larger ones save hops between threads, smaller ones stay in a core's
+/// cache until they are sent.
+pub const FRAME_BYTES: usize = 256 * 1024;
+
+/// Room for the row that crosses the end of a frame; a longer one makes its buffer grow.
+const ROW_BYTES: usize = 16 * 1024;
+/// Buffers kept while nobody uses them: 16 MB.
+const KEPT_MAX: usize = 64;
+
+/// Where frames get their buffers from; cheap to share.
+#[derive(Clone, Debug, Default)]
+pub struct FrameBuffers(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl FrameBuffers {
+    /// An empty buffer with room for a frame.
+    #[must_use]
+    pub fn take(&self) -> FrameBuffer {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        FrameBuffer {
+            bytes: kept.unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES + ROW_BYTES)),
+            home: self.clone(),
+        }
+    }
+}
+
+/// A buffer that goes back where it came from when it is dropped, also as [`Bytes`].
+#[derive(Debug)]
+pub struct FrameBuffer {
+    bytes: Vec<u8>,
+    home: FrameBuffers,
+}
+
+impl Deref for FrameBuffer {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl DerefMut for FrameBuffer {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
+
+impl AsRef<[u8]> for FrameBuffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<FrameBuffer> for Bytes {
+    fn from(buffer: FrameBuffer) -> Self {
+        Self::from_owner(buffer)
+    }
+}
+
+impl Drop for FrameBuffer {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        // One that a huge row made grow would never shrink again.
+        if bytes.capacity() > 2 * FRAME_BYTES {
+            return;
+        }
+        bytes.clear();
+        let mut kept = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < KEPT_MAX {
+            kept.push(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_come_back_empty_and_huge_ones_do_not() {
+        let buffers = FrameBuffers::default();
+        let mut buffer = buffers.take();
+        buffer.extend_from_slice(b"text");
+        let at = buffer.as_ptr();
+        let bytes = Bytes::from(buffer);
+        assert_eq!(bytes, "text");
+        let part = bytes.slice(1..2);
+        drop(bytes);
+        assert_ne!(buffers.take().as_ptr(), at, "part of it is still held");
+        drop(part);
+        let mut again = buffers.take();
+        assert!(again.is_empty());
+        again.reserve(3 * FRAME_BYTES);
+        drop(again);
+        assert!(buffers.take().capacity() < 3 * FRAME_BYTES);
+    }
+}
