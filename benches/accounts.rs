@@ -11,7 +11,6 @@
 )]
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use quarry::model::{Address, InternalTransaction, ListedTransaction, MinedBlock};
@@ -19,6 +18,7 @@ use quarry::query::{ListQuery, Reader};
 use quarry::store::{OpenOptions, Store};
 use support::filled::{self, SEED};
 use support::generator::{Generator, GeneratorConfig};
+use support::memory::thread_seconds;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -187,30 +187,32 @@ impl Bench {
     fn text_only(&mut self, list: List, query: &ListQuery) -> f64 {
         let mut rows = Vec::new();
         Self::visit(&self.reader, list, query, |row| rows.push(Owned::of(row)));
-        best(|| {
+        mean(|| {
             rows.iter().for_each(|row| row.show(&mut self.text));
             self.text.flush();
         })
     }
 
     fn milliseconds(&mut self, list: List, query: &ListQuery) -> f64 {
-        best(|| {
+        mean(|| {
             self.answer(list, query);
         })
     }
 }
 
-/// The least time of a run in milliseconds, of at least 9 runs and a third of a second: others share the machine.
-fn best(mut run: impl FnMut()) -> f64 {
+/// The mean time on a core of a run in milliseconds, over at least 9 runs and half a second on a core: others share
+/// the machine, and the system counts in ticks.
+fn mean(mut run: impl FnMut()) -> f64 {
     run();
-    let (began, mut least, mut runs) = (Instant::now(), f64::INFINITY, 0);
-    while runs < 9 || (began.elapsed() < Duration::from_millis(300) && runs < 2_000) {
-        let start = Instant::now();
+    let (before, mut spent, mut runs) = (thread_seconds(), 0.0, 0);
+    while runs < 9 || spent < 0.5 {
         run();
-        least = least.min(start.elapsed().as_secs_f64() * 1e3);
         runs += 1;
+        if runs % 16 == 0 || runs < 16 {
+            spent = thread_seconds() - before;
+        }
     }
-    least
+    (thread_seconds() - before) * 1e3 / f64::from(runs)
 }
 
 /// The store with traces, filled when it is not there from an earlier run.

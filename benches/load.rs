@@ -38,7 +38,8 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
         sizes.push((name.to_owned(), bytes, share));
     }
     for (name, bytes) in store.posting_bytes().expect("sizes") {
-        let share = if name.starts_with("account") {
+        let of_chain = ["account", "internal", "other nested"];
+        let share = if of_chain.iter().any(|start| name.starts_with(start)) {
             Share::Chain
         } else {
             Share::Logs
@@ -49,9 +50,10 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
     for array in FlatArray::ALL {
         let bytes = view.array_len(array) * array.width() as u64;
         let share = match array {
-            FlatArray::TransactionHashes | FlatArray::TransactionStatuses | FlatArray::BlockFrames => {
-                Share::Chain
-            }
+            FlatArray::TransactionHashes
+            | FlatArray::TransactionStatuses
+            | FlatArray::BlockFrames
+            | FlatArray::BlockEarnings => Share::Chain,
             FlatArray::Blocks | FlatArray::LogEmitters | FlatArray::Emitters | FlatArray::Signatures => {
                 Share::Logs
             }
