@@ -1,6 +1,7 @@
 //! The shape of the endpoint list: operations as data.
 
 use super::service::Handler;
+use super::shape::{Field, Form};
 
 /// The nine groups of the specification, and the service's own routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -160,5 +161,31 @@ pub struct Endpoint {
     pub days_max: Option<u16>,
     /// One sentence.
     pub doc: &'static str,
+    /// The bodies it may answer: one, or one for each way of asking.
+    pub bodies: &'static [&'static [Field]],
+    /// Its media type where that is not JSON.
+    pub media: Option<&'static str>,
+    /// A request that shows it on the demo chain; empty for answers that differ from run to run.
+    pub example: &'static str,
+    /// Texts of its 404.
+    pub not_found: &'static [&'static str],
+    /// Texts of its 400 that do not follow from its parameters.
+    pub bad_requests: &'static [&'static str],
+    /// Whether it may have to ask the node.
+    pub asks_node: bool,
     pub(super) handler: Handler,
+}
+
+impl Endpoint {
+    /// The fields of the items, where it answers a list that is paged.
+    #[must_use]
+    pub fn items(&self) -> Option<&'static [Field]> {
+        let paged = self.parameters.iter().any(|parameter| parameter.name == "page");
+        let fields = self.bodies.iter().copied().flatten();
+        let mut lists = fields.filter_map(|field| match field.form {
+            Form::List(items) => Some(items),
+            _ => None,
+        });
+        lists.next().filter(|_| paged)
+    }
 }

@@ -3,8 +3,9 @@
 use super::endpoint::{Endpoint, Group, Kind, Parameter};
 use super::logs::OPERATORS;
 use super::page::OFFSET_MAX;
+use super::reports::HTML;
 use super::service::{Handler, Report};
-use super::{accounts, blocks, contracts, logs, proxy, rewards, transactions};
+use super::{accounts, blocks, bodies, contracts, logs, proxy, rewards, transactions};
 
 const CHAIN: Parameter =
     Parameter::query("chain", Kind::OneOf(&["mainnet", "testnet"]), "Which chain.").or("mainnet");
@@ -57,6 +58,12 @@ const NONE: Endpoint = Endpoint {
     main_only: false,
     days_max: None,
     doc: "",
+    bodies: &[],
+    media: None,
+    example: "",
+    not_found: &[],
+    bad_requests: &[],
+    asks_node: false,
     handler: Handler::Service(Report::Health),
 };
 
@@ -96,6 +103,12 @@ const ENDPOINTS: &[Endpoint] = &[
             CURSOR,
         ],
         doc: "Event logs by address (L1), by topics (L2), or by both (L3).",
+        bodies: &[bodies::LOGS],
+        example: "/api/logs/get-logs?address=0xe7f1725e7734ce288f8367e1bb143e90bb3f0512&topic0=0x6dfc21ac0c8c2db036305d8bc6f887630d35e156f37d5a7e2275bc05bc004846&offset=2",
+        bad_requests: &[
+            "At least one topic is required",
+            "Operator topic0_1_opr names a topic that is not given",
+        ],
         handler: Handler::Chain(logs::get_logs),
         ..NONE
     },
@@ -104,6 +117,8 @@ const ENDPOINTS: &[Endpoint] = &[
         action: Some("eth_blockNumber"),
         parameters: &[CHAIN, ACTION],
         doc: "Number of the indexed head.",
+        bodies: &[bodies::RPC_QUANTITY],
+        example: "/api/proxy?action=eth_blockNumber",
         handler: Handler::Chain(proxy::block_number),
         ..PROXY
     },
@@ -122,6 +137,8 @@ const ENDPOINTS: &[Endpoint] = &[
             .or("false"),
         ],
         doc: "A block.",
+        bodies: &[bodies::RPC_OBJECT],
+        example: "/api/proxy?action=eth_getBlockByNumber&tag=0x4",
         handler: Handler::Chain(proxy::block_by_number),
         ..PROXY
     },
@@ -130,6 +147,8 @@ const ENDPOINTS: &[Endpoint] = &[
         action: Some("eth_getBlockTransactionCountByNumber"),
         parameters: &[CHAIN, ACTION, TAG],
         doc: "Number of transactions in a block.",
+        bodies: &[bodies::RPC_QUANTITY],
+        example: "/api/proxy?action=eth_getBlockTransactionCountByNumber&tag=0x4",
         handler: Handler::Chain(proxy::block_transaction_count),
         ..PROXY
     },
@@ -138,6 +157,8 @@ const ENDPOINTS: &[Endpoint] = &[
         action: Some("eth_getTransactionByHash"),
         parameters: &[CHAIN, ACTION, TXHASH],
         doc: "A transaction.",
+        bodies: &[bodies::RPC_OBJECT],
+        example: "/api/proxy?action=eth_getTransactionByHash&txhash=0x51cb3aa31a203a4bfd8d87bfe27d9d113e31ad97f5bcc0675ab903901414913f",
         handler: Handler::Chain(proxy::transaction_by_hash),
         ..PROXY
     },
@@ -151,6 +172,8 @@ const ENDPOINTS: &[Endpoint] = &[
             Parameter::query("index", Kind::Quantity, "Position in the block.").required(),
         ],
         doc: "A transaction by its place.",
+        bodies: &[bodies::RPC_OBJECT],
+        example: "/api/proxy?action=eth_getTransactionByBlockNumberAndIndex&tag=0x4&index=0x0",
         handler: Handler::Chain(proxy::transaction_by_position),
         ..PROXY
     },
@@ -164,6 +187,9 @@ const ENDPOINTS: &[Endpoint] = &[
             Parameter::query("tag", Kind::Tag, "The block.").or("latest"),
         ],
         doc: "Number of transactions sent by an account; `X-Nonce-Source` says whether the node was asked.",
+        bodies: &[bodies::RPC_QUANTITY],
+        example: "/api/proxy?action=eth_getTransactionCount&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8&tag=0x40",
+        asks_node: true,
         handler: Handler::Chain(proxy::transaction_count),
         ..PROXY
     },
@@ -172,6 +198,8 @@ const ENDPOINTS: &[Endpoint] = &[
         action: Some("eth_getTransactionReceipt"),
         parameters: &[CHAIN, ACTION, TXHASH],
         doc: "A receipt with its logs.",
+        bodies: &[bodies::RPC_OBJECT],
+        example: "/api/proxy?action=eth_getTransactionReceipt&txhash=0x51cb3aa31a203a4bfd8d87bfe27d9d113e31ad97f5bcc0675ab903901414913f",
         handler: Handler::Chain(proxy::transaction_receipt),
         ..PROXY
     },
@@ -181,6 +209,8 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/account/{address}/tx-list",
         parameters: &[ACCOUNT, CHAIN, START, END, PAGE, OFFSET, SORT, CURSOR],
         doc: "Transactions that an account sent, received or was created by.",
+        bodies: &[bodies::TRANSACTIONS],
+        example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/tx-list?offset=2",
         handler: Handler::Chain(accounts::transactions),
         ..NONE
     },
@@ -190,6 +220,8 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/account/{address}/tx-list-internal",
         parameters: &[ACCOUNT, CHAIN, START, END, PAGE, OFFSET, SORT, CURSOR, ZERO_VALUE],
         doc: "Internal transactions of an account: calls with value, creations and self-destructs.",
+        bodies: &[bodies::ACCOUNT_INTERNAL],
+        example: "/api/account/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266/tx-list-internal?offset=2",
         handler: Handler::Chain(accounts::internal_of_account),
         ..NONE
     },
@@ -217,6 +249,13 @@ const ENDPOINTS: &[Endpoint] = &[
             CURSOR,
         ],
         doc: "Internal transactions of a range of blocks (A5) or of a transaction (A6).",
+        bodies: &[bodies::RANGE_INTERNAL, bodies::TRANSACTION_INTERNAL],
+        example: "/api/account/tx-list-internal?hash=0xe317e22d0d58aeafff0d43a1c99dde3be757834f1265571554c3b93e331a1a64",
+        not_found: &["Transaction not found"],
+        bad_requests: &[
+            "Missing required parameter: startblock",
+            "Missing required parameter: endblock",
+        ],
         handler: Handler::Chain(accounts::internal),
         ..NONE
     },
@@ -226,6 +265,8 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/account/{address}/mined-blocks",
         parameters: &[ACCOUNT, CHAIN, START, END, PAGE, OFFSET, SORT, CURSOR],
         doc: "Blocks of which an account is the fee recipient.",
+        bodies: &[bodies::MINED_BLOCKS],
+        example: "/api/account/0x31df6c4bbcda9543fc4df24dc5cb894aefde7772/mined-blocks?offset=2",
         handler: Handler::Chain(accounts::mined_blocks),
         ..NONE
     },
@@ -235,6 +276,9 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/block/{blockNumber}/transaction-count",
         parameters: &[Parameter::path("blockNumber", Kind::Integer, "The block."), CHAIN],
         doc: "Numbers of transactions and internal transactions in a block.",
+        bodies: &[bodies::BLOCK_COUNTS],
+        example: "/api/block/28/transaction-count",
+        not_found: &["Block not found"],
         handler: Handler::Chain(blocks::transaction_count),
         ..NONE
     },
@@ -253,6 +297,9 @@ const ENDPOINTS: &[Endpoint] = &[
             .or("before"),
         ],
         doc: "The block closest to a time.",
+        bodies: &[bodies::BLOCK_BY_TIME],
+        example: "/api/block/timestamp/1710000000/block-number?closest=before",
+        not_found: &["Block not found"],
         handler: Handler::Chain(blocks::number_by_time),
         ..NONE
     },
@@ -262,6 +309,9 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/block/{blockNumber}/rewards",
         parameters: &[Parameter::path("blockNumber", Kind::Integer, "The block."), CHAIN],
         doc: "What a block brought to its fee recipient and to those of its uncles, and what it burnt, in wei.",
+        bodies: &[bodies::BLOCK_REWARDS],
+        example: "/api/block/28/rewards",
+        not_found: &["Block not found"],
         handler: Handler::Chain(rewards::block_rewards),
         ..NONE
     },
@@ -279,6 +329,10 @@ const ENDPOINTS: &[Endpoint] = &[
             .required(),
         ],
         doc: "Who made a contract, in which transaction, with which code; the latest time where it was made again.",
+        bodies: &[bodies::CREATIONS],
+        example: "/api/contract/contract-creation?contractaddresses=0xe7f1725e7734ce288f8367e1bb143e90bb3f0512",
+        not_found: &["Contract not found"],
+        bad_requests: &["At most 5 contract addresses are allowed"],
         handler: Handler::Chain(contracts::creation),
         ..NONE
     },
@@ -288,6 +342,9 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/transaction/{txHash}/status",
         parameters: &[Parameter::path("txHash", Kind::Hash, "The transaction."), CHAIN],
         doc: "Whether a transaction succeeded.",
+        bodies: &[bodies::STATUS],
+        example: "/api/transaction/0x51cb3aa31a203a4bfd8d87bfe27d9d113e31ad97f5bcc0675ab903901414913f/status",
+        not_found: &["Transaction not found"],
         handler: Handler::Chain(transactions::status),
         ..NONE
     },
@@ -297,6 +354,9 @@ const ENDPOINTS: &[Endpoint] = &[
         path: "/api/transaction/{txHash}/contract-status",
         parameters: &[Parameter::path("txHash", Kind::Hash, "The transaction."), CHAIN],
         doc: "Whether the execution of a transaction failed, and why: the trace's error and the decoded revert reason.",
+        bodies: &[bodies::CONTRACT_STATUS],
+        example: "/api/transaction/0x52c474c9b4d22a38d10fff735c7cd372f1d23c09633311621e4e76cabe0ef74a/contract-status",
+        not_found: &["Transaction not found"],
         handler: Handler::Chain(transactions::contract_status),
         ..NONE
     },
@@ -304,6 +364,8 @@ const ENDPOINTS: &[Endpoint] = &[
         ids: &["health"],
         path: "/health",
         doc: "200 while the process answers.",
+        bodies: &[bodies::HEALTH],
+        example: "/health",
         handler: Handler::Service(Report::Health),
         ..NONE
     },
@@ -311,6 +373,8 @@ const ENDPOINTS: &[Endpoint] = &[
         ids: &["ready"],
         path: "/ready",
         doc: "200 while every configured chain is near its node's head, else 503.",
+        bodies: &[bodies::READY],
+        example: "/ready",
         handler: Handler::Service(Report::Ready),
         ..NONE
     },
@@ -318,7 +382,24 @@ const ENDPOINTS: &[Endpoint] = &[
         ids: &["status"],
         path: "/status",
         doc: "What is known of every configured chain.",
+        bodies: &[bodies::SERVICE_STATUS],
         handler: Handler::Service(Report::Status),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["openapi"],
+        path: "/openapi.json",
+        doc: "This list for programs (OpenAPI 3.1).",
+        bodies: &[bodies::OPENAPI],
+        handler: Handler::Service(Report::OpenApi),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["docs"],
+        path: "/docs",
+        doc: "This list for people, as a page that loads nothing from elsewhere.",
+        media: Some(HTML),
+        handler: Handler::Service(Report::Docs),
         ..NONE
     },
 ];

@@ -2,8 +2,14 @@
 
 use std::fmt::Write;
 
+use super::docs_page::form_name;
 use super::endpoint::{Endpoint, Kind, Parameter, Place};
+use super::examples::example;
 use super::list::endpoints;
+use super::shape::{Field, Form};
+
+/// Characters of an example that are shown; `/openapi.json` has it whole.
+const EXAMPLE_MAX: usize = 600;
 
 const HEAD: &str = "\
 # API
@@ -58,6 +64,32 @@ fn render_endpoint(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
             render_parameter(text, parameter)?;
         }
     }
+    for fields in endpoint.bodies {
+        writeln!(text, "\n| Field | Form | Meaning |\n|---|---|---|")?;
+        render_fields(text, fields, "")?;
+    }
+    if let Some(body) = example(endpoint.example) {
+        let body = body.to_string();
+        let shown: String = body.chars().take(EXAMPLE_MAX).collect();
+        let rest = if shown.len() < body.len() { "..." } else { "" };
+        writeln!(text, "\n```text\nGET {}\n{shown}{rest}\n```", endpoint.example)?;
+    }
+    Ok(())
+}
+
+fn render_fields(text: &mut String, fields: &[Field], within: &str) -> std::fmt::Result {
+    for field in fields {
+        let null = if field.nullable { " or null" } else { "" };
+        let form = form_name(field.form);
+        writeln!(
+            text,
+            "| `{within}{}` | {form}{null} | {} |",
+            field.name, field.doc
+        )?;
+        if let Form::Object(inner) | Form::List(inner) | Form::Chains(inner) = field.form {
+            render_fields(text, inner, &format!("{within}{}.", field.name))?;
+        }
+    }
     Ok(())
 }
 
@@ -79,7 +111,7 @@ fn render_parameter(text: &mut String, parameter: &Parameter) -> std::fmt::Resul
     )
 }
 
-fn render_kind(kind: Kind) -> String {
+pub(super) fn render_kind(kind: Kind) -> String {
     match kind {
         Kind::Address => "`0x` + 40 hex digits".to_owned(),
         Kind::Addresses => "`0x` + 40 hex digits, several separated by commas".to_owned(),

@@ -1,13 +1,18 @@
 //! `/health`, `/ready`, `/status`: how the service and its chains are.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use bytes::Bytes;
 use serde::Serialize;
 
+use crate::http::header::{CONTENT_TYPE, HeaderValue};
 use crate::http::{HttpError, Response, StatusCode, json_response};
 use crate::model::ChainName;
 
 use super::context::{Chains, Settings};
+use super::docs_page::render_docs_page;
+use super::openapi::render_openapi;
 
 /// What is known of a chain at the moment of asking.
 #[derive(Debug, Default, Serialize)]
@@ -56,6 +61,24 @@ struct Report<T> {
 /// The process answers.
 pub(super) fn health() -> Response {
     json_response(StatusCode::OK, br#"{"status":"ok"}"#.to_vec())
+}
+
+/// The media type of `/docs`.
+pub(super) const HTML: &str = "text/html; charset=utf-8";
+
+/// The endpoint list for programs.
+pub(super) fn openapi() -> Response {
+    static BODY: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(render_openapi().to_string()));
+    json_response(StatusCode::OK, BODY.clone())
+}
+
+/// The endpoint list for people.
+pub(super) fn docs() -> Response {
+    static BODY: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(render_docs_page()));
+    let mut response = json_response(StatusCode::OK, BODY.clone());
+    let html = HeaderValue::from_static(HTML);
+    response.headers_mut().insert(CONTENT_TYPE, html);
+    response
 }
 
 /// Every configured chain is near its node's head.

@@ -28,6 +28,8 @@ pub(super) enum Report {
     Health,
     Ready,
     Status,
+    OpenApi,
+    Docs,
 }
 
 /// The service: give it to [`crate::http::serve`].
@@ -194,6 +196,8 @@ impl Inner {
             Report::Health => Ok(reports::health()),
             Report::Ready => reports::ready(&*chains, &settings),
             Report::Status => reports::status(&*chains),
+            Report::OpenApi => Ok(reports::openapi()),
+            Report::Docs => Ok(reports::docs()),
         };
         let outcome = self.pool.run(Lane::Point, work).await;
         outcome

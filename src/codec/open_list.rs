@@ -16,7 +16,7 @@ use super::log_row::{RunBuilder, RunRow};
 /// is some 80 reads, and one scattered hit does not unpack much.
 pub const RUN_BYTES_MAX: usize = 12 * 1024;
 
-/// A piece is folded before it would grow beyond this (measured: decision 0013).
+/// A piece is folded before it would grow beyond this (decision 0013).
 pub const PIECE_BYTES_MAX: usize = 1536;
 
 /// What a row takes beside its body, at most.

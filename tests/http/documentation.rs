@@ -9,6 +9,15 @@ const MISSING: [&str; 32] = [
     "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "A1", "A2", "A7", "A8", "A10", "A11", "S1",
     "S2", "S3", "S4", "S5", "S6", "S7", "B4", "B5", "B6", "B7", "G1", "G2", "G3", "C1", "C2",
 ];
+/// Operations that refuse `testnet` (specification, common rule 2).
+const MAIN_ONLY: [&str; 8] = ["T5", "S1", "S2", "S3", "S6", "S7", "C1", "C2"];
+/// Longest ranges of days (specification, limits).
+const DAY_LIMITS: [(u16, &[&str]); 4] = [
+    (90, &["S4", "S5", "S6", "S7", "G1"]),
+    (31, &["B6", "G2", "G3"]),
+    (15, &["B4", "B5"]),
+    (5, &["B7"]),
+];
 const ACTIONS: [&str; 7] = [
     "eth_blockNumber",
     "eth_getBlockByNumber",
@@ -34,7 +43,7 @@ fn specified() -> BTreeSet<String> {
         .iter()
         .flat_map(|(letter, count)| (1..=*count).map(move |at| format!("{letter}{at}")));
     ids.chain(ACTIONS.map(str::to_owned))
-        .chain(["health", "ready", "status"].map(str::to_owned))
+        .chain(["health", "ready", "status", "openapi", "docs"].map(str::to_owned))
         .collect()
 }
 
@@ -87,6 +96,13 @@ fn entries_are_well_formed() {
         }
         assert!(endpoint.doc.ends_with('.'), "{}", endpoint.path);
         assert_eq!(endpoint.action.is_some(), endpoint.path == "/api/proxy");
+        let main_only = endpoint.ids.iter().any(|id| MAIN_ONLY.contains(id));
+        assert_eq!(endpoint.main_only, main_only, "{:?}", endpoint.ids);
+        let days = DAY_LIMITS
+            .iter()
+            .find(|(_, ids)| endpoint.ids.iter().any(|id| ids.contains(id)))
+            .map(|(days, _)| *days);
+        assert_eq!(endpoint.days_max, days, "{:?}", endpoint.ids);
         let alone = endpoints()
             .iter()
             .filter(|other| other.path == endpoint.path)

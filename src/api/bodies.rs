@@ -1,0 +1,334 @@
+//! The bodies of all operations, field by field, in their order (answers.md sections 3 to 10).
+
+use super::shape::{Field, Form};
+
+const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
+    Field::new(name, form, doc)
+}
+
+const CHAIN: Field = field("chain", Form::Words(&["mainnet", "testnet"]), "The chain.");
+const PAGE: Field = field("page", Form::Integer, "The page.");
+const OFFSET: Field = field("offset", Form::Integer, "Rows of a page.");
+const SORT: Field = field("sort", Form::Words(&["asc", "desc"]), "The order.");
+const UUID: Field = field(
+    "uuid",
+    Form::Uuid,
+    "The same after a re-sync, another after a reorg.",
+);
+const TRANSACTION_HASH: Field = field("transactionHash", Form::Hash, "The transaction.");
+const BLOCK_NUMBER: Field = field("blockNumber", Form::Decimal, "The block.");
+const BLOCK_HASH: Field = field("blockHash", Form::Hash, "The block's hash.");
+const TIMESTAMP: Field = field("timestamp", Form::Decimal, "The block's time, Unix seconds.");
+const TRANSACTION_INDEX: Field = field("transactionIndex", Form::Integer, "Place in the block.");
+const IS_ERROR: Field = field("isError", Form::Integer, "1 for a failure, else 0.");
+
+/// The error body.
+pub(super) const ERROR: &[Field] = &[field("error", Form::Text, "What is wrong.")];
+
+/// L1, L2, L3.
+pub(super) const LOGS: &[Field] = &[field("logs", Form::List(LOG), "The logs.")];
+const LOG: &[Field] = &[
+    UUID,
+    TRANSACTION_HASH,
+    BLOCK_NUMBER,
+    BLOCK_HASH,
+    TIMESTAMP,
+    field("contractAddress", Form::Address, "The emitter."),
+    field("data", Form::Hex, "The data."),
+    field("topics", Form::Text, "A JSON array of the topics, as text."),
+    field("logIndex", Form::Integer, "Place in the block."),
+    TRANSACTION_INDEX,
+];
+
+/// `eth_blockNumber` and the other counts.
+pub(super) const RPC_QUANTITY: &[Field] = &[
+    JSONRPC,
+    RPC_ID,
+    field("result", Form::Quantity, "The number.").or_null(),
+];
+/// The other methods.
+pub(super) const RPC_OBJECT: &[Field] = &[
+    JSONRPC,
+    RPC_ID,
+    field(
+        "result",
+        Form::JsonRpc,
+        "The node's own object; `null` where there is none.",
+    )
+    .or_null(),
+];
+const JSONRPC: Field = field("jsonrpc", Form::Words(&["2.0"]), "The version of JSON-RPC.");
+const RPC_ID: Field = field("id", Form::Integer, "1.");
+
+/// A3.
+pub(super) const TRANSACTIONS: &[Field] = &[
+    field("address", Form::Address, "The account."),
+    CHAIN,
+    PAGE,
+    OFFSET,
+    SORT,
+    field("transactions", Form::List(TRANSACTION), "The transactions."),
+];
+const TRANSACTION: &[Field] = &[
+    field("hash", Form::Hash, "The transaction."),
+    BLOCK_NUMBER,
+    TIMESTAMP,
+    BLOCK_HASH,
+    TRANSACTION_INDEX,
+    field("from", Form::Address, "The sender."),
+    field("to", Form::Address, "The recipient; `null` for a creation.").or_null(),
+    field("contractAddress", Form::Address, "The created contract.").or_null(),
+    field("value", Form::Decimal, "Value, wei."),
+    field("nonce", Form::Decimal, "The sender's nonce."),
+    field("type", Form::Integer, "Transaction type (EIP-2718)."),
+    field("gas", Form::Decimal, "Gas limit."),
+    field("gasUsed", Form::Decimal, "Gas used."),
+    field(
+        "cumulativeGasUsed",
+        Form::Decimal,
+        "Gas used in the block up to and with it.",
+    ),
+    field("gasPrice", Form::Decimal, "Effective gas price, wei."),
+    field("maxFeePerGas", Form::Decimal, "Wei (EIP-1559).").or_null(),
+    field("maxPriorityFeePerGas", Form::Decimal, "Wei (EIP-1559).").or_null(),
+    field(
+        "fee",
+        Form::Decimal,
+        "What the sender paid: gas, blobs and any L1 part, wei.",
+    ),
+    field("status", Form::Integer, "1 for a success, 0 for a failure."),
+    IS_ERROR,
+    field("input", Form::Hex, "Call data, or the init code of a creation."),
+    field("methodId", Form::Hex, "The first four bytes of the input."),
+    field("functionName", Form::Text, "Empty without an ABI."),
+    field("confirmations", Form::Integer, "Indexed head - block + 1."),
+];
+
+/// A4.
+pub(super) const ACCOUNT_INTERNAL: &[Field] = &[
+    field("address", Form::Address, "The account."),
+    CHAIN,
+    PAGE,
+    OFFSET,
+    SORT,
+    INTERNALS,
+];
+/// A5; with `hash` (A6) only `hash`, `chain` and the list.
+pub(super) const RANGE_INTERNAL: &[Field] = &[
+    field("startblock", Form::Integer, "First block."),
+    field("endblock", Form::Integer, "Last block."),
+    CHAIN,
+    PAGE,
+    OFFSET,
+    SORT,
+    INTERNALS,
+];
+/// A6.
+pub(super) const TRANSACTION_INTERNAL: &[Field] =
+    &[field("hash", Form::Hash, "The transaction."), CHAIN, INTERNALS];
+const INTERNALS: Field = field(
+    "internalTransactions",
+    Form::List(INTERNAL),
+    "The internal transactions.",
+);
+const INTERNAL: &[Field] = &[
+    UUID,
+    TRANSACTION_HASH,
+    BLOCK_NUMBER,
+    BLOCK_HASH,
+    TIMESTAMP,
+    TRANSACTION_INDEX,
+    field("from", Form::Address, "The caller."),
+    field("to", Form::Address, "Who was called; `null` for a creation.").or_null(),
+    field(
+        "contractAddress",
+        Form::Address,
+        "The created contract; `null` if it failed.",
+    )
+    .or_null(),
+    field("value", Form::Decimal, "Value, wei."),
+    field(
+        "type",
+        Form::Words(&[
+            "call",
+            "delegatecall",
+            "staticcall",
+            "callcode",
+            "create",
+            "create2",
+            "selfdestruct",
+        ]),
+        "What it does.",
+    ),
+    field(
+        "traceId",
+        Form::Text,
+        "Place in the call tree, unique in the transaction.",
+    ),
+    field("depth", Form::Integer, "1 for a call of the top call."),
+    field("gas", Form::Decimal, "Gas given."),
+    field("gasUsed", Form::Decimal, "Gas used."),
+    field("input", Form::Hex, "Call data, or init code."),
+    field("output", Form::Hex, "Return data, or code."),
+    field("isError", Form::Integer, "1 if it or any ancestor failed."),
+    field("errCode", Form::Text, "Its own failure; empty without one."),
+];
+
+/// A9.
+pub(super) const MINED_BLOCKS: &[Field] = &[
+    field("address", Form::Address, "The fee recipient."),
+    CHAIN,
+    PAGE,
+    OFFSET,
+    SORT,
+    field("blocks", Form::List(MINED_BLOCK), "The blocks."),
+];
+const MINED_BLOCK: &[Field] = &[
+    BLOCK_NUMBER,
+    TIMESTAMP,
+    BLOCK_HASH,
+    field(
+        "blockReward",
+        Form::Decimal,
+        "Static reward, tips and uncle inclusion, wei.",
+    ),
+    field("txsCount", Form::Integer, "Transactions."),
+];
+
+/// B1.
+pub(super) const BLOCK_COUNTS: &[Field] = &[
+    field("txsCount", Form::Integer, "Transactions."),
+    field(
+        "internalTxsCount",
+        Form::Integer,
+        "Internal transactions, as A4 lists them.",
+    ),
+];
+
+/// B2.
+pub(super) const BLOCK_BY_TIME: &[Field] = &[
+    field("timestamp", Form::Decimal, "The time that was asked for."),
+    field("closest", Form::Words(&["before", "after"]), "The side."),
+    CHAIN,
+    BLOCK_NUMBER,
+    field("blockTimestamp", Form::Decimal, "Its time."),
+];
+
+/// B3.
+pub(super) const BLOCK_REWARDS: &[Field] = &[
+    BLOCK_NUMBER,
+    TIMESTAMP,
+    CHAIN,
+    field("blockMiner", Form::Address, "The fee recipient."),
+    field(
+        "blockReward",
+        Form::Decimal,
+        "Static reward, tips and uncle inclusion, wei.",
+    ),
+    field("staticReward", Form::Decimal, "By fork rules, wei."),
+    field("transactionFees", Form::Decimal, "Tips, wei."),
+    field("burntFees", Form::Decimal, "Base and blob fees, wei."),
+    field("uncleInclusionReward", Form::Decimal, "For naming uncles, wei."),
+    field("rewards", Form::List(REWARD), "Who got what."),
+];
+const REWARD: &[Field] = &[
+    field("address", Form::Address, "The recipient."),
+    field("type", Form::Words(&["block", "uncle"]), "For what."),
+    field("position", Form::Integer, "Place among the uncles.").or_null(),
+    field("reward", Form::Decimal, "Wei."),
+];
+
+/// C3.
+pub(super) const CREATIONS: &[Field] = &[
+    CHAIN,
+    field("contracts", Form::List(CREATION), "In request order."),
+];
+const CREATION: &[Field] = &[
+    field("contractAddress", Form::Address, "The contract."),
+    field(
+        "contractCreator",
+        Form::Address,
+        "The account that sent the transaction.",
+    ),
+    field("contractFactory", Form::Address, "The contract that made it.").or_null(),
+    field("txHash", Form::Hash, "The transaction."),
+    BLOCK_NUMBER,
+    TIMESTAMP,
+    field("creationBytecode", Form::Hex, "The init code."),
+];
+
+/// X1.
+pub(super) const STATUS: &[Field] = &[
+    field("status", Form::Integer, "1 for a success, 0 for a failure."),
+    field("hash", Form::Hash, "The transaction."),
+];
+
+/// X2.
+pub(super) const CONTRACT_STATUS: &[Field] = &[
+    field("hash", Form::Hash, "The transaction."),
+    CHAIN,
+    IS_ERROR,
+    field(
+        "errDescription",
+        Form::Text,
+        "Empty, or the failure with its decoded reason.",
+    ),
+];
+
+/// `/health`.
+pub(super) const HEALTH: &[Field] = &[field("status", Form::Words(&["ok"]), "Always.")];
+
+/// `/ready`.
+pub(super) const READY: &[Field] = &[
+    field("status", Form::Words(&["ready", "not ready"]), "In a word."),
+    field("chains", Form::Chains(READY_CHAIN), "Each configured chain."),
+];
+const READY_CHAIN: &[Field] = &[
+    field("ready", Form::Boolean, "Whether it is near its node's head."),
+    field("indexed", Form::Integer, "Last indexed block.").or_null(),
+    field("nodeHead", Form::Integer, "The node's head.").or_null(),
+    field("lag", Form::Integer, "Blocks between the two.").or_null(),
+];
+
+/// `/openapi.json`; what else it has is said by OpenAPI.
+pub(super) const OPENAPI: &[Field] = &[field("openapi", Form::Text, "The version of OpenAPI.")];
+
+/// `/status`.
+pub(super) const SERVICE_STATUS: &[Field] = &[
+    field("status", Form::Words(&["ok"]), "Always."),
+    field("chains", Form::Chains(STATUS_CHAIN), "Each configured chain."),
+];
+const STATUS_CHAIN: &[Field] = &[
+    field("chainId", Form::Integer, "Chain id (EIP-155).").or_null(),
+    field("nodeHead", Form::Integer, "The node's head.").or_null(),
+    field("indexed", Form::Integer, "Last indexed block.").or_null(),
+    field("indexedHash", Form::Hash, "Its hash.").or_null(),
+    field("finalized", Form::Integer, "Last final block.").or_null(),
+    field("lag", Form::Integer, "Blocks to the node's head.").or_null(),
+    field("rate", Form::Number, "Blocks a second."),
+    field("etaSeconds", Form::Integer, "Until the head is reached.").or_null(),
+    field(
+        "verified",
+        Form::List(VERIFIED),
+        "Stored blocks, each verified before.",
+    ),
+    field("storeBytes", Form::Integer, "Bytes on disk."),
+    field(
+        "traces",
+        Form::Boolean,
+        "Whether traces of every block are stored.",
+    ),
+    field("nodeUp", Form::Boolean, "Whether the node answers."),
+    field("following", Form::Boolean, "Whether it follows the head."),
+    field("message", Form::Text, "What it is doing, or what hinders it."),
+    field("reorgs", Form::Integer, "Reorgs since the start."),
+    field(
+        "verificationFailures",
+        Form::Integer,
+        "Blocks refused since the start.",
+    ),
+];
+const VERIFIED: &[Field] = &[
+    field("from", Form::Integer, "First block."),
+    field("to", Form::Integer, "Last block."),
+];

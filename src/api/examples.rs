@@ -1,0 +1,18 @@
+//! Answers of the demo chain to the example request of every endpoint.
+//!
+//! `demo/examples.json` is what the service answered; a test asks again and compares, so examples are never stale.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+static EXAMPLES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    // Checked by the test that writes the file.
+    serde_json::from_str(include_str!("../../demo/examples.json")).unwrap_or_default()
+});
+
+/// The body that the demo chain answers to a request, by its path and query.
+pub(super) fn example(request: &str) -> Option<&'static Value> {
+    EXAMPLES.get(request)
+}
