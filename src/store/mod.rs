@@ -14,6 +14,7 @@ mod lists;
 mod map;
 mod open;
 mod options;
+mod places;
 mod render;
 pub mod schema;
 mod schema_doc;
