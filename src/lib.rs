@@ -13,7 +13,7 @@
 //!  codec                              bytes: sortable keys, versioned values; bincode stops here
 //!  json                               text: a JSON writer, and the JSON-RPC objects
 //!  model                              plain values
-//!  clock . shutdown . status          leaves
+//!  clock . shutdown . status . metrics   leaves
 //! ```
 
 pub mod api;
@@ -24,6 +24,7 @@ pub mod codec;
 pub mod config;
 pub mod http;
 pub mod json;
+pub mod metrics;
 pub mod model;
 pub mod node;
 pub mod query;

@@ -14,6 +14,8 @@ pub struct ChainStatus {
     finalized: AtomicU64,
     blocks_per_second_milli: AtomicU64,
     reorgs: AtomicU64,
+    reorged_blocks: AtomicU64,
+    reorg_depth_max: AtomicU64,
     verification_failures: AtomicU64,
     node_up: AtomicBool,
     following: AtomicBool,
@@ -28,6 +30,8 @@ impl Default for ChainStatus {
             finalized: AtomicU64::new(u64::MAX),
             blocks_per_second_milli: AtomicU64::new(0),
             reorgs: AtomicU64::new(0),
+            reorged_blocks: AtomicU64::new(0),
+            reorg_depth_max: AtomicU64::new(0),
             verification_failures: AtomicU64::new(0),
             node_up: AtomicBool::new(false),
             following: AtomicBool::new(false),
@@ -88,9 +92,21 @@ impl ChainStatus {
         self.reorgs.load(Ordering::Relaxed)
     }
 
-    /// Counts a reorg.
-    pub fn count_reorg(&self) {
+    /// Blocks unwound by reorgs since the start.
+    pub fn reorged_blocks(&self) -> u64 {
+        self.reorged_blocks.load(Ordering::Relaxed)
+    }
+
+    /// Blocks unwound by the deepest reorg since the start.
+    pub fn reorg_depth_max(&self) -> u64 {
+        self.reorg_depth_max.load(Ordering::Relaxed)
+    }
+
+    /// Counts a reorg that unwound `depth` blocks.
+    pub fn count_reorg(&self, depth: u64) {
         self.reorgs.fetch_add(1, Ordering::Relaxed);
+        self.reorged_blocks.fetch_add(depth, Ordering::Relaxed);
+        self.reorg_depth_max.fetch_max(depth, Ordering::Relaxed);
     }
 
     /// Blocks that did not verify since the start.

@@ -91,6 +91,14 @@ fn the_limits_in_the_operations_page_are_fresh() {
             "a client takes nothing of a ready answer",
             format!("{:?}", limits.write_timeout),
         ),
+        (
+            "requests being answered at once; one more is told 503",
+            limits.requests_max.to_string(),
+        ),
+        (
+            "from a request's head to the head of its answer; then 503",
+            format!("{:?}", limits.answer_timeout),
+        ),
         ("a body in all", format!("{:?}", limits.body_timeout)),
         ("streams of one HTTP/2 connection", limits.streams_max.to_string()),
         (

@@ -9,6 +9,8 @@
 
 #[path = "http/accounts.rs"]
 mod accounts;
+#[path = "http/caching.rs"]
+mod caching;
 #[path = "http/chain.rs"]
 mod chain;
 #[path = "http/client.rs"]
@@ -17,8 +19,16 @@ mod client;
 mod contracts;
 #[path = "http/documentation.rs"]
 mod documentation;
+#[path = "http/encoding.rs"]
+mod encoding;
 #[path = "support/lists.rs"]
 mod lists;
+#[path = "http/malformed.rs"]
+mod malformed;
+#[path = "http/metrics.rs"]
+mod metrics;
+#[path = "http/mined.rs"]
+mod mined;
 #[path = "http/parameters.rs"]
 mod parameters;
 #[path = "support/plain.rs"]

@@ -53,12 +53,12 @@ const ROOMS: &[Room] = &[
     Room {
         name: "api",
         about: "the endpoint list and the dialect of the specification",
-        may: &["http", "query", "json", "model", "status", "clock"],
+        may: &["http", "query", "json", "model", "status", "metrics", "clock"],
     },
     Room {
         name: "http",
         about: "transport: sockets, routing, parameters, errors, bodies; knows no chain",
-        may: &["clock", "shutdown"],
+        may: &["clock", "shutdown", "metrics"],
     },
     Room {
         name: "query",
@@ -73,12 +73,12 @@ const ROOMS: &[Room] = &[
     Room {
         name: "node",
         about: "JSON-RPC in, model out",
-        may: &["model", "clock"],
+        may: &["model", "metrics", "clock"],
     },
     Room {
         name: "store",
         about: "RocksDB: tables, flat arrays, batches, views, scans, postings, undo",
-        may: &["codec", "model", "clock"],
+        may: &["codec", "model", "metrics", "clock"],
     },
     Room {
         name: "codec",
@@ -110,11 +110,16 @@ const ROOMS: &[Room] = &[
         about: "what a chain's sync is doing, between writer and reporter",
         may: &[],
     },
+    Room {
+        name: "metrics",
+        about: "counting, and the page of figures",
+        may: &[],
+    },
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
     "config", "cli", "api", "http", "query", "sync", "node", "store", "codec", "json", "model", "clock",
-    "shutdown", "status",
+    "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.
@@ -245,7 +250,23 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "zstd",
-        rooms: &["app", "node"],
+        rooms: &["app", "http", "node"],
+    },
+    Fence {
+        package: "brotli",
+        rooms: &["http"],
+    },
+    Fence {
+        package: "flate2",
+        rooms: &["http"],
+    },
+    Fence {
+        package: "httpdate",
+        rooms: &["http"],
+    },
+    Fence {
+        package: "prometheus_client",
+        rooms: &["metrics"],
     },
     Fence {
         package: "uuid",
@@ -253,7 +274,7 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "sha1",
-        rooms: &["json"],
+        rooms: &["http", "json"],
     },
 ];
 

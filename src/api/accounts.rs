@@ -8,6 +8,7 @@ use crate::query::{InternalPage, MinedPage, QueryError, TransactionPage};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
+use super::caching::Reach;
 use super::faults::{INVALID_ADDRESS, INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
 use super::input::Input;
 use super::page::{Envelope, Found, Frame, ListParams, RowSource, echoed};
@@ -82,7 +83,8 @@ pub(super) fn internal_of_account(input: &mut Input<'_>) -> Result<Plan, HttpErr
             .reader
             .account_internal(&asked.account, all, &asked.list.part(Some(range)))
             .map_err(query_failed)?;
-        answer_internal(snapshot, &asked.list, envelope, page)
+        let reach = asked.bounds.reach(range);
+        answer_internal(snapshot, &asked.list, envelope, page, reach)
     }))
 }
 
@@ -108,7 +110,12 @@ fn internal_of_transaction(input: &mut Input<'_>, hash: B256) -> Result<Plan, Ht
             object.hex("hash", hash);
             object.string("chain", snapshot.chain.as_str());
         });
-        answer_internal(snapshot, &list, envelope, page)
+        let is_final = snapshot
+            .reader
+            .is_final_transaction(&hash)
+            .map_err(query_failed)?;
+        let reach = Reach::of_transaction(is_final);
+        answer_internal(snapshot, &list, envelope, page, reach)
     }))
 }
 
@@ -134,7 +141,7 @@ fn internal_of_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .reader
             .internal(all, &list.part(Some(range)))
             .map_err(query_failed)?;
-        answer_internal(snapshot, &list, envelope, page)
+        answer_internal(snapshot, &list, envelope, page, bounds.reach(range))
     }))
 }
 
@@ -151,8 +158,9 @@ fn answer_internal(
     list: &ListParams,
     envelope: Envelope,
     page: InternalPage,
+    reach: Reach,
 ) -> Result<Answer, HttpError> {
-    let found = Found::from(page.page());
+    let found = Found::from(page.page()).within(reach);
     let rows = InternalRows {
         page,
         ids: UuidSpace::new(snapshot.reader.chain_id()),

@@ -14,6 +14,7 @@ use crate::query::Reader;
 use crate::status::ChainStatus;
 
 use super::bounds::Extent;
+use super::caching::Reach;
 use super::page::Shape;
 
 pub(super) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
@@ -122,7 +123,7 @@ pub(super) enum Answer {
     },
 }
 
-/// Headers of particular operations.
+/// Headers of particular operations, and what the answer speaks of.
 #[derive(Debug, Default)]
 pub(super) struct Extra {
     pub(super) total: Option<u64>,
@@ -130,13 +131,18 @@ pub(super) struct Extra {
     pub(super) nonce_source: Option<&'static str>,
     /// How the list is written, where the answer is one; `Accept` decides.
     pub(super) shape: Option<Shape>,
+    pub(super) reach: Reach,
 }
 
 impl Answer {
-    /// A body rendered by serde.
-    pub(super) fn json(value: &impl serde::Serialize) -> Result<Self, HttpError> {
+    /// A body rendered by serde that speaks of no more than `reach`.
+    pub(super) fn json(value: &impl serde::Serialize, reach: Reach) -> Result<Self, HttpError> {
+        let extra = Extra {
+            reach,
+            ..Extra::default()
+        };
         serde_json::to_vec(value)
-            .map(|body| Self::Whole(body.into(), Extra::default()))
+            .map(|body| Self::Whole(body.into(), extra))
             .map_err(|error| HttpError::internal(format!("render: {error}")))
     }
 }

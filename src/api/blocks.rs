@@ -6,6 +6,7 @@ use crate::http::{HttpError, parse_u64};
 use crate::query::{BlockTime, Closest};
 
 use super::answer::{Answer, Plan, Snapshot};
+use super::caching::Reach;
 use super::faults::{BLOCK_NOT_FOUND, needs_traces, query_failed, still_indexing};
 use super::input::Input;
 
@@ -30,10 +31,11 @@ pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError
             .block_counts(number)
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no counts")))?;
-        Answer::json(&TransactionCount {
+        let counts = TransactionCount {
             txs_count: counts.transactions,
             internal_txs_count: counts.internal_transactions.ok_or_else(needs_traces)?,
-        })
+        };
+        Answer::json(&counts, Reach::UpTo(number))
     }))
 }
 
@@ -60,7 +62,12 @@ pub(super) fn number_by_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .block_by_time(time, closest)
             .map_err(query_failed)?;
         let found = settle(snapshot, time, closest, found)?;
-        Answer::json(&BlockNumber {
+        let reach = match closest {
+            // The next block ends the search: it lies after the time.
+            Closest::Before => Reach::UpTo(found.number.saturating_add(1)),
+            Closest::After => Reach::UpTo(found.number),
+        };
+        let answer = BlockNumber {
             timestamp: time.to_string(),
             closest: match closest {
                 Closest::Before => "before",
@@ -69,7 +76,8 @@ pub(super) fn number_by_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             chain: snapshot.chain.as_str(),
             block_number: found.number.to_string(),
             block_timestamp: found.timestamp.to_string(),
-        })
+        };
+        Answer::json(&answer, reach)
     }))
 }
 

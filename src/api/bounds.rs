@@ -3,6 +3,7 @@
 use crate::http::{HttpError, Params, parse_u64};
 use crate::model::BlockRange;
 
+use super::caching::Reach;
 use super::faults::{BLOCK_NOT_FOUND, INVALID_RANGE, still_indexing};
 
 /// How far a snapshot and its node are.
@@ -69,6 +70,18 @@ impl Bounds {
             Some(range) => Ok(Some(range)),
             None if last < extent.head => Err(HttpError::bad_request(INVALID_RANGE)),
             None => Ok(None),
+        }
+    }
+}
+
+impl Bounds {
+    /// What a list over these blocks speaks of, where they are what `resolve` made of the bounds: only an end
+    /// that was given as a number stays where it is.
+    pub(super) fn reach(self, range: BlockRange) -> Reach {
+        match (self.from, self.to) {
+            (Some(Bound::Latest), _) => Reach::Head,
+            (_, Some(Bound::Number(number))) if number == range.last() => Reach::UpTo(number),
+            _ => Reach::Head,
         }
     }
 }
@@ -145,6 +158,20 @@ mod tests {
         ];
         for (query, expected) in table {
             assert_eq!(resolve(query), expected, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_end_that_was_given_is_final() {
+        let reach = |query: &str| {
+            let mut params = Params::parse(query, |key| ["from", "to"].into_iter().find(|name| *name == key));
+            let bounds = Bounds::take(&mut params, "from", "to").unwrap();
+            bounds.reach(bounds.resolve(EXTENT).unwrap().unwrap())
+        };
+        assert_eq!(reach("to=50"), Reach::UpTo(50));
+        assert_eq!(reach("from=20&to=100"), Reach::UpTo(100));
+        for query in ["", "from=20", "to=latest", "to=99999999", "from=latest&to=100"] {
+            assert_eq!(reach(query), Reach::Head, "{query:?}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::metrics::Page;
 use crate::model::{Address, ChainName};
 use crate::query::Reader;
 use crate::status::ChainStatus;
@@ -22,6 +23,9 @@ pub trait Chains: Send + Sync {
 
     /// Bytes the chain's store takes on disk. May block.
     fn store_bytes(&self, chain: ChainName) -> u64;
+
+    /// Figures of the chain's store and node for `/metrics`, beyond what the others tell. May block.
+    fn measure(&self, _chain: ChainName, _page: &mut Page) {}
 }
 
 /// An answer of the node in the making.

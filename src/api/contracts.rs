@@ -7,6 +7,7 @@ use crate::model::Address;
 use crate::query::{ContractCreation, Created};
 
 use super::answer::{Answer, Plan};
+use super::caching::Reach;
 use super::faults::{
     CONTRACT_NOT_FOUND, INVALID_CONTRACT_ADDRESS, TOO_MANY_CONTRACTS, needs_traces, query_failed,
 };
@@ -75,9 +76,11 @@ pub(super) fn creation(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         if contracts.is_empty() {
             return Err(HttpError::not_found(CONTRACT_NOT_FOUND));
         }
-        Answer::json(&Creations {
+        let answer = Creations {
             chain: snapshot.chain.as_str(),
             contracts,
-        })
+        };
+        // One that was left out may yet be made, and one that was destroyed may be made again.
+        Answer::json(&answer, Reach::Head)
     }))
 }

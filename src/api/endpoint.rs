@@ -24,7 +24,7 @@ pub enum Group {
     Contracts,
     /// Transactions.
     Transactions,
-    /// Health, readiness and status.
+    /// Health, readiness, status and metrics.
     Service,
 }
 

@@ -1,5 +1,7 @@
 //! The endpoint list. Adding an operation is adding an entry here and its parser.
 
+use crate::metrics::Page;
+
 use super::endpoint::{Endpoint, Group, Kind, Parameter};
 use super::logs::OPERATORS;
 use super::page::OFFSET_MAX;
@@ -400,6 +402,14 @@ const ENDPOINTS: &[Endpoint] = &[
         doc: "This list for people, as a page that loads nothing from elsewhere.",
         media: Some(HTML),
         handler: Handler::Service(Report::Docs),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["metrics"],
+        path: "/metrics",
+        doc: "Counters and gauges for Prometheus.",
+        media: Some(Page::CONTENT_TYPE),
+        handler: Handler::Service(Report::Metrics),
         ..NONE
     },
 ];

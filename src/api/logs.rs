@@ -81,12 +81,14 @@ impl LogsRequest {
         let Some(range) = self.bounds.resolve(snapshot.extent())? else {
             return Ok(self.list.empty(envelope));
         };
+        let reach = self.bounds.reach(range);
         self.query.set_part(&self.list.part(Some(range)));
         self.query.deadline = Some(clock::now() + WALK_TIME_MAX);
         let page = snapshot.reader.logs(&self.query).map_err(query_failed)?;
         let found = Found {
             total: page.total(),
             next: page.next_cursor(),
+            reach,
         };
         let rows = LogRows {
             page,

@@ -22,6 +22,10 @@ does not know are ignored; an empty value is an absent one; a repeated key is re
 of a chain names the snapshot it was computed from (`X-Indexed-Block-Number`, `X-Indexed-Block-Hash`,
 `X-Finalized-Block-Number`). Lists say their length where it is known (`X-Total-Count`) and where the next page
 is (`Link: <...>; rel=\"next\"`); with `Accept: application/x-ndjson` they answer one item a line and nothing around them.
+
+Every 200 has an `ETag`; `If-None-Match` answers 304 while it holds. What can never be another answer is `immutable`: it speaks
+of final blocks only, by number or hash, and counts nothing from the head. Bodies above 1 KiB come in zstd, br or
+gzip where `Accept-Encoding` asks for it.
 ";
 
 /// The documentation of every endpoint, as Markdown.

@@ -10,6 +10,7 @@ use crate::query::{ListQuery, QueryError, RowCursor};
 
 use super::answer::{Answer, Extra, Snapshot};
 use super::bounds::{Bound, Bounds};
+use super::caching::Reach;
 use super::faults::query_failed;
 use super::input::Input;
 
@@ -124,6 +125,7 @@ impl ListParams {
                 .next
                 .and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
             shape: Some(self.shape),
+            reach: found.reach,
             ..Extra::default()
         };
         let mut frames = ListFrames {
@@ -169,6 +171,16 @@ pub(super) struct Found {
     pub(super) total: Option<u64>,
     /// Where the next page begins.
     pub(super) next: Option<RowCursor>,
+    /// What the page speaks of.
+    pub(super) reach: Reach,
+}
+
+impl Found {
+    /// The same page, of which it is known that it speaks of no more than `reach`.
+    pub(super) fn within(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
+    }
 }
 
 impl From<&crate::query::Page> for Found {
@@ -176,6 +188,7 @@ impl From<&crate::query::Page> for Found {
         Self {
             total: Some(page.total()),
             next: page.next_cursor(),
+            reach: Reach::Head,
         }
     }
 }

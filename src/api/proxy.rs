@@ -6,6 +6,7 @@ use crate::model::{B256, TransactionEntry};
 use crate::query::{Nonce, QueryError};
 
 use super::answer::{Answer, Extra, Plan, Snapshot};
+use super::caching::Reach;
 use super::faults::{INVALID_ADDRESS, INVALID_HASH, query_failed, still_indexing};
 use super::input::Input;
 
@@ -59,6 +60,14 @@ impl Tag {
         }
     }
 
+    /// What an answer about the block meant speaks of: words mean other blocks as time goes by.
+    const fn reach(self, number: u64) -> Reach {
+        match self {
+            Self::Number(_) | Self::Earliest => Reach::UpTo(number),
+            Self::Latest | Self::Safe | Self::Finalized => Reach::Head,
+        }
+    }
+
     /// The indexed block meant; `None` is the `null` of JSON-RPC.
     fn indexed(self, snapshot: &Snapshot) -> Result<Option<u64>, HttpError> {
         let first = snapshot.reader.first_block();
@@ -76,8 +85,12 @@ fn invalid_tag() -> HttpError {
 }
 
 /// The envelope around what `render` writes.
-fn result(render: impl FnOnce(&mut Vec<u8>)) -> Answer {
-    result_with(Extra::default(), render)
+fn result(reach: Reach, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
+    let extra = Extra {
+        reach,
+        ..Extra::default()
+    };
+    result_with(extra, render)
 }
 
 fn result_with(extra: Extra, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
@@ -89,11 +102,11 @@ fn result_with(extra: Extra, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
 }
 
 fn null() -> Answer {
-    result(|body| body.extend_from_slice(b"null"))
+    result(Reach::Head, |body| body.extend_from_slice(b"null"))
 }
 
-fn quantity(number: u64) -> Answer {
-    result(|body| write_quantity(body, number))
+fn quantity(number: u64, reach: Reach) -> Answer {
+    result(reach, |body| write_quantity(body, number))
 }
 
 fn write_quantity(body: &mut Vec<u8>, number: u64) {
@@ -101,9 +114,10 @@ fn write_quantity(body: &mut Vec<u8>, number: u64) {
 }
 
 /// The answer to a transaction count, wherever it came from.
-pub(super) fn nonce(nonce: u64, source: &'static str) -> Answer {
+pub(super) fn nonce(nonce: u64, source: &'static str, reach: Reach) -> Answer {
     let extra = Extra {
         nonce_source: Some(source),
+        reach,
         ..Extra::default()
     };
     result_with(extra, |body| write_quantity(body, nonce))
@@ -111,7 +125,7 @@ pub(super) fn nonce(nonce: u64, source: &'static str) -> Answer {
 
 pub(super) fn block_number(_: &mut Input<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(|snapshot| {
-        Ok(quantity(snapshot.reader.head().number))
+        Ok(quantity(snapshot.reader.head().number, Reach::Head))
     }))
 }
 
@@ -127,7 +141,7 @@ pub(super) fn block_by_number(input: &mut Input<'_>) -> Result<Plan, HttpError> 
             .block(number, full)
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::internal(format!("indexed block {number} is missing")))?;
-        Ok(result(|body| rpc::block(body, &entry, full)))
+        Ok(result(tag.reach(number), |body| rpc::block(body, &entry, full)))
     }))
 }
 
@@ -142,14 +156,14 @@ pub(super) fn block_transaction_count(input: &mut Input<'_>) -> Result<Plan, Htt
             .block_counts(number)
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no counts")))?;
-        Ok(quantity(counts.transactions))
+        Ok(quantity(counts.transactions, tag.reach(number)))
     }))
 }
 
 pub(super) fn transaction_by_hash(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let hash = require_hash(input)?;
     Ok(Plan::point(move |snapshot| {
-        shown(snapshot.reader.transaction(&hash), rpc::transaction)
+        shown(snapshot.reader.transaction(&hash), rpc::transaction, Reach::UpTo)
     }))
 }
 
@@ -161,14 +175,15 @@ pub(super) fn transaction_by_position(input: &mut Input<'_>) -> Result<Plan, Htt
         let Some(number) = tag.indexed(snapshot)? else {
             return Ok(null());
         };
-        shown(snapshot.reader.transaction_at(number, index), rpc::transaction)
+        let found = snapshot.reader.transaction_at(number, index);
+        shown(found, rpc::transaction, |number| tag.reach(number))
     }))
 }
 
 pub(super) fn transaction_receipt(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let hash = require_hash(input)?;
     Ok(Plan::point(move |snapshot| {
-        shown(snapshot.reader.receipt(&hash), rpc::receipt)
+        shown(snapshot.reader.receipt(&hash), rpc::receipt, Reach::UpTo)
     }))
 }
 
@@ -194,7 +209,7 @@ pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError
             });
         }
         match snapshot.reader.nonce(address, block).map_err(query_failed)? {
-            Nonce::Exact(count) => Ok(nonce(count, "ledger")),
+            Nonce::Exact(count) => Ok(nonce(count, "ledger", tag.reach(block))),
             Nonce::Untouched(count) => Ok(Answer::AskNonce {
                 address,
                 block,
@@ -219,10 +234,11 @@ fn require_hash(input: &mut Input<'_>) -> Result<B256, HttpError> {
 fn shown(
     found: Result<Option<TransactionEntry>, QueryError>,
     render: fn(&mut Vec<u8>, &TransactionEntry),
+    reach: impl FnOnce(u64) -> Reach,
 ) -> Result<Answer, HttpError> {
     Ok(match found.map_err(query_failed)? {
         None => null(),
-        Some(entry) => result(|body| render(body, &entry)),
+        Some(entry) => result(reach(entry.block.number), |body| render(body, &entry)),
     })
 }
 
@@ -250,7 +266,7 @@ mod tests {
 
     #[test]
     fn envelope() {
-        let Answer::Whole(body, extra) = nonce(255, "node") else {
+        let Answer::Whole(body, extra) = nonce(255, "node", Reach::Head) else {
             panic!("a whole body was expected");
         };
         assert_eq!(&body[..], br#"{"jsonrpc":"2.0","id":1,"result":"0xff"}"#);

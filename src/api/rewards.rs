@@ -6,6 +6,7 @@ use crate::http::{HttpError, parse_u64};
 use crate::query::{BlockReward, UncleReward};
 
 use super::answer::{Answer, Plan};
+use super::caching::Reach;
 use super::faults::{needs_uncles, query_failed};
 use super::input::Input;
 
@@ -44,7 +45,7 @@ pub(super) fn block_rewards(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no rewards")))?;
         let uncles = reward.uncles.as_deref().ok_or_else(needs_uncles)?;
-        Answer::json(&Rewards {
+        let answer = Rewards {
             block_number: number.to_string(),
             timestamp: reward.timestamp.to_string(),
             chain: snapshot.chain.as_str(),
@@ -55,7 +56,9 @@ pub(super) fn block_rewards(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             burnt_fees: reward.burnt().to_string(),
             uncle_inclusion_reward: reward.uncle_inclusion_reward.to_string(),
             rewards: list(&reward, uncles),
-        })
+        };
+        // The static reward of a chain that is not well known is the operator's word, who may change it.
+        Answer::json(&answer, Reach::Head)
     }))
 }
 

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::http::{self, FrameBuffers, HttpError, Lane, Match, Params, Pool, Request, Response, Router};
-use crate::model::ChainName;
+use crate::http::{
+    self, Delivery, FrameBuffers, HttpError, Lane, Lifetime, Match, Params, Pool, Request, Response, Router,
+    Traffic,
+};
+use crate::model::{Address, ChainName};
 
 use super::answer::{Answer, Facts, Plan, Snapshot, begun, whole};
+use super::caching::{Determinants, Reach};
 use super::context::{Chains, Settings, UpstreamError};
+use super::counting::{Counted, counted};
 use super::endpoint::{Endpoint, Parameter};
 use super::faults::{not_configured, still_indexing, unsupported, upstream_failed};
 use super::input::Input;
 use super::list::endpoints;
-use super::{proxy, reports};
+use super::{figures, proxy, reports};
 
 /// What answers an endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +35,7 @@ pub(super) enum Report {
     Status,
     OpenApi,
     Docs,
+    Metrics,
 }
 
 /// The service: give it to [`crate::http::serve`].
@@ -41,11 +47,15 @@ struct Inner {
     chains: Arc<dyn Chains>,
     pool: Pool,
     buffers: FrameBuffers,
+    traffic: Arc<Traffic>,
     settings: Settings,
     router: Router,
     /// The endpoints of each distinct path; the router's numbers are places in it.
-    routes: Vec<Vec<&'static Endpoint>>,
+    routes: Vec<Vec<Listed>>,
 }
+
+/// An endpoint and its place in the list.
+type Listed = (usize, &'static Endpoint);
 
 /// A request whose parameters are all parsed.
 enum Parsed {
@@ -57,25 +67,30 @@ impl Api {
     /// The service over these chains, its look-ups done on `pool`.
     #[must_use]
     pub fn new(chains: Arc<dyn Chains>, pool: Pool, settings: Settings) -> Self {
-        let mut routes: Vec<Vec<&'static Endpoint>> = Vec::new();
-        for endpoint in endpoints() {
-            let same_path = |route: &&mut Vec<&'static Endpoint>| {
-                route.first().is_some_and(|first| first.path == endpoint.path)
+        let mut routes: Vec<Vec<Listed>> = Vec::new();
+        for listed @ (_, endpoint) in endpoints().iter().enumerate() {
+            let same_path = |route: &&mut Vec<Listed>| {
+                route
+                    .first()
+                    .is_some_and(|(_, first)| first.path == endpoint.path)
             };
             match routes.iter_mut().find(same_path) {
-                Some(route) => route.push(endpoint),
-                None => routes.push(vec![endpoint]),
+                Some(route) => route.push(listed),
+                None => routes.push(vec![listed]),
             }
         }
         let templates = routes
             .iter()
             .enumerate()
-            .filter_map(|(at, route)| route.first().map(|first| (first.path, at)));
+            .filter_map(|(at, route)| route.first().map(|(_, first)| (first.path, at)));
         Self {
             inner: Arc::new(Inner {
                 chains,
                 pool,
                 buffers: FrameBuffers::default(),
+                traffic: Arc::new(Traffic::new(
+                    endpoints().iter().map(|endpoint| endpoint.ids.join(",")),
+                )),
                 settings,
                 router: Router::new(templates),
                 routes,
@@ -91,10 +106,14 @@ impl http::Handler for Api {
                 let response = error.into();
                 Box::pin(async move { response })
             }
-            Ok(Parsed::Report(Report::Health)) => Box::pin(async { reports::health() }),
+            Ok(Parsed::Report(Report::Health)) => {
+                // Not on the pool: it tells that the process answers, also while every thread is busy.
+                let response = Delivery::of(&request).deliver_plain(reports::health(), Lifetime::Revalidate);
+                Box::pin(async move { response })
+            }
             Ok(Parsed::Report(report)) => {
                 let inner = Arc::clone(&self.inner);
-                Box::pin(async move { inner.report(report).await })
+                Box::pin(async move { inner.report(request, report).await })
             }
             Ok(Parsed::Operation(chain, plan)) => {
                 let inner = Arc::clone(&self.inner);
@@ -102,6 +121,22 @@ impl http::Handler for Api {
             }
         }
     }
+
+    fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.inner.traffic)
+    }
+}
+
+/// What came of a look-up.
+enum Found {
+    Answer(Response),
+    /// What [`Answer::AskNonce`] asks.
+    Nonce {
+        facts: Facts,
+        address: Address,
+        block: u64,
+        unless: Option<u64>,
+    },
 }
 
 impl Inner {
@@ -110,17 +145,16 @@ impl Inner {
         let Match { value, segments } = self.router.find(request.path()).ok_or_else(no_route)?;
         let route = self.routes.get(value).ok_or_else(no_route)?;
         let mut params = Params::parse(request.query(), |key| known_name(route, key));
-        if let [
-            Endpoint {
-                handler: Handler::Service(report),
-                ..
-            },
-        ] = route.as_slice()
-        {
-            return Ok(Parsed::Report(*report));
+        if let [(place, only)] = route.as_slice() {
+            // Named at once, so that its refusals are counted as its own.
+            request.name_operation(*place);
+            if let Handler::Service(report) = only.handler {
+                return Ok(Parsed::Report(report));
+            }
         }
         let chain = take_chain(&mut params)?;
-        let endpoint = select(route, &mut params)?;
+        let (place, endpoint) = select(route, &mut params)?;
+        request.name_operation(place);
         if endpoint.main_only && chain != ChainName::Mainnet {
             return Err(unsupported(chain));
         }
@@ -139,44 +173,107 @@ impl Inner {
         }
     }
 
-    async fn operate(&self, request: Request, chain: ChainName, plan: Plan) -> Response {
-        let (chains, buffers) = (Arc::clone(&self.chains), self.buffers.clone());
-        let looked_up = self
-            .pool
-            .run(plan.lane, move || look_up(&*chains, buffers, chain, plan))
-            .await;
-        let (facts, outcome) = looked_up.unwrap_or_else(|error| (None, Err(error.into())));
-        let outcome = match outcome {
-            Ok(Answer::AskNonce {
+    async fn operate(self: Arc<Self>, request: Request, chain: ChainName, plan: Plan) -> Response {
+        let request = Arc::new(request);
+        let (inner, asked) = (Arc::clone(&self), Arc::clone(&request));
+        let looked_up = self.pool.run(plan.lane, move || {
+            counted(&inner.traffic, asked.operation(), || {
+                inner.look_up(&asked, chain, plan)
+            })
+        });
+        match looked_up.await {
+            Ok(Found::Answer(response)) => response,
+            Ok(Found::Nonce {
+                facts,
                 address,
                 block,
                 unless,
-            }) => self.ask_nonce(chain, address, block, unless).await,
-            outcome => outcome,
-        };
-        let mut response = match outcome {
-            Ok(Answer::Whole(body, extra)) => whole(body, extra),
-            Ok(Answer::Begun(first, source, extra)) => begun(&self.pool, first, source, extra),
-            Ok(Answer::AskNonce { .. }) => {
-                refuse(&request, HttpError::internal("the node's answer was a question"))
+            }) => {
+                let delivery = Delivery::of(&request);
+                let mut response = match self.ask_nonce(chain, address, block, unless).await {
+                    Ok(Answer::Whole(body, extra)) => {
+                        delivery.deliver_plain(whole(body, extra), Lifetime::Revalidate)
+                    }
+                    Ok(_) => refuse(&request, HttpError::internal("the node's answer was a question")),
+                    Err(error) => refuse(&request, error),
+                };
+                facts.add_to(&mut response);
+                response
             }
-            Err(error) => refuse(&request, error),
-        };
-        if let Some(facts) = facts {
-            facts.add_to(&mut response);
+            Err(error) => refuse(&request, error.into()),
         }
-        response
+    }
+
+    /// Takes a snapshot, does the work on it, and makes the answer that the client wants of it. Blocks.
+    fn look_up(&self, request: &Request, chain: ChainName, plan: Plan) -> Found {
+        let snapshot = match self.snapshot(chain) {
+            Ok(snapshot) => snapshot,
+            Err(error) => return Found::Answer(refuse(request, error)),
+        };
+        let facts = snapshot.facts();
+        let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
+        let mut response = match determinants.unchanged(&delivery) {
+            Some(response) => response,
+            None => match (plan.work)(&snapshot) {
+                Ok(Answer::Whole(body, extra)) => {
+                    let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    delivery.deliver(whole(body, extra), lifetime, tag)
+                }
+                Ok(Answer::Begun(first, source, extra)) => {
+                    let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    let tag = tag.unwrap_or_else(|| determinants.tag());
+                    let source = Counted::new(source, &self.traffic, request.operation());
+                    let response = begun(&self.pool, first, Box::new(source), extra);
+                    delivery.deliver(response, lifetime, Some(tag))
+                }
+                Ok(Answer::AskNonce {
+                    address,
+                    block,
+                    unless,
+                }) => {
+                    return Found::Nonce {
+                        facts,
+                        address,
+                        block,
+                        unless,
+                    };
+                }
+                Err(error) => refuse(request, error),
+            },
+        };
+        facts.add_to(&mut response);
+        Found::Answer(response)
+    }
+
+    fn snapshot(&self, chain: ChainName) -> Result<Snapshot, HttpError> {
+        let status = self.chains.status(chain);
+        let Some(reader) = self.chains.reader(chain) else {
+            // A chain that is synced has a store as soon as its node has said which chain it is.
+            return Err(match status {
+                Some(_) => still_indexing(),
+                None => not_configured(chain),
+            });
+        };
+        if reader.is_empty() {
+            return Err(still_indexing());
+        }
+        Ok(Snapshot {
+            chain,
+            reader,
+            status,
+            buffers: self.buffers.clone(),
+        })
     }
 
     async fn ask_nonce(
         &self,
         chain: ChainName,
-        address: crate::model::Address,
+        address: Address,
         block: u64,
         unless: Option<u64>,
     ) -> Result<Answer, HttpError> {
         let asked = match self.chains.upstream(chain) {
-            None if let Some(count) = unless => return Ok(proxy::nonce(count, "ledger")),
+            None if let Some(count) = unless => return Ok(proxy::nonce(count, "ledger", Reach::Head)),
             None => Err(UpstreamError::Failed("no node is configured".to_owned())),
             Some(node) => {
                 let question = node.transaction_count(address, block);
@@ -186,56 +283,33 @@ impl Inner {
             }
         };
         asked
-            .map(|count| proxy::nonce(count, "node"))
+            .map(|count| proxy::nonce(count, "node", Reach::Head))
             .map_err(|error| upstream_failed(&error))
     }
 
-    async fn report(&self, report: Report) -> Response {
-        let (chains, settings) = (Arc::clone(&self.chains), self.settings.clone());
-        let work = move || match report {
-            Report::Health => Ok(reports::health()),
-            Report::Ready => reports::ready(&*chains, &settings),
-            Report::Status => reports::status(&*chains),
-            Report::OpenApi => Ok(reports::openapi()),
-            Report::Docs => Ok(reports::docs()),
+    async fn report(self: Arc<Self>, request: Request, report: Report) -> Response {
+        let (inner, delivery) = (Arc::clone(&self), Delivery::of(&request));
+        let work = move || {
+            let response = match report {
+                Report::Health => Ok(reports::health()),
+                Report::Ready => reports::ready(&*inner.chains, &inner.settings),
+                Report::Status => reports::status(&*inner.chains),
+                Report::OpenApi => Ok(reports::openapi()),
+                Report::Docs => Ok(reports::docs()),
+                Report::Metrics => figures::metrics(&*inner.chains, &inner.traffic, &inner.pool),
+            };
+            response.map(|response| delivery.deliver(response, Lifetime::Revalidate, None))
         };
         let outcome = self.pool.run(Lane::Point, work).await;
         outcome
             .unwrap_or_else(|error| Err(error.into()))
-            .unwrap_or_else(Into::into)
+            .unwrap_or_else(|error| refuse(&request, error))
     }
 }
 
-/// Takes a snapshot and does the work on it. Blocks.
-fn look_up(
-    chains: &dyn Chains,
-    buffers: FrameBuffers,
-    chain: ChainName,
-    plan: Plan,
-) -> (Option<Facts>, Result<Answer, HttpError>) {
-    let Some(reader) = chains.reader(chain) else {
-        // A chain that is synced has a store as soon as its node has said which chain it is.
-        let error = match chains.status(chain) {
-            Some(_) => still_indexing(),
-            None => not_configured(chain),
-        };
-        return (None, Err(error));
-    };
-    if reader.is_empty() {
-        return (None, Err(still_indexing()));
-    }
-    let snapshot = Snapshot {
-        chain,
-        reader,
-        status: chains.status(chain),
-        buffers,
-    };
-    (Some(snapshot.facts()), (plan.work)(&snapshot))
-}
-
-fn known_name(route: &[&'static Endpoint], key: &str) -> Option<&'static str> {
+fn known_name(route: &[Listed], key: &str) -> Option<&'static str> {
     let named = |parameter: &&Parameter| parameter.name == key;
-    let mut parameters = route.iter().flat_map(|endpoint| endpoint.parameters);
+    let mut parameters = route.iter().flat_map(|(_, endpoint)| endpoint.parameters);
     parameters.find(named).map(|parameter| parameter.name)
 }
 
@@ -254,16 +328,16 @@ fn take_chain(params: &mut Params) -> Result<ChainName, HttpError> {
 }
 
 /// The endpoint meant, where several share a path and `action` tells them apart.
-fn select(route: &[&'static Endpoint], params: &mut Params) -> Result<&'static Endpoint, HttpError> {
+fn select(route: &[Listed], params: &mut Params) -> Result<Listed, HttpError> {
     match route {
-        [Endpoint { action: Some(_), .. }, ..] => {
+        [(_, Endpoint { action: Some(_), .. }), ..] => {
             let action = params.require("action")?;
             let meant = route
                 .iter()
-                .find(|endpoint| endpoint.action == Some(action.as_str()));
+                .find(|(_, endpoint)| endpoint.action == Some(action.as_str()));
             meant.copied().ok_or_else(|| HttpError::invalid("action"))
         }
-        [endpoint, ..] => Ok(endpoint),
+        [listed, ..] => Ok(*listed),
         [] => Err(HttpError::internal("a route without an endpoint")),
     }
 }

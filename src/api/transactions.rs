@@ -6,6 +6,7 @@ use crate::http::{HttpError, parse_hash};
 use crate::query::{Execution, TransactionStatus};
 
 use super::answer::{Answer, Plan};
+use super::caching::Reach;
 use super::faults::{INVALID_HASH, TRANSACTION_NOT_FOUND, needs_traces, query_failed};
 use super::input::Input;
 use super::revert;
@@ -19,16 +20,19 @@ struct Status {
 pub(super) fn status(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let hash = input.segment(0, parse_hash, || HttpError::bad_request(INVALID_HASH))?;
     Ok(Plan::point(move |snapshot| {
-        let status = match snapshot.reader.transaction_status(&hash).map_err(query_failed)? {
+        let outcome = snapshot.reader.transaction_outcome(&hash).map_err(query_failed)?;
+        let status = match outcome.status {
             TransactionStatus::Unknown => return Err(HttpError::not_found(TRANSACTION_NOT_FOUND)),
             TransactionStatus::NeedsTraces => return Err(needs_traces()),
             TransactionStatus::Succeeded => 1,
             TransactionStatus::Failed => 0,
         };
-        Answer::json(&Status {
+        let reach = Reach::of_transaction(outcome.is_final);
+        let answer = Status {
             status,
             hash: const_hex::encode_prefixed(hash),
-        })
+        };
+        Answer::json(&answer, reach)
     }))
 }
 
@@ -50,11 +54,16 @@ pub(super) fn contract_status(input: &mut Input<'_>) -> Result<Plan, HttpError> 
             Execution::Succeeded => (0, String::new()),
             Execution::Failed { error, output } => (1, revert::describe(&error, &output)),
         };
-        Answer::json(&ContractStatus {
+        let is_final = snapshot
+            .reader
+            .is_final_transaction(&hash)
+            .map_err(query_failed)?;
+        let answer = ContractStatus {
             hash: const_hex::encode_prefixed(hash),
             chain: snapshot.chain.as_str(),
             is_error,
             err_description,
-        })
+        };
+        Answer::json(&answer, Reach::of_transaction(is_final))
     }))
 }

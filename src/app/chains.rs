@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
+use crate::metrics::Page;
 use crate::model::{Address, ChainName, StaticRewards};
 use crate::node::{ErrorClass, Node, NodeError};
 use crate::query::Reader;
@@ -114,6 +116,17 @@ impl Chains for Registry {
         self.get(name)
             .and_then(|chain| chain.store())
             .map_or(0, |store| store.bytes_on_disk())
+    }
+
+    fn measure(&self, name: ChainName, page: &mut Page) {
+        let Some(chain) = self.get(name) else { return };
+        if let Some(store) = chain.store() {
+            figures::store(page, name.as_str(), store);
+        }
+        let node = chain.node.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(node) = node {
+            figures::node(page, name.as_str(), node.stats());
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod chains;
 mod demo;
 mod export;
+mod figures;
 mod import;
 mod inspect;
 mod process;

@@ -1,17 +1,20 @@
 //! What the transport asks of whoever answers.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use hyper::http::request::Parts;
 
 use super::request_id::RequestId;
 use super::response::Response;
+use super::traffic::{OperationSlot, Traffic};
 
 /// A GET request (HEAD is shown as GET) within the transport's limits.
 #[derive(Debug)]
 pub struct Request {
     pub(super) parts: Parts,
     pub(super) id: RequestId,
+    pub(super) operation: OperationSlot,
 }
 
 impl Request {
@@ -33,6 +36,23 @@ impl Request {
         &self.parts.headers
     }
 
+    /// Whether only the headers of the answer are wanted. The answer is the same; its body is dropped.
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.parts.method == hyper::Method::HEAD
+    }
+
+    /// Says which operation this is, by its place in the list that [`Traffic`] was made with.
+    pub fn name_operation(&self, place: usize) {
+        self.operation.set(place);
+    }
+
+    /// The place that was said; `usize::MAX` before.
+    #[must_use]
+    pub fn operation(&self) -> usize {
+        self.operation.get()
+    }
+
     /// The request's id.
     #[must_use]
     pub const fn id(&self) -> &RequestId {
@@ -47,4 +67,9 @@ pub type HandlerFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. A panic becomes an internal error.
     fn handle(&self, request: Request) -> HandlerFuture;
+
+    /// Where requests are counted; asked for once.
+    fn traffic(&self) -> Arc<Traffic> {
+        Arc::default()
+    }
 }

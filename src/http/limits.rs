@@ -17,6 +17,10 @@ pub struct Limits {
     /// From the start of waiting for a request head to its last byte; also the idle time of a
     /// connection kept alive.
     pub header_read_timeout: Duration,
+    /// Requests being answered at once, over all connections; one more is told 503.
+    pub requests_max: usize,
+    /// From a request's head to the head of its answer; then the client is told 503.
+    pub answer_timeout: Duration,
     /// How long a client may take nothing of an answer that is ready for it.
     pub write_timeout: Duration,
     /// How long a body may take in all; a pinned snapshot must end some time.
@@ -35,6 +39,8 @@ impl Default for Limits {
             uri_bytes_max: 8 * 1024,
             header_bytes_max: 16 * 1024,
             header_read_timeout: Duration::from_secs(30),
+            requests_max: 8192,
+            answer_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(600),
             drain_timeout: Duration::from_secs(10),

@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::clock;
+use crate::metrics::{Histogram, Page};
 
 use super::error::HttpError;
 
@@ -26,6 +27,25 @@ pub enum Lane {
     Point,
     /// One frame of a list.
     Scan,
+}
+
+impl Lane {
+    const ALL: [Self; 2] = [Self::Point, Self::Scan];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Scan => "scan",
+        }
+    }
+}
+
+/// What became of the work of a lane.
+#[derive(Debug, Default)]
+struct LaneCounts {
+    wait: Histogram,
+    refused: AtomicU64,
+    expired: AtomicU64,
 }
 
 /// Bounds of a [`Pool`].
@@ -83,7 +103,8 @@ impl From<PoolError> for HttpError {
     }
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Work in a queue; it is given what its thread belongs to.
+type Job = Box<dyn FnOnce(&Shared) + Send>;
 
 #[derive(Default)]
 struct State {
@@ -114,6 +135,7 @@ struct Shared {
     /// Jobs in both queues, for looking without the lock. A hint: the queues are the truth.
     queued: AtomicUsize,
     limits: PoolLimits,
+    counts: [LaneCounts; Lane::ALL.len()],
 }
 
 struct Owner(Arc<Shared>);
@@ -146,6 +168,7 @@ impl Pool {
             work: Condvar::new(),
             queued: AtomicUsize::new(0),
             limits,
+            counts: Default::default(),
         });
         let pool = Self(Arc::new(Owner(Arc::clone(&shared))));
         for number in 0..threads {
@@ -177,6 +200,39 @@ impl Pool {
         self.submit(lane, true, work)
     }
 
+    /// Tells how long the queues are and what became of the work.
+    pub fn measure(&self, page: &mut Page) {
+        let shared = &self.0.0;
+        let state = shared.lock();
+        let (points, scans, running) = (state.points.len(), state.scans.len(), state.scans_running);
+        drop(state);
+        let help = "Frames of lists being made.";
+        page.gauge("quarry_pool_scans_running", help, &[], running as f64);
+        let help = "Threads of the pool.";
+        page.gauge("quarry_pool_threads", help, &[], shared.limits.threads as f64);
+        for (lane, queued) in Lane::ALL.into_iter().zip([points, scans]) {
+            let (counts, label) = (shared.counts(lane), [("lane", lane.name())]);
+            let help = "Work waiting for a thread.";
+            page.gauge("quarry_pool_queued", help, &label, queued as f64);
+            let help = "How long work waited for a thread.";
+            page.histogram("quarry_pool_wait_seconds", help, &label, &counts.wait);
+            for (name, help, count) in [
+                (
+                    "quarry_pool_refused",
+                    "Work turned away because its queue was full.",
+                    &counts.refused,
+                ),
+                (
+                    "quarry_pool_expired",
+                    "Work that waited too long and was not begun.",
+                    &counts.expired,
+                ),
+            ] {
+                page.counter(name, help, &label, count.load(Ordering::Relaxed));
+            }
+        }
+    }
+
     fn submit<T: Send + 'static>(
         &self,
         lane: Lane,
@@ -185,12 +241,15 @@ impl Pool {
     ) -> Result<Outcome<T>, PoolError> {
         let shared = &self.0.0;
         let (sender, receiver) = oneshot::channel();
-        let expires = (!unbounded).then(|| clock::now() + shared.limits.wait_max);
-        let job: Job = Box::new(move || {
+        let submitted = clock::now();
+        let job: Job = Box::new(move |shared| {
             if sender.is_closed() {
                 return;
             }
-            let outcome = if expires.is_some_and(|deadline| clock::now() > deadline) {
+            let (waited, counts) = (clock::now() - submitted, shared.counts(lane));
+            counts.wait.observe(waited);
+            let outcome = if !unbounded && waited > shared.limits.wait_max {
+                counts.expired.fetch_add(1, Ordering::Relaxed);
                 Err(PoolError::Expired)
             } else {
                 catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)
@@ -204,6 +263,8 @@ impl Pool {
             Lane::Scan => (&mut state.scans, shared.limits.scans_waiting_max),
         };
         if !unbounded && queue.len() >= bound {
+            drop(state);
+            shared.counts(lane).refused.fetch_add(1, Ordering::Relaxed);
             return Err(PoolError::Full);
         }
         queue.push_back(job);
@@ -218,6 +279,14 @@ impl Pool {
 }
 
 impl Shared {
+    fn counts(&self, lane: Lane) -> &LaneCounts {
+        let [point, scan] = &self.counts;
+        match lane {
+            Lane::Point => point,
+            Lane::Scan => scan,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while holding the lock; were it poisoned all the same, the queues are still sound.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -235,7 +304,7 @@ impl Shared {
                     self.work.notify_one();
                 }
                 // The job fences panics itself; this fence is for panics in destructors.
-                drop(catch_unwind(AssertUnwindSafe(job)));
+                drop(catch_unwind(AssertUnwindSafe(|| job(self))));
                 state = self.lock();
                 if lane == Lane::Scan {
                     state.scans_running -= 1;

@@ -1,6 +1,8 @@
 //! hyper answers requests that it cannot parse by itself, with an empty body. This finds those
 //! answers in what it writes, so that the connection can put our JSON body in their place.
 
+use crate::clock;
+
 use super::error::{ErrorStatus, HttpError};
 
 /// hyper's own rejection is shorter than this: status line, three short headers.
@@ -41,11 +43,12 @@ pub(super) fn closing_answer(error: &HttpError) -> Vec<u8> {
     };
     let id = super::request_id::RequestId::generate();
     let mut answer = format!(
-        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{retry}\
-         access-control-allow-origin: *\r\nx-request-id: {}\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\ndate: {}\r\n{retry}\
+         cache-control: no-store\r\naccess-control-allow-origin: *\r\nx-request-id: {}\r\nconnection: close\r\n\r\n",
         status.as_u16(),
         status.canonical_reason().unwrap_or("Error"),
         body.len(),
+        httpdate::fmt_http_date(clock::wall()),
         id.as_str(),
     )
     .into_bytes();

@@ -18,7 +18,7 @@ pub(super) const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPT
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Link, Retry-After, X-Balance-Source, X-Finalized-Block-Number, X-Indexed-Block-Hash, \
+    "ETag, Link, Retry-After, X-Balance-Source, X-Finalized-Block-Number, X-Indexed-Block-Hash, \
      X-Indexed-Block-Number, X-Nonce-Source, X-Request-Id, X-Total-Count",
 );
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -28,6 +28,8 @@ pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 pub fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
+    // Room for all that an answer gets: growing step by step costs more than filling.
+    *response.headers_mut() = HeaderMap::with_capacity(12);
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }

@@ -19,6 +19,7 @@ use super::error::HttpError;
 use super::handler::Handler;
 use super::limits::Limits;
 use super::rejection::closing_answer;
+use super::traffic::{Traffic, Underway};
 use super::transport::respond;
 
 /// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
@@ -42,6 +43,7 @@ pub async fn serve<H: Handler>(
     shutdown: impl Future<Output = ()>,
 ) -> usize {
     let limits = Arc::new(limits);
+    let traffic = handler.traffic();
     let builder = Arc::new(builder(&limits));
     let permits = Arc::new(Semaphore::new(limits.connections_max));
     let refusals = Arc::new(Semaphore::new(limits.refusals_max));
@@ -68,6 +70,7 @@ pub async fn serve<H: Handler>(
         };
         pause = Duration::from_millis(1);
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+            traffic.connection_refused();
             if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
                 tokio::spawn(async move {
                     refuse(stream).await;
@@ -82,6 +85,7 @@ pub async fn serve<H: Handler>(
             builder: Arc::clone(&builder),
             handler: Arc::clone(&handler),
             limits: Arc::clone(&limits),
+            traffic: Arc::clone(&traffic),
             ended: ended.clone(),
         };
         connections.spawn(async move {
@@ -117,6 +121,7 @@ struct Connection<H> {
     builder: Arc<auto::Builder<TokioExecutor>>,
     handler: Arc<H>,
     limits: Arc<Limits>,
+    traffic: Arc<Traffic>,
     ended: watch::Receiver<()>,
 }
 
@@ -126,13 +131,16 @@ impl<H: Handler> Connection<H> {
             builder,
             handler,
             limits,
+            traffic,
             mut ended,
         } = self;
+        let _open = Underway::connection(&traffic);
         let vitals = Vitals::new();
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&vitals)));
         let service = service_fn(|request| {
             let (handler, limits, vitals) = (Arc::clone(&handler), Arc::clone(&limits), Arc::clone(&vitals));
-            async move { Ok::<_, Infallible>(respond(&*handler, &limits, &vitals, request).await) }
+            let traffic = Arc::clone(&traffic);
+            async move { Ok::<_, Infallible>(respond(&*handler, &limits, &vitals, &traffic, request).await) }
         });
         let mut connection = pin!(builder.serve_connection(io, service));
         let period = (limits.write_timeout.min(limits.header_read_timeout) / 4).max(Duration::from_millis(5));
@@ -154,6 +162,7 @@ impl<H: Handler> Connection<H> {
                 _ = watchdog.tick() => match vitals.verdict(&limits) {
                     Verdict::Alive => idle = false,
                     Verdict::Stalled => {
+                        traffic.connection_cut_off();
                         tracing::debug!(target: "quarry::http", "client takes nothing: connection cut off");
                         return;
                     }

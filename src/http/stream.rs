@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::clock;
 
 use super::body::{Body, BodyError};
+use super::encoding::{Coding, EncodedFrames};
 use super::error::HttpError;
 use super::pool::{Lane, Outcome, Pool};
 
@@ -51,6 +52,15 @@ pub struct StreamBody {
 impl StreamBody {
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.body_timeout = timeout;
+    }
+
+    /// The same body in a coding. Compresses the first frame, hence belongs on the pool.
+    pub(super) fn encode(mut self, coding: Coding) -> Result<Self, HttpError> {
+        if let State::Ready(first, source) = std::mem::replace(&mut self.state, State::Done) {
+            let (first, source) = EncodedFrames::begin(coding, &first, source)?;
+            self.state = State::Ready(first, Box::new(source));
+        }
+        Ok(self)
     }
 
     pub(super) const fn is_done(&self) -> bool {

@@ -16,12 +16,14 @@ use hyper::{Method, StatusCode, Uri};
 use crate::clock;
 
 use super::body::{Body, BodyError};
+use super::caching::forbid_guessing;
 use super::connection::{InFlight, Vitals};
 use super::error::{ErrorStatus, HttpError};
 use super::handler::{Handler, Request};
 use super::limits::Limits;
 use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
+use super::traffic::{OperationSlot, Traffic, Underway};
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
 pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
@@ -31,15 +33,19 @@ pub(super) async fn respond<H: Handler>(
     handler: &H,
     limits: &Limits,
     vitals: &Arc<Vitals>,
+    traffic: &Arc<Traffic>,
     request: hyper::Request<Incoming>,
 ) -> hyper::Response<Outgoing> {
     let in_flight = InFlight::begin(vitals);
+    let (underway, others) = Underway::request(traffic);
     let (parts, _) = request.into_parts();
     let id = RequestId::of(parts.headers.get(X_REQUEST_ID));
     let mut line = LogLine {
         method: parts.method.clone(),
         uri: parts.uri.clone(),
         id: id.clone(),
+        operation: OperationSlot::default(),
+        underway,
         began: clock::now(),
         status: StatusCode::OK,
         bytes: 0,
@@ -48,25 +54,20 @@ pub(super) async fn respond<H: Handler>(
     let head_only = parts.method == Method::HEAD;
     let mut response = if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
         error.into()
+    } else if others >= limits.requests_max {
+        traffic.request_refused();
+        HttpError::unavailable("Too many requests").into()
     } else if parts.method == Method::OPTIONS {
         options_response()
     } else if head_only || parts.method == Method::GET {
-        let request = Request { parts, id };
-        // Both the call and the future it gives are fenced.
-        match AssertUnwindSafe(async { handler.handle(request).await })
-            .catch_unwind()
-            .await
-        {
-            Ok(response) => response,
-            Err(_) => {
-                tracing::error!(target: "quarry::http", request_id = line.id.as_str(), "a handler panicked");
-                HttpError::internal("a handler panicked").into()
-            }
-        }
+        let operation = line.operation.clone();
+        let request = Request { parts, id, operation };
+        answer(handler, limits, request, &line.id).await
     } else {
         HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed").into()
     };
     add_cors(response.headers_mut());
+    forbid_guessing(response.headers_mut());
     response
         .headers_mut()
         .insert(X_REQUEST_ID, line.id.header().clone());
@@ -84,6 +85,23 @@ pub(super) async fn respond<H: Handler>(
             line,
         }
     })
+}
+
+/// The handler's answer, in time and fenced against panics.
+async fn answer<H: Handler>(handler: &H, limits: &Limits, request: Request, id: &RequestId) -> Response {
+    // Both the call and the future it gives are fenced.
+    let answer = AssertUnwindSafe(async { handler.handle(request).await }).catch_unwind();
+    match tokio::time::timeout(limits.answer_timeout, answer).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            tracing::error!(target: "quarry::http", request_id = id.as_str(), "a handler panicked");
+            HttpError::internal("a handler panicked").into()
+        }
+        Err(_) => {
+            tracing::warn!(target: "quarry::http", request_id = id.as_str(), "a handler took too long");
+            HttpError::unavailable("The answer took too long").into()
+        }
+    }
 }
 
 fn check_size(uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Result<(), HttpError> {
@@ -106,7 +124,10 @@ fn check_size(uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Result<(), Htt
 /// HEAD: the headers of GET, its length where it is known, and nothing after them.
 fn drop_body(response: &mut Response) {
     if let Some(length) = response.body().size_hint().exact()
-        && response.status() != StatusCode::NO_CONTENT
+        && !matches!(
+            response.status(),
+            StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+        )
     {
         response
             .headers_mut()
@@ -155,7 +176,7 @@ impl hyper::body::Body for Outgoing {
 impl Drop for Outgoing {
     fn drop(&mut self) {
         self.line.finished |= self.body.is_end_stream();
-        self.line.write();
+        self.line.end();
     }
 }
 
@@ -163,6 +184,8 @@ struct LogLine {
     method: Method,
     uri: Uri,
     id: RequestId,
+    operation: OperationSlot,
+    underway: Underway,
     began: Instant,
     status: StatusCode,
     bytes: u64,
@@ -170,14 +193,19 @@ struct LogLine {
 }
 
 impl LogLine {
-    fn write(&self) {
+    /// Counts the request and writes the line.
+    fn end(&self) {
+        let (duration, place) = (clock::now() - self.began, self.operation.get());
+        let traffic = self.underway.traffic();
+        traffic.answered(place, self.status, self.bytes, duration, !self.finished);
         tracing::info!(
             target: "quarry::http::request",
             method = self.method.as_str(),
+            operation = traffic.name(place),
             path = self.uri.path(),
             status = self.status.as_u16(),
             bytes = self.bytes,
-            ms = (clock::now() - self.began).as_secs_f64() * 1000.0,
+            ms = duration.as_secs_f64() * 1000.0,
             request_id = self.id.as_str(),
             aborted = !self.finished,
             "request"

@@ -4,6 +4,8 @@ use super::error::ErrorClass;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::metrics::Histogram;
+
 /// Counters since start, and two gauges; read them at any time.
 #[derive(Debug, Default)]
 pub struct NodeStats {
@@ -17,6 +19,8 @@ pub struct NodeStats {
     pub bytes: AtomicU64,
     /// Sum of the times to an answer, in microseconds.
     pub latency_us: AtomicU64,
+    /// The times to an answer.
+    pub latencies: Histogram,
     /// The longest time to an answer, in microseconds.
     pub latency_us_max: AtomicU64,
     /// How often the concurrency limit was cut.
@@ -53,6 +57,7 @@ impl NodeStats {
     }
 
     pub(super) fn answered(&self, latency: Duration, bytes: usize) {
+        self.latencies.observe(latency);
         let latency = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         self.answers.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);

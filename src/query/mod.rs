@@ -25,7 +25,7 @@ pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
-pub use transactions::{Execution, TransactionStatus};
+pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
 use crate::model::{BlockId, StaticRewards};
@@ -112,6 +112,12 @@ impl Reader {
     #[must_use]
     pub fn has_traces(&self) -> bool {
         self.view.has_traces()
+    }
+
+    /// A number that every write to the store raises, also those that leave the head where it is.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.view.revision()
     }
 
     fn holds(&self, number: u64) -> bool {

@@ -38,6 +38,15 @@ pub enum Execution {
     NeedsTraces,
 }
 
+/// What became of a transaction, and for how long that is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionOutcome {
+    /// What became of it.
+    pub status: TransactionStatus,
+    /// Whether its block is final; false of an unknown transaction.
+    pub is_final: bool,
+}
+
 impl From<bool> for TransactionStatus {
     fn from(success: bool) -> Self {
         if success { Self::Succeeded } else { Self::Failed }
@@ -111,10 +120,31 @@ impl Reader {
     }
 
     /// What became of a transaction: its receipt's word, before Byzantium the top frame's.
-    pub fn transaction_status(&self, hash: &B256) -> Result<TransactionStatus, QueryError> {
+    pub fn transaction_outcome(&self, hash: &B256) -> Result<TransactionOutcome, QueryError> {
         let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
-            return Ok(TransactionStatus::Unknown);
+            return Ok(TransactionOutcome {
+                status: TransactionStatus::Unknown,
+                is_final: false,
+            });
         };
+        Ok(TransactionOutcome {
+            status: self.status_of(ordinal)?,
+            is_final: self.view.is_final_transaction(ordinal),
+        })
+    }
+
+    /// Whether a transaction is indexed and its block final.
+    pub fn is_final_transaction(&self, hash: &B256) -> Result<bool, QueryError> {
+        let ordinal = self.view.transaction_ordinal(hash)?;
+        Ok(ordinal.is_some_and(|ordinal| self.view.is_final_transaction(ordinal)))
+    }
+
+    /// What became of a transaction, without finality.
+    pub fn transaction_status(&self, hash: &B256) -> Result<TransactionStatus, QueryError> {
+        self.transaction_outcome(hash).map(|outcome| outcome.status)
+    }
+
+    fn status_of(&self, ordinal: u64) -> Result<TransactionStatus, QueryError> {
         if let Some(success) = self.view.transaction_status(ordinal)? {
             return Ok(success.into());
         }

@@ -1,10 +1,12 @@
 //! Cursors over the postings of a term.
 
 use super::StoreError;
+use super::scan::Scan;
 use super::schema::Table;
-use super::view::{Scan, View};
+use super::view::View;
 use crate::codec::keys::{self, Term};
 use crate::codec::posting;
+use crate::metrics::visits;
 
 /// Which way a list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +297,7 @@ impl<'v> PostingCursor<'v> {
                 .map_err(StoreError::corrupt(name, key))?
                 .rank;
             self.chunks_read += 1;
+            visits::chunk();
         }
         Ok(())
     }

@@ -225,6 +225,11 @@ impl FlatView {
         ((self.file_bytes + self.tail.len()) / self.width) as u64
     }
 
+    /// Records of final blocks.
+    pub(super) fn file_len(&self) -> u64 {
+        (self.file_bytes / self.width) as u64
+    }
+
     /// The record with a number.
     #[inline]
     pub(super) fn get(&self, number: u64) -> Option<&[u8]> {

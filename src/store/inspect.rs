@@ -77,7 +77,48 @@ impl View {
     }
 }
 
+/// What a store holds in memory and on disk at the moment, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Blocks in the cache.
+    pub cache: u64,
+    /// Of those, what cannot be evicted now.
+    pub cache_pinned: u64,
+    /// Rows not written to tables yet.
+    pub memtables: u64,
+    /// Tables, without those that only open snapshots still need.
+    pub tables: u64,
+    /// Arrays, tails included.
+    pub arrays: u64,
+    /// What compaction would have to rewrite for every level to be within its size.
+    pub pending_compaction: u64,
+    /// Keys and filters of open tables outside the cache.
+    pub table_readers: u64,
+}
+
 impl Store {
+    /// What is in memory and on disk, as RocksDB counts it; nothing is read.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let view = self.view();
+        let sum = |property| -> u64 {
+            let of = |&table| self.table_property(table, property);
+            Table::ALL.iter().map(of).sum()
+        };
+        Figures {
+            cache: self.cache.get_usage() as u64,
+            cache_pinned: self.cache.get_pinned_usage() as u64,
+            memtables: sum("rocksdb.cur-size-all-mem-tables"),
+            tables: sum("rocksdb.live-sst-files-size"),
+            arrays: FlatArray::ALL
+                .iter()
+                .map(|&array| view.array_len(array) * array.width() as u64)
+                .sum(),
+            pending_compaction: sum("rocksdb.estimate-pending-compaction-bytes"),
+            table_readers: sum("rocksdb.estimate-table-readers-mem"),
+        }
+    }
+
     /// About how many bytes on disk the postings of each kind take.
     pub fn posting_bytes(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
         let family = family(&self.db, Table::Postings)?;

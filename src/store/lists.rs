@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::StoreError;
+use super::scan::Scan;
 use super::schema::Table;
-use super::view::{Scan, View};
+use super::view::View;
 use crate::codec::bytes::Reader;
 use crate::codec::chunk::UnitReader;
 use crate::codec::keys;
 use crate::codec::log_row::{RunReader, RunRow};
+use crate::metrics::visits;
 
 /// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
 pub struct Units<'v> {
@@ -91,6 +93,7 @@ impl<'v> Units<'v> {
             .and_then(|place| self.rows.get(place))
             .ok_or(missing)?;
         let bytes = self.bytes.get(range.clone()).unwrap_or(&[]);
+        visits::row();
         Ok(UnitRow {
             block: self.block,
             index: self.first_index + place,
@@ -130,6 +133,7 @@ impl<'v> Units<'v> {
         self.first = (last + 1).wrapping_sub(header.count);
         self.end = last + 1;
         self.units_read += 1;
+        visits::unit();
         Ok(())
     }
 }
@@ -216,6 +220,7 @@ impl Runs<'_> {
             number: ordinal,
         })?;
         self.next = place + 1;
+        visits::row();
         let body = self.bytes.get(range.clone()).unwrap_or(&[]);
         Ok((*row, Reader::new(body, "log row")))
     }
@@ -255,6 +260,7 @@ impl Runs<'_> {
             self.rows.push((row, start..start + rest.len()));
         }
         self.runs_read += 1;
+        visits::unit();
         Ok(())
     }
 }

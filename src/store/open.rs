@@ -49,7 +49,7 @@ pub struct Store {
     pub(super) db: Arc<DB>,
     pub(super) directory: PathBuf,
     pub(super) identity: Arc<Identity>,
-    cache: Cache,
+    pub(super) cache: Cache,
     view: RwLock<Arc<View>>,
     writer: Mutex<Option<State>>,
 }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use rocksdb::{DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions, SnapshotWithThreadMode};
+use rocksdb::{DB, DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
 use super::batch::STATUS_NOT_SAID;
 use super::flat::{FlatArray, FlatView, address, hash};
+use super::scan::RawIterator;
 use super::schema::Table;
 use super::{Direction, PostingCursor, StoreError, Units, flat};
 use crate::codec::value::{Checkpoint, Finality, Identity, decode_transaction};
 use crate::codec::{Corrupt, bytes, keys};
+use crate::metrics::visits;
 use crate::model::{Address, B256, BlockId};
 
 type DatabaseSnapshot<'a> = SnapshotWithThreadMode<'a, DB>;
@@ -23,16 +25,6 @@ self_cell!(
     }
 );
 
-type RawIterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
-
-self_cell!(
-    struct ScanCell {
-        owner: Arc<View>,
-        #[covariant]
-        dependent: RawIterator,
-    }
-);
-
 /// The store as it was after one commit. Cheap to share; what it sees never changes.
 pub struct View {
     cell: SnapshotCell,
@@ -40,6 +32,7 @@ pub struct View {
     checkpoint: Checkpoint,
     finality: Finality,
     identity: Arc<Identity>,
+    revision: u64,
 }
 
 impl std::fmt::Debug for View {
@@ -58,6 +51,8 @@ impl View {
         finality: Finality,
         identity: Arc<Identity>,
     ) -> Self {
+        // Taken before the snapshot: a write in between is told by the next view's.
+        let revision = db.latest_sequence_number();
         let cell = SnapshotCell::new(Arc::clone(db), |db| db.snapshot());
         Self {
             cell,
@@ -65,6 +60,7 @@ impl View {
             checkpoint,
             finality,
             identity,
+            revision,
         }
     }
 
@@ -72,6 +68,12 @@ impl View {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// A number that every write to the tables raises; it outlives the process.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// How far it is.
@@ -140,6 +142,14 @@ impl View {
     pub fn transaction_hash(&self, ordinal: u64) -> Result<B256, StoreError> {
         self.record(FlatArray::TransactionHashes, "transaction", ordinal)
             .map(hash)
+    }
+
+    /// Whether the block of a transaction is final: files hold final blocks, tails the others.
+    #[inline]
+    #[must_use]
+    pub fn is_final_transaction(&self, ordinal: u64) -> bool {
+        self.flat(FlatArray::TransactionHashes)
+            .is_some_and(|hashes| ordinal < hashes.file_len())
     }
 
     /// What a transaction's receipt says became of it; `None` where it does not say.
@@ -271,41 +281,17 @@ impl View {
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
         let db = self.cell.borrow_owner();
         let family = family(db, table)?;
+        visits::get();
         self.cell
             .borrow_dependent()
             .get_pinned_cf(family, key)
             .map_err(StoreError::rocks(table.name()))
     }
 
-    /// A scan of a table between two keys, `from` included and `to` not.
-    pub fn scan(&self, table: Table, from: Vec<u8>, to: Vec<u8>) -> Result<Scan<'_>, StoreError> {
-        let raw = Raw::Borrowed(self.iterator(table, bounds(from, to))?);
-        Ok(Scan { raw, table })
-    }
-
-    /// The same scan, which keeps the view itself: for answers that are made piece by piece.
-    pub fn scan_owned(
-        self: &Arc<Self>,
-        table: Table,
-        from: Vec<u8>,
-        to: Vec<u8>,
-    ) -> Result<Scan<'static>, StoreError> {
-        let cell = ScanCell::try_new(Arc::clone(self), |view| view.iterator(table, bounds(from, to)))?;
-        let raw = Raw::Owned(cell);
-        Ok(Scan { raw, table })
-    }
-
-    fn iterator(&self, table: Table, options: ReadOptions) -> Result<RawIterator<'_>, StoreError> {
+    /// An iterator over a table as this snapshot has it.
+    pub(super) fn iterator(&self, table: Table, options: ReadOptions) -> Result<RawIterator<'_>, StoreError> {
         let family = family(self.cell.borrow_owner(), table)?;
         Ok(self.cell.borrow_dependent().raw_iterator_cf_opt(family, options))
-    }
-
-    /// A scan of a whole table.
-    pub fn scan_all(&self, table: Table) -> Result<Scan<'_>, StoreError> {
-        let mut raw = self.iterator(table, ReadOptions::default())?;
-        raw.seek_to_first();
-        let raw = Raw::Borrowed(raw);
-        Ok(Scan { raw, table })
     }
 
     /// The bytes of an array, in two parts.
@@ -327,93 +313,4 @@ pub(super) fn family(db: &DB, table: Table) -> Result<&rocksdb::ColumnFamily, St
         what: "column family",
         number: table as u64,
     })
-}
-
-fn bounds(from: Vec<u8>, to: Vec<u8>) -> ReadOptions {
-    let mut options = ReadOptions::default();
-    options.set_iterate_lower_bound(from);
-    options.set_iterate_upper_bound(to);
-    // Long scans must not push the hot blocks of everybody else out; lists are short or sequential.
-    options.set_auto_readahead_size(true);
-    options
-}
-
-enum Raw<'v> {
-    Borrowed(RawIterator<'v>),
-    Owned(ScanCell),
-}
-
-impl Raw<'_> {
-    #[inline]
-    fn get(&self) -> &RawIterator<'_> {
-        match self {
-            Self::Borrowed(raw) => raw,
-            Self::Owned(cell) => cell.borrow_dependent(),
-        }
-    }
-
-    #[inline]
-    fn with(&mut self, act: impl FnOnce(&mut RawIterator<'_>)) {
-        match self {
-            Self::Borrowed(raw) => act(raw),
-            Self::Owned(cell) => cell.with_dependent_mut(|_, raw| act(raw)),
-        }
-    }
-}
-
-/// A bounded scan. Its end is told from a failure: every step checks the iterator's status.
-pub struct Scan<'v> {
-    raw: Raw<'v>,
-    table: Table,
-}
-
-impl std::fmt::Debug for Scan<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scan")
-            .field("table", &self.table)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A key and its value.
-pub type Item<'a> = (&'a [u8], &'a [u8]);
-
-impl Scan<'_> {
-    /// Moves to the first key at or after `key`.
-    pub fn seek(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
-        self.raw.with(|raw| raw.seek(key));
-        self.item()
-    }
-
-    /// Moves to the last key at or before `key`.
-    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
-        self.raw.with(|raw| raw.seek_for_prev(key));
-        self.item()
-    }
-
-    /// Moves one key on. Does nothing at the end.
-    pub fn step(&mut self) -> Result<Option<Item<'_>>, StoreError> {
-        if self.raw.get().valid() {
-            self.raw.with(|raw| raw.next());
-        }
-        self.item()
-    }
-
-    /// Moves one key back. Does nothing at the end.
-    pub fn step_back(&mut self) -> Result<Option<Item<'_>>, StoreError> {
-        if self.raw.get().valid() {
-            self.raw.with(|raw| raw.prev());
-        }
-        self.item()
-    }
-
-    /// The row under the scan; `None` at the end.
-    pub fn item(&self) -> Result<Option<Item<'_>>, StoreError> {
-        let raw = self.raw.get();
-        if let Some(item) = raw.item() {
-            return Ok(Some(item));
-        }
-        raw.status().map_err(StoreError::rocks(self.table.name()))?;
-        Ok(None)
-    }
 }

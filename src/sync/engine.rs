@@ -305,7 +305,7 @@ impl Engine {
         let next = fork.map_or(self.store.identity().first_block, |fork| fork + 1);
         tracing::warn!(depth, next, "the node's chain left ours: unwinding");
         self.with_writer(move |writer| Ok(writer.unwind(next)?)).await?;
-        self.status.count_reorg();
+        self.status.count_reorg(depth);
         self.status
             .set_message(format!("unwound {depth} blocks of a reorg"));
         Ok(())

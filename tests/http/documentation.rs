@@ -43,7 +43,7 @@ fn specified() -> BTreeSet<String> {
         .iter()
         .flat_map(|(letter, count)| (1..=*count).map(move |at| format!("{letter}{at}")));
     ids.chain(ACTIONS.map(str::to_owned))
-        .chain(["health", "ready", "status", "openapi", "docs"].map(str::to_owned))
+        .chain(["health", "ready", "status", "openapi", "docs", "metrics"].map(str::to_owned))
         .collect()
 }
 

@@ -138,7 +138,10 @@ async fn what_is_not_http_is_told_so() {
         "GET /a b HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\r\nbad header\r\n\r\n",
     ] {
-        Reply::parse(&server.exchange(text).await).assert_error(400, "Bad request");
+        let reply = Reply::parse(&server.exchange(text).await);
+        reply.assert_error(400, "Bad request");
+        let date = reply.header("date").unwrap();
+        assert!(date.len() == 29 && date.ends_with(" gmt"), "{date}");
     }
     let after = "GET /health HTTP/1.1\r\nhost: x\r\n\r\nGARBAGE\r\n\r\n";
     let text = server.exchange(after).await;

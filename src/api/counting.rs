@@ -1,0 +1,41 @@
+//! Counting what operations read, whichever thread reads it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::http::{FrameSource, HttpError, Traffic};
+use crate::metrics::visits;
+
+/// Does `work` and counts what it read from the store for the operation at `place`.
+pub(super) fn counted<T>(traffic: &Traffic, place: usize, work: impl FnOnce() -> T) -> T {
+    // What other work on this thread left behind belongs to nobody.
+    let _ = visits::take();
+    let done = work();
+    traffic.visited(place, visits::take());
+    done
+}
+
+/// Frames that are counted as they are made.
+pub(super) struct Counted {
+    source: Box<dyn FrameSource>,
+    traffic: Arc<Traffic>,
+    place: usize,
+}
+
+impl Counted {
+    pub(super) fn new(source: Box<dyn FrameSource>, traffic: &Arc<Traffic>, place: usize) -> Self {
+        let traffic = Arc::clone(traffic);
+        Self {
+            source,
+            traffic,
+            place,
+        }
+    }
+}
+
+impl FrameSource for Counted {
+    fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
+        counted(&self.traffic, self.place, || self.source.next_frame())
+    }
+}

@@ -1,0 +1,119 @@
+//! `/metrics`: everything that is counted, as a page for Prometheus.
+
+use crate::clock;
+use crate::http::header::{CONTENT_TYPE, HeaderValue};
+use crate::http::{HttpError, Pool, Response, StatusCode, Traffic, json_response};
+use crate::metrics::{Page, resident_bytes};
+use crate::model::ChainName;
+use crate::status::ChainStatus;
+
+use super::context::Chains;
+
+/// The page. Blocks.
+pub(super) fn metrics(chains: &dyn Chains, traffic: &Traffic, pool: &Pool) -> Result<Response, HttpError> {
+    let mut page = Page::default();
+    process(&mut page);
+    traffic.measure(&mut page);
+    pool.measure(&mut page);
+    for chain in ChainName::ALL {
+        index(&mut page, chains, chain);
+        if let Some(status) = chains.status(chain) {
+            sync(&mut page, chain, &status);
+        }
+        chains.measure(chain, &mut page);
+    }
+    let text = page
+        .render()
+        .map_err(|error| HttpError::internal(format!("render: {error}")))?;
+    let mut response = json_response(StatusCode::OK, text.into_bytes());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(Page::CONTENT_TYPE));
+    Ok(response)
+}
+
+fn process(page: &mut Page) {
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    page.gauge("quarry_build_info", "Always 1.", &version, 1.0);
+    if let Some(bytes) = resident_bytes() {
+        let help = "Resident memory, mapped arrays included.";
+        page.gauge("process_resident_memory_bytes", help, &[], bytes as f64);
+    }
+    let help = "Unix time of this page.";
+    let now = clock::unix_seconds(clock::wall());
+    page.gauge("quarry_time_seconds", help, &[], now);
+}
+
+/// How far the index is.
+fn index(page: &mut Page, chains: &dyn Chains, chain: ChainName) {
+    let Some(reader) = chains.reader(chain) else {
+        return;
+    };
+    let label = [("chain", chain.as_str())];
+    let help = "Bytes of tables and arrays on disk.";
+    let bytes = chains.store_bytes(chain);
+    page.gauge("quarry_store_bytes", help, &label, bytes as f64);
+    if reader.is_empty() {
+        return;
+    }
+    let head = reader.head().number;
+    page.gauge("quarry_head", "The indexed head.", &label, head as f64);
+    if let Some(finalized) = reader.finalized() {
+        let help = "The last final block that is indexed.";
+        page.gauge("quarry_finalized", help, &label, finalized as f64);
+    }
+    let node_head = chains.status(chain).and_then(|status| status.node_head());
+    if let Some(node_head) = node_head {
+        let help = "Blocks by which the index is behind its node.";
+        let lag = node_head.saturating_sub(head);
+        page.gauge("quarry_lag_blocks", help, &label, lag as f64);
+    }
+}
+
+/// What the sync is doing.
+fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
+    let label = [("chain", chain.as_str())];
+    let node_head = status.node_head().map(|number| number as f64);
+    for (name, help, value) in [
+        ("quarry_node_head", "The node's head as last seen.", node_head),
+        (
+            "quarry_sync_blocks_per_second",
+            "Blocks indexed a second over the last while.",
+            Some(status.blocks_per_second()),
+        ),
+        (
+            "quarry_sync_following",
+            "1 while the tip is followed block by block.",
+            Some(f64::from(u8::from(status.following()))),
+        ),
+        (
+            "quarry_sync_reorg_depth_max",
+            "Blocks unwound by the deepest reorg since the start.",
+            Some(status.reorg_depth_max() as f64),
+        ),
+        (
+            "quarry_node_up",
+            "1 while the node answers.",
+            Some(f64::from(u8::from(status.node_up()))),
+        ),
+    ] {
+        if let Some(value) = value {
+            page.gauge(name, help, &label, value);
+        }
+    }
+    for (name, help, count) in [
+        ("quarry_sync_reorgs", "Reorgs unwound.", status.reorgs()),
+        (
+            "quarry_sync_reorged_blocks",
+            "Blocks unwound by reorgs.",
+            status.reorged_blocks(),
+        ),
+        (
+            "quarry_sync_verification_failures",
+            "Blocks that did not verify.",
+            status.verification_failures(),
+        ),
+    ] {
+        page.counter(name, help, &label, count);
+    }
+}

@@ -1,0 +1,181 @@
+//! A service over a store that grows: blocks are mined, finalized and replaced while it answers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use quarry::api::{Api, Chains, Settings, Upstream, UpstreamFuture};
+use quarry::http::Limits;
+use quarry::model::{Address, B256, Bundle, ChainName};
+use quarry::query::Reader;
+use quarry::status::ChainStatus;
+use quarry::store::{OpenOptions, Store, Writer};
+use quarry::sync::derive::{NonceRules, derive};
+
+use crate::client::{Server, pool};
+use crate::plain::{self, ChainConfig};
+
+struct Served {
+    store: Arc<Store>,
+    status: Arc<ChainStatus>,
+}
+
+struct Node;
+
+impl Upstream for Node {
+    fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
+        Box::pin(async { Ok(3) })
+    }
+}
+
+impl Chains for Served {
+    fn reader(&self, chain: ChainName) -> Option<Reader> {
+        (chain == ChainName::Mainnet).then(|| Reader::new(self.store.view()))
+    }
+    fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>> {
+        (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
+    }
+    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
+        Some(Arc::new(Node))
+    }
+    fn store_bytes(&self, _: ChainName) -> u64 {
+        12
+    }
+}
+
+pub(crate) struct Mined {
+    pub(crate) server: Server,
+    pub(crate) bundles: Vec<Bundle>,
+    config: ChainConfig,
+    store: Arc<Store>,
+    status: Arc<ChainStatus>,
+    writer: Writer,
+    _directory: tempfile::TempDir,
+}
+
+impl Mined {
+    /// A service over this many final blocks, with lists that take several frames.
+    pub(crate) async fn start(blocks: u64, limits: Limits) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = OpenOptions {
+            cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            ..OpenOptions::new(directory.path())
+        };
+        let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
+        let config = ChainConfig {
+            logs_per_block: 90,
+            emitters: 3,
+            ..ChainConfig::default()
+        };
+        let bundles = plain::chain(11, blocks, &config);
+        let mut writer = store.writer().unwrap();
+        let mut batch = writer.batch();
+        for bundle in &bundles {
+            derive(bundle, &rules(), &mut batch).unwrap();
+        }
+        writer.commit_final(batch).unwrap();
+        let status = Arc::new(ChainStatus::default());
+        status.set_node_head(blocks - 1);
+        let chains = Served {
+            store: Arc::clone(&store),
+            status: Arc::clone(&status),
+        };
+        let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
+        Self {
+            server: Server::start(api, limits).await,
+            bundles,
+            config,
+            store,
+            status,
+            writer,
+            _directory: directory,
+        }
+    }
+
+    pub(crate) fn head(&self) -> u64 {
+        self.store.view().head().unwrap().number
+    }
+
+    /// Adds a block that is not final; `fork` tells branches apart.
+    pub(crate) fn mine(&mut self, fork: u64) {
+        let parent = self.bundles.last().unwrap().block.hash;
+        let number = self.head() + 1;
+        let bundle = plain::block(11, number, parent, fork, &self.config);
+        let mut batch = self.writer.batch();
+        derive(&bundle, &rules(), &mut batch).unwrap();
+        self.writer.commit_unfinal(batch).unwrap();
+        self.bundles.push(bundle);
+        self.status.set_node_head(number);
+    }
+
+    pub(crate) fn finalize(&mut self, number: u64) {
+        self.writer.finalize(number).unwrap();
+    }
+
+    /// Takes the newest block away.
+    pub(crate) fn unwind(&mut self) {
+        let head = self.head();
+        self.writer.unwind(head).unwrap();
+        self.bundles.pop();
+    }
+
+    /// The emitter with the most logs.
+    pub(crate) fn busiest(&self) -> Address {
+        let logs = || {
+            let receipts = self.bundles.iter().flat_map(|bundle| &bundle.receipts);
+            receipts.flat_map(|receipt| &receipt.logs)
+        };
+        let count = |address: Address| logs().filter(|log| log.address == address).count();
+        let addresses = logs().map(|log| log.address);
+        addresses.max_by_key(|address| count(*address)).unwrap()
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> hyper::Response<Bytes> {
+        ask(&self.server, method, target, headers).await
+    }
+
+    pub(crate) async fn get(&self, target: &str, headers: &[(&str, &str)]) -> hyper::Response<Bytes> {
+        self.ask("GET", target, headers).await
+    }
+}
+
+fn rules() -> NonceRules {
+    NonceRules {
+        chain_id: 7,
+        from_genesis: true,
+        ..NonceRules::default()
+    }
+}
+
+/// One request on a connection of its own; the body is whole.
+pub(crate) async fn ask(
+    server: &Server,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+) -> hyper::Response<Bytes> {
+    let io = hyper_util::rt::TokioIo::new(server.connect().await);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    let mut request = hyper::Request::builder()
+        .method(method)
+        .uri(target)
+        .header("host", "test");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+    let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    hyper::Response::from_parts(parts, body)
+}
+
+pub(crate) fn header<'a>(response: &'a hyper::Response<Bytes>, name: &str) -> Option<&'a str> {
+    response.headers().get(name).map(|value| value.to_str().unwrap())
+}
