@@ -7,6 +7,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
+    clippy::print_stdout,
     reason = "a test that cannot go on says so by ending"
 )]
 
