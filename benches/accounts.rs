@@ -291,6 +291,11 @@ fn main() {
             page(10_000, 100),
         ),
     ];
+    let only = std::env::var("QUARRY_BENCH_ONLY").unwrap_or_default();
+    let asked: Vec<_> = asked
+        .into_iter()
+        .filter(|(name, ..)| name.contains(&only))
+        .collect();
     println!("| question | rows | kB | asc | desc | asc, no cache | text only | asc/text |");
     println!("|---|---|---|---|---|---|---|---|");
     let open = |cache_bytes| {

@@ -79,6 +79,28 @@ pub struct UnitReader<'a> {
     reader: Reader<'a>,
 }
 
+/// Where a reader stands in its unit, without holding the bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitMark {
+    header: Header,
+    next: u64,
+    offset: usize,
+}
+
+impl UnitMark {
+    /// What stands before the rows.
+    #[must_use]
+    pub const fn header(&self) -> Header {
+        self.header
+    }
+
+    /// The place in the unit of the row that comes next.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.next
+    }
+}
+
 impl<'a> UnitReader<'a> {
     /// Reads the unit in `bytes`, which holds `what`.
     pub fn new(bytes: &'a [u8], what: &'static str) -> Result<Self, Corrupt> {
@@ -98,16 +120,30 @@ impl<'a> UnitReader<'a> {
         })
     }
 
+    /// Goes on where a reader of the same `bytes`, which hold `what`, stood.
+    pub fn resume(bytes: &'a [u8], mark: UnitMark, what: &'static str) -> Result<Self, Corrupt> {
+        let rest = bytes.get(mark.offset..).ok_or(Corrupt(what))?;
+        Ok(Self {
+            header: mark.header,
+            next: mark.next,
+            reader: Reader::new(rest, what),
+        })
+    }
+
+    /// Where the reader stands in `bytes`, which it reads.
+    #[must_use]
+    pub const fn mark(&self, bytes: &[u8]) -> UnitMark {
+        UnitMark {
+            header: self.header,
+            next: self.next,
+            offset: bytes.len() - self.reader.rest().len(),
+        }
+    }
+
     /// What stands before the rows.
     #[must_use]
     pub const fn header(&self) -> Header {
         self.header
-    }
-
-    /// The place in the unit of the row that comes next.
-    #[must_use]
-    pub const fn position(&self) -> u64 {
-        self.next
     }
 
     /// The next row; `None` at the end.
@@ -161,8 +197,13 @@ mod tests {
                 if let Some(last) = count.checked_sub(1) {
                     prop_assert_eq!(reader.clone().row_at(last).unwrap(), &rows[back.len() + last as usize][..]);
                 }
-                while let Some(row) = reader.next_row().unwrap() {
+                // Taken up again before each row.
+                let mut mark = reader.mark(value);
+                loop {
+                    reader = UnitReader::resume(value, mark, "test").unwrap();
+                    let Some(row) = reader.next_row().unwrap() else { break };
                     back.push(row.to_vec());
+                    mark = reader.mark(value);
                 }
             }
             prop_assert_eq!(back, rows);

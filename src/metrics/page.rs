@@ -74,7 +74,7 @@ impl Page {
     fn add(&mut self, name: &'static str, help: &'static str, labels: &[Label<'_>], value: Value) {
         let samples = Vec::new();
         let family = self.families.entry(name).or_insert(Family { help, samples });
-        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let labels = labels.iter().map(|(name, value)| (*name, escaped(value)));
         family.samples.push((labels.collect(), value));
     }
 
@@ -108,6 +108,14 @@ impl Collector for Page {
         }
         Ok(())
     }
+}
+
+/// A label's value as it stands between quotes; the encoder takes values as they are.
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 #[cfg(test)]

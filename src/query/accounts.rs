@@ -13,6 +13,8 @@ use crate::store::{Table, Units, View};
 #[derive(Debug)]
 pub struct TransactionPage {
     page: Page,
+    /// Where the rows are read, from frame to frame.
+    units: Units<'static>,
 }
 
 impl Reader {
@@ -33,7 +35,8 @@ impl Reader {
                 }
             }
         }
-        Ok(TransactionPage { page })
+        let units = Units::owned(&self.view, Table::Transactions)?;
+        Ok(TransactionPage { page, units })
     }
 }
 
@@ -97,7 +100,7 @@ impl TransactionPage {
         visitor: &mut dyn FnMut(&ListedTransaction<'_>) -> bool,
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let mut units = Units::new(&view, Table::Transactions)?;
+        let units = &mut self.units;
         let mut top_frames = None;
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;

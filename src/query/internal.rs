@@ -1,6 +1,8 @@
 //! Call frames: the internal transactions of an account, of a range of blocks and of a transaction (A4, A5, A6), and
 //! what the top call says of its transaction.
 
+use std::sync::Arc;
+
 use super::page::{ListQuery, Page, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
@@ -12,6 +14,15 @@ use crate::store::{Table, Units, View};
 #[derive(Debug)]
 pub struct InternalPage {
     page: Page,
+    /// Where the rows are read, from frame to frame.
+    units: Units<'static>,
+}
+
+impl InternalPage {
+    fn new(view: &Arc<View>, page: Page) -> Result<Self, QueryError> {
+        let units = Units::owned(view, Table::Frames)?;
+        Ok(Self { page, units })
+    }
 }
 
 fn corrupt(corrupt: crate::codec::Corrupt) -> QueryError {
@@ -82,14 +93,14 @@ impl Reader {
         let of = |kind| Term::account(kind, account);
         let terms = [of(PostingKind::AccountInternal), of(PostingKind::AccountCalls)];
         let page = Page::of_blocks(&self.view, lists(&terms, all), Rows::Frames, query)?;
-        Ok(InternalPage { page })
+        InternalPage::new(&self.view, page)
     }
 
     /// The internal transactions of the blocks of the query (A5).
     pub fn internal(&self, all: bool, query: &ListQuery) -> Result<InternalPage, QueryError> {
         self.needs_traces_to(query.last_block)?;
         let page = Page::of_blocks(&self.view, lists(&whole(), all), Rows::Frames, query)?;
-        Ok(InternalPage { page })
+        InternalPage::new(&self.view, page)
     }
 
     /// The internal transactions of a transaction (A6), whatever the blocks of the query; `None` for a hash that
@@ -109,7 +120,7 @@ impl Reader {
         let mut frames = TopFrames::new(&self.view)?;
         let range = frames.first_of(block, index)?..frames.first_of(block, index + 1)?;
         let page = Page::of_range(&self.view, lists(&whole(), all), Rows::Frames, range, query)?;
-        Ok(Some(InternalPage { page }))
+        InternalPage::new(&self.view, page).map(Some)
     }
 }
 
@@ -142,7 +153,7 @@ impl InternalPage {
         visitor: &mut dyn FnMut(&InternalTransaction<'_>) -> bool,
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let mut units = Units::new(&view, Table::Frames)?;
+        let units = &mut self.units;
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let number = row.block;

@@ -7,24 +7,27 @@ use super::scan::Scan;
 use super::schema::Table;
 use super::view::View;
 use crate::codec::bytes::Reader;
-use crate::codec::chunk::UnitReader;
+use crate::codec::chunk::{UnitMark, UnitReader};
 use crate::codec::keys;
 use crate::codec::log_row::{RunReader, RunRow};
 use crate::metrics::visits;
 
+/// Units that are stepped over on the way to a row. A step costs a fraction of a seek, and lists of busy accounts
+/// have a row in most units.
+const STEPS_MAX: u64 = 3;
+
 /// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
+///
+/// Nothing is copied: rows lie in the block that the scan holds, and a unit is read up to the row that is wanted.
 pub struct Units<'v> {
     scan: Scan<'v>,
     table: Table,
-    bytes: Vec<u8>,
-    /// Where each row of the unit lies in `bytes`.
-    rows: Vec<std::ops::Range<usize>>,
-    block: u64,
-    first_index: u64,
     /// Ordinal of the unit's first row.
     first: u64,
     /// Ordinal of the first row after the unit.
     end: u64,
+    /// Before each row of the unit that was reached so far; empty without a unit.
+    marks: Vec<UnitMark>,
     units_read: u64,
 }
 
@@ -58,12 +61,9 @@ impl<'v> Units<'v> {
         Self {
             scan,
             table,
-            bytes: Vec::new(),
-            rows: Vec::new(),
-            block: 0,
-            first_index: 0,
             first: 0,
             end: 0,
+            marks: Vec::new(),
             units_read: 0,
         }
     }
@@ -76,31 +76,39 @@ impl<'v> Units<'v> {
 
     /// The row with an ordinal.
     pub fn row(&mut self, ordinal: u64) -> Result<UnitRow<'_>, StoreError> {
-        let here = ordinal
-            .checked_sub(self.first)
-            .is_some_and(|place| place < self.rows.len() as u64);
-        if !here {
+        if self.marks.is_empty() || !(self.first..self.end).contains(&ordinal) {
             self.load(ordinal)?;
         }
-        let place = ordinal.wrapping_sub(self.first);
+        let name = self.table.name();
         let missing = StoreError::Missing {
-            table: self.table.name(),
+            table: name,
             what: "row",
             number: ordinal,
         };
-        let range = usize::try_from(place)
-            .ok()
-            .and_then(|place| self.rows.get(place))
-            .ok_or(missing)?;
-        let bytes = self.bytes.get(range.clone()).unwrap_or(&[]);
+        let place = ordinal.wrapping_sub(self.first);
+        let reached = usize::try_from(place)
+            .unwrap_or(usize::MAX)
+            .min(self.marks.len() - 1);
+        let (Some(&mark), Some((key, value))) = (self.marks.get(reached), self.scan.item()?) else {
+            return Err(missing);
+        };
+        let corrupt = StoreError::corrupt(name, key);
+        let mut unit = UnitReader::resume(value, mark, name).map_err(&corrupt)?;
+        for _ in mark.position()..place {
+            unit.next_row().map_err(&corrupt)?;
+            self.marks.push(unit.mark(value));
+        }
+        let bytes = unit.row_at(place).map_err(&corrupt)?;
         visits::row();
+        let header = unit.header();
         Ok(UnitRow {
-            block: self.block,
-            index: self.first_index + place,
+            block: header.block,
+            index: header.first_index + place,
             bytes,
         })
     }
 
+    /// Moves to the unit of an ordinal.
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
         let name = self.table.name();
         let missing = StoreError::Missing {
@@ -108,30 +116,42 @@ impl<'v> Units<'v> {
             what: "row",
             number: ordinal,
         };
-        self.rows.clear();
-        // The next unit in order is a step away, which is several times cheaper than a seek.
-        let next = self.units_read > 0 && ordinal == self.end;
-        self.end = u64::MAX;
-        let found = if next {
-            self.scan.step()?
-        } else {
-            self.scan.seek(&keys::number(ordinal))?
-        };
-        let (key, value) = found.ok_or(missing)?;
+        let loaded = !self.marks.is_empty();
+        self.marks.clear();
+        let rows = (self.end - self.first).max(1);
+        let mut found = false;
+        if loaded && ordinal >= self.end && (ordinal - self.end) / rows < STEPS_MAX {
+            for _ in 0..=STEPS_MAX {
+                let Some((key, _)) = self.scan.step()? else { break };
+                found = keys::decode_number(key).map_err(StoreError::corrupt(name, key))? >= ordinal;
+                if found {
+                    break;
+                }
+            }
+        } else if loaded && ordinal < self.first && (self.first - ordinal) / rows < STEPS_MAX {
+            for _ in 0..=STEPS_MAX {
+                let Some((key, value)) = self.scan.step_back()? else {
+                    break;
+                };
+                let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
+                let unit = UnitReader::new(value, name).map_err(StoreError::corrupt(name, key))?;
+                found = (last + 1).wrapping_sub(unit.header().count) <= ordinal;
+                if found {
+                    break;
+                }
+            }
+        }
+        if !found && self.scan.seek(&keys::number(ordinal))?.is_none() {
+            return Err(missing);
+        }
+        let (key, value) = self.scan.item()?.ok_or(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(value);
-        let mut reader = UnitReader::new(&self.bytes, name).map_err(&corrupt)?;
-        let header = reader.header();
-        while let Some(row) = reader.next_row().map_err(&corrupt)? {
-            let start = row.as_ptr() as usize - self.bytes.as_ptr() as usize;
-            self.rows.push(start..start + row.len());
-        }
-        self.block = header.block;
-        self.first_index = header.first_index;
-        self.first = (last + 1).wrapping_sub(header.count);
+        let unit = UnitReader::new(value, name).map_err(&corrupt)?;
+        let start = unit.mark(value);
+        self.first = (last + 1).wrapping_sub(unit.header().count);
         self.end = last + 1;
+        self.marks.push(start);
         self.units_read += 1;
         visits::unit();
         Ok(())
