@@ -219,7 +219,12 @@ pub(super) const BLOCK_REWARDS: &[Field] = &[
     BLOCK_NUMBER,
     TIMESTAMP,
     CHAIN,
-    field("blockMiner", Form::Address, "The fee recipient."),
+    field(
+        "blockMiner",
+        Form::Address,
+        "The fee recipient; `null` for block 0.",
+    )
+    .or_null(),
     field(
         "blockReward",
         Form::Decimal,

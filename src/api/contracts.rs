@@ -51,12 +51,12 @@ impl Contract {
 pub(super) fn creation(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let name = "contractaddresses";
     let given = input.params.take_addresses(name, INVALID_CONTRACT_ADDRESS)?;
-    let mut wanted: Vec<Address> = Vec::with_capacity(CONTRACTS_MAX);
+    if given.len() > CONTRACTS_MAX {
+        return Err(HttpError::bad_request(TOO_MANY_CONTRACTS));
+    }
+    let mut wanted: Vec<Address> = Vec::with_capacity(given.len());
     for contract in given {
         if !wanted.contains(&contract) {
-            if wanted.len() == CONTRACTS_MAX {
-                return Err(HttpError::bad_request(TOO_MANY_CONTRACTS));
-            }
             wanted.push(contract);
         }
     }

@@ -24,12 +24,12 @@ pub(super) fn still_indexing() -> HttpError {
 
 /// 503: the store was filled without traces and this needs them.
 pub(super) fn needs_traces() -> HttpError {
-    HttpError::unavailable("Traces for the requested range are not indexed")
+    still_indexing()
 }
 
 /// 503: the block came from a source that does not say who sealed its uncles.
 pub(super) fn needs_uncles() -> HttpError {
-    HttpError::unavailable("Uncles of the requested block are not indexed")
+    still_indexing()
 }
 
 /// 503: nothing is served under this name.

@@ -399,7 +399,6 @@ fn refusals() -> Value {
         "Not now: not indexed yet, not configured, busy, or shutting down.",
         &[
             "Data for the requested range is still being indexed",
-            "Traces for the requested range are not indexed",
             "Chain testnet is not configured",
             "Server is busy",
         ],

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -40,6 +40,10 @@ pub(super) enum Verdict {
     /// An answer is ready and the client does not take it: cut it off.
     Stalled,
 }
+
+/// HTTP/2 pings and acknowledgements, alone or two together: 17 and 9 bytes. They go out to a client that takes
+/// nothing of its answers too, and would hide it.
+const PING_BYTES_MAX: usize = 40;
 
 impl Vitals {
     pub(super) fn new() -> Arc<Self> {
@@ -77,9 +81,11 @@ impl Vitals {
 
     fn wrote(&self, outcome: &Poll<io::Result<usize>>) {
         match outcome {
-            Poll::Ready(_) => {
+            Poll::Ready(written) => {
                 self.blocked.store(false, Ordering::Relaxed);
-                self.touch();
+                if !written.as_ref().is_ok_and(|&bytes| bytes <= PING_BYTES_MAX) {
+                    self.touch();
+                }
             }
             // The clock runs from the first refusal of the socket, not from the last try.
             Poll::Pending => {
@@ -91,46 +97,87 @@ impl Vitals {
     }
 }
 
-/// One request in the vitals of its connection, from its head to the end of its body.
+/// Whose turn it is to move a request on.
 #[derive(Debug)]
-pub(super) struct InFlight {
+struct Turn {
     vitals: Arc<Vitals>,
-    ours: bool,
+    ours: AtomicBool,
 }
 
-impl InFlight {
-    pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
-        vitals.requests.fetch_add(1, Ordering::Relaxed);
-        vitals.ours.fetch_add(1, Ordering::Relaxed);
-        Self {
-            vitals: Arc::clone(vitals),
-            ours: true,
-        }
-    }
-
-    /// Notes that the client came for more, and whose turn it is now: ours while something is being
-    /// computed, else the client's.
-    pub(super) fn asked(&mut self, ours: bool) {
-        self.turn(ours);
-        self.vitals.touch();
-    }
-
-    fn turn(&mut self, ours: bool) {
-        if ours != self.ours {
-            self.ours = ours;
+impl Turn {
+    fn set(&self, ours: bool) {
+        if self.ours.swap(ours, Ordering::Relaxed) != ours {
             if ours {
                 self.vitals.ours.fetch_add(1, Ordering::Relaxed);
             } else {
                 self.vitals.ours.fetch_sub(1, Ordering::Relaxed);
             }
         }
+        self.vitals.touch();
+    }
+}
+
+/// Wakes whoever waits for a frame, and notes that it is the client's turn from now on: HTTP/2 may not come for
+/// the frame before the client makes room.
+struct FrameReady {
+    turn: Arc<Turn>,
+    waker: Waker,
+}
+
+impl Wake for FrameReady {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.turn.set(false);
+        self.waker.wake_by_ref();
+    }
+}
+
+/// One request in the vitals of its connection, from its head to the end of its body.
+#[derive(Debug)]
+pub(super) struct InFlight(Arc<Turn>);
+
+impl InFlight {
+    pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
+        vitals.requests.fetch_add(1, Ordering::Relaxed);
+        let turn = Turn {
+            vitals: Arc::clone(vitals),
+            ours: AtomicBool::new(false),
+        };
+        turn.set(true);
+        Self(Arc::new(turn))
+    }
+
+    /// Notes that an answer, or its head, is there for the client to take.
+    pub(super) fn answered(&self) {
+        self.0.set(false);
+    }
+
+    /// Polls for what the client came for. It is our turn until that is there, whether the client takes it or not.
+    pub(super) fn poll<T>(
+        &self,
+        cx: &Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.0.set(true);
+        let waker = Waker::from(Arc::new(FrameReady {
+            turn: Arc::clone(&self.0),
+            waker: cx.waker().clone(),
+        }));
+        let next = poll(&mut Context::from_waker(&waker));
+        if next.is_ready() {
+            self.0.set(false);
+        }
+        next
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.turn(false);
-        self.vitals.requests.fetch_sub(1, Ordering::Relaxed);
+        self.0.set(false);
+        self.0.vitals.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,13 +5,14 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
-use hyper::{Method, StatusCode, Uri};
+use hyper::{Method, StatusCode, Uri, Version};
 
 use crate::clock;
 
@@ -38,7 +39,10 @@ pub(super) async fn respond<H: Handler>(
 ) -> hyper::Response<Outgoing> {
     let in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
-    let (parts, _) = request.into_parts();
+    let (parts, upload) = request.into_parts();
+    if parts.version == Version::HTTP_2 {
+        drop_upload(upload).await;
+    }
     let id = RequestId::of(parts.headers.get(X_REQUEST_ID));
     let mut line = LogLine {
         method: parts.method.clone(),
@@ -85,6 +89,28 @@ pub(super) async fn respond<H: Handler>(
             line,
         }
     })
+}
+
+/// What of an upload is read and thrown away, and for how long.
+const UPLOAD_BYTES_MAX: usize = 1 << 20;
+const UPLOAD_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Reads a body that nobody asked for. HTTP/2 resets a stream whose answer ends before its upload does, and some
+/// clients lose the answer over it; HTTP/1.1 reads on by itself.
+async fn drop_upload(mut upload: Incoming) {
+    if upload.is_end_stream() {
+        return;
+    }
+    let read = async {
+        let mut bytes = 0;
+        while bytes < UPLOAD_BYTES_MAX
+            && let Some(Ok(frame)) = upload.frame().await
+        {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    // Who is slower than this keeps the rest.
+    drop(tokio::time::timeout(UPLOAD_TIME_MAX, read).await);
 }
 
 /// The handler's answer, in time and fenced against panics.
@@ -151,8 +177,14 @@ impl hyper::body::Body for Outgoing {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let next = Pin::new(&mut self.body).poll_frame(cx);
-        self.in_flight.asked(next.is_pending());
+        let me = &mut *self;
+        let body = Pin::new(&mut me.body);
+        let next = if matches!(*body, Body::Stream(_)) {
+            me.in_flight.poll(cx, |cx| body.poll_frame(cx))
+        } else {
+            me.in_flight.answered();
+            body.poll_frame(cx)
+        };
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;

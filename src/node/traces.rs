@@ -39,12 +39,24 @@ pub enum ShapeError {
     TooDeep(usize),
 }
 
+/// What is done with nested calls of precompiles that move nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuietPrecompiles {
+    /// As the node says: most leave them out of `trace_block` themselves.
+    Keep,
+    /// `callTracer` tells them, and a store filled by it should equal one filled by `trace_block`.
+    LeaveOut,
+}
+
 /// Turns the stated frames of one transaction into its trace.
 ///
 /// # Errors
 ///
 /// When the paths do not form one tree.
-pub fn normalise(mut stated: Vec<StatedFrame>) -> Result<TransactionTrace, ShapeError> {
+pub fn normalise(
+    mut stated: Vec<StatedFrame>,
+    quiet: QuietPrecompiles,
+) -> Result<TransactionTrace, ShapeError> {
     if !stated.is_sorted_by(|a, b| a.frame.path <= b.frame.path) {
         stated.sort_by(|a, b| a.frame.path.cmp(&b.frame.path));
     }
@@ -57,7 +69,8 @@ pub fn normalise(mut stated: Vec<StatedFrame>) -> Result<TransactionTrace, Shape
     while let Some(stated) = rest.next() {
         let depth = stated.frame.path.len();
         let has_children = rest.peek().is_some_and(|next| depth < next.frame.path.len());
-        if 0 < depth && !has_children && is_quiet_precompile(&stated.frame) {
+        let leave_out = quiet == QuietPrecompiles::LeaveOut;
+        if leave_out && 0 < depth && !has_children && is_quiet_precompile(&stated.frame) {
             continue;
         }
         line.truncate(depth);
@@ -143,7 +156,7 @@ fn is_precompile(address: &Address) -> bool {
     head.iter().all(|byte| *byte == 0) && matches!(tail, [0, 1..=0x11] | [1, 0])
 }
 
-/// A call of a precompile that moves nothing; `trace_block` leaves those out, the call tracer does not.
+/// A call of a precompile that moves nothing.
 fn is_quiet_precompile(frame: &Frame) -> bool {
     let moves_nothing = match frame.kind {
         FrameKind::Call | FrameKind::CallCode => frame.value.is_zero(),

@@ -1,10 +1,11 @@
 //! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
 use super::internal::TopFrames;
+use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::codec::value::{TransactionRow, decode_transaction};
-use crate::model::{B256, BlockId, Bloom, Bytes, Frame, Log, Receipt, Topics, TransactionEntry};
+use crate::codec::value::{TransactionRow, blob_gas_used, decode_transaction};
+use crate::model::{B256, BlockId, Bloom, Bytes, Frame, Header, Log, Receipt, Topics, TransactionEntry};
 use crate::store::{Table, Units, View};
 
 /// What became of a transaction (X1).
@@ -99,6 +100,18 @@ pub(super) fn topics(view: &View, body: &crate::codec::log_row::Body) -> Result<
     Ok(topics)
 }
 
+/// Fills in what the receipt of a blob transaction says of blobs, where a recording left it out: it follows from
+/// the transaction and the header (EIP-4844).
+fn fill_blob_gas(entry: &mut TransactionEntry, header: &Header) {
+    if let Some(blobs) = &entry.transaction.blob_versioned_hashes {
+        let used = blob_gas_used(entry.receipt.blob_gas_used, blobs.len());
+        entry.receipt.blob_gas_used = Some(used);
+        if entry.receipt.blob_gas_price.is_none() {
+            entry.receipt.blob_gas_price = blob_price(header).and_then(|price| u128::try_from(price).ok());
+        }
+    }
+}
+
 impl Reader {
     pub(super) fn receipt_reader(&self) -> Result<ReceiptReader<'_>, QueryError> {
         Ok(ReceiptReader {
@@ -184,6 +197,7 @@ impl Reader {
         let mut units = Units::new(&self.view, Table::Transactions)?;
         let (number, row) = Self::transaction_row(&mut units, ordinal)?;
         let facts = self.view.block(number)?;
+        let header = self.block_row(number)?.header;
         let mut entry = TransactionEntry {
             transaction: row.transaction,
             receipt: row.receipt,
@@ -192,7 +206,7 @@ impl Reader {
                 hash: facts.hash,
             },
             timestamp: facts.timestamp,
-            base_fee_per_gas: self.block_row(number)?.header.base_fee_per_gas,
+            base_fee_per_gas: header.base_fee_per_gas,
             transaction_index: u32::try_from(ordinal - facts.first_transaction).unwrap_or(u32::MAX),
             first_log_index: row.first_log_index,
         };
@@ -201,6 +215,7 @@ impl Reader {
         if with_logs {
             entry.receipt = self.receipt_reader()?.receipt(ordinal, entry.transaction.hash)?.0;
         }
+        fill_blob_gas(&mut entry, &header);
         Ok(entry)
     }
 

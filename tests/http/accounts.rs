@@ -10,7 +10,7 @@ use crate::plain::{self, ChainConfig, account};
 
 const CHAIN_ID: u64 = 7;
 const INDEXING: &str = "Data for the requested range is still being indexed";
-const NO_TRACES: &str = "Traces for the requested range are not indexed";
+const NO_TRACES: &str = "Data for the requested range is still being indexed";
 
 fn bundles(traces: bool) -> Vec<Bundle> {
     let config = ChainConfig {

@@ -240,7 +240,7 @@ async fn blocks_that_cannot_be_answered() {
         (
             target(without_headers),
             503,
-            "Uncles of the requested block are not indexed",
+            "Data for the requested range is still being indexed",
         ),
         (
             "/api/block/18446744073709551616/rewards".to_owned(),

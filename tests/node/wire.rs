@@ -4,7 +4,7 @@ use crate::support::chain::{Chain, ChainSpec};
 use crate::support::render;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use quarry::model::{Address, Bundle, FrameKind, U256};
-use quarry::node::traces::{error_text, normalise};
+use quarry::node::traces::{QuietPrecompiles, error_text, normalise};
 use quarry::node::wire::{self, WireError};
 use serde_json::{Value, json};
 
@@ -245,7 +245,7 @@ fn merge(into: &mut Value, more: &Value) {
 }
 
 #[test]
-fn quiet_precompiles_are_dropped_and_siblings_move_up() {
+fn quiet_precompiles_stay_where_trace_block_tells_them() {
     let quiet = json!({"action": {"to": Address::with_last_byte(4), "value": "0x0"}});
     let paid = json!({"action": {"to": Address::with_last_byte(4), "value": "0x1"}});
     let new = json!({"action": {"to": Address::left_padding_from(&[1, 0]), "value": "0x0"}});
@@ -261,13 +261,8 @@ fn quiet_precompiles_are_dropped_and_siblings_move_up() {
     ])
     .unwrap();
     let paths: Vec<_> = frames.iter().map(|frame| frame.path.clone()).collect();
-    assert_eq!(paths, [vec![], vec![0], vec![0, 0], vec![1]]);
-    let top = parity(&[(
-        &[],
-        json!({"action": {"to": Address::with_last_byte(4), "value": "0x0"}}),
-    )])
-    .unwrap();
-    assert_eq!(top.len(), 1, "the top call stays whatever it calls");
+    let all = [vec![], vec![0], vec![1], vec![1, 0], vec![1, 1], vec![2], vec![3]];
+    assert_eq!(paths, all);
 }
 
 #[test]
@@ -321,7 +316,7 @@ fn frames_that_form_no_tree_are_refused() {
         parity(&[(&[1], none.clone()), (&[], none.clone()), (&[0], none)]).is_ok(),
         "any order"
     );
-    assert!(normalise(Vec::new()).is_err());
+    assert!(normalise(Vec::new(), QuietPrecompiles::Keep).is_err());
 }
 
 proptest! {

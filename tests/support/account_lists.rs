@@ -325,7 +325,11 @@ pub fn check_account_lists(server: &Server, model: &Model, accounts_max: usize) 
     let list_of = "/api/account/tx-list-internal";
     if !traced {
         let target = format!("{list_of}?chain={chain}&startblock={head}&endblock={head}");
-        return server.assert_error(&target, 503, "Traces for the requested range are not indexed");
+        return server.assert_error(
+            &target,
+            503,
+            "Data for the requested range is still being indexed",
+        );
     }
     let all: Vec<&Row> = calls.iter().collect();
     check_internal(

@@ -251,7 +251,11 @@ pub fn internal(chain_id: u64, bundles: &[Bundle], whose: Whose, zero: bool) -> 
                     FrameKind::DelegateCall | FrameKind::StaticCall | FrameKind::CallCode => false,
                 };
                 let wanted = match whose {
-                    Whose::Of(account) => frame.from == account || frame.to == Some(account),
+                    Whose::Of(account) => {
+                        let undone =
+                            frame.reverted && matches!(frame.kind, FrameKind::Create | FrameKind::Create2);
+                        frame.from == account || (frame.to == Some(account) && !undone)
+                    }
                     Whose::All => true,
                     Whose::In(block, place) => (block, place) == (number, index),
                 };

@@ -27,7 +27,9 @@ pub struct FeeRow {
 /// Gas of a blob (EIP-4844).
 const GAS_PER_BLOB: u64 = 1 << 17;
 
-fn blob_gas(stated: Option<u64>, blobs: usize) -> u64 {
+/// Blob gas used: what the receipt states, else by the number of blobs (EIP-4844).
+#[must_use]
+pub fn blob_gas_used(stated: Option<u64>, blobs: usize) -> u64 {
     stated.unwrap_or((blobs as u64).saturating_mul(GAS_PER_BLOB))
 }
 
@@ -43,7 +45,7 @@ impl FeeRow {
             row.max_fee_per_gas = typed.max_fee_per_gas;
             row.max_priority_fee_per_gas = typed.max_priority_fee_per_gas;
             let blobs = typed.blob_versioned_hashes.as_ref().map_or(0, Vec::len);
-            row.blob_gas_used = blob_gas(typed.blob_gas_used, blobs);
+            row.blob_gas_used = blob_gas_used(typed.blob_gas_used, blobs);
             row.blob_gas_price = typed.blob_gas_price;
         }
         row
@@ -59,7 +61,7 @@ impl FeeRow {
             gas_price: transaction.gas_price,
             max_fee_per_gas: transaction.max_fee_per_gas,
             max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
-            blob_gas_used: blob_gas(receipt.blob_gas_used, blobs),
+            blob_gas_used: blob_gas_used(receipt.blob_gas_used, blobs),
             blob_gas_price: receipt.blob_gas_price,
         }
     }

@@ -13,7 +13,7 @@ mod record;
 mod tests;
 mod transaction;
 
-pub use fees::{FeeRow, decode_fees};
+pub use fees::{FeeRow, blob_gas_used, decode_fees};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
 pub use record::{Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, Tail, Undo};
 pub use transaction::{TransactionRow, TransactionSlice, decode_transaction, encode_transaction};

@@ -4,7 +4,7 @@ use super::object::object;
 use super::scalar::{List, MaybeAddress, Wire};
 use super::{WireError, may, parse};
 use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, TransactionTrace, U256};
-use crate::node::traces::{DEPTH_MAX, StatedFrame, normalise};
+use crate::node::traces::{DEPTH_MAX, QuietPrecompiles, StatedFrame, normalise};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -156,15 +156,19 @@ pub fn parity_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>,
     places
         .into_iter()
         .enumerate()
-        .map(|(index, frames)| whole(frames, index))
+        .map(|(index, frames)| whole(frames, QuietPrecompiles::Keep, index))
         .collect()
 }
 
-fn whole(frames: Vec<StatedFrame>, index: usize) -> Result<TransactionTrace, WireError> {
+fn whole(
+    frames: Vec<StatedFrame>,
+    quiet: QuietPrecompiles,
+    index: usize,
+) -> Result<TransactionTrace, WireError> {
     if frames.is_empty() {
         return Err(WireError::MissingItem { what: "trace", index });
     }
-    normalise(frames).map_err(|error| odd(index, error))
+    normalise(frames, quiet).map_err(|error| odd(index, error))
 }
 
 fn odd(index: usize, reason: impl std::fmt::Display) -> WireError {
@@ -284,7 +288,7 @@ pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, W
             let reason = may(wire.error).unwrap_or_else(|| "field `result` is missing".to_owned());
             return Err(odd(index, format_args!("not traced: {reason}")));
         };
-        *place = Some(whole(flatten(top, index)?, index)?);
+        *place = Some(whole(flatten(top, index)?, QuietPrecompiles::LeaveOut, index)?);
     }
     places
         .into_iter()

@@ -41,7 +41,9 @@ pub(super) fn derive(
                     (PostingKind::Calls, PostingKind::AccountCalls)
                 };
                 batch.posting(Term::whole(all), ordinal);
-                for account in [Some(frame.from), frame.to].into_iter().flatten() {
+                // What is undone made nothing: no field of the item names it.
+                let to = frame.to.filter(|_| !(frame.reverted && frame.kind.is_creation()));
+                for account in [Some(frame.from), to].into_iter().flatten() {
                     batch.posting(Term::account(of_account, &account), ordinal);
                 }
             }
