@@ -88,6 +88,13 @@ impl Writer {
         Batch::new(Arc::clone(&self.store), dictionary, self.checkpoint(), &self.room)
     }
 
+    /// The same, with room for a batch that is committed at about `bytes`.
+    #[must_use]
+    pub fn batch_of(&mut self, bytes: usize) -> Batch {
+        self.room.write = self.room.write.max(bytes);
+        self.batch()
+    }
+
     /// Commits final blocks: all of them or none.
     pub fn commit_final(&mut self, mut batch: Batch) -> Result<(), StoreError> {
         if self.next_unfinal() < self.checkpoint().next_block {
