@@ -63,7 +63,7 @@ impl Memory {
     }
 
     pub(crate) const fn batch(&self) -> usize {
-        self.backfill / 7
+        self.backfill / 6
     }
 
     pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {

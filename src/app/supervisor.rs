@@ -22,7 +22,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Memory {
     /// All memtables together.
     pub(super) memtables: usize,
-    /// A batch; its rendering takes as much again.
+    /// A batch; its rendering takes up to as much again.
     pub(super) batch: usize,
     /// Answers of the node in flight, as text; parsed they take about as much again.
     pub(super) in_flight: usize,
@@ -34,7 +34,7 @@ impl Memory {
         Self {
             memtables: all / 5,
             // Every batch rewrites the open pieces and chunks of whatever it touches: the fewer the better.
-            batch: all / 7,
+            batch: all / 6,
             in_flight: all / 10,
         }
     }

@@ -29,6 +29,8 @@ pub struct UnitBuilder {
     first_index: u64,
     count: u64,
     rows: Vec<u8>,
+    /// The unit that was given back last.
+    done: Vec<u8>,
 }
 
 impl UnitBuilder {
@@ -41,33 +43,36 @@ impl UnitBuilder {
             first_index: 0,
             count: 0,
             rows: Vec::new(),
+            done: Vec::new(),
         }
     }
 
     /// Adds a row. Where it does not fit, the unit before it is given back: (rows in it, value).
-    pub fn push(&mut self, row: &[u8]) -> Option<(u64, Vec<u8>)> {
+    pub fn push(&mut self, row: &[u8]) -> Option<(u64, &[u8])> {
         let full = self.count > 0 && self.rows.len() + row.len() > self.bytes_max;
-        let done = if full { self.finish() } else { None };
+        let done = full.then(|| self.end_unit());
         put_varint(&mut self.rows, row.len() as u64);
         self.rows.extend_from_slice(row);
         self.count += 1;
-        done
+        done.map(|count| (count, self.done.as_slice()))
     }
 
     /// Gives back the unit under construction, if it has rows.
-    pub fn finish(&mut self) -> Option<(u64, Vec<u8>)> {
-        if self.count == 0 {
-            return None;
-        }
+    pub fn finish(&mut self) -> Option<(u64, &[u8])> {
+        (self.count > 0).then(|| (self.end_unit(), self.done.as_slice()))
+    }
+
+    /// Moves the rows into `done`, as a unit; answers how many they are.
+    fn end_unit(&mut self) -> u64 {
         let count = std::mem::take(&mut self.count);
-        let mut value = Vec::with_capacity(self.rows.len() + 12);
-        put_varint(&mut value, self.block);
-        put_varint(&mut value, self.first_index);
-        put_varint(&mut value, count);
-        value.extend_from_slice(&self.rows);
+        self.done.clear();
+        put_varint(&mut self.done, self.block);
+        put_varint(&mut self.done, self.first_index);
+        put_varint(&mut self.done, count);
+        self.done.extend_from_slice(&self.rows);
         self.rows.clear();
         self.first_index += count;
-        Some((count, value))
+        count
     }
 }
 
@@ -185,9 +190,9 @@ mod tests {
             let mut builder = UnitBuilder::new(9, max);
             let mut units = Vec::new();
             for row in &rows {
-                units.extend(builder.push(row));
+                units.extend(builder.push(row).map(|(count, value)| (count, value.to_vec())));
             }
-            units.extend(builder.finish());
+            units.extend(builder.finish().map(|(count, value)| (count, value.to_vec())));
             prop_assert!(builder.finish().is_none());
             let mut back = Vec::new();
             for (count, value) in &units {

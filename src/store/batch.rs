@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::map::HashMap;
+use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
@@ -36,10 +37,11 @@ impl Dictionary {
     }
 }
 
-/// New postings of a term; most terms have one.
+/// New postings of a term; most terms have one or two, which need no memory of their own.
 #[derive(Debug)]
 pub(super) enum Postings {
     One(u64),
+    Two([u64; 2]),
     Many(Vec<u64>),
 }
 
@@ -47,13 +49,46 @@ impl Postings {
     pub(super) fn as_slice(&self) -> &[u64] {
         match self {
             Self::One(one) => std::slice::from_ref(one),
+            Self::Two(two) => two,
             Self::Many(many) => many,
         }
     }
 }
 
+fn with_room<K, V>(room: usize) -> HashMap<K, V> {
+    HashMap::with_capacity_and_hasher(room, Default::default())
+}
+
 /// The status of a transaction whose receipt states none (before Byzantium).
 pub(super) const STATUS_NOT_SAID: u8 = 2;
+
+/// Plain rows as the write that will carry them: a row is in memory once, and the other rows follow it there.
+#[derive(Default)]
+pub(super) struct Plain {
+    pub(super) write: WriteBatch,
+    /// Tables and keys, for the undo record; kept while the batch may be a block that is not final.
+    pub(super) keys: Vec<(Table, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plain")
+            .field("rows", &self.write.len())
+            .field("bytes", &self.write.size_in_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How large a batch became, so that the next one has room from the start and does not grow by copying.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sizes {
+    /// Bytes of the whole write.
+    pub(super) write: usize,
+    pub(super) hashes: usize,
+    pub(super) postings: usize,
+    pub(super) logs: usize,
+    pub(super) sent: usize,
+}
 
 /// Rows of one or more blocks; see the module.
 #[derive(Debug)]
@@ -63,7 +98,7 @@ pub struct Batch {
     pub(super) checkpoint: Checkpoint,
     pub(super) blocks: u64,
     /// Rows under keys that no earlier block wrote.
-    pub(super) rows: Vec<(Table, Vec<u8>, Vec<u8>)>,
+    pub(super) plain: Plain,
     pub(super) hashes: Vec<([u8; 9], u64)>,
     pub(super) postings: HashMap<Term, Postings>,
     /// New logs by emitter, to be appended to its list.
@@ -75,20 +110,41 @@ pub struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(store: Arc<Store>, dictionary: Dictionary, checkpoint: Checkpoint) -> Self {
+    /// A batch that expects to become about as large as `room`.
+    pub(super) fn new(
+        store: Arc<Store>,
+        dictionary: Dictionary,
+        checkpoint: Checkpoint,
+        room: &Sizes,
+    ) -> Self {
         Self {
             store,
             dictionary,
             checkpoint,
             blocks: 0,
-            rows: Vec::new(),
-            hashes: Vec::new(),
-            postings: HashMap::default(),
-            logs: HashMap::default(),
+            plain: Plain {
+                // Room that is not used is never touched, and so takes no memory.
+                write: WriteBatch::with_capacity_bytes(room.write + room.write / 4),
+                keys: Vec::new(),
+            },
+            hashes: Vec::with_capacity(room.hashes),
+            postings: with_room(room.postings),
+            logs: with_room(room.logs),
             flats: Default::default(),
             nonces: HashMap::default(),
-            sent: HashMap::default(),
+            sent: with_room(room.sent),
             bytes: 0,
+        }
+    }
+
+    /// How much the batch holds; the write is filled when it is committed.
+    pub(super) fn sizes(&self) -> Sizes {
+        Sizes {
+            write: 0,
+            hashes: self.hashes.len(),
+            postings: self.postings.len(),
+            logs: self.logs.len(),
+            sent: self.sent.len(),
         }
     }
 
@@ -148,6 +204,10 @@ impl Batch {
             .ok_or(StoreError::Overflow("block number"))?;
         self.checkpoint.hash = hash.0;
         self.blocks += 1;
+        if self.blocks > 1 {
+            // More than one block: all of them are final, and nothing is undone.
+            self.plain.keys = Vec::new();
+        }
         self.bytes += 128;
         Ok(())
     }
@@ -166,9 +226,16 @@ impl Batch {
     }
 
     /// Adds a row under a key that no earlier block wrote.
-    pub fn row(&mut self, table: Table, key: &[u8], value: Vec<u8>) {
-        self.bytes += key.len() + value.len() + 72;
-        self.rows.push((table, key.to_vec(), value));
+    pub fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.bytes += key.len() + value.len() + 16;
+        self.plain
+            .write
+            .put_cf(family(&self.store.db, table)?, key, value);
+        if self.blocks <= 1 {
+            self.bytes += key.len() + 56;
+            self.plain.keys.push((table, key.to_vec()));
+        }
+        Ok(())
     }
 
     /// Adds a posting; the ordinals of a term ascend, a repeated one is left out.
@@ -181,9 +248,14 @@ impl Batch {
             std::collections::hash_map::Entry::Occupied(mut entry) => match entry.get_mut() {
                 Postings::One(one) if *one == ordinal => {}
                 Postings::One(one) => {
-                    let many = Postings::Many(vec![*one, ordinal]);
+                    let two = Postings::Two([*one, ordinal]);
+                    entry.insert(two);
+                }
+                Postings::Two([_, second]) if *second == ordinal => {}
+                Postings::Two([first, second]) => {
+                    let many = Postings::Many(vec![*first, *second, ordinal]);
                     entry.insert(many);
-                    self.bytes += 32;
+                    self.bytes += 48;
                 }
                 Postings::Many(many) => {
                     if many.last() != Some(&ordinal) {
@@ -247,7 +319,7 @@ impl Batch {
             None => {
                 let id = self.checkpoint.emitters;
                 self.checkpoint.emitters = id.checked_add(1).ok_or(StoreError::Overflow("emitter id"))?;
-                self.new_id(Table::Emitters, FlatArray::Emitters, address.as_slice(), id);
+                self.new_id(Table::Emitters, FlatArray::Emitters, address.as_slice(), id)?;
                 id
             }
         };
@@ -265,7 +337,7 @@ impl Batch {
             None => {
                 let id = self.checkpoint.signatures;
                 self.checkpoint.signatures = id.checked_add(1).ok_or(StoreError::Overflow("signature id"))?;
-                self.new_id(Table::Signatures, FlatArray::Signatures, topic.as_slice(), id);
+                self.new_id(Table::Signatures, FlatArray::Signatures, topic.as_slice(), id)?;
                 id
             }
         };
@@ -285,11 +357,11 @@ impl Batch {
         dictionary
     }
 
-    fn new_id(&mut self, table: Table, array: FlatArray, key: &[u8], id: u32) {
+    fn new_id(&mut self, table: Table, array: FlatArray, key: &[u8], id: u32) -> Result<(), StoreError> {
         if let Some(array) = self.flats.get_mut(array as usize) {
             array.extend_from_slice(key);
         }
-        self.row(table, key, id.to_be_bytes().to_vec());
+        self.row(table, key, &id.to_be_bytes())
     }
 
     /// The account's nonce by the `nonces` table after the batch so far.
@@ -330,11 +402,11 @@ impl Batch {
     }
 
     /// Records the account's nonce after a block.
-    pub fn set_nonce(&mut self, account: &Address, block: u64, nonce: u64) {
+    pub fn set_nonce(&mut self, account: &Address, block: u64, nonce: u64) -> Result<(), StoreError> {
         let mut value = Vec::with_capacity(4);
         bytes::put_varint(&mut value, nonce);
         self.nonces.insert(*account, nonce);
-        self.row(Table::Nonces, &keys::account_at(account, block), value);
+        self.row(Table::Nonces, &keys::account_at(account, block), &value)
     }
 
     pub(super) fn stored(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rocksdb::{ReadOptions, WriteBatch};
 
 use super::StoreError;
-use super::batch::{Batch, Postings};
+use super::batch::{Batch, Plain, Postings};
 use super::open::{CHECKPOINT, Store};
 use super::schema::Table;
 use super::view::family;
@@ -22,11 +22,31 @@ const LOOK_UPS: usize = 1024;
 /// Rows on their way into one write, with what they overwrite when that must be kept.
 pub(super) struct Rows<'s> {
     pub(super) store: &'s Store,
+    /// By code of the table: looking a family up by name for each row would cost more than putting it.
+    families: Vec<&'s rocksdb::ColumnFamily>,
     pub(super) write: WriteBatch,
     pub(super) undo: Option<Undo>,
 }
 
-impl Rows<'_> {
+impl<'s> Rows<'s> {
+    /// Takes up the plain rows of a batch; `undo` keeps what is overwritten (they overwrite nothing).
+    pub(super) fn begin(store: &'s Store, plain: Plain, undo: bool) -> Result<Self, StoreError> {
+        let undo = undo.then(|| Undo {
+            rows: plain
+                .keys
+                .into_iter()
+                .map(|(table, key)| (table as u8, key, None))
+                .collect(),
+        });
+        let families = Table::ALL.iter().map(|&table| family(&store.db, table));
+        Ok(Self {
+            store,
+            families: families.collect::<Result<_, _>>()?,
+            write: plain.write,
+            undo,
+        })
+    }
+
     fn put(
         &mut self,
         table: Table,
@@ -34,7 +54,11 @@ impl Rows<'_> {
         value: &[u8],
         before: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        self.write.put_cf(family(&self.store.db, table)?, key, value);
+        let family = self
+            .families
+            .get(table as usize)
+            .ok_or(StoreError::Overflow("table"))?;
+        self.write.put_cf(family, key, value);
         if let Some(undo) = &mut self.undo {
             undo.rows
                 .push((table as u8, key.to_vec(), before.map(<[u8]>::to_vec)));
@@ -97,6 +121,8 @@ impl Lists<'_> {
 ///
 /// Lists are most of the work. In a large batch of final blocks other threads take part of them; where a row
 /// stands in the write says nothing, for no two have the same key.
+///
+/// Plain rows are in the write already.
 pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result<(), StoreError> {
     let mut postings: Vec<_> = std::mem::take(&mut batch.postings).into_iter().collect();
     postings.sort_unstable_by_key(|(term, _)| *term);
@@ -130,9 +156,6 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
             Ok::<_, StoreError>(rendered)
         };
         let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
-        for (table, key, value) in std::mem::take(&mut batch.rows) {
-            rows.put(table, &key, &value, None)?;
-        }
         render_hashes(std::mem::take(&mut batch.hashes), rows)?;
         while let Some(lists) = take() {
             lists.render(store, |table, key, value, before| {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
 
 use super::StoreError;
-use super::batch::{Batch, Dictionary};
+use super::batch::{Batch, Dictionary, Sizes};
 use super::flat::Flats;
 use super::open::{FINALITY, Store, load_tail};
 use super::render::{Rows, render};
@@ -40,6 +40,8 @@ pub struct Writer {
     store: Arc<Store>,
     state: Option<State>,
     dictionary: Dictionary,
+    /// The last final batch; nothing after a block that is not final.
+    room: Sizes,
 }
 
 impl Writer {
@@ -48,6 +50,7 @@ impl Writer {
             store,
             state: Some(state),
             dictionary: Dictionary::default(),
+            room: Sizes::default(),
         }
     }
 
@@ -82,7 +85,14 @@ impl Writer {
     #[must_use]
     pub fn batch(&mut self) -> Batch {
         let dictionary = std::mem::take(&mut self.dictionary);
-        Batch::new(Arc::clone(&self.store), dictionary, self.checkpoint())
+        Batch::new(Arc::clone(&self.store), dictionary, self.checkpoint(), &self.room)
+    }
+
+    /// The same, with room for a batch that is committed at about `bytes`.
+    #[must_use]
+    pub fn batch_of(&mut self, bytes: usize) -> Batch {
+        self.room.write = self.room.write.max(bytes);
+        self.batch()
     }
 
     /// Commits final blocks: all of them or none.
@@ -90,15 +100,13 @@ impl Writer {
         if self.next_unfinal() < self.checkpoint().next_block {
             self.finalize(self.checkpoint().next_block - 1)?;
         }
-        let mut rows = Rows {
-            store: &self.store,
-            // Room for all of it, so that a write of 100 MB is not copied again and again as it grows.
-            write: WriteBatch::with_capacity_bytes(batch.bytes()),
-            undo: None,
-        };
+        let mut room = batch.sizes();
+        let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), false)?;
         let before = self.state()?.checkpoint;
         render(&mut batch, &mut rows, &before)?;
         let write = rows.write;
+        room.write = write.size_in_bytes();
+        self.room = room;
         let checkpoint = batch.checkpoint;
         let flats = std::mem::take(&mut batch.flats);
         self.dictionary = batch.into_dictionary();
@@ -183,11 +191,8 @@ impl Writer {
             ));
         }
         self.settle()?;
-        let mut rows = Rows {
-            store: &self.store,
-            write: WriteBatch::default(),
-            undo: Some(Undo::default()),
-        };
+        self.room = Sizes::default();
+        let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), true)?;
         let before = self.state()?.checkpoint;
         render(&mut batch, &mut rows, &before)?;
         let Rows { mut write, undo, .. } = rows;

@@ -134,7 +134,8 @@ impl Pipeline {
                 });
             }
             if number <= self.finalized {
-                let (open, _) = batch.get_or_insert_with(|| (writer.batch(), clock::now()));
+                let (open, _) =
+                    batch.get_or_insert_with(|| (writer.batch_of(self.batch_bytes_max), clock::now()));
                 derive(&bundle, &self.rules.nonces, open)?;
                 if open.bytes() >= self.batch_bytes_max {
                     commit(writer, &mut batch)?;

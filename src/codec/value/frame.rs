@@ -3,7 +3,7 @@
 use bincode::{BorrowDecode, Encode};
 
 use super::super::Corrupt;
-use super::{CONFIG, Trimmed, decode, encode, trim};
+use super::{CONFIG, Trimmed, decode, encode_into, trim};
 use crate::model::{Address, Bytes, Frame, FrameKind, U256};
 
 #[derive(Encode, BorrowDecode)]
@@ -22,11 +22,10 @@ struct FrameValue<'a> {
     output: &'a [u8],
 }
 
-/// A frame's row, with the position of its transaction in the block.
-#[must_use]
-pub fn encode_frame(transaction_index: u32, frame: &Frame) -> Vec<u8> {
+/// Appends a frame's row, with the position of its transaction in the block.
+pub fn encode_frame(transaction_index: u32, frame: &Frame, out: &mut Vec<u8>) {
     let value = frame.value.to_be_bytes::<32>();
-    encode(&FrameValue {
+    let value = FrameValue {
         transaction_index,
         kind: frame.kind as u8,
         path: frame.path.clone(),
@@ -39,7 +38,8 @@ pub fn encode_frame(transaction_index: u32, frame: &Frame) -> Vec<u8> {
         reverted: frame.reverted,
         input: &frame.input,
         output: &frame.output,
-    })
+    };
+    encode_into(&value, out);
 }
 
 /// Reads a frame's row: the position of its transaction, and the frame.

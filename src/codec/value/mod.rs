@@ -28,6 +28,12 @@ fn encode<T: Encode>(value: &T) -> Vec<u8> {
     bincode::encode_to_vec(value, CONFIG).unwrap_or_default()
 }
 
+/// Appends an encoded value, without the pass that finds its length first.
+fn encode_into<T: Encode>(value: &T, out: &mut Vec<u8>) {
+    let written = bincode::encode_into_std_write(value, out, CONFIG);
+    debug_assert!(written.is_ok(), "a vector takes every value");
+}
+
 fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8], what: &'static str) -> Result<T, Corrupt> {
     match bincode::borrow_decode_from_slice(bytes, CONFIG) {
         Ok((value, read)) if read == bytes.len() => Ok(value),

@@ -4,7 +4,7 @@ use bincode::{BorrowDecode, Encode};
 
 use super::super::Corrupt;
 use super::fees::FeeRow;
-use super::{Trimmed, decode, encode, trim};
+use super::{Trimmed, decode, encode_into, trim};
 use crate::model::{AccessListItem, Address, Authorization, B256, Bytes, Receipt, Transaction, U256};
 
 /// Address, storage keys.
@@ -62,9 +62,13 @@ pub(super) struct TransactionValue<'a> {
     pub(super) input: &'a [u8],
 }
 
-/// A transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
-#[must_use]
-pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_log_index: u32) -> Vec<u8> {
+/// Appends a transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
+pub fn encode_transaction(
+    transaction: &Transaction,
+    receipt: &Receipt,
+    first_log_index: u32,
+    out: &mut Vec<u8>,
+) {
     let value = transaction.value.to_be_bytes::<32>();
     let (r, s) = (
         transaction.r.to_be_bytes::<32>(),
@@ -121,7 +125,7 @@ pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_lo
                 receipt_extra: receipt.extra.as_deref(),
             }
         });
-    encode(&TransactionValue {
+    let row = TransactionValue {
         kind: transaction.kind,
         status: receipt.status,
         nonce: transaction.nonce,
@@ -144,7 +148,8 @@ pub fn encode_transaction(transaction: &Transaction, receipt: &Receipt, first_lo
         logs: u32::try_from(receipt.logs.len()).unwrap_or(u32::MAX),
         typed,
         input: &transaction.input,
-    })
+    };
+    encode_into(&row, out);
 }
 
 /// A transaction's row as read back.

@@ -9,7 +9,7 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
     let block = &bundle.block;
     let number = block.number();
     batch.begin_block(number, block.hash, block.header.timestamp, &earnings(bundle)?)?;
-    batch.row(Table::Blocks, &keys::number(number), encode_block(block));
+    batch.row(Table::Blocks, &keys::number(number), &encode_block(block))?;
     // Nobody mined block 0 (answers.md section 8).
     if number > 0 {
         batch.posting(

@@ -21,16 +21,20 @@ pub(super) fn derive(
     let first = batch.frames(count as u64);
     let mut units = UnitBuilder::new(block.number(), UNIT_BYTES_MAX);
     let (mut ordinal, mut stored, mut internal) = (first, first, 0u32);
-    let mut put = |batch: &mut Batch, unit: Option<(u64, Vec<u8>)>| {
+    let mut put = |batch: &mut Batch, unit: Option<(u64, &[u8])>| {
         if let Some((count, value)) = unit {
             stored += count;
-            batch.row(Table::Frames, &keys::number(stored - 1), value);
+            batch.row(Table::Frames, &keys::number(stored - 1), value)?;
         }
+        Ok::<_, StoreError>(())
     };
+    let mut row = Vec::with_capacity(512);
     for (index, trace) in traces.iter().enumerate() {
         let transaction_index = narrow(index, "transaction index")?;
         for frame in &trace.frames {
-            put(batch, units.push(&encode_frame(transaction_index, frame)));
+            row.clear();
+            encode_frame(transaction_index, frame, &mut row);
+            put(batch, units.push(&row))?;
             // The top call is the transaction itself and is in none of the lists.
             if !frame.path.is_empty() {
                 let of_default_set = frame.is_internal_transaction();
@@ -57,12 +61,12 @@ pub(super) fn derive(
                     factory: nested.then(|| frame.from.into_array()),
                 };
                 let key = keys::account_at(&created, first_transaction + index as u64);
-                batch.row(Table::Creations, &key, creation.encode());
+                batch.row(Table::Creations, &key, &creation.encode())?;
             }
             ordinal += 1;
         }
     }
-    put(batch, units.finish());
+    put(batch, units.finish())?;
     batch.traced(first, internal);
     Ok(())
 }

@@ -15,11 +15,12 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
     let block = bundle.block.number();
     let mut units = UnitBuilder::new(block, UNIT_BYTES_MAX);
     let mut next = batch.checkpoint().logs;
-    let mut put = |batch: &mut Batch, unit: Option<(u64, Vec<u8>)>| {
+    let mut put = |batch: &mut Batch, unit: Option<(u64, &[u8])>| {
         if let Some((count, value)) = unit {
             next += count;
-            batch.row(Table::LogsByBlock, &keys::number(next - 1), value);
+            batch.row(Table::LogsByBlock, &keys::number(next - 1), value)?;
         }
+        Ok::<_, StoreError>(())
     };
     let (mut body, mut row) = (Vec::with_capacity(256), Vec::with_capacity(256));
     for (index, (transaction, receipt)) in bundle.block.transactions.iter().zip(&bundle.receipts).enumerate()
@@ -44,7 +45,7 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
                 &body,
                 &mut row,
             );
-            put(batch, units.push(&row));
+            put(batch, units.push(&row))?;
             let place = RunRow {
                 ordinal,
                 block,
@@ -64,6 +65,6 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
             }
         }
     }
-    put(batch, units.finish());
+    put(batch, units.finish())?;
     Ok(())
 }

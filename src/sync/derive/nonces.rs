@@ -33,7 +33,7 @@ pub(super) fn derive(
     let block = bundle.block.number();
     if block == 0 {
         for (account, nonce) in &rules.genesis_nonces {
-            batch.set_nonce(account, 0, *nonce);
+            batch.set_nonce(account, 0, *nonce)?;
         }
     }
     for (index, transaction) in bundle.block.transactions.iter().enumerate() {
@@ -77,13 +77,13 @@ fn authorize(
     let nonce = match (ledger, by_sending) {
         (Some(UNKNOWN), _) => return Ok(()),
         (None, None) if !rules.from_genesis => {
-            batch.set_nonce(account, block, UNKNOWN);
+            batch.set_nonce(account, block, UNKNOWN)?;
             return Ok(());
         }
         (ledger, by_sending) => ledger.unwrap_or(0).max(by_sending.unwrap_or(0)),
     };
     if nonce == stated {
-        batch.set_nonce(account, block, nonce.saturating_add(1).min(UNKNOWN - 1));
+        batch.set_nonce(account, block, nonce.saturating_add(1).min(UNKNOWN - 1))?;
     }
     Ok(())
 }
@@ -101,10 +101,10 @@ fn created_by(
         // A delegated account (EIP-7702) creates and sends.
         Some(ledger) => {
             let nonce = ledger.max(sent.unwrap_or(0)).saturating_add(1);
-            batch.set_nonce(account, block, nonce.min(UNKNOWN - 1));
+            batch.set_nonce(account, block, nonce.min(UNKNOWN - 1))?;
         }
         // Delegated before the store begins: what it created until then is not known.
-        None if sent.is_some() && !rules.from_genesis => batch.set_nonce(account, block, UNKNOWN),
+        None if sent.is_some() && !rules.from_genesis => batch.set_nonce(account, block, UNKNOWN)?,
         None => {}
     }
     Ok(())
@@ -138,7 +138,7 @@ fn frames(frames: &[Frame], block: &Block, rules: &NonceRules, batch: &mut Batch
             if !frame.reverted
                 && let Some(contract) = frame.to
             {
-                batch.set_nonce(&contract, block, u64::from(block >= rules.spurious_dragon_block));
+                batch.set_nonce(&contract, block, u64::from(block >= rules.spurious_dragon_block))?;
                 created.push(contract);
             }
         }
@@ -148,7 +148,7 @@ fn frames(frames: &[Frame], block: &Block, rules: &NonceRules, batch: &mut Batch
         .filter(|frame| frame.kind == FrameKind::SelfDestruct && !frame.reverted)
     {
         if !cancun || created.contains(&frame.from) {
-            batch.set_nonce(&frame.from, block, 0);
+            batch.set_nonce(&frame.from, block, 0)?;
         }
     }
     Ok(())

@@ -15,16 +15,19 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
     let mut units = UnitBuilder::new(bundle.block.number(), UNIT_BYTES_MAX);
     let mut next = batch.checkpoint().transactions;
     let mut first_log_index = 0;
-    let mut put = |batch: &mut Batch, unit: Option<(u64, Vec<u8>)>| {
+    let mut put = |batch: &mut Batch, unit: Option<(u64, &[u8])>| {
         if let Some((count, value)) = unit {
             next += count;
-            batch.row(Table::Transactions, &keys::number(next - 1), value);
+            batch.row(Table::Transactions, &keys::number(next - 1), value)?;
         }
+        Ok::<_, StoreError>(())
     };
+    let mut row = Vec::with_capacity(512);
     for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
         let ordinal = batch.transaction(&transaction.hash, receipt.status);
-        let row = encode_transaction(transaction, receipt, first_log_index);
-        put(batch, units.push(&row));
+        row.clear();
+        encode_transaction(transaction, receipt, first_log_index, &mut row);
+        put(batch, units.push(&row))?;
         first_log_index += narrow(receipt.logs.len(), "number of logs")?;
         batch.posting(
             Term::account(PostingKind::AccountSent, &transaction.from),
@@ -40,14 +43,14 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
             batch.row(
                 Table::Creations,
                 &keys::account_at(&contract, ordinal),
-                creation.encode(),
-            );
+                &creation.encode(),
+            )?;
         }
         let parties = [Some(transaction.from), transaction.to, created];
         for account in parties.iter().flatten() {
             batch.posting(Term::account(PostingKind::AccountTransactions, account), ordinal);
         }
     }
-    put(batch, units.finish());
+    put(batch, units.finish())?;
     Ok(())
 }
