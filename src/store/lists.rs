@@ -12,16 +12,14 @@ use crate::codec::keys;
 use crate::codec::log_row::{RunReader, RunRow};
 use crate::metrics::visits;
 
-/// Units that are stepped over on the way to a row. A step costs a fraction of a seek, and lists of busy accounts
-/// have a row in most units.
-const STEPS_MAX: u64 = 3;
-
 /// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
 ///
-/// Nothing is copied: rows lie in the block that the scan holds, and a unit is read up to the row that is wanted.
+/// A unit is copied whole, which is one streaming read: stepping from row to row where it lies would wait for memory
+/// at each of them. It is then read up to the row that is wanted.
 pub struct Units<'v> {
     scan: Scan<'v>,
     table: Table,
+    bytes: Vec<u8>,
     /// Ordinal of the unit's first row.
     first: u64,
     /// Ordinal of the first row after the unit.
@@ -61,6 +59,7 @@ impl<'v> Units<'v> {
         Self {
             scan,
             table,
+            bytes: Vec::new(),
             first: 0,
             end: 0,
             marks: Vec::new(),
@@ -89,14 +88,13 @@ impl<'v> Units<'v> {
         let reached = usize::try_from(place)
             .unwrap_or(usize::MAX)
             .min(self.marks.len() - 1);
-        let (Some(&mark), Some((key, value))) = (self.marks.get(reached), self.scan.item()?) else {
-            return Err(missing);
-        };
-        let corrupt = StoreError::corrupt(name, key);
-        let mut unit = UnitReader::resume(value, mark, name).map_err(&corrupt)?;
+        let mark = *self.marks.get(reached).ok_or(missing)?;
+        let key = keys::number(self.end.wrapping_sub(1));
+        let corrupt = StoreError::corrupt(name, &key);
+        let mut unit = UnitReader::resume(&self.bytes, mark, name).map_err(&corrupt)?;
         for _ in mark.position()..place {
             unit.next_row().map_err(&corrupt)?;
-            self.marks.push(unit.mark(value));
+            self.marks.push(unit.mark(&self.bytes));
         }
         let bytes = unit.row_at(place).map_err(&corrupt)?;
         visits::row();
@@ -120,26 +118,20 @@ impl<'v> Units<'v> {
         self.marks.clear();
         let rows = (self.end - self.first).max(1);
         let mut found = false;
-        if loaded && ordinal >= self.end && (ordinal - self.end) / rows < STEPS_MAX {
-            for _ in 0..=STEPS_MAX {
-                let Some((key, _)) = self.scan.step()? else { break };
-                found = keys::decode_number(key).map_err(StoreError::corrupt(name, key))? >= ordinal;
-                if found {
-                    break;
-                }
-            }
-        } else if loaded && ordinal < self.first && (self.first - ordinal) / rows < STEPS_MAX {
-            for _ in 0..=STEPS_MAX {
-                let Some((key, value)) = self.scan.step_back()? else {
-                    break;
-                };
+        // A step is cheaper than a seek only where it ends there: each unit is about a disk block of its own.
+        if loaded && ordinal >= self.end && ordinal - self.end < rows {
+            if let Some((key, _)) = self.scan.step()? {
                 let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
-                let unit = UnitReader::new(value, name).map_err(StoreError::corrupt(name, key))?;
-                found = (last + 1).wrapping_sub(unit.header().count) <= ordinal;
-                if found {
-                    break;
-                }
+                found = last >= ordinal;
             }
+        } else if loaded
+            && ordinal < self.first
+            && self.first - ordinal <= rows
+            && let Some((key, value)) = self.scan.step_back()?
+        {
+            let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
+            let unit = UnitReader::new(value, name).map_err(StoreError::corrupt(name, key))?;
+            found = (last + 1).wrapping_sub(unit.header().count) <= ordinal;
         }
         if !found && self.scan.seek(&keys::number(ordinal))?.is_none() {
             return Err(missing);
@@ -147,8 +139,10 @@ impl<'v> Units<'v> {
         let (key, value) = self.scan.item()?.ok_or(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
-        let unit = UnitReader::new(value, name).map_err(&corrupt)?;
-        let start = unit.mark(value);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(value);
+        let unit = UnitReader::new(&self.bytes, name).map_err(&corrupt)?;
+        let start = unit.mark(&self.bytes);
         self.first = (last + 1).wrapping_sub(unit.header().count);
         self.end = last + 1;
         self.marks.push(start);
