@@ -147,21 +147,18 @@ impl Imported {
         })
     }
 
-    /// The same with what the recording leaves out of the receipts of blob transactions and every node
+    /// The same, whose model has what the recording leaves out of the receipts of blob transactions and every node
     /// states of them.
     fn with_blob_gas((chain, genesis): (&str, &str), summary: &str) -> Option<Self> {
         let (file, genesis) = (shared(chain)?, shared(genesis)?);
         let directory = tempfile::tempdir().unwrap();
-        let lines: Vec<String> = lines(&file)
-            .iter()
-            .map(|line| altered(line, add_blob_gas))
-            .collect();
+        let plain = lines(&file);
         let imported = Self {
             directory,
-            lines,
+            lines: plain.iter().map(|line| altered(line, add_blob_gas)).collect(),
             genesis,
         };
-        let done = imported.import(&imported.lines, imported.path(), &[]).succeeded();
+        let done = imported.import(&plain, imported.path(), &[]).succeeded();
         assert!(done.stdout.contains(summary), "{done:?}");
         Some(imported)
     }
@@ -390,7 +387,9 @@ fn check_nonces(server: &Server, chain: &Imported) {
 
 #[test]
 fn ethtest_chain_is_served_as_its_receipts_and_traces_have_it() {
-    let Some(chain) = Imported::new(ETHTEST, "601 blocks with 603 transactions and 813 logs stored") else {
+    let Some(chain) =
+        Imported::with_blob_gas(ETHTEST, "601 blocks with 603 transactions and 813 logs stored")
+    else {
         return;
     };
     let server = serve(chain.path());
