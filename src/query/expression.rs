@@ -32,10 +32,6 @@ impl<'v> Union<'v> {
         }
     }
 
-    fn chunks_read(&self) -> u64 {
-        self.cursors.iter().map(PostingCursor::chunks_read).sum()
-    }
-
     #[inline]
     fn nearest(direction: Direction, a: Option<u64>, b: Option<u64>) -> Option<u64> {
         match (a, b) {
@@ -107,11 +103,6 @@ impl<'v> Conjunction<'v> {
             ([only], None) => only.single(),
             _ => None,
         }
-    }
-
-    /// Chunks of postings decoded so far.
-    pub(super) fn chunks_read(&self) -> u64 {
-        self.clauses.iter().map(Union::chunks_read).sum()
     }
 
     /// Hands every hit in `first..end` to `hit`, in the direction, until it says stop; answers whether the

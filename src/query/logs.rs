@@ -92,13 +92,6 @@ impl Open {
             Bodies::ByEmitter(emitter, address) => Self::Runs(Runs::owned(view, emitter)?, address),
         })
     }
-
-    const fn reads(&self) -> u64 {
-        match self {
-            Self::Units(units) => units.units_read(),
-            Self::Runs(runs, _) => runs.runs_read(),
-        }
-    }
 }
 
 /// A page of logs: which they are is known, their bodies are read as they are visited.
@@ -109,7 +102,6 @@ pub struct LogPage {
     bodies: Bodies,
     total: Option<u64>,
     next_cursor: Option<RowCursor>,
-    chunks_read: u64,
     open: Option<Open>,
 }
 
@@ -139,7 +131,6 @@ impl Reader {
             bodies: Bodies::ByBlock,
             total: None,
             next_cursor: None,
-            chunks_read: 0,
             open: None,
         };
         let part = query.part();
@@ -162,7 +153,6 @@ impl Reader {
             }
             None => page.fill_by_walk(&mut matches, query, range)?,
         };
-        page.chunks_read = matches.chunks_read();
         if let Some(&last) = page.hits.last().filter(|_| more) {
             page.next_cursor = Some(RowCursor::at(view, Rows::Logs, last)?);
         }
@@ -330,12 +320,6 @@ impl LogPage {
     #[must_use]
     pub const fn next_cursor(&self) -> Option<RowCursor> {
         self.next_cursor
-    }
-
-    /// Posting chunks, units and runs read so far.
-    #[must_use]
-    pub fn reads(&self) -> u64 {
-        self.chunks_read + self.open.as_ref().map_or(0, Open::reads)
     }
 
     /// Visits the logs that were not visited yet, until `visitor` answers that it has enough; answers

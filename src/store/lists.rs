@@ -26,7 +26,6 @@ pub struct Units<'v> {
     end: u64,
     /// Before each row of the unit that was reached so far; empty without a unit.
     marks: Vec<UnitMark>,
-    units_read: u64,
 }
 
 impl std::fmt::Debug for Units<'_> {
@@ -63,14 +62,7 @@ impl<'v> Units<'v> {
             first: 0,
             end: 0,
             marks: Vec::new(),
-            units_read: 0,
         }
-    }
-
-    /// Units read so far.
-    #[must_use]
-    pub const fn units_read(&self) -> u64 {
-        self.units_read
     }
 
     /// The row with an ordinal.
@@ -146,7 +138,6 @@ impl<'v> Units<'v> {
         self.first = (last + 1).wrapping_sub(unit.header().count);
         self.end = last + 1;
         self.marks.push(start);
-        self.units_read += 1;
         visits::unit();
         Ok(())
     }
@@ -161,7 +152,6 @@ pub struct Runs<'v> {
     rows: Vec<(RunRow, std::ops::Range<usize>)>,
     /// The place after the row that was given last.
     next: usize,
-    runs_read: u64,
 }
 
 impl std::fmt::Debug for Runs<'_> {
@@ -192,18 +182,11 @@ impl Runs<'static> {
             bytes: Vec::new(),
             rows: Vec::new(),
             next: 0,
-            runs_read: 0,
         })
     }
 }
 
 impl Runs<'_> {
-    /// Runs read so far.
-    #[must_use]
-    pub const fn runs_read(&self) -> u64 {
-        self.runs_read
-    }
-
     /// The log with an ordinal, which must be one of the emitter's: where it stands, and its body.
     pub fn row(&mut self, ordinal: u64) -> Result<(RunRow, Reader<'_>), StoreError> {
         // Pages take neighbours: the row after the last one first.
@@ -273,7 +256,6 @@ impl Runs<'_> {
             let start = rest.as_ptr() as usize - self.bytes.as_ptr() as usize;
             self.rows.push((row, start..start + rest.len()));
         }
-        self.runs_read += 1;
         visits::unit();
         Ok(())
     }
