@@ -55,6 +55,9 @@ pub struct PoolLimits {
     pub threads: usize,
     /// Scans running at once; below `threads`, so that one thread is always there for points.
     pub scans_max: usize,
+    /// Scans, running and waiting, below which frames are made ahead of their turn: cores, for beyond them one
+    /// client's second frame is another's first.
+    pub ahead_below: usize,
     /// Point look-ups waiting.
     pub points_waiting_max: usize,
     /// First frames of lists waiting.
@@ -71,6 +74,7 @@ impl Default for PoolLimits {
         Self {
             threads,
             scans_max: threads - 1,
+            ahead_below: cores,
             points_waiting_max: 8192,
             scans_waiting_max: 512,
             wait_max: Duration::from_secs(10),
@@ -134,6 +138,8 @@ struct Shared {
     work: Condvar,
     /// Jobs in both queues, for looking without the lock. A hint: the queues are the truth.
     queued: AtomicUsize,
+    /// Scans that wait or run: not those whose outcome was sent, though their thread may not have ended them yet.
+    scans_open: AtomicUsize,
     limits: PoolLimits,
     counts: [LaneCounts; Lane::ALL.len()],
 }
@@ -167,6 +173,7 @@ impl Pool {
             state: Mutex::default(),
             work: Condvar::new(),
             queued: AtomicUsize::new(0),
+            scans_open: AtomicUsize::new(0),
             limits,
             counts: Default::default(),
         });
@@ -198,6 +205,12 @@ impl Pool {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Outcome<T>, PoolError> {
         self.submit(lane, true, work)
+    }
+
+    /// Whether so few scans run and wait that a frame may be made ahead of its turn.
+    pub(super) fn has_room(&self) -> bool {
+        let shared = &self.0.0;
+        shared.scans_open.load(Ordering::Relaxed) < shared.limits.ahead_below
     }
 
     /// Tells how long the queues are and what became of the work.
@@ -243,8 +256,13 @@ impl Pool {
         let (sender, receiver) = oneshot::channel();
         let submitted = clock::now();
         let job: Job = Box::new(move |shared| {
+            let ended = || {
+                if lane == Lane::Scan {
+                    shared.scans_open.fetch_sub(1, Ordering::Relaxed);
+                }
+            };
             if sender.is_closed() {
-                return;
+                return ended();
             }
             let (waited, counts) = (clock::now() - submitted, shared.counts(lane));
             counts.wait.observe(waited);
@@ -254,6 +272,7 @@ impl Pool {
             } else {
                 catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)
             };
+            ended();
             // The caller may have gone meanwhile; its answer is of no use to anyone else.
             drop(sender.send(outcome));
         });
@@ -266,6 +285,9 @@ impl Pool {
             drop(state);
             shared.counts(lane).refused.fetch_add(1, Ordering::Relaxed);
             return Err(PoolError::Full);
+        }
+        if lane == Lane::Scan {
+            shared.scans_open.fetch_add(1, Ordering::Relaxed);
         }
         queue.push_back(job);
         shared.queued.fetch_add(1, Ordering::Relaxed);
