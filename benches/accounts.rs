@@ -394,7 +394,9 @@ fn main() {
         .into_iter()
         .filter(|(name, ..)| name.contains(&only))
         .collect();
-    println!("| question | rows | kB | asc | desc | asc, no cache | text only | asc/text | request | request/text |");
+    println!(
+        "| question | rows | kB | asc | desc | asc, no cache | text only | asc/text | request | request/text |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     let open = |cache_bytes| {
         let options = OpenOptions {

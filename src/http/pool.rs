@@ -20,6 +20,9 @@ use super::error::HttpError;
 /// more than the look-up that it is woken for (`docs/decisions/0001-runtime.md`).
 const LOOKS: usize = 40;
 
+/// Parts of a body that are made at once, at most: each is a frame of memory (`docs/decisions/0015-account-lists.md`).
+const PARTS_MAX: usize = 4;
+
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -140,6 +143,8 @@ struct Shared {
     queued: AtomicUsize,
     /// Scans that wait or run: not those whose outcome was sent, though their thread may not have ended them yet.
     scans_open: AtomicUsize,
+    /// Bodies whose frames come from here.
+    bodies_open: AtomicUsize,
     limits: PoolLimits,
     counts: [LaneCounts; Lane::ALL.len()],
 }
@@ -156,6 +161,23 @@ impl Drop for Owner {
 /// A handle on the threads; they end when the last handle is dropped.
 #[derive(Clone)]
 pub struct Pool(Arc<Owner>);
+
+/// A body whose frames come from the pool.
+pub(super) struct BodyGuard(Pool);
+
+impl std::ops::Deref for BodyGuard {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.0
+    }
+}
+
+impl Drop for BodyGuard {
+    fn drop(&mut self) {
+        self.0.0.0.bodies_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// What a submitted piece of work will answer.
 pub(super) type Outcome<T> = oneshot::Receiver<Result<T, PoolError>>;
@@ -174,6 +196,7 @@ impl Pool {
             work: Condvar::new(),
             queued: AtomicUsize::new(0),
             scans_open: AtomicUsize::new(0),
+            bodies_open: AtomicUsize::new(0),
             limits,
             counts: Default::default(),
         });
@@ -207,10 +230,23 @@ impl Pool {
         self.submit(lane, true, work)
     }
 
-    /// Whether so few scans run and wait that a frame may be made ahead of its turn.
+    /// Whether so few scans run and wait, and so few bodies are being sent, that a frame may be made ahead of its
+    /// turn. Several bodies keep the cores busy by themselves: two sources for each cost a twentieth of the rate.
     pub(super) fn has_room(&self) -> bool {
-        let shared = &self.0.0;
-        shared.scans_open.load(Ordering::Relaxed) < shared.limits.ahead_below
+        let (shared, below) = (&self.0.0, self.0.0.limits.ahead_below);
+        shared.scans_open.load(Ordering::Relaxed) < below
+            && 2 * shared.bodies_open.load(Ordering::Relaxed) <= below
+    }
+
+    /// Counts a body until the guard is dropped.
+    pub(super) fn body(&self) -> BodyGuard {
+        self.0.0.bodies_open.fetch_add(1, Ordering::Relaxed);
+        BodyGuard(self.clone())
+    }
+
+    /// Parts of one body that are made at once, at most.
+    pub(super) fn parts_max(&self) -> usize {
+        self.0.0.limits.ahead_below.min(PARTS_MAX)
     }
 
     /// Tells how long the queues are and what became of the work.

@@ -1,7 +1,7 @@
 //! Bodies made frame by frame on the pool.
 //!
 //! The next frame is computed only when the one before was taken, and where a source can be read in parts, as
-//! many parts at once as there are threads without other work, [`PARTS_MAX`] at most. So a body in flight holds
+//! many parts at once as there are cores without other work, four at most. So a body in flight holds
 //! at most so many frames beyond what the socket's buffer holds, and a slow client holds no thread.
 
 use std::collections::VecDeque;
@@ -17,10 +17,7 @@ use crate::clock;
 use super::body::{Body, BodyError};
 use super::encoding::{Coding, EncodedFrames};
 use super::error::HttpError;
-use super::pool::{Lane, Outcome, Pool};
-
-/// Parts of a body that are made at once, at most (`docs/decisions/0015-account-lists.md`).
-const PARTS_MAX: usize = 4;
+use super::pool::{BodyGuard, Lane, Outcome, Pool};
 
 /// Gives the frames of a body, in order. Calls come one at a time.
 ///
@@ -50,7 +47,7 @@ pub trait FrameSource: Send {
 /// A body that begins with `first` and goes on with the frames of `source`.
 pub fn stream_frames(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>) -> Body {
     Body::Stream(StreamBody {
-        pool: pool.clone(),
+        pool: pool.body(),
         state: State::Ready(first, source),
         began: clock::now(),
         body_timeout: Duration::MAX,
@@ -76,7 +73,7 @@ struct Making {
 
 /// A body whose frames come from the pool.
 pub struct StreamBody {
-    pool: Pool,
+    pool: BodyGuard,
     state: State,
     began: Instant,
     body_timeout: Duration,
@@ -142,7 +139,9 @@ impl StreamBody {
     fn begin(&self, source: Box<dyn FrameSource>) -> Result<Making, BodyError> {
         let mut making = Making::default();
         if self.pool.has_room() {
-            making.idle.extend((1..PARTS_MAX).map_while(|_| source.again()));
+            making
+                .idle
+                .extend((1..self.pool.parts_max()).map_while(|_| source.again()));
         }
         self.go_on(making, source)
     }
@@ -156,7 +155,9 @@ impl StreamBody {
             making.idle.push(source);
         }
         while making.frames.is_empty() || self.pool.has_room() {
-            let Some(mut source) = making.idle.pop() else { break };
+            let Some(mut source) = making.idle.pop() else {
+                break;
+            };
             if !source.take_part() {
                 making.idle.clear();
                 break;
@@ -242,7 +243,7 @@ mod tests {
 
     #[tokio::test]
     async fn parts_are_made_at_once_where_there_is_room_and_sent_in_order() {
-        for (ahead_below, others) in [(0, 0), (2, PARTS_MAX - 1)] {
+        for (ahead_below, others) in [(0, 0), (2, 1)] {
             let limits = PoolLimits {
                 threads: 5,
                 scans_max: 4,

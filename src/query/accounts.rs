@@ -76,7 +76,6 @@ impl Paged for MinedPage {
 }
 
 impl MinedPage {
-
     /// Visits the blocks that were not visited yet, until `visitor` answers that it has enough; answers whether
     /// blocks remain.
     pub fn visit(&mut self, visitor: &mut dyn FnMut(&MinedBlock) -> bool) -> Result<bool, QueryError> {
