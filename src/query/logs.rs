@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::expression::{Conjunction, Union};
+use super::expression::{Conjunction, Filter, Union};
+use super::merge;
 use super::page::{self, ListQuery, Page, Paged, RowCursor, Rows, Selected};
 use super::transactions::topics;
 use super::{QueryError, Reader};
@@ -211,15 +212,16 @@ fn plan<'v>(
     direction: Direction,
 ) -> Result<Conjunction<'v>, QueryError> {
     let mut unions = Vec::new();
-    // Whether some clause alone makes sure of the emitter.
-    let mut emitter_sure = false;
+    // The clause of topic 0 alone, which also makes sure of the emitter.
+    let mut of_signatures = None;
     for clause in clauses(query) {
-        let mut cursors = Vec::new();
-        emitter_sure |= clause == [0] && emitter.is_some();
-        for position in clause {
+        let (mut cursors, mut signatures) = (Vec::new(), Vec::new());
+        for &position in &clause {
             for topic in query.topics.get(position).into_iter().flatten() {
                 let term = if position == 0 {
-                    view.signature(topic)?.map(|signature| match emitter {
+                    let signature = view.signature(topic)?;
+                    signatures.extend(signature);
+                    signature.map(|signature| match emitter {
                         Some(emitter) => Term::log_address_topic0(emitter, signature),
                         None => Term::topic0(signature),
                     })
@@ -232,21 +234,42 @@ fn plan<'v>(
             }
         }
         cursors.retain(|cursor| cursor.count() > 0);
-        unions.push(Union::new(cursors, direction));
+        let union = Union::new(cursors, direction);
+        if clause == [0] {
+            of_signatures = Some((union, signatures));
+        } else {
+            unions.push(union);
+        }
     }
+    let mut filter = Filter::default();
+    // Walking a rarer list and looking emitter and signature up by ordinal (an array read each) beats
+    // intersecting with their lists.
     let rarest = unions.iter().map(Union::count).min();
-    let mut filter = None;
+    let emitter_sure = match of_signatures {
+        Some((union, signatures)) if rarest.is_some_and(|rarest| is_long(union.count(), rarest)) => {
+            filter.signatures = Some(signatures);
+            false
+        }
+        Some((union, _)) => {
+            unions.push(union);
+            true
+        }
+        None => false,
+    };
     if let Some(emitter) = emitter.filter(|_| !emitter_sure) {
         let list = PostingCursor::open(view, Term::log_address(emitter), direction)?;
-        // Walking the rarer list and looking the emitter up by ordinal (one array read) beats
-        // intersecting with the emitter's list, unless that is the rarest itself.
-        if rarest.is_none_or(|rarest| list.count() < rarest) {
+        if filter.signatures.is_none() && rarest.is_none_or(|rarest| list.count() < rarest) {
             unions.push(Union::new(vec![list], direction));
         } else {
-            filter = Some(emitter);
+            filter.emitter = Some(emitter);
         }
     }
     Ok(Conjunction::new(view, unions, filter, direction))
+}
+
+/// Whether a list is too long beside the rarest for both to be merged chunk by chunk.
+const fn is_long(count: u64, rarest: u64) -> bool {
+    count / merge::LENGTH_RATIO_MAX > rarest
 }
 
 /// Several lists must agree: rows before the page are walked over.
