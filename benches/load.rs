@@ -54,9 +54,11 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
             | FlatArray::TransactionStatuses
             | FlatArray::BlockFrames
             | FlatArray::BlockEarnings => Share::Chain,
-            FlatArray::Blocks | FlatArray::LogEmitters | FlatArray::Emitters | FlatArray::Signatures => {
-                Share::Logs
-            }
+            FlatArray::Blocks
+            | FlatArray::LogEmitters
+            | FlatArray::LogSignatures
+            | FlatArray::Emitters
+            | FlatArray::Signatures => Share::Logs,
         };
         sizes.push((format!("array {}", array.name()), bytes, share));
     }

@@ -1,12 +1,15 @@
 //! What all lists share: their parameters, the shape of their text, and the frames in which it goes out.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bytes::Bytes;
 
 use crate::http::header::HeaderValue;
 use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError, prefers};
 use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
-use crate::query::{ListQuery, QueryError, RowCursor};
+use crate::query::{ListQuery, Page, QueryError, RowCursor};
 
 use super::answer::{Answer, Extra, Snapshot};
 use super::bounds::{Bound, Bounds};
@@ -117,7 +120,7 @@ impl ListParams {
         snapshot: &Snapshot,
         envelope: Envelope,
         found: Found,
-        source: impl RowSource + 'static,
+        source: impl RowSource,
     ) -> Result<Answer, HttpError> {
         let extra = Extra {
             total: found.total,
@@ -128,19 +131,11 @@ impl ListParams {
             reach: found.reach,
             ..Extra::default()
         };
-        let mut frames = ListFrames {
-            source,
-            buffers: snapshot.buffers.clone(),
-            shape: self.shape,
-            envelope: Some(envelope),
-            rows: 0,
-            done: false,
-        };
-        let first = frames.render()?;
-        if frames.done {
-            return Ok(Answer::Whole(first, extra));
-        }
-        Ok(Answer::Begun(first, Box::new(frames), extra))
+        let (first, frames) = ListFrames::begin(source, snapshot.buffers.clone(), self.shape, envelope)?;
+        Ok(match frames {
+            None => Answer::Whole(first, extra),
+            Some(frames) => Answer::Begun(first, Box::new(frames), extra),
+        })
     }
 }
 
@@ -183,10 +178,10 @@ impl Found {
     }
 }
 
-impl From<&crate::query::Page> for Found {
-    fn from(page: &crate::query::Page) -> Self {
+impl From<&Page> for Found {
+    fn from(page: &Page) -> Self {
         Self {
-            total: Some(page.total()),
+            total: page.total(),
             next: page.next_cursor(),
             reach: Reach::Head,
         }
@@ -238,7 +233,15 @@ pub(super) fn echoed(bounds: Bounds, head: u64) -> (u64, u64) {
 }
 
 /// Gives the items of a list.
-pub(super) trait RowSource: Send {
+pub(super) trait RowSource: Send + 'static {
+    /// The page that the items are of.
+    fn page(&mut self) -> &mut Page;
+
+    /// The same items, given by itself: on another thread, at another place.
+    fn again(&self) -> Self
+    where
+        Self: Sized;
+
     /// Writes the items that were not written yet until the frame has enough; answers whether items remain.
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError>;
 }
@@ -247,7 +250,8 @@ pub(super) trait RowSource: Send {
 pub(super) struct Frame<'a> {
     out: &'a mut Vec<u8>,
     shape: Shape,
-    rows: &'a mut u64,
+    /// Items were written before, here or in another frame.
+    begun: &'a mut bool,
 }
 
 impl Frame<'_> {
@@ -259,10 +263,10 @@ impl Frame<'_> {
     /// Appends an item; answers whether there is room for more.
     #[inline]
     pub(super) fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        if self.shape == Shape::Object && *self.rows > 0 {
+        if self.shape == Shape::Object && *self.begun {
             self.out.push(b',');
         }
-        *self.rows += 1;
+        *self.begun = true;
         write(self.out);
         if self.shape == Shape::Lines {
             self.out.push(b'\n');
@@ -271,18 +275,69 @@ impl Frame<'_> {
     }
 }
 
-/// The list as frames of about [`FRAME_BYTES`].
+/// The list as frames of about [`FRAME_BYTES`], in parts of about a frame.
 struct ListFrames<R> {
     source: R,
     buffers: FrameBuffers,
     shape: Shape,
     /// What stands before the first item, until it is written.
     envelope: Option<Envelope>,
-    rows: u64,
-    done: bool,
+    begun: bool,
+    parts: Arc<Parts>,
+    /// The part has items left.
+    in_part: bool,
+    /// The part holds the last item of the list.
+    is_last: bool,
+}
+
+/// How a page is dealt out.
+struct Parts {
+    /// Items of the page.
+    rows: usize,
+    /// Items of a part.
+    part: usize,
+    /// The first item that nobody took.
+    next: AtomicUsize,
 }
 
 impl<R: RowSource> ListFrames<R> {
+    /// The first frame, and what gives the others where there are any.
+    fn begin(
+        source: R,
+        buffers: FrameBuffers,
+        shape: Shape,
+        envelope: Envelope,
+    ) -> Result<(Bytes, Option<Self>), HttpError> {
+        let mut frames = Self {
+            source,
+            buffers,
+            shape,
+            envelope: Some(envelope),
+            begun: false,
+            parts: Arc::new(Parts {
+                rows: 0,
+                part: 0,
+                next: AtomicUsize::new(0),
+            }),
+            in_part: true,
+            is_last: true,
+        };
+        let first = frames.render()?;
+        if !frames.in_part {
+            return Ok((first, None));
+        }
+        let page = frames.source.page();
+        let (rows, written) = (page.len(), page.len() - page.left());
+        frames.parts = Arc::new(Parts {
+            rows,
+            // A little less than a frame, so that a part seldom leaves a few items to a frame of their own.
+            part: (written - written / 16).max(1),
+            next: AtomicUsize::new(written),
+        });
+        frames.in_part = false;
+        Ok((first, Some(frames)))
+    }
+
     fn render(&mut self) -> Result<Bytes, HttpError> {
         let mut out = self.buffers.take();
         if let Some(Envelope(text)) = self.envelope.take()
@@ -293,13 +348,11 @@ impl<R: RowSource> ListFrames<R> {
         let mut frame = Frame {
             out: &mut out,
             shape: self.shape,
-            rows: &mut self.rows,
+            begun: &mut self.begun,
         };
-        if !self.source.write(&mut frame).map_err(query_failed)? {
-            if self.shape == Shape::Object {
-                out.extend_from_slice(TAIL);
-            }
-            self.done = true;
+        self.in_part = self.source.write(&mut frame).map_err(query_failed)?;
+        if !self.in_part && self.is_last && self.shape == Shape::Object {
+            out.extend_from_slice(TAIL);
         }
         Ok(out.into())
     }
@@ -307,10 +360,40 @@ impl<R: RowSource> ListFrames<R> {
 
 impl<R: RowSource> FrameSource for ListFrames<R> {
     fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
-        if self.done {
+        if !self.in_part && !self.take_part() {
             return Ok(None);
         }
         self.render().map(Some)
+    }
+
+    fn in_part(&self) -> bool {
+        self.in_part
+    }
+
+    fn take_part(&mut self) -> bool {
+        let Parts { rows, part, ref next } = *self.parts;
+        let first = next.fetch_add(part, Ordering::Relaxed);
+        if first >= rows {
+            return false;
+        }
+        let end = rows.min(first + part);
+        self.source.page().set_part(first..end);
+        self.in_part = true;
+        self.is_last = end == rows;
+        true
+    }
+
+    fn again(&self) -> Option<Box<dyn FrameSource>> {
+        Some(Box::new(Self {
+            source: self.source.again(),
+            buffers: self.buffers.clone(),
+            shape: self.shape,
+            envelope: None,
+            begun: true,
+            parts: Arc::clone(&self.parts),
+            in_part: false,
+            is_last: false,
+        }))
     }
 }
 

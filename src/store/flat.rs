@@ -35,10 +35,12 @@ pub enum FlatArray {
     TransactionStatuses = 6,
     /// By block number less the first: fees above the base fee u128, uncles u16, whether it has difficulty u8.
     BlockEarnings = 7,
+    /// By log ordinal: signature u32, all ones where the log has no topic.
+    LogSignatures = 8,
 }
 
 /// Number of arrays.
-pub(super) const ARRAYS: usize = 8;
+pub(super) const ARRAYS: usize = 9;
 
 impl FlatArray {
     /// All arrays; the position is the stored code.
@@ -51,6 +53,7 @@ impl FlatArray {
         Self::Signatures,
         Self::TransactionStatuses,
         Self::BlockEarnings,
+        Self::LogSignatures,
     ];
 
     /// Bytes of a record.
@@ -60,7 +63,7 @@ impl FlatArray {
             Self::Blocks => 56,
             Self::BlockFrames => 12,
             Self::TransactionHashes | Self::Signatures => 32,
-            Self::LogEmitters => 4,
+            Self::LogEmitters | Self::LogSignatures => 4,
             Self::Emitters => 20,
             Self::TransactionStatuses => 1,
             Self::BlockEarnings => 19,
@@ -79,6 +82,7 @@ impl FlatArray {
             Self::Signatures => "signatures",
             Self::TransactionStatuses => "transaction_statuses",
             Self::BlockEarnings => "block_earnings",
+            Self::LogSignatures => "log_signatures",
         }
     }
 
@@ -100,6 +104,7 @@ impl FlatArray {
             Self::BlockEarnings => {
                 "| fees above the base fee in wei u128 | uncles u16 | 1 where it has difficulty u8 |"
             }
+            Self::LogSignatures => "| signature u32, all ones without topics |",
         }
     }
 }

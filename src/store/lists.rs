@@ -168,6 +168,18 @@ impl Units<'static> {
         let scan = view.scan_owned(table, Vec::new(), vec![0xff; 9])?;
         Ok(Self::over(scan, table))
     }
+
+    /// Those in `place`, opened now where there are none yet.
+    pub fn opened<'a>(
+        place: &'a mut Option<Self>,
+        view: &Arc<View>,
+        table: Table,
+    ) -> Result<&'a mut Self, StoreError> {
+        Ok(match place {
+            Some(units) => units,
+            none => none.insert(Self::owned(view, table)?),
+        })
+    }
 }
 
 impl Runs<'static> {
