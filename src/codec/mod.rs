@@ -7,6 +7,7 @@ pub mod bytes;
 pub mod chunk;
 pub mod keys;
 pub mod log_row;
+pub mod observed;
 pub mod open_list;
 pub mod posting;
 pub mod value;

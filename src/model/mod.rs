@@ -7,7 +7,7 @@ mod block;
 mod entry;
 mod forks;
 mod rewards;
-mod token;
+mod verdict;
 mod trace;
 mod transaction;
 
@@ -18,7 +18,7 @@ pub use entry::{
 };
 pub use forks::ForkRules;
 pub use rewards::{StaticRewards, blob_base_fee};
-pub use token::{TokenMetadata, TokenVerdict, ZeroAddress};
+pub use verdict::{TokenMetadata, TokenVerdict, ZeroAddress};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
 

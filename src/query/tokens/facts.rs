@@ -3,29 +3,10 @@
 
 use std::fmt;
 
+pub use crate::model::{TokenMetadata, ZeroAddress};
+
 use crate::model::{Address, U256};
 use crate::store::StoreError;
-
-/// What a contract says of itself; each absent where it said nothing of use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenMetadata {
-    /// `name()`.
-    pub name: Option<String>,
-    /// `symbol()`.
-    pub symbol: Option<String>,
-    /// `decimals()`.
-    pub decimals: Option<u8>,
-}
-
-/// What a transfer to the zero address is for a token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ZeroAddress {
-    /// A burn: supply falls, and the zero address holds nothing.
-    #[default]
-    Burns,
-    /// A transfer like any other: the zero address is a holder, and supply is what was minted.
-    Holds,
-}
 
 /// Whether the ledger of a token, summed from its logs, is what its contract says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
