@@ -7,6 +7,7 @@ mod block;
 mod entry;
 mod forks;
 mod rewards;
+pub mod token;
 mod trace;
 mod transaction;
 
@@ -17,6 +18,7 @@ pub use entry::{
 };
 pub use forks::ForkRules;
 pub use rewards::{StaticRewards, blob_base_fee};
+pub use token::{MultiItems, TokenEvent, TokenKind};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
 
