@@ -96,12 +96,12 @@ pub fn read_supply(reader: &mut Reader<'_>) -> Result<(U256, U256), Corrupt> {
 
 fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut key = [0u8; N];
-    let mut rest = key.as_mut_slice();
+    let mut at = 0;
     for part in parts {
-        if let Some((head, tail)) = rest.split_at_mut_checked(part.len()) {
-            head.copy_from_slice(part);
-            rest = tail;
+        if let Some(room) = key.get_mut(at..at + part.len()) {
+            room.copy_from_slice(part);
         }
+        at += part.len();
     }
     key
 }

@@ -11,7 +11,7 @@ use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
-use super::ledger::{TokenId, TokenMoves};
+use super::token_ledger::{TokenId, TokenMoves};
 use super::open::Store;
 use super::schema::Table;
 use super::view::family;

@@ -6,7 +6,7 @@ use rocksdb::{ReadOptions, WriteBatch};
 
 use super::StoreError;
 use super::batch::{Batch, Plain, Postings};
-use super::ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
+use super::token_ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
 use super::open::{CHECKPOINT, Store};
 use super::schema::Table;
 use super::view::family;

@@ -48,7 +48,7 @@ impl TokenTotals {
     }
 }
 
-fn corrupt(table: Table, key: &[u8]) -> impl Fn(Corrupt) -> StoreError + use<> {
+fn corrupt(table: Table, key: &[u8]) -> impl Fn(Corrupt) -> StoreError + use<'_> {
     StoreError::corrupt(table.name(), key)
 }
 
