@@ -7,9 +7,10 @@ mod block;
 mod entry;
 mod forks;
 mod rewards;
-mod verdict;
+pub mod token;
 mod trace;
 mod transaction;
+mod verdict;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
@@ -18,9 +19,10 @@ pub use entry::{
 };
 pub use forks::ForkRules;
 pub use rewards::{StaticRewards, blob_base_fee};
-pub use verdict::{TokenMetadata, TokenVerdict, ZeroAddress};
+pub use token::{MultiItems, TokenEvent, TokenKind};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
+pub use verdict::{TokenMetadata, TokenVerdict, ZeroAddress};
 
 /// Which of the two chains of the API an answer speaks of (`chain` parameter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -11,6 +11,7 @@ use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
+use super::token_ledger::{TokenId, TokenMoves};
 use super::open::Store;
 use super::schema::Table;
 use super::view::family;
@@ -28,12 +29,14 @@ const REMEMBERED_MAX: usize = 1 << 20;
 pub(super) struct Dictionary {
     emitters: HashMap<Address, u32>,
     signatures: HashMap<B256, u32>,
+    pub(super) tokens: HashMap<Address, TokenId>,
 }
 
 impl Dictionary {
     pub(super) fn clear(&mut self) {
         self.emitters.clear();
         self.signatures.clear();
+        self.tokens.clear();
     }
 }
 
@@ -104,9 +107,11 @@ pub struct Batch {
     /// New logs by emitter, to be appended to its list.
     pub(super) logs: HashMap<u32, RunBuilder>,
     pub(super) flats: [Vec<u8>; ARRAYS],
+    /// What moved of tokens.
+    pub(super) moves: TokenMoves,
     nonces: HashMap<Address, u64>,
     sent: HashMap<Address, u64>,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Batch {
@@ -131,6 +136,7 @@ impl Batch {
             postings: with_room(room.postings),
             logs: with_room(room.logs),
             flats: Default::default(),
+            moves: TokenMoves::default(),
             nonces: HashMap::default(),
             sent: with_room(room.sent),
             bytes: 0,
@@ -354,10 +360,19 @@ impl Batch {
         if dictionary.signatures.len() > REMEMBERED_MAX {
             dictionary.signatures.clear();
         }
+        if dictionary.tokens.len() > REMEMBERED_MAX {
+            dictionary.tokens.clear();
+        }
         dictionary
     }
 
-    fn new_id(&mut self, table: Table, array: FlatArray, key: &[u8], id: u32) -> Result<(), StoreError> {
+    pub(super) fn new_id(
+        &mut self,
+        table: Table,
+        array: FlatArray,
+        key: &[u8],
+        id: u32,
+    ) -> Result<(), StoreError> {
         if let Some(array) = self.flats.get_mut(array as usize) {
             array.extend_from_slice(key);
         }
@@ -416,7 +431,7 @@ impl Batch {
             .map_err(StoreError::rocks(table.name()))
     }
 
-    fn stored_id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
+    pub(super) fn stored_id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
         self.stored(table, key)?
             .map(|value| {
                 let id = value.as_slice().try_into().map_err(|_| Corrupt("id"));

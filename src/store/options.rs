@@ -70,6 +70,10 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             block.set_bloom_filter(10.0, false);
             filtered(&mut options);
         }
+        Profile::Ordered => {
+            // Neighbours share most of their keys, and a page is a few of them.
+            block.set_block_size(4 << 10);
+        }
         Profile::Postings => {
             block.set_block_size(8 << 10);
             // Most terms of a commit are new: their open chunk is looked up and not there.

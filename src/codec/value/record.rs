@@ -50,6 +50,10 @@ pub struct Checkpoint {
     pub signatures: u32,
     /// Number of the first block whose frames are not stored; `next_block` when all are.
     pub next_traced: u64,
+    /// Token ids given.
+    pub tokens: u32,
+    /// ERC-1155 transfers stored.
+    pub multi_transfers: u64,
 }
 
 impl Checkpoint {

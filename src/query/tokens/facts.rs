@@ -40,6 +40,11 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
     /// The verdict; `flagged` says that the ledger itself doubts the token.
     fn verdict(&self, token: &Address, flagged: bool) -> Result<Verdict, StoreError>;
 
+    /// A number that changes whenever any of these may answer something else on the same snapshot.
+    fn revision(&self) -> u64 {
+        0
+    }
+
     /// The supply as the contract said last.
     fn supply(&self, _token: &Address) -> Result<Option<U256>, StoreError> {
         Ok(None)

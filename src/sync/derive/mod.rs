@@ -6,6 +6,7 @@ mod blocks;
 mod frames;
 mod logs;
 mod nonces;
+mod tokens;
 mod transactions;
 
 use crate::model::{Bundle, TransactionTrace};
@@ -20,7 +21,9 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
     let traced = batch.checkpoint().next_traced == block.number();
     blocks::derive(bundle, batch)?;
     transactions::derive(bundle, batch)?;
+    let first_log = batch.checkpoint().logs;
     logs::derive(bundle, batch)?;
+    tokens::derive(bundle, first_log, batch)?;
     let traces = bundle.traces.as_deref().filter(|_| traced);
     if let Some(traces) = traces {
         frames::derive(block, traces, base, batch)?;
