@@ -11,6 +11,7 @@ use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
+use super::ledger::LedgerRows;
 use super::open::Store;
 use super::schema::Table;
 use super::view::family;
@@ -23,15 +24,17 @@ use crate::model::{Address, B256};
 /// Ids that are remembered between batches; beyond this many they are looked up again.
 const REMEMBERED_MAX: usize = 1 << 20;
 
-/// Ids given so far, as far as they are remembered.
+/// Ids given so far and accounts of the ledger, as far as they are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     emitters: HashMap<Address, u32>,
     signatures: HashMap<B256, u32>,
+    pub(super) ledger: LedgerRows,
 }
 
 impl Dictionary {
     pub(super) fn clear(&mut self) {
+        self.ledger = LedgerRows::default();
         self.emitters.clear();
         self.signatures.clear();
     }
@@ -106,7 +109,7 @@ pub struct Batch {
     pub(super) flats: [Vec<u8>; ARRAYS],
     nonces: HashMap<Address, u64>,
     sent: HashMap<Address, u64>,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Batch {
@@ -164,6 +167,12 @@ impl Batch {
     #[must_use]
     pub fn base(&self) -> Arc<super::View> {
         self.store.view()
+    }
+
+    /// The first block that the store holds.
+    #[must_use]
+    pub fn first_block(&self) -> u64 {
+        self.store.identity.first_block
     }
 
     /// How far the store will be after this batch.
@@ -354,6 +363,7 @@ impl Batch {
         if dictionary.signatures.len() > REMEMBERED_MAX {
             dictionary.signatures.clear();
         }
+        dictionary.ledger.settle();
         dictionary
     }
 

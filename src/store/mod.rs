@@ -10,6 +10,7 @@ mod cursor;
 mod error;
 mod flat;
 mod inspect;
+mod ledger;
 mod lists;
 mod map;
 mod open;

@@ -47,7 +47,7 @@ impl<'s> Rows<'s> {
         })
     }
 
-    fn put(
+    pub(super) fn put(
         &mut self,
         table: Table,
         key: &[u8],
@@ -170,6 +170,7 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
         }
         Ok::<_, StoreError>(())
     })?;
+    batch.render_accounts(rows)?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());
     rows.put(

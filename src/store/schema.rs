@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Profile {
     Runs,
     /// Posting chunks: sealed ones never change, open ones are rewritten, most are tiny.
     Postings,
+    /// Rows of an account by block, read by a seek for the last one at or before a block.
+    History,
 }
 
 /// A table (a RocksDB column family).
@@ -50,6 +52,14 @@ pub enum Table {
     Tail = 12,
     /// What blocks that are not final overwrote.
     Undo = 13,
+    /// Accounts as they are now.
+    Accounts = 14,
+    /// Native balances by block.
+    Balances = 15,
+    /// First inflows of accounts.
+    Funding = 16,
+    /// Sums of what was issued and burnt, by block.
+    Supply = 17,
 }
 
 /// What docs/SCHEMA.md says of a table.
@@ -69,7 +79,7 @@ pub struct Description {
 
 impl Table {
     /// All tables; the position is the stored code (undo records name tables by it).
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::Meta,
         Self::Blocks,
         Self::Transactions,
@@ -84,6 +94,10 @@ impl Table {
         Self::Nonces,
         Self::Tail,
         Self::Undo,
+        Self::Accounts,
+        Self::Balances,
+        Self::Funding,
+        Self::Supply,
     ];
 
     /// Name of the column family.
@@ -199,6 +213,34 @@ impl Table {
                 key: "| block number u64 |",
                 value: "| bincode: (table, key, value before)* |",
                 profile: Profile::Small,
+            },
+            Self::Accounts => Description {
+                name: "accounts",
+                doc: "accounts that took part or hold something: since when, what they hold, whether they were ever funded",
+                key: "| address 20 bytes |",
+                value: "| flags u8: 0 never funded, 1 funded here, 2 funded before the store; 4 took part | first block varint, of one that took part | balance now, big-endian without leading zeros |",
+                profile: Profile::Point,
+            },
+            Self::Balances => Description {
+                name: "balances",
+                doc: "native balances after the blocks that changed them; what an account held before the first block lies at the block before it (at block 0 where that is the first)",
+                key: "| address 20 bytes | block number u64 |",
+                value: "| balance after, big-endian without leading zeros |",
+                profile: Profile::History,
+            },
+            Self::Funding => Description {
+                name: "funding",
+                doc: "the first positive native inflow of an account",
+                key: "| address 20 bytes |",
+                value: "| kind u8: 0 genesis, 1 transaction, 2 internal, 3 reward, 4 withdrawal | block varint | of kinds 1 and 2: transaction ordinal varint, funder 20 bytes | value, big-endian without leading zeros |",
+                profile: Profile::Point,
+            },
+            Self::Supply => Description {
+                name: "supply",
+                doc: "sums over the chain up to a block, wei",
+                key: "| block number u64 |",
+                value: "| (length u8, big-endian without leading zeros)*: opening, issued, base fees burnt, blob fees burnt, destroyed |",
+                profile: Profile::AppendUnits,
             },
         }
     }
