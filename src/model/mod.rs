@@ -18,7 +18,7 @@ pub use entry::{
     BlockEntry, BlockId, InternalTransaction, ListedTransaction, LogEntry, MinedBlock, TransactionEntry,
 };
 pub use forks::ForkRules;
-pub use rewards::{StaticRewards, blob_base_fee};
+pub use rewards::{StaticRewards, blob_base_fee, uncle_inclusion_reward, uncle_reward};
 pub use token::{MultiItems, TokenEvent, TokenKind};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};

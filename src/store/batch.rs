@@ -11,9 +11,10 @@ use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
-use super::token_ledger::{TokenId, TokenMoves};
+use super::ledger::LedgerRows;
 use super::open::Store;
 use super::schema::Table;
+use super::token_ledger::{TokenId, TokenMoves};
 use super::view::family;
 use crate::codec::keys::{self, HashKind, Term};
 use crate::codec::log_row::{RunBuilder, RunRow};
@@ -24,16 +25,18 @@ use crate::model::{Address, B256};
 /// Ids that are remembered between batches; beyond this many they are looked up again.
 const REMEMBERED_MAX: usize = 1 << 20;
 
-/// Ids given so far, as far as they are remembered.
+/// Ids given so far and accounts of the ledger, as far as they are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     emitters: HashMap<Address, u32>,
     signatures: HashMap<B256, u32>,
+    pub(super) ledger: LedgerRows,
     pub(super) tokens: HashMap<Address, TokenId>,
 }
 
 impl Dictionary {
     pub(super) fn clear(&mut self) {
+        self.ledger = LedgerRows::default();
         self.emitters.clear();
         self.signatures.clear();
         self.tokens.clear();
@@ -170,6 +173,12 @@ impl Batch {
     #[must_use]
     pub fn base(&self) -> Arc<super::View> {
         self.store.view()
+    }
+
+    /// The first block that the store holds.
+    #[must_use]
+    pub fn first_block(&self) -> u64 {
+        self.store.identity.first_block
     }
 
     /// How far the store will be after this batch.
@@ -360,6 +369,7 @@ impl Batch {
         if dictionary.signatures.len() > REMEMBERED_MAX {
             dictionary.signatures.clear();
         }
+        dictionary.ledger.settle();
         if dictionary.tokens.len() > REMEMBERED_MAX {
             dictionary.tokens.clear();
         }

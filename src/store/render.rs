@@ -6,9 +6,9 @@ use rocksdb::{ReadOptions, WriteBatch};
 
 use super::StoreError;
 use super::batch::{Batch, Plain, Postings};
-use super::token_ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
 use super::open::{CHECKPOINT, Store};
 use super::schema::Table;
+use super::token_ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
 use super::view::family;
 use crate::codec::bytes;
 use crate::codec::keys::{self, Term};
@@ -194,6 +194,7 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
         }
         Ok::<_, StoreError>(())
     })?;
+    batch.render_accounts(rows)?;
     render_tokens(&moves, &totals, rows)?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());

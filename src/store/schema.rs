@@ -18,6 +18,9 @@ pub enum Profile {
     Postings,
     /// Keys without values, inserted and deleted at random, read by short scans.
     Ordered,
+    /// Rows of an account by block, read by a seek for the last one at or before a block; the account is this many
+    /// bytes of the key.
+    History(usize),
 }
 
 /// A table (a RocksDB column family).
@@ -52,13 +55,13 @@ pub enum Table {
     Tail = 12,
     /// What blocks that are not final overwrote.
     Undo = 13,
-    /// Accounts with their native balances now.
+    /// Accounts as they are now.
     Accounts = 14,
-    /// Native balances after blocks.
+    /// Native balances by block.
     Balances = 15,
-    /// First native inflows.
+    /// First inflows of accounts.
     Funding = 16,
-    /// Sums of native coin issued and burnt.
+    /// Sums of what was issued and burnt, by block.
     Supply = 17,
     /// Token ids.
     Tokens = 18,
@@ -243,31 +246,31 @@ impl Table {
             },
             Self::Accounts => Description {
                 name: "accounts",
-                doc: "accounts: their first block and their native balance now",
+                doc: "accounts that took part or hold something: since when, what they hold, whether they were ever funded",
                 key: "| address 20 bytes |",
-                value: "| reserved |",
+                value: "| flags u8: 0 never funded, 1 funded here, 2 funded before the store; 4 took part | first block varint, of one that took part | balance now, big-endian without leading zeros |",
                 profile: Profile::Point,
             },
             Self::Balances => Description {
                 name: "balances",
-                doc: "native balances after the blocks that changed them",
-                key: "| address 20 bytes | block u64 |",
-                value: "| reserved |",
-                profile: Profile::Point,
+                doc: "native balances after the blocks that changed them; what an account held before the first block lies at the block before it (at block 0 where that is the first)",
+                key: "| address 20 bytes | block number u64 |",
+                value: "| balance after, big-endian without leading zeros |",
+                profile: Profile::History(20),
             },
             Self::Funding => Description {
                 name: "funding",
-                doc: "the first native inflow of each account",
+                doc: "the first positive native inflow of an account",
                 key: "| address 20 bytes |",
-                value: "| reserved |",
+                value: "| kind u8: 0 genesis, 1 transaction, 2 internal, 3 reward, 4 withdrawal | block varint | of kinds 1 and 2: transaction ordinal varint, funder 20 bytes | value, big-endian without leading zeros |",
                 profile: Profile::Point,
             },
             Self::Supply => Description {
                 name: "supply",
-                doc: "sums of native coin issued and burnt",
-                key: "| block u64 |",
-                value: "| reserved |",
-                profile: Profile::Point,
+                doc: "sums over the chain up to a block, wei",
+                key: "| block number u64 |",
+                value: "| (length u8, big-endian without leading zeros)*: opening, issued, base fees burnt, blob fees burnt, destroyed |",
+                profile: Profile::AppendUnits,
             },
             Self::Tokens => Description {
                 name: "tokens",
@@ -288,14 +291,14 @@ impl Table {
                 doc: "what a holder had after each block that changed it; ids of ERC-721, units of all ids of ERC-1155",
                 key: "| token u32 | holder 20 bytes | block u64 |",
                 value: "| balance, big-endian without leading zeros |",
-                profile: Profile::Point,
+                profile: Profile::History(24),
             },
             Self::TokenSupply => Description {
                 name: "token_supply",
                 doc: "what was minted and sent to the zero address up to each block that changed it",
                 key: "| token u32 | block u64 |",
                 value: "| minted amount | to the zero address amount |",
-                profile: Profile::Point,
+                profile: Profile::History(4),
             },
             Self::Holders => Description {
                 name: "holders",
