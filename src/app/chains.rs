@@ -7,9 +7,9 @@ use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::metrics::Page;
 use crate::model::{Address, ChainName, StaticRewards};
 use crate::node::{ErrorClass, Node, NodeError};
-use crate::query::Reader;
+use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
-use crate::store::Store;
+use crate::store::{Observed, Store};
 
 /// One chain: its store may come later (a new one is made when the node says which chain it is).
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Chain {
     pub(super) name: ChainName,
     pub(super) status: Option<Arc<ChainStatus>>,
     store: OnceLock<Arc<Store>>,
+    /// What a node told of it outside of blocks.
+    observed: OnceLock<Arc<Observed>>,
     node: RwLock<Option<Node>>,
     /// What the operator states; else what is known of the chain.
     static_rewards: Option<Arc<StaticRewards>>,
@@ -30,6 +32,7 @@ impl Chain {
             name,
             status,
             store: OnceLock::new(),
+            observed: OnceLock::new(),
             node: RwLock::default(),
             static_rewards: static_rewards.cloned().map(Arc::new),
         })
@@ -39,12 +42,14 @@ impl Chain {
     pub(super) fn stored(
         name: ChainName,
         store: Arc<Store>,
+        observed: Arc<Observed>,
         static_rewards: Option<&StaticRewards>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             status: None,
             store: OnceLock::from(store),
+            observed: OnceLock::from(observed),
             node: RwLock::default(),
             static_rewards: static_rewards.cloned().map(Arc::new),
         })
@@ -59,8 +64,14 @@ impl Chain {
         self.store.get()
     }
 
-    /// Gives the chain its store, once.
-    pub(super) fn set_store(&self, store: Arc<Store>) {
+    /// What a node told of it outside of blocks.
+    pub(super) fn observed(&self) -> Option<&Arc<Observed>> {
+        self.observed.get()
+    }
+
+    /// Gives the chain its store, once, and what lies beside it.
+    pub(super) fn set_store(&self, store: Arc<Store>, observed: Arc<Observed>) {
+        let _ = self.observed.set(observed);
         // A second store for one chain would be a bug of the supervisor; the first one stays.
         let _ = self.store.set(store);
     }
@@ -97,9 +108,16 @@ impl Chains for Registry {
     fn reader(&self, name: ChainName) -> Option<Reader> {
         let chain = self.get(name)?;
         let view = chain.store()?.view();
-        Some(match &chain.static_rewards {
+        let facts = chain
+            .observed()
+            .map(|observed| ObservedFacts::new(Arc::clone(observed), Arc::clone(&view), chain.status.is_some()));
+        let reader = match &chain.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
+        };
+        Some(match facts {
+            Some(facts) => reader.with_token_facts(Arc::new(facts)),
+            None => reader,
         })
     }
 
