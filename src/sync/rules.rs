@@ -74,5 +74,7 @@ impl ChainRules {
 
 fn allocation(genesis: &ChainGenesis) -> Arc<[(Address, U256)]> {
     let accounts = genesis.accounts.iter();
-    accounts.map(|account| (account.address, account.balance)).collect()
+    accounts
+        .map(|account| (account.address, account.balance))
+        .collect()
 }

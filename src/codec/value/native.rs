@@ -58,7 +58,11 @@ impl AccountRow {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(24);
-        let participant = if self.first_block.is_some() { PARTICIPANT } else { 0 };
+        let participant = if self.first_block.is_some() {
+            PARTICIPANT
+        } else {
+            0
+        };
         out.push(self.funded as u8 | participant);
         if let Some(block) = self.first_block {
             put_varint(&mut out, block);

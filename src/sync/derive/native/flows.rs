@@ -247,7 +247,11 @@ impl Flows {
 
     fn fund(&mut self, account: Address, kind: FundingKind, value: U256) {
         if !value.is_zero() {
-            let inflow = Inflow { kind, by: None, value };
+            let inflow = Inflow {
+                kind,
+                by: None,
+                value,
+            };
             self.account(account).first.get_or_insert(inflow);
         }
     }

@@ -280,12 +280,7 @@ fn burnt(bundle: &Bundle) -> (U256, U256) {
 }
 
 /// Pushes the changes of a block that adds up.
-fn push(
-    changes: &[Change],
-    supply: SupplyRow,
-    number: u64,
-    batch: &mut Batch,
-) -> Result<(), StoreError> {
+fn push(changes: &[Change], supply: SupplyRow, number: u64, batch: &mut Batch) -> Result<(), StoreError> {
     let first_block = batch.first_block();
     for change in changes {
         let Change {
