@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::metrics::Page;
-use crate::model::{Address, ChainName, StaticRewards};
-use crate::node::{ErrorClass, Node, NodeError};
+use crate::model::{Address, ChainName, StaticRewards, U256};
+use crate::node::{ErrorClass, Node, NodeError, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
 use crate::store::{Observed, Store};
@@ -157,17 +157,34 @@ struct NodeUpstream(Node);
 
 impl Upstream for NodeUpstream {
     fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64> {
-        Box::pin(async move {
-            self.0
-                .transaction_count(address, block)
-                .await
-                .map_err(|error: NodeError| {
-                    if error.class() == ErrorClass::Timeout {
-                        UpstreamError::TimedOut
-                    } else {
-                        UpstreamError::Failed(error.to_string())
-                    }
-                })
-        })
+        Box::pin(async move { self.0.transaction_count(address, block).await.map_err(failed) })
+    }
+
+    fn token_supply(&self, token: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { told(self.0.token_supply(token, block).await) })
+    }
+
+    fn token_balance(&self, token: Address, holder: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { told(self.0.token_balance(token, holder, block).await) })
+    }
+
+    fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { self.0.balance(address, block).await.map_err(failed) })
+    }
+}
+
+/// A contract that gives no number is as good as a node that fails: "0" would be a lie.
+fn told(told: Result<Told<U256>, NodeError>) -> Result<U256, UpstreamError> {
+    match told.map_err(failed)? {
+        Told::Value(value) => Ok(value),
+        Told::Nothing(why) => Err(UpstreamError::Failed(format!("the contract does not tell: {why}"))),
+    }
+}
+
+fn failed(error: NodeError) -> UpstreamError {
+    if error.class() == ErrorClass::Timeout {
+        UpstreamError::TimedOut
+    } else {
+        UpstreamError::Failed(error.to_string())
     }
 }

@@ -3,7 +3,8 @@
 mod accounts;
 
 pub(super) use accounts::{
-    ACCOUNT_INTERNAL, MINED_BLOCKS, RANGE_INTERNAL, TRANSACTION_INTERNAL, TRANSACTIONS,
+    ACCOUNT_INTERNAL, BALANCE, BALANCES, FUNDED_BY, MINED_BLOCKS, PAST_BALANCE, RANGE_INTERNAL,
+    TRANSACTION_INTERNAL, TRANSACTIONS,
 };
 
 use super::shape::{Field, Form};
@@ -203,6 +204,26 @@ const STATUS_CHAIN: &[Field] = &[
         Form::Integer,
         "Blocks refused since the start.",
     ),
+    field(
+        "tokens",
+        Form::Object(STATUS_TOKENS),
+        "What is found out about tokens; `null` without a node.",
+    )
+    .or_null(),
+    field(
+        "nativeLedger",
+        Form::Text,
+        "Whether native balances are kept; else since which block they are not, and why.",
+    ),
+];
+const STATUS_TOKENS: &[Field] = &[
+    field("known", Form::Integer, "Contracts that emitted a token event."),
+    field("judged", Form::Integer, "Tokens compared with their contracts."),
+    field("exact", Form::Integer, "Of those, what events explain."),
+    field("notExact", Form::Integer, "Of those, what the node answers for."),
+    field("waiting", Form::Integer, "Tokens that wait to be asked about."),
+    field("questions", Form::Integer, "Questions asked since the start."),
+    field("errors", Form::Integer, "Of those, what the node failed to answer."),
 ];
 const VERIFIED: &[Field] = &[
     field("from", Form::Integer, "First block."),
