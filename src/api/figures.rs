@@ -1,5 +1,7 @@
 //! `/metrics`: everything that is counted, as a page for Prometheus.
 
+use std::sync::atomic::Ordering;
+
 use crate::clock;
 use crate::http::header::{CONTENT_TYPE, HeaderValue};
 use crate::http::{HttpError, Pool, Response, StatusCode, Traffic, json_response};

@@ -31,6 +31,14 @@ impl Upstream for Node {
         let answer = self.0.clone();
         Box::pin(async { answer })
     }
+    fn token_supply(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        let answer = self.0.clone();
+        Box::pin(async { answer.map(U256::from) })
+    }
+    fn token_balance(&self, _: Address, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        let answer = self.0.clone();
+        Box::pin(async { answer.map(U256::from) })
+    }
     fn balance(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
         let answer = self.0.clone();
         Box::pin(async { answer.map(U256::from) })

@@ -26,6 +26,12 @@ impl Upstream for Node {
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
         Box::pin(async { Ok(3) })
     }
+    fn token_supply(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async { Ok(U256::from(3)) })
+    }
+    fn token_balance(&self, _: Address, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async { Ok(U256::from(3)) })
+    }
     fn balance(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
         Box::pin(async { Ok(U256::from(3)) })
     }
