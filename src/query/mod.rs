@@ -26,7 +26,10 @@ pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
-pub use tokens::{Exactness, NoTokenFacts, TokenFacts, TokenMetadata, Verdict, ZeroAddress};
+pub use tokens::{
+    Exactness, Held, HolderPage, HoldingPage, NftPage, NoTokenFacts, Standard, Token, TokenFacts, TokenStory,
+    TransferPage, Verdict, ZeroAddress,
+};
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;

@@ -3,19 +3,8 @@
 
 use std::fmt;
 
-use crate::model::{Address, U256};
+use crate::model::{Address, TokenMetadata, U256};
 use crate::store::StoreError;
-
-/// What a contract says of itself; each absent where it said nothing of use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenMetadata {
-    /// `name()`.
-    pub name: Option<String>,
-    /// `symbol()`.
-    pub symbol: Option<String>,
-    /// `decimals()`.
-    pub decimals: Option<u8>,
-}
 
 /// What a transfer to the zero address is for a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
