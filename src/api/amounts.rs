@@ -23,6 +23,15 @@ impl Unit {
         Ok(params.take_choice("unit", &choices)?.unwrap_or(Self::Base))
     }
 
+    /// An amount of a token with `decimals`; whole coins of one that does not tell them are nothing to ask for.
+    pub(super) fn token(self, amount: U256, decimals: Option<u8>) -> Result<String, HttpError> {
+        match (self, decimals) {
+            (Self::Base, _) => Ok(amount.to_string()),
+            (Self::Coin, Some(decimals)) => Ok(decimal(amount, usize::from(decimals))),
+            (Self::Coin, None) => Err(HttpError::invalid("unit")),
+        }
+    }
+
     /// An amount of the native coin, given in wei.
     pub(super) fn native(self, wei: U256) -> String {
         match self {

@@ -22,8 +22,8 @@ const ACCOUNTS_MAX: usize = 100;
 /// Questions to the node in flight for one request.
 const IN_FLIGHT_MAX: usize = 8;
 
-const LEDGER: &str = "ledger";
-const NODE: &str = "node";
+pub(super) const LEDGER: &str = "ledger";
+pub(super) const NODE: &str = "node";
 
 #[derive(Serialize)]
 struct AccountBalance {
@@ -49,7 +49,11 @@ fn take_account(input: &Input<'_>) -> Result<Address, HttpError> {
 }
 
 /// A body with the header that says where its balances come from.
-fn sourced(value: &impl Serialize, source: &'static str, reach: Reach) -> Result<Answer, HttpError> {
+pub(super) fn sourced(
+    value: &impl Serialize,
+    source: &'static str,
+    reach: Reach,
+) -> Result<Answer, HttpError> {
     Answer::json(value, reach).map(|answer| match answer {
         Answer::Whole(body, extra) => {
             let balance_source = Some(source);

@@ -15,7 +15,10 @@ pub(super) const INVALID_RANGE: &str = "Invalid block range";
 pub(super) const BLOCK_NOT_FOUND: &str = "Block not found";
 pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
 pub(super) const CONTRACT_NOT_FOUND: &str = "Contract not found";
+pub(super) const TOKEN_NOT_FOUND: &str = "Token not found";
+pub(super) const SUPPLY_FAILED: &str = "Failed to fetch token total supply";
 pub(super) const UPSTREAM_FAILED: &str = "Upstream node error";
+pub(super) const INVALID_OFFSET: &str = "offset must be one of 10, 15, 30, 45";
 pub(super) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
 
 pub(super) const ADDRESS_NOT_FOUND: &str = "Address not found";

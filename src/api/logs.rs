@@ -89,6 +89,7 @@ impl LogsRequest {
             total: page.total(),
             next: page.next_cursor(),
             reach,
+            balance_source: None,
         };
         let rows = LogRows {
             page,

@@ -32,6 +32,9 @@ mod revert;
 mod rewards;
 mod service;
 mod shape;
+mod token_info;
+mod token_lists;
+mod tokens;
 mod transactions;
 
 pub use context::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};

@@ -68,6 +68,47 @@ impl ListParams {
         })
     }
 
+    /// Takes `page` and `offset` of a list that has one order and no cursor; `offset` is what was made of the
+    /// parameter already, where it is not any number.
+    pub(super) fn take_pages(input: &mut Input<'_>, offset: Option<u64>) -> Result<Self, HttpError> {
+        let lines = prefers(
+            input.request.headers(),
+            "application/x-ndjson",
+            "application/json",
+        );
+        let next_page_stem = input.next_page_stem();
+        let page = take_between(&mut input.params, "page", u64::MAX)?.unwrap_or(1);
+        let offset = match offset {
+            Some(offset) => Some(offset),
+            None => take_between(&mut input.params, "offset", OFFSET_MAX)?,
+        };
+        Ok(Self {
+            page,
+            offset,
+            descending: false,
+            cursor: None,
+            shape: if lines { Shape::Lines } else { Shape::Object },
+            next_page_stem,
+        })
+    }
+
+    /// Rows before the page, and rows of it.
+    pub(super) fn span(&self) -> (u64, usize) {
+        let part = self.part(None);
+        (part.skip, part.limit)
+    }
+
+    /// Writes which page it is.
+    pub(super) fn echo(&self, object: &mut Object<'_>) {
+        object.integer("page", self.page);
+        object.integer("offset", self.offset());
+    }
+
+    /// Writes in which order.
+    pub(super) fn echo_sort(&self, object: &mut Object<'_>) {
+        object.string("sort", if self.descending { "desc" } else { "asc" });
+    }
+
     /// The same, where an absent `offset` means the whole list.
     pub(super) fn whole_by_default(mut self) -> Self {
         self.offset.get_or_insert(u64::MAX);
@@ -126,6 +167,7 @@ impl ListParams {
                 .and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
             shape: Some(self.shape),
             reach: found.reach,
+            balance_source: found.balance_source,
             ..Extra::default()
         };
         let mut frames = ListFrames {
@@ -173,6 +215,8 @@ pub(super) struct Found {
     pub(super) next: Option<RowCursor>,
     /// What the page speaks of.
     pub(super) reach: Reach,
+    /// Where its balances come from, where it has any.
+    pub(super) balance_source: Option<&'static str>,
 }
 
 impl Found {
@@ -189,6 +233,7 @@ impl From<&crate::query::Page> for Found {
             total: Some(page.total()),
             next: page.next_cursor(),
             reach: Reach::Head,
+            balance_source: None,
         }
     }
 }
@@ -220,9 +265,8 @@ impl Envelope {
         Self::new(name, |object| {
             fields(object);
             object.string("chain", chain.as_str());
-            object.integer("page", list.page);
-            object.integer("offset", list.offset());
-            object.string("sort", if list.descending { "desc" } else { "asc" });
+            list.echo(object);
+            list.echo_sort(object);
         })
     }
 }

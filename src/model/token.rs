@@ -54,6 +54,17 @@ impl TokenKind {
     }
 }
 
+/// What a token's contract says of itself; each absent where it said nothing of use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenMetadata {
+    /// `name()`.
+    pub name: Option<String>,
+    /// `symbol()`.
+    pub symbol: Option<String>,
+    /// `decimals()`.
+    pub decimals: Option<u8>,
+}
+
 /// What a log says of the contract that emitted it, as a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenEvent<'a> {

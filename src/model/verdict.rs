@@ -2,17 +2,6 @@
 
 use super::{BlockId, U256};
 
-/// What a token says of itself; `None` where it does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenMetadata {
-    /// `name()`, cleaned, at most 256 characters.
-    pub name: Option<String>,
-    /// `symbol()`, likewise.
-    pub symbol: Option<String>,
-    /// `decimals()`.
-    pub decimals: Option<u8>,
-}
-
 /// What a transfer to the zero address is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZeroAddress {

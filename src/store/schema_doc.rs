@@ -13,7 +13,9 @@ impl Profile {
             Self::Point => "looked up by whole key, inserted at random",
             Self::AppendUnits => "appended in key order, read by a seek for one unit",
             Self::Runs => "runs read in sequence, the small open piece rewritten",
-            Self::History(_) => "read by a seek for the last row of an account at or before a block",
+            Self::History(_) => {
+                "rows of an account by block, read by a seek for the last one at or before a block"
+            }
             Self::Ordered => "inserted and deleted at random, read by short scans",
             Self::Postings => "sealed chunks never change, open ones are rewritten",
         }

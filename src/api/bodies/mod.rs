@@ -1,10 +1,15 @@
 //! The bodies of all operations, field by field, in their order (answers.md sections 3 to 10).
 
 mod accounts;
+mod tokens;
 
 pub(super) use accounts::{
     ACCOUNT_INTERNAL, BALANCE, BALANCES, FUNDED_BY, MINED_BLOCKS, PAST_BALANCE, RANGE_INTERNAL,
     TRANSACTION_INTERNAL, TRANSACTIONS,
+};
+pub(super) use tokens::{
+    ERC20_TRANSFERS, ERC721_TRANSFERS, HOLDER_COUNT, HOLDERS, HOLDINGS, INVENTORY, TOKEN_BALANCE,
+    TOKEN_BALANCE_AT, TOKEN_INFO, TOKEN_SUPPLY, TOKEN_SUPPLY_AT,
 };
 
 use super::shape::{Field, Form};

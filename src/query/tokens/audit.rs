@@ -5,9 +5,9 @@ use super::super::transactions::topics;
 use super::super::{QueryError, Reader};
 use crate::codec::bytes;
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::codec::tokens::{self as keys, DOUBTS, TokenState};
+use crate::codec::tokens::{self as keys, DOUBTS};
 use crate::model::{Address, BlockRange, TokenEvent, TokenKind, U256};
-use crate::store::{FlatArray, StoreError, Table, Units};
+use crate::store::{FlatArray, Table, Units};
 
 /// A token as its ledger has it now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,17 +72,10 @@ impl Reader {
     ///
     /// When the store fails.
     pub fn ledger_token(&self, address: &Address) -> Result<Option<LedgerToken>, QueryError> {
-        let table = Table::Tokens.name();
-        let Some(row) = self.view.get(Table::Tokens, address.as_slice())? else {
+        let Some(id) = self.view.token(address)? else {
             return Ok(None);
         };
-        let id = row.as_ref().try_into().map(u32::from_be_bytes);
-        let id = id.map_err(|_| QueryError::Corrupt(crate::codec::Corrupt("token id"), table))?;
-        let table = Table::TokenStates;
-        let Some(row) = self.view.get(table, &keys::token(id))? else {
-            return Ok(None);
-        };
-        let state = TokenState::decode(&row).map_err(|corrupt| QueryError::Corrupt(corrupt, table.name()))?;
+        let state = self.view.token_state(id)?;
         Ok(Some(LedgerToken {
             id,
             address: *address,
@@ -99,12 +92,7 @@ impl Reader {
     ///
     /// When the store fails.
     pub fn ledger_balance(&self, id: u32, holder: &Address, block: u64) -> Result<U256, QueryError> {
-        let (from, to) = (
-            keys::balance(id, holder, 0),
-            keys::balance(id, holder, block),
-        );
-        let row = self.last_row(Table::TokenBalances, &from, &to)?;
-        Ok(row.map(|value| amount(&value)).transpose()?.unwrap_or_default())
+        Ok(self.view.token_balance(id, holder, block)?)
     }
 
     /// What was minted of a token, and what went to the zero address, up to `block`.
@@ -113,21 +101,7 @@ impl Reader {
     ///
     /// When the store fails.
     pub fn ledger_supply(&self, id: u32, block: u64) -> Result<(U256, U256), QueryError> {
-        let (from, to) = (keys::supply(id, 0), keys::supply(id, block));
-        let Some(value) = self.last_row(Table::TokenSupply, &from, &to)? else {
-            return Ok((U256::ZERO, U256::ZERO));
-        };
-        let mut reader = bytes::Reader::new(&value, "token supply");
-        keys::read_supply(&mut reader)
-            .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenSupply.name()))
-    }
-
-    /// The last row at or before `to`, not before `from`.
-    fn last_row(&self, table: Table, from: &[u8], to: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut end = to.to_vec();
-        end.push(0);
-        let mut scan = self.view.scan(table, from.to_vec(), end)?;
-        Ok(scan.seek_back(to)?.map(|(_, value)| value.to_vec()))
+        Ok(self.view.token_supply(id, block)?)
     }
 
     /// The largest holders of a token now.

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-pub use crate::model::{TokenMetadata, ZeroAddress};
+pub use crate::model::ZeroAddress;
 
-use crate::model::{Address, U256};
+use crate::model::{Address, TokenMetadata, U256};
 use crate::store::StoreError;
 
 /// Whether the ledger of a token, summed from its logs, is what its contract says.
@@ -53,6 +53,11 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
     /// What a holder has as the contract said last.
     fn balance(&self, _token: &Address, _holder: &Address) -> Result<Option<U256>, StoreError> {
         Ok(None)
+    }
+
+    /// Tokens of which a holder has some by what their contracts said last, by address, at most `limit`.
+    fn held_by(&self, _holder: &Address, _limit: usize) -> Result<Vec<Address>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// How many accounts hold some of the token by what the contract said last.

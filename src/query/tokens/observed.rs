@@ -83,6 +83,11 @@ impl TokenFacts for ObservedFacts {
             .map(|(balance, _)| balance))
     }
 
+    fn held_by(&self, holder: &Address, limit: usize) -> Result<Vec<Address>, StoreError> {
+        let held = self.observed.held_by(holder, &Address::ZERO, limit);
+        Ok(held.unwrap_or_default())
+    }
+
     fn holder_count(&self, token: &Address) -> Result<Option<u64>, StoreError> {
         let refreshed = self.observed.refreshed(token);
         Ok(refreshed.whole.then_some(refreshed.holders))

@@ -4,6 +4,7 @@
 //! What a block does to a balance is one movement, whatever the order inside the block: a balance exists after
 //! blocks only. So rows do not depend on how blocks share batches.
 
+mod read;
 mod render;
 mod replay;
 
