@@ -22,6 +22,7 @@ pub mod cli;
 pub mod clock;
 pub mod codec;
 pub mod config;
+pub mod enquiry;
 pub mod http;
 pub mod json;
 pub mod metrics;

@@ -12,6 +12,9 @@ mod support;
 
 #[path = "node/client.rs"]
 mod client;
+#[path = "node/contract.rs"]
+mod contract;
+
 #[path = "node/data.rs"]
 mod data;
 

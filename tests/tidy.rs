@@ -61,6 +61,11 @@ const ROOMS: &[Room] = &[
         may: &["clock", "shutdown", "metrics"],
     },
     Room {
+        name: "enquiry",
+        about: "asks the node what blocks do not tell, and compares ledgers with it",
+        may: &["query", "node", "store", "model", "status", "shutdown", "clock"],
+    },
+    Room {
         name: "query",
         about: "read side: typed questions about one snapshot",
         may: &["store", "codec", "model", "clock"],
@@ -118,8 +123,8 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "api", "http", "query", "sync", "node", "store", "codec", "json", "model", "clock",
-    "shutdown", "status", "metrics",
+    "config", "cli", "api", "http", "enquiry", "query", "sync", "node", "store", "codec", "json", "model",
+    "clock", "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.
@@ -225,7 +230,7 @@ const FENCES: &[Fence] = &[
     // Waiting: the rooms below it are plain functions.
     Fence {
         package: "tokio",
-        rooms: &["app", "api", "http", "sync", "node", "shutdown"],
+        rooms: &["app", "api", "http", "enquiry", "sync", "node", "shutdown"],
     },
     // The edges.
     Fence {

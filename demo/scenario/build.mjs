@@ -5,6 +5,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { Chain } from './chain.mjs'
 import { compile, writeVerified } from './compile.mjs'
+import { tokenFacts } from './facts.mjs'
 import { FIRST_DAY, nobody, Scenario, SILENT_MINTS, topics } from './scenario.mjs'
 import { recordState } from './state.mjs'
 import { ethers, path } from './tools.mjs'
@@ -138,6 +139,7 @@ try {
   manifest.verified = { tree: ['coin', 'toll'], standardJson: { 'Signals.standard.json': 'signals' } }
 
   writeFileSync(path('../chain.json'), `${JSON.stringify(manifest, null, 1)}\n`)
+  writeFileSync(path('../tokens.json'), `${JSON.stringify(tokenFacts(tokens, state.tokens), null, 1)}\n`)
   writeFileSync(path('../genesis.json'), `${JSON.stringify(genesis, null, 1)}\n`)
   const size = compress('chain.jsonl.zst', lines.map((l) => `${JSON.stringify(l)}\n`).join(''))
   const stateSize = compress('state.json.zst', JSON.stringify({ native: Object.fromEntries([...checked.native].filter(([, h]) => h.length > 0)), ...state }))

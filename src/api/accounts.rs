@@ -4,14 +4,14 @@
 use crate::http::{HttpError, parse_address};
 use crate::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
-use crate::query::{InternalPage, MinedPage, Page, Paged, QueryError, TransactionPage};
+use crate::query::{InternalPage, MinedPage, Paged, QueryError, TransactionPage};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
 use super::caching::Reach;
 use super::faults::{INVALID_ADDRESS, INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, ListParams, RowSource, echoed};
+use super::page::{Envelope, Found, Frame, ListParams, Places, RowSource, echoed};
 
 /// What the lists of an account are asked by.
 struct AccountList {
@@ -64,7 +64,7 @@ struct TransactionRows {
 }
 
 impl RowSource for TransactionRows {
-    fn page(&mut self) -> &mut Page {
+    fn places(&mut self) -> &mut dyn Places {
         self.page.page_mut()
     }
 
@@ -188,7 +188,7 @@ struct InternalRows {
 }
 
 impl RowSource for InternalRows {
-    fn page(&mut self) -> &mut Page {
+    fn places(&mut self) -> &mut dyn Places {
         self.page.page_mut()
     }
 
@@ -229,7 +229,7 @@ struct MinedRows {
 }
 
 impl RowSource for MinedRows {
-    fn page(&mut self) -> &mut Page {
+    fn places(&mut self) -> &mut dyn Places {
         self.page.page_mut()
     }
 

@@ -44,6 +44,7 @@ pub(super) struct Determinants<'a> {
     genesis: &'a [u8],
     head: B256,
     revision: [u8; 8],
+    facts: [u8; 8],
     path: &'a str,
     query: &'a str,
     accept: Vec<u8>,
@@ -72,6 +73,7 @@ impl<'a> Determinants<'a> {
             genesis: &identity.genesis_hash,
             head: reader.head().hash,
             revision: reader.revision().to_be_bytes(),
+            facts: reader.token_facts().revision().to_be_bytes(),
             path: request.path(),
             query: request.query(),
             accept,
@@ -80,7 +82,7 @@ impl<'a> Determinants<'a> {
 
     /// The tag of a list on this snapshot.
     pub(super) fn tag(&self) -> EntityTag {
-        self.tag_with(&[self.head.as_slice(), &self.revision])
+        self.tag_with(&[self.head.as_slice(), &self.revision, &self.facts])
     }
 
     /// The tag of an answer that is final: new blocks leave it as it is.

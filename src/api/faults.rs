@@ -15,7 +15,14 @@ pub(super) const INVALID_RANGE: &str = "Invalid block range";
 pub(super) const BLOCK_NOT_FOUND: &str = "Block not found";
 pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
 pub(super) const CONTRACT_NOT_FOUND: &str = "Contract not found";
+pub(super) const TOKEN_NOT_FOUND: &str = "Token not found";
+pub(super) const SUPPLY_FAILED: &str = "Failed to fetch token total supply";
+pub(super) const UPSTREAM_FAILED: &str = "Upstream node error";
+pub(super) const INVALID_OFFSET: &str = "offset must be one of 10, 15, 30, 45";
 pub(super) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
+
+pub(super) const ADDRESS_NOT_FOUND: &str = "Address not found";
+pub(super) const TOO_MANY_ADDRESSES: &str = "At most 100 addresses are allowed";
 
 /// 503: what was asked for is on the chain and not in the store yet.
 pub(super) fn still_indexing() -> HttpError {
@@ -57,9 +64,14 @@ pub(super) fn query_failed(error: QueryError) -> HttpError {
 
 /// What a node that did not answer becomes.
 pub(super) fn upstream_failed(error: &UpstreamError) -> HttpError {
+    upstream_failed_with(UPSTREAM_FAILED, error)
+}
+
+/// The same in an operation's own words.
+pub(super) fn upstream_failed_with(text: &'static str, error: &UpstreamError) -> HttpError {
     let status = match error {
         UpstreamError::Failed(_) => ErrorStatus::BadGateway,
         UpstreamError::TimedOut => ErrorStatus::GatewayTimeout,
     };
-    HttpError::new(status, "Upstream node error").with_detail(error.to_string())
+    HttpError::new(status, text).with_detail(error.to_string())
 }

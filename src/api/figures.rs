@@ -1,5 +1,7 @@
 //! `/metrics`: everything that is counted, as a page for Prometheus.
 
+use std::sync::atomic::Ordering;
+
 use crate::clock;
 use crate::http::header::{CONTENT_TYPE, HeaderValue};
 use crate::http::{HttpError, Pool, Response, StatusCode, Traffic, json_response};
@@ -62,6 +64,15 @@ fn index(page: &mut Page, chains: &dyn Chains, chain: ChainName) {
         let help = "The last final block that is indexed.";
         page.gauge("quarry_finalized", help, &label, finalized as f64);
     }
+    let fault = reader.native_fault().map(|fault| fault.block);
+    let help =
+        "1 while native balances are kept; 0 where a block did not add up or the source cannot tell them.";
+    let kept = f64::from(u8::from(fault.is_none()));
+    page.gauge("quarry_native_ledger_kept", help, &label, kept);
+    if let Some(block) = fault {
+        let help = "The first block that the ledger of native balances could not follow.";
+        page.gauge("quarry_native_ledger_fault_block", help, &label, block as f64);
+    }
     let node_head = chains.status(chain).and_then(|status| status.node_head());
     if let Some(node_head) = node_head {
         let help = "Blocks by which the index is behind its node.";
@@ -100,6 +111,45 @@ fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
         if let Some(value) = value {
             page.gauge(name, help, &label, value);
         }
+    }
+    let tokens = status.tokens();
+    for (name, help, value) in [
+        (
+            "quarry_tokens_known",
+            "Contracts that emitted a token event.",
+            tokens.known(),
+        ),
+        (
+            "quarry_tokens_exact",
+            "Tokens whose events explain them, as far as compared.",
+            tokens.exact(),
+        ),
+        (
+            "quarry_tokens_not_exact",
+            "Tokens that the node answers for.",
+            tokens.inexact(),
+        ),
+        (
+            "quarry_token_checks_waiting",
+            "Tokens that wait to be asked about.",
+            tokens.waiting(),
+        ),
+    ] {
+        page.gauge(name, help, &label, value as f64);
+    }
+    for (name, help, count) in [
+        (
+            "quarry_token_questions",
+            "Questions about tokens asked of the node.",
+            &tokens.questions,
+        ),
+        (
+            "quarry_token_question_errors",
+            "Questions about tokens that the node failed to answer.",
+            &tokens.errors,
+        ),
+    ] {
+        page.counter(name, help, &label, count.load(Ordering::Relaxed));
     }
     for (name, help, count) in [
         ("quarry_sync_reorgs", "Reorgs unwound.", status.reorgs()),

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::clock;
 use crate::http::HttpError;
 use crate::json::{LogWriter, UuidSpace};
-use crate::query::{LogPage, LogQuery, Operator, Page, Paged, QueryError};
+use crate::query::{LogPage, LogQuery, Operator, Paged, QueryError};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
 use super::faults::{INVALID_ADDRESS, INVALID_TOPIC, TOPIC_REQUIRED, query_failed};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, ListParams, RowSource};
+use super::page::{Envelope, Found, Frame, ListParams, Places, RowSource};
 
 /// The pair operators and the topics they combine, in the specification's order.
 pub(super) const OPERATORS: [(&str, usize, usize); 6] = [
@@ -104,7 +104,7 @@ struct LogRows {
 }
 
 impl RowSource for LogRows {
-    fn page(&mut self) -> &mut Page {
+    fn places(&mut self) -> &mut dyn Places {
         self.page.page_mut()
     }
 

@@ -5,7 +5,9 @@
 //! sockets, no byte keys and no JSON-RPC client.
 
 mod accounts;
+mod amounts;
 mod answer;
+mod balances;
 mod blocks;
 mod bodies;
 mod bounds;
@@ -30,6 +32,9 @@ mod revert;
 mod rewards;
 mod service;
 mod shape;
+mod token_info;
+mod token_lists;
+mod tokens;
 mod transactions;
 
 pub use context::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};

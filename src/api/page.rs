@@ -1,5 +1,6 @@
 //! What all lists share: their parameters, the shape of their text, and the frames in which it goes out.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -71,6 +72,47 @@ impl ListParams {
         })
     }
 
+    /// Takes `page` and `offset` of a list that has one order and no cursor; `offset` is what was made of the
+    /// parameter already, where it is not any number.
+    pub(super) fn take_pages(input: &mut Input<'_>, offset: Option<u64>) -> Result<Self, HttpError> {
+        let lines = prefers(
+            input.request.headers(),
+            "application/x-ndjson",
+            "application/json",
+        );
+        let next_page_stem = input.next_page_stem();
+        let page = take_between(&mut input.params, "page", u64::MAX)?.unwrap_or(1);
+        let offset = match offset {
+            Some(offset) => Some(offset),
+            None => take_between(&mut input.params, "offset", OFFSET_MAX)?,
+        };
+        Ok(Self {
+            page,
+            offset,
+            descending: false,
+            cursor: None,
+            shape: if lines { Shape::Lines } else { Shape::Object },
+            next_page_stem,
+        })
+    }
+
+    /// Rows before the page, and rows of it.
+    pub(super) fn span(&self) -> (u64, usize) {
+        let part = self.part(None);
+        (part.skip, part.limit)
+    }
+
+    /// Writes which page it is.
+    pub(super) fn echo(&self, object: &mut Object<'_>) {
+        object.integer("page", self.page);
+        object.integer("offset", self.offset());
+    }
+
+    /// Writes in which order.
+    pub(super) fn echo_sort(&self, object: &mut Object<'_>) {
+        object.string("sort", if self.descending { "desc" } else { "asc" });
+    }
+
     /// The same, where an absent `offset` means the whole list.
     pub(super) fn whole_by_default(mut self) -> Self {
         self.offset.get_or_insert(u64::MAX);
@@ -129,6 +171,7 @@ impl ListParams {
                 .and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
             shape: Some(self.shape),
             reach: found.reach,
+            balance_source: found.balance_source,
             ..Extra::default()
         };
         let (first, frames) = ListFrames::begin(source, snapshot.buffers.clone(), self.shape, envelope)?;
@@ -168,6 +211,8 @@ pub(super) struct Found {
     pub(super) next: Option<RowCursor>,
     /// What the page speaks of.
     pub(super) reach: Reach,
+    /// Where its balances come from, where it has any.
+    pub(super) balance_source: Option<&'static str>,
 }
 
 impl Found {
@@ -184,6 +229,7 @@ impl From<&Page> for Found {
             total: page.total(),
             next: page.next_cursor(),
             reach: Reach::Head,
+            balance_source: None,
         }
     }
 }
@@ -215,9 +261,8 @@ impl Envelope {
         Self::new(name, |object| {
             fields(object);
             object.string("chain", chain.as_str());
-            object.integer("page", list.page);
-            object.integer("offset", list.offset());
-            object.string("sort", if list.descending { "desc" } else { "asc" });
+            list.echo(object);
+            list.echo_sort(object);
         })
     }
 }
@@ -232,10 +277,95 @@ pub(super) fn echoed(bounds: Bounds, head: u64) -> (u64, u64) {
     (number(bounds.from, 0), number(bounds.to, head))
 }
 
+/// The items of a page by their places.
+pub(super) trait Places {
+    /// Items of the page.
+    fn count(&self) -> usize;
+
+    /// Items that are still to be written.
+    fn left(&self) -> usize;
+
+    /// Chooses the items that are written next.
+    fn set_part(&mut self, part: Range<usize>);
+}
+
+impl Places for Page {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn left(&self) -> usize {
+        self.left()
+    }
+
+    fn set_part(&mut self, part: Range<usize>) {
+        self.set_part(part);
+    }
+}
+
+/// Items that are all known before the first is written.
+pub(super) struct Known<T, W> {
+    rows: Arc<[T]>,
+    rest: Range<usize>,
+    write: W,
+}
+
+impl<T, W: Fn(&mut Vec<u8>, &T)> Known<T, W> {
+    /// `rows`, each written by `write`.
+    pub(super) fn new(rows: Vec<T>, write: W) -> Self {
+        Self {
+            rest: 0..rows.len(),
+            rows: rows.into(),
+            write,
+        }
+    }
+}
+
+impl<T, W> Places for Known<T, W> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    fn set_part(&mut self, part: Range<usize>) {
+        self.rest = part;
+    }
+}
+
+impl<T, W> RowSource for Known<T, W>
+where
+    T: Send + Sync + 'static,
+    W: Fn(&mut Vec<u8>, &T) + Clone + Send + 'static,
+{
+    fn places(&mut self) -> &mut dyn Places {
+        self
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            rows: Arc::clone(&self.rows),
+            rest: self.rest.clone(),
+            write: self.write.clone(),
+        }
+    }
+
+    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+        while let Some(row) = self.rest.next().and_then(|place| self.rows.get(place)) {
+            if !frame.item(|out| (self.write)(out, row)) {
+                break;
+            }
+        }
+        Ok(!self.rest.is_empty())
+    }
+}
+
 /// Gives the items of a list.
 pub(super) trait RowSource: Send + 'static {
-    /// The page that the items are of.
-    fn page(&mut self) -> &mut Page;
+    /// Which items there are, and which are still to be written.
+    fn places(&mut self) -> &mut dyn Places;
 
     /// The same items, given by itself: on another thread, at another place.
     fn again(&self) -> Self
@@ -326,8 +456,9 @@ impl<R: RowSource> ListFrames<R> {
         if !frames.in_part {
             return Ok((first, None));
         }
-        let page = frames.source.page();
-        let (rows, written) = (page.len(), page.len() - page.left());
+        let places = frames.source.places();
+        let rows = places.count();
+        let written = rows - places.left();
         frames.parts = Arc::new(Parts {
             rows,
             // A little less than a frame, so that a part seldom leaves a few items to a frame of their own.
@@ -377,7 +508,7 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
             return false;
         }
         let end = rows.min(first + part);
-        self.source.page().set_part(first..end);
+        self.source.places().set_part(first..end);
         self.in_part = true;
         self.is_last = end == rows;
         true

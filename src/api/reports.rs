@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -9,6 +10,8 @@ use serde::Serialize;
 use crate::http::header::{CONTENT_TYPE, HeaderValue};
 use crate::http::{HttpError, Response, StatusCode, json_response};
 use crate::model::ChainName;
+use crate::query::Reader;
+use crate::status::TokenFigures;
 
 use super::context::{Chains, Settings};
 use super::docs_page::render_docs_page;
@@ -34,6 +37,36 @@ struct ChainReport {
     message: String,
     reorgs: u64,
     verification_failures: u64,
+    tokens: Option<TokenReport>,
+    native_ledger: String,
+}
+
+/// What is found out about a chain's tokens.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TokenReport {
+    known: u64,
+    judged: u64,
+    exact: u64,
+    not_exact: u64,
+    waiting: u64,
+    questions: u64,
+    errors: u64,
+}
+
+impl TokenReport {
+    fn of(figures: &TokenFigures) -> Self {
+        let (exact, not_exact) = (figures.exact(), figures.inexact());
+        Self {
+            known: figures.known(),
+            judged: exact + not_exact,
+            exact,
+            not_exact,
+            waiting: figures.waiting(),
+            questions: figures.questions.load(Ordering::Relaxed),
+            errors: figures.errors.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// Blocks that are stored, every one of them verified before it was; both ends included.
@@ -147,6 +180,7 @@ fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
         report.chain_id = Some(reader.chain_id());
         report.traces = reader.has_traces();
         report.store_bytes = chains.store_bytes(chain);
+        report.native_ledger = native_ledger(&reader);
         if !reader.is_empty() {
             let head = reader.head();
             report.indexed = Some(head.number);
@@ -166,6 +200,7 @@ fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
         report.message = status.message();
         report.reorgs = status.reorgs();
         report.verification_failures = status.verification_failures();
+        report.tokens = Some(TokenReport::of(status.tokens()));
     }
     report.lag = report.node_head.map(|head| match report.indexed {
         Some(indexed) => head.saturating_sub(indexed),
@@ -173,6 +208,19 @@ fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
     });
     report.eta_seconds = report.lag.and_then(|lag| eta_seconds(lag, report.rate));
     Some(report)
+}
+
+/// One sentence on the ledger of native balances.
+fn native_ledger(reader: &Reader) -> String {
+    match reader.native_fault() {
+        Some(fault) => format!(
+            "not kept since block {}: {}; balances are asked of the node",
+            fault.block,
+            fault.reason.sentence()
+        ),
+        None if !reader.has_traces() => "waits for traces".to_owned(),
+        None => "kept".to_owned(),
+    }
 }
 
 fn eta_seconds(lag: u64, rate: f64) -> Option<u64> {

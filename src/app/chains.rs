@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::metrics::Page;
-use crate::model::{Address, ChainName, StaticRewards};
-use crate::node::{ErrorClass, Node, NodeError};
-use crate::query::Reader;
+use crate::model::{Address, ChainName, StaticRewards, U256};
+use crate::node::{ErrorClass, Node, NodeError, Told};
+use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
-use crate::store::Store;
+use crate::store::{Observed, Store};
 
 /// One chain: its store may come later (a new one is made when the node says which chain it is).
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Chain {
     pub(super) name: ChainName,
     pub(super) status: Option<Arc<ChainStatus>>,
     store: OnceLock<Arc<Store>>,
+    /// What a node told of it outside of blocks.
+    observed: OnceLock<Arc<Observed>>,
     node: RwLock<Option<Node>>,
     /// What the operator states; else what is known of the chain.
     static_rewards: Option<Arc<StaticRewards>>,
@@ -30,6 +32,7 @@ impl Chain {
             name,
             status,
             store: OnceLock::new(),
+            observed: OnceLock::new(),
             node: RwLock::default(),
             static_rewards: static_rewards.cloned().map(Arc::new),
         })
@@ -39,23 +42,36 @@ impl Chain {
     pub(super) fn stored(
         name: ChainName,
         store: Arc<Store>,
+        observed: Arc<Observed>,
         static_rewards: Option<&StaticRewards>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             status: None,
             store: OnceLock::from(store),
+            observed: OnceLock::from(observed),
             node: RwLock::default(),
             static_rewards: static_rewards.cloned().map(Arc::new),
         })
+    }
+
+    /// The static rewards that the operator states.
+    pub(super) fn static_rewards(&self) -> Option<&StaticRewards> {
+        self.static_rewards.as_deref()
     }
 
     pub(super) fn store(&self) -> Option<&Arc<Store>> {
         self.store.get()
     }
 
-    /// Gives the chain its store, once.
-    pub(super) fn set_store(&self, store: Arc<Store>) {
+    /// What a node told of it outside of blocks.
+    pub(super) fn observed(&self) -> Option<&Arc<Observed>> {
+        self.observed.get()
+    }
+
+    /// Gives the chain its store, once, and what lies beside it.
+    pub(super) fn set_store(&self, store: Arc<Store>, observed: Arc<Observed>) {
+        let _ = self.observed.set(observed);
         // A second store for one chain would be a bug of the supervisor; the first one stays.
         let _ = self.store.set(store);
     }
@@ -92,9 +108,16 @@ impl Chains for Registry {
     fn reader(&self, name: ChainName) -> Option<Reader> {
         let chain = self.get(name)?;
         let view = chain.store()?.view();
-        Some(match &chain.static_rewards {
+        let facts = chain.observed().map(|observed| {
+            ObservedFacts::new(Arc::clone(observed), Arc::clone(&view), chain.status.is_some())
+        });
+        let reader = match &chain.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
+        };
+        Some(match facts {
+            Some(facts) => reader.with_token_facts(Arc::new(facts)),
+            None => reader,
         })
     }
 
@@ -134,17 +157,36 @@ struct NodeUpstream(Node);
 
 impl Upstream for NodeUpstream {
     fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64> {
-        Box::pin(async move {
-            self.0
-                .transaction_count(address, block)
-                .await
-                .map_err(|error: NodeError| {
-                    if error.class() == ErrorClass::Timeout {
-                        UpstreamError::TimedOut
-                    } else {
-                        UpstreamError::Failed(error.to_string())
-                    }
-                })
-        })
+        Box::pin(async move { self.0.transaction_count(address, block).await.map_err(failed) })
+    }
+
+    fn token_supply(&self, token: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { told(self.0.token_supply(token, block).await) })
+    }
+
+    fn token_balance(&self, token: Address, holder: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { told(self.0.token_balance(token, holder, block).await) })
+    }
+
+    fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { self.0.balance(address, block).await.map_err(failed) })
+    }
+}
+
+/// A contract that gives no number is as good as a node that fails: "0" would be a lie.
+fn told(told: Result<Told<U256>, NodeError>) -> Result<U256, UpstreamError> {
+    match told.map_err(failed)? {
+        Told::Value(value) => Ok(value),
+        Told::Nothing(why) => Err(UpstreamError::Failed(format!(
+            "the contract does not tell: {why}"
+        ))),
+    }
+}
+
+fn failed(error: NodeError) -> UpstreamError {
+    if error.class() == ErrorClass::Timeout {
+        UpstreamError::TimedOut
+    } else {
+        UpstreamError::Failed(error.to_string())
     }
 }

@@ -9,12 +9,16 @@ use super::process::{on_signals, say};
 use super::run::{bind, serve_chains};
 use crate::cli::{DemoArgs, NodeArgs, StoreArgs};
 use crate::config::{Config, store_dir};
-use crate::model::ChainName;
+use crate::model::{Address, ChainName, TokenMetadata, TokenVerdict, ZeroAddress};
 use crate::node::recorded::RecordedChain;
-use crate::store::OpenOptions;
+use crate::store::{Observed, OpenOptions, View};
+use crate::sync::genesis;
 
 /// The recording; see docs/DEMO.md for what it holds and how it is made.
 static RECORDING: &[u8] = include_bytes!("../../demo/chain.jsonl.zst");
+
+/// Its genesis file.
+static GENESIS: &str = include_str!("../../demo/genesis.json");
 
 /// `quarry demo`.
 pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
@@ -36,14 +40,17 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
             memtable_bytes: 32 << 20,
             ..OpenOptions::new(store_dir(&data_dir, ChainName::Mainnet))
         },
-        genesis: None,
+        genesis: Some(genesis::parse(GENESIS)?),
         chain_id: None,
         trust_node: false,
+        static_rewards: None,
         batch_bytes_max: 16 << 20,
         recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
     };
     let (store, _) = import.run(&mut shutdown).await?;
     let view = store.view();
+    let observed = Observed::open(store.directory(), store.identity(), false);
+    tell(&observed, &view)?;
     let address = listener.local_addr().map_err(AppError::io("read the address"))?;
     let checkpoint = view.checkpoint();
     say(&format!(
@@ -59,10 +66,51 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     say("\nstop with ctrl-c");
     serve_chains(
         listener,
-        vec![Chain::stored(ChainName::Mainnet, store, None)],
+        vec![Chain::stored(ChainName::Mainnet, store, observed, None)],
         shutdown,
     )
     .await
+}
+
+/// What the tokens of the recording say of themselves; there is no node to ask.
+static TOKENS: &[u8] = include_bytes!("../../demo/tokens.json");
+
+/// A token as the file has it.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DemoToken {
+    address: Address,
+    name: Option<String>,
+    symbol: Option<String>,
+    decimals: Option<u8>,
+    zero_address_holds: bool,
+}
+
+/// Fills the side store with what a node would have told.
+fn tell(observed: &Observed, view: &View) -> Result<(), AppError> {
+    let tokens: Vec<DemoToken> = serde_json::from_slice(TOKENS)
+        .map_err(|error| AppError::Usage(format!("the demo's tokens: {error}")))?;
+    for token in tokens {
+        let metadata = TokenMetadata {
+            name: token.name,
+            symbol: token.symbol,
+            decimals: token.decimals,
+        };
+        observed.put_metadata(&token.address, &metadata);
+        if token.zero_address_holds {
+            let verdict = TokenVerdict {
+                exact: true,
+                zero_address: ZeroAddress::Holds,
+                checked: view.head().unwrap_or_default(),
+                anchor: None,
+                compared: 0,
+                reason: String::new(),
+                supply: None,
+            };
+            observed.put_verdict(&token.address, &verdict);
+        }
+    }
+    Ok(())
 }
 
 /// Three requests that show something, from what the chain holds.

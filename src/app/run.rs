@@ -17,7 +17,7 @@ use crate::http::{Limits, Pool, PoolLimits};
 use crate::model::ChainName;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
-use crate::store::{Store, StoreError};
+use crate::store::{Observed, Store, StoreError};
 use crate::sync::SyncError;
 
 /// Binds before anything else is done, so that a taken address is said at once.
@@ -73,7 +73,10 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
         match Store::open(&open) {
-            Ok(store) => chain.set_store(store),
+            Ok(store) => {
+                let observed = Observed::open(store.directory(), store.identity(), false);
+                chain.set_store(store, observed);
+            }
             Err(StoreError::Absent { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -163,7 +166,11 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         let mut open = open_options(&config, name, ChainName::ALL.len());
         open.read_only = true;
         match Store::open(&open) {
-            Ok(store) => chains.push(Chain::stored(name, store, config.static_rewards_of(name))),
+            Ok(store) => {
+                let observed = Observed::open(store.directory(), store.identity(), true);
+                let rewards = config.static_rewards_of(name);
+                chains.push(Chain::stored(name, store, observed, rewards));
+            }
             Err(StoreError::Absent { .. }) => {}
             Err(error) => return Err(error.into()),
         }

@@ -7,10 +7,12 @@ use super::AppError;
 use super::chains::Chain;
 use crate::cli::StoreArgs;
 use crate::config::{ChainConfig, Config};
+use crate::enquiry::{Enquirer, EnquiryOptions};
 use crate::model::ChainName;
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
-use crate::store::{OpenOptions, Store};
+use crate::status::ChainStatus;
+use crate::store::{Observed, OpenOptions, Store};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Engine, SyncError, SyncOptions};
 
@@ -105,7 +107,8 @@ impl Supervisor {
             genesis.as_ref(),
             identity.first_block,
             self.settings.trust_node,
-        );
+        )
+        .with_static_rewards(self.chain.static_rewards());
         let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
         let options = SyncOptions {
             stop_at,
@@ -115,7 +118,30 @@ impl Supervisor {
             window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
         };
         let status = self.chain.status.clone().unwrap_or_default();
-        Ok(Box::pin(Engine::new(node, capabilities, writer, status, rules, options).run(shutdown)).await?)
+        let enquirer = self.enquirer(&node, &store, &status);
+        let enquiring = enquirer.map(|enquirer| tokio::spawn(enquirer.run(shutdown.clone())));
+        let engine = Engine::new(node, capabilities, writer, status, rules, options);
+        let outcome = Box::pin(engine.run(shutdown.clone())).await;
+        // A sync that stopped by itself leaves a store that is served, and a node to ask.
+        if let Some(enquiring) = enquiring.filter(|_| shutdown.is_fired()) {
+            let _ = enquiring.await;
+        }
+        Ok(outcome?)
+    }
+
+    /// Who asks about tokens while the tip is followed; nobody where the operator wants none or a sync is to end.
+    fn enquirer(&self, node: &Node, store: &Arc<Store>, status: &Arc<ChainStatus>) -> Option<Enquirer> {
+        let per_second = self.settings.token_checks;
+        let observed = self.chain.observed()?;
+        (0 < per_second && self.stop_at.is_none()).then(|| {
+            Enquirer::new(
+                node.clone(),
+                Arc::clone(store),
+                Arc::clone(observed),
+                Arc::clone(status),
+                EnquiryOptions::new(per_second),
+            )
+        })
     }
 
     fn say(&self, text: String) {
@@ -179,10 +205,15 @@ impl Supervisor {
             };
         }
         let (open, start) = (self.open.clone(), self.settings.start_block);
-        let opened =
-            tokio::task::spawn_blocking(move || Store::open_or_create(&open, chain_id, hash, start)).await;
-        let store = opened.map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
-        self.chain.set_store(Arc::clone(&store));
+        let opened = tokio::task::spawn_blocking(move || {
+            let store = Store::open_or_create(&open, chain_id, hash, start)?;
+            let observed = Observed::open(store.directory(), store.identity(), false);
+            Ok::<_, crate::store::StoreError>((store, observed))
+        });
+        let (store, observed) = opened
+            .await
+            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+        self.chain.set_store(Arc::clone(&store), observed);
         Ok(store)
     }
 }

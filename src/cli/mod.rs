@@ -107,6 +107,10 @@ pub struct NodeArgs {
     /// Most requests in flight to a node [default: 32].
     #[arg(long, env = "QUARRY_RPC_CONCURRENCY", value_name = "N")]
     pub rpc_concurrency: Option<usize>,
+    /// Questions a second at most about tokens: names, and whether events explain balances. 0: none, and what
+    /// is not judged yet is asked of the node by every request [default: 100].
+    #[arg(long, env = "QUARRY_TOKEN_CHECKS", value_name = "N")]
+    pub token_checks: Option<u32>,
     /// Blocks below the head that count as final where a node names no `finalized` block [default: 64].
     #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
     pub finality_depth: Option<u64>,

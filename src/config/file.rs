@@ -38,6 +38,8 @@ pub struct ChainFile {
     pub genesis: Option<PathBuf>,
     /// Most requests in flight.
     pub rpc_concurrency: Option<usize>,
+    /// Questions a second about tokens.
+    pub token_checks: Option<u32>,
     /// Depth that counts as final.
     pub finality_depth: Option<u64>,
     /// Skip hashes and roots.

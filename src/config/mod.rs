@@ -57,6 +57,8 @@ pub struct ChainConfig {
     pub genesis: Option<PathBuf>,
     /// Most requests in flight.
     pub rpc_concurrency: usize,
+    /// Questions a second about tokens; 0 asks none but those of clients.
+    pub token_checks: u32,
     /// Depth that counts as final without a `finalized` tag.
     pub finality_depth: u64,
     /// Skip hashes and roots.
@@ -143,6 +145,7 @@ impl Config {
                     start_block: node.start_block.filter(|_| mine).or(section.start_block),
                     genesis: node.genesis.clone().filter(|_| mine).or(section.genesis.clone()),
                     rpc_concurrency: concurrency,
+                    token_checks: node.token_checks.or(section.token_checks).unwrap_or(100),
                     finality_depth: node.finality_depth.or(section.finality_depth).unwrap_or(64),
                     trust_node: node.trust_node || section.trust_node.unwrap_or(false),
                 })
@@ -210,6 +213,7 @@ impl Config {
                 let _ = writeln!(out, "genesis = {}", path(genesis));
             }
             let _ = writeln!(out, "rpc_concurrency = {}", chain.rpc_concurrency);
+            let _ = writeln!(out, "token_checks = {}", chain.token_checks);
             let _ = writeln!(out, "finality_depth = {}", chain.finality_depth);
             let _ = writeln!(out, "trust_node = {}", chain.trust_node);
             if let Some(rewards) = self.static_rewards_of(chain.name) {

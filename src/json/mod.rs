@@ -8,6 +8,7 @@
 //! * [`object`]: commas and keys.
 //! * [`LogWriter`] and [`UuidSpace`]: the specification's log entry and the ids of list items.
 //! * [`listed_transaction`], [`internal_transaction`], [`mined_block`]: items of the lists of accounts.
+//! * [`holder`], [`holding`], [`inventory_item`], [`transfer`]: items of the lists of tokens.
 //! * [`rpc`]: blocks, transactions, receipts and traces as an execution node states them.
 
 mod ids;
@@ -18,5 +19,7 @@ pub mod rpc;
 pub mod writer;
 
 pub use ids::UuidSpace;
-pub use list::{internal_transaction, listed_transaction, mined_block};
+pub use list::{
+    holder, holding, internal_transaction, inventory_item, listed_transaction, mined_block, transfer,
+};
 pub use log::LogWriter;

@@ -95,7 +95,7 @@ impl Node {
             bytes: Arc::new(Semaphore::new(
                 usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS),
             )),
-            sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED].map(AtomicU64::new),
+            sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED, 0].map(AtomicU64::new),
             config,
             link,
             stats,
@@ -291,7 +291,9 @@ impl Node {
         let slot = inner.pace.admit(class).await;
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
         let one = match class {
-            RequestClass::Light => inner.config.light_timeout.min(inner.config.request_timeout),
+            RequestClass::Light | RequestClass::Call => {
+                inner.config.light_timeout.min(inner.config.request_timeout)
+            }
             _ => inner.config.request_timeout,
         };
         let after = one.min(inner.config.deadline.saturating_sub(tries.spent));
@@ -305,8 +307,12 @@ impl Node {
             Ok(text) => {
                 let bytes = text.get().len();
                 inner.stats.answered(slot.end(Outcome::Answered), bytes);
-                inner.remember_size(class, bytes);
+                // Calls are no part of a bundle, and what they weigh is a contract's choice.
+                if class != RequestClass::Call {
+                    inner.remember_size(class, bytes);
+                }
             }
+            Err(NodeError::Execution { .. }) => inner.stats.answered(slot.end(Outcome::Answered), 0),
             Err(error) => {
                 inner.stats.failed(error.class());
                 let outcome = if error.is_push_back() {

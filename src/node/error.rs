@@ -31,11 +31,13 @@ pub enum ErrorClass {
     Reorged,
     /// [`NodeError::Incomplete`].
     Incomplete,
+    /// [`NodeError::Execution`].
+    Execution,
 }
 
 impl ErrorClass {
     /// All classes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Url,
         Self::Transport,
         Self::Timeout,
@@ -48,6 +50,7 @@ impl ErrorClass {
         Self::ResponseTooLarge,
         Self::Reorged,
         Self::Incomplete,
+        Self::Execution,
     ];
 
     /// The name in logs and metrics.
@@ -66,6 +69,7 @@ impl ErrorClass {
             Self::ResponseTooLarge => "response_too_large",
             Self::Reorged => "reorged",
             Self::Incomplete => "incomplete",
+            Self::Execution => "execution",
         }
     }
 }
@@ -178,6 +182,14 @@ pub enum NodeError {
         /// What is missing.
         reason: WireError,
     },
+    /// A contract that was called failed: it reverted, ran out of gas, or its code is none.
+    #[error("{method}: execution failed: {message}")]
+    Execution {
+        /// Method asked.
+        method: &'static str,
+        /// What the node said.
+        message: String,
+    },
 }
 
 impl NodeError {
@@ -197,6 +209,7 @@ impl NodeError {
             Self::ResponseTooLarge { .. } => ErrorClass::ResponseTooLarge,
             Self::Reorged { .. } => ErrorClass::Reorged,
             Self::Incomplete { .. } => ErrorClass::Incomplete,
+            Self::Execution { .. } => ErrorClass::Execution,
         }
     }
 
@@ -204,7 +217,10 @@ impl NodeError {
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::Url(_) | Self::MethodNotFound { .. } | Self::ResponseTooLarge { .. } => false,
+            Self::Url(_)
+            | Self::MethodNotFound { .. }
+            | Self::ResponseTooLarge { .. }
+            | Self::Execution { .. } => false,
             Self::HttpStatus { status, .. } => matches!(status, 408 | 425 | 500..=599),
             // Server errors and "resource unavailable" pass; wrong requests and parameters stay wrong.
             Self::Rpc { code, .. } => matches!(code, -32603 | -32099..=-32000),
@@ -236,7 +252,7 @@ impl NodeError {
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::Rpc { .. } | Self::MethodNotFound { .. } | Self::NullResult { .. }
+            Self::Rpc { .. } | Self::MethodNotFound { .. } | Self::NullResult { .. } | Self::Execution { .. }
         )
     }
 
@@ -267,6 +283,10 @@ impl NodeError {
         let message = head(message);
         let lower = message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        // Before all else: a contract chooses the words of its revert.
+        if method == "eth_call" && failed_execution(code, &lower) {
+            return Self::Execution { method, message };
+        }
         if code == -32601
             || says(&[
                 "method not found",
@@ -324,6 +344,37 @@ impl NodeError {
             body: head(body),
         }
     }
+}
+
+/// Whether an error of `eth_call` speaks of the contract's code and not of the node. Clients agree on code 3
+/// for a revert, and on nothing else: the words are those of geth, reth, erigon, nethermind, besu and anvil.
+fn failed_execution(code: i64, lower: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "revert",
+        "out of gas",
+        "outofgas",
+        "gas required exceeds",
+        "invalid opcode",
+        "opcodenotfound",
+        "invalidfeopcode",
+        "bad instruction",
+        "invalid instruction",
+        "invalid jump",
+        "invalidjump",
+        "bad jump destination",
+        "stack underflow",
+        "stackunderflow",
+        "stack overflow",
+        "stackoverflow",
+        "stack limit reached",
+        "vm execution error",
+        "vm exception",
+        "write protection",
+        "return data out of bounds",
+        "outofoffset",
+        "gas uint64 overflow",
+    ];
+    matches!(code, 3 | -32015) || WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// The first 200 characters, on one line.

@@ -9,6 +9,7 @@
 mod bundle;
 mod client;
 mod config;
+mod contract;
 mod error;
 mod heads;
 mod link;
@@ -22,6 +23,7 @@ pub mod wire;
 pub use bundle::Fetched;
 pub use client::{BlockTag, Node, Reservation};
 pub use config::NodeConfig;
+pub use contract::Told;
 pub use error::{ErrorClass, NodeError};
 pub use heads::Heads;
 pub use probe::{Capabilities, ReceiptMethod, TraceMethod};

@@ -22,11 +22,13 @@ pub enum RequestClass {
     Receipts,
     /// Traces of a block.
     Traces,
+    /// Calls of contracts.
+    Call,
 }
 
 impl RequestClass {
     /// How many there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 }
 
 /// Below this no latency counts as inflated: it is noise.

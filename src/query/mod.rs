@@ -4,6 +4,7 @@
 //! nothing of HTTP, of text and of how the store is filled.
 
 mod accounts;
+mod balances;
 mod blocks;
 mod creations;
 mod expression;
@@ -13,11 +14,13 @@ mod merge;
 mod nonces;
 mod page;
 mod rewards;
+mod tokens;
 mod transactions;
 
 use std::sync::Arc;
 
 pub use accounts::{MinedPage, TransactionPage};
+pub use balances::{Account, Balance, FirstFunding, Funding, FundingKind, NativeFault};
 pub use blocks::{BlockCounts, BlockTime, Closest};
 pub use creations::{ContractCreation, Created};
 pub use internal::InternalPage;
@@ -25,6 +28,11 @@ pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, Paged, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
+pub use tokens::{
+    Exactness, Held, HolderPage, HoldingPage, LedgerBalance, LedgerToken, NftPage, NoTokenFacts,
+    ObservedFacts, Standard, Token, TokenFacts, TokenStory, Touch, TransferPage, Verdict, ZeroAddress, is_on,
+    stands,
+};
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
@@ -56,6 +64,7 @@ pub enum QueryError {
 pub struct Reader {
     view: Arc<View>,
     static_rewards: Arc<StaticRewards>,
+    token_facts: Arc<dyn TokenFacts>,
 }
 
 impl Reader {
@@ -68,8 +77,25 @@ impl Reader {
 
     /// Reads `view` of a chain whose static rewards the operator states.
     #[must_use]
-    pub const fn with_rewards(view: Arc<View>, static_rewards: Arc<StaticRewards>) -> Self {
-        Self { view, static_rewards }
+    pub fn with_rewards(view: Arc<View>, static_rewards: Arc<StaticRewards>) -> Self {
+        Self {
+            view,
+            static_rewards,
+            token_facts: Arc::new(NoTokenFacts),
+        }
+    }
+
+    /// The same, with what is known of tokens from elsewhere than the blocks.
+    #[must_use]
+    pub fn with_token_facts(mut self, facts: Arc<dyn TokenFacts>) -> Self {
+        self.token_facts = facts;
+        self
+    }
+
+    /// What is known of tokens from elsewhere than the blocks.
+    #[must_use]
+    pub fn token_facts(&self) -> &dyn TokenFacts {
+        &*self.token_facts
     }
 
     /// The snapshot.

@@ -53,7 +53,11 @@ pub struct State {
     /// More requests than this at one time are answered with 429.
     pub(super) in_flight_allowed: u64,
     pub(super) latency: Duration,
+    contracts: Option<Contracts>,
 }
+
+/// What contracts answer to `eth_call`: contract, input and block in, the result or an error (code, message) out.
+pub type Contracts = Box<dyn Fn(Address, &[u8], u64) -> Result<Vec<u8>, (i64, String)> + Send>;
 
 /// The fake node.
 pub struct FakeNode {
@@ -83,6 +87,7 @@ impl FakeNode {
             in_flight_max: 0,
             in_flight_allowed: u64::MAX,
             latency: Duration::ZERO,
+            contracts: None,
         };
         let state = Arc::new(Mutex::new(state));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -165,6 +170,14 @@ impl FakeNode {
     /// Lets every answer take `latency`.
     pub fn set_latency(&self, latency: Duration) {
         self.state().latency = latency;
+    }
+
+    /// Lets contracts answer `eth_call` by this script.
+    pub fn set_contracts(
+        &self,
+        script: impl Fn(Address, &[u8], u64) -> Result<Vec<u8>, (i64, String)> + Send + 'static,
+    ) {
+        self.state().contracts = Some(Box::new(script));
     }
 
     /// The most requests at one time so far.
@@ -376,6 +389,19 @@ impl State {
             "eth_getTransactionCount" => {
                 let account = account().ok_or((-32602, "invalid address".to_owned()))?;
                 render::quantity(world(&params[1])?.nonces.get(&account).copied().unwrap_or(0))
+            }
+            "eth_call" => {
+                let bytes = |text: &Value| const_hex::decode(text.as_str().unwrap_or_default()).ok();
+                let (to, data) = (bytes(&first["to"]), bytes(&first["data"]));
+                let (Some(to), Some(data)) = (to, data) else {
+                    return Err((-32602, "invalid call".to_owned()));
+                };
+                let Some(bundle) = self.named(&params[1])? else {
+                    return Err((-32000, "header not found".to_owned()));
+                };
+                let script = self.contracts.as_ref().ok_or_else(missing)?;
+                let returned = script(Address::from_slice(&to), &data, bundle.block.number())?;
+                json!(const_hex::encode_prefixed(returned))
             }
             "eth_getBalance" => {
                 let account = account().ok_or((-32602, "invalid address".to_owned()))?;

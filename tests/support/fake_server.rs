@@ -146,7 +146,7 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
             return Ok(reply);
         }
         Some(Fault::Hangup) => return Err(HungUp),
-        Some(Fault::Slow(more)) => tokio::time::sleep(*more).await,
+        Some(Fault::Slow(more) | Fault::SlowCall(more)) => tokio::time::sleep(*more).await,
         Some(Fault::RpcError(code, message)) => result = Err((*code, (*message).to_owned())),
         Some(fault) => {
             if let Ok(value) = &mut result {

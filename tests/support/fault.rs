@@ -35,6 +35,8 @@ pub enum Fault {
     RpcError(i64, &'static str),
     /// Any answer takes this much longer.
     Slow(Duration),
+    /// The answer to `eth_call` takes this much longer.
+    SlowCall(Duration),
     /// The connection ends without an answer.
     Hangup,
 }
@@ -49,6 +51,7 @@ impl Fault {
             }
             Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::HeadBack(_) => method == "eth_blockNumber",
+            Self::SlowCall(_) => method == "eth_call",
             _ => true,
         }
     }

@@ -16,4 +16,5 @@ pub mod fake_node;
 pub mod fake_server;
 pub mod fault;
 pub mod index;
+pub mod played;
 pub mod render;

@@ -1,6 +1,10 @@
 //! Items of the lists of accounts (answers.md section 4): transactions, internal transactions
 //! and mined blocks.
 
+mod tokens;
+
+pub use tokens::{holder, holding, inventory_item, transfer};
+
 use std::fmt::Write as _;
 
 use super::{UuidSpace, writer};

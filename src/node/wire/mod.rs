@@ -5,6 +5,7 @@
 //! nothing of requests, sockets or retries, and it verifies no hash: it only insists that receipts and
 //! traces speak of the block they are read with, one for each transaction.
 
+pub mod abi;
 mod block;
 mod object;
 mod receipt;
@@ -16,7 +17,7 @@ pub use block::{BlockId, block, block_id, uncle_header};
 pub use receipt::{receipt_texts, receipts};
 pub use trace::{call_traces, parity_traces};
 
-use crate::model::{B256, U256};
+use crate::model::{B256, Bytes, U256};
 use scalar::{Scalar, Wire};
 
 /// Why a node's JSON is not what it should be.
@@ -109,6 +110,15 @@ pub fn quantity(json: &str) -> Result<u64, WireError> {
 /// When the text is not such a quantity.
 pub fn amount(json: &str) -> Result<U256, WireError> {
     parse::<Wire<U256>>("quantity", json).map(|wire| wire.0)
+}
+
+/// Reads bytes in hex, as `eth_call` answers.
+///
+/// # Errors
+///
+/// When the JSON is not such a text.
+pub fn bytes(json: &str) -> Result<Vec<u8>, WireError> {
+    parse::<Wire<Bytes>>("bytes", json).map(|wire| wire.0.into())
 }
 
 /// Reads a text, as `web3_clientVersion` answers.

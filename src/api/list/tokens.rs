@@ -1,0 +1,181 @@
+//! The endpoints of the group of tokens, and the lists of an account's token transfers.
+
+use super::{ACCOUNT, CHAIN, CURSOR, END, NONE, OFFSET, PAGE, SORT, START};
+use crate::api::amounts::Unit;
+use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
+use crate::api::service::Handler;
+use crate::api::{bodies, token_info, token_lists, tokens};
+
+const TOKEN: Parameter = Parameter::path("address", Kind::Address, "The token's contract.");
+const CONTRACT: Parameter =
+    Parameter::query("contractaddress", Kind::Address, "The token's contract.").required();
+const FILTER: Parameter =
+    Parameter::query("contractaddress", Kind::Address, "Transfers of this token alone.");
+const HOLDER: Parameter = Parameter::query("address", Kind::Address, "The account.").required();
+const BLOCK: Parameter = Parameter::query("block", Kind::Block, "After which block.").or("latest");
+const UNIT: Parameter = Parameter::query(
+    "unit",
+    Kind::OneOf(Unit::NAMES),
+    "`base` for the smallest unit, `coin` for whole coins with their exact fraction, where the contract tells its decimals.",
+)
+.or("base");
+const HOLDERS_OFFSET: Parameter = Parameter::query(
+    "offset",
+    Kind::OneOf(&["10", "15", "30", "45"]),
+    "Rows of a page.",
+)
+.or("10");
+const NOT_FOUND: &[&str] = &["Token not found"];
+
+const TOKENS: Endpoint = Endpoint {
+    group: Group::Tokens,
+    not_found: NOT_FOUND,
+    asks_node: true,
+    ..NONE
+};
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        ids: &["T1"],
+        path: "/api/token/{address}/total-supply",
+        parameters: &[TOKEN, CHAIN, UNIT],
+        doc: "The supply of a token; `X-Balance-Source` says whether its contract was asked.",
+        bodies: &[bodies::TOKEN_SUPPLY],
+        example: "/api/token/0x5fbdb2315678afecb367f032d93f642f64180aa3/total-supply",
+        not_found: &["Failed to fetch token total supply"],
+        handler: Handler::Chain(tokens::supply),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T2", "T3"],
+        path: "/api/token/balance",
+        parameters: &[
+            CHAIN,
+            CONTRACT,
+            Parameter::query(
+                "address",
+                Kind::Address,
+                "The account (T2); without it the holders are listed (T3).",
+            ),
+            PAGE,
+            HOLDERS_OFFSET,
+            UNIT,
+        ],
+        doc: "What an account holds of a token (T2); without an account the holders, largest first (T3).",
+        bodies: &[bodies::HOLDERS, bodies::TOKEN_BALANCE],
+        example: "/api/token/balance?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+        bad_requests: &["offset must be one of 10, 15, 30, 45"],
+        handler: Handler::Chain(tokens::balance),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["holder-list"],
+        path: "/api/token/holder-list",
+        parameters: &[CHAIN, CONTRACT, PAGE, HOLDERS_OFFSET],
+        doc: "The holders of a token, largest first (T3 under a path of its own).",
+        bodies: &[bodies::HOLDERS],
+        example: "/api/token/holder-list?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
+        bad_requests: &["offset must be one of 10, 15, 30, 45"],
+        handler: Handler::Chain(token_lists::holders),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T4"],
+        path: "/api/token/holder-count",
+        parameters: &[CHAIN, CONTRACT],
+        doc: "How many accounts hold some of a token.",
+        bodies: &[bodies::HOLDER_COUNT],
+        example: "/api/token/holder-count?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
+        handler: Handler::Chain(tokens::holder_count),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T5"],
+        path: "/api/token/info",
+        parameters: &[CHAIN, CONTRACT],
+        main_only: true,
+        doc: "What is known of a token; the fields of its project come from lists of tokens.",
+        bodies: &[bodies::TOKEN_INFO],
+        example: "/api/token/info?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
+        asks_node: false,
+        handler: Handler::Chain(token_info::info),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T6"],
+        path: "/api/token/erc20-holdings",
+        parameters: &[CHAIN, HOLDER, PAGE, OFFSET],
+        doc: "The ERC-20 tokens that an account holds.",
+        bodies: &[bodies::HOLDINGS],
+        example: "/api/token/erc20-holdings?address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+        not_found: &[],
+        asks_node: false,
+        handler: Handler::Chain(token_lists::erc20_holdings),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T7"],
+        path: "/api/token/erc721-holdings",
+        parameters: &[CHAIN, HOLDER, PAGE, OFFSET],
+        doc: "The ERC-721 tokens that an account holds, with the number of ids.",
+        bodies: &[bodies::HOLDINGS],
+        example: "/api/token/erc721-holdings?address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+        not_found: &[],
+        asks_node: false,
+        handler: Handler::Chain(token_lists::erc721_holdings),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T8"],
+        path: "/api/token/{address}/total-supply-history",
+        parameters: &[TOKEN, CHAIN, BLOCK, UNIT],
+        doc: "The supply of a token after a block; 0 before its creation.",
+        bodies: &[bodies::TOKEN_SUPPLY_AT],
+        example: "/api/token/0x5fbdb2315678afecb367f032d93f642f64180aa3/total-supply-history?block=28",
+        handler: Handler::Chain(tokens::supply_at),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T9"],
+        path: "/api/token/{address}/total-balance-history",
+        parameters: &[ACCOUNT, CHAIN, CONTRACT, BLOCK, UNIT],
+        doc: "What an account held of a token after a block.",
+        bodies: &[bodies::TOKEN_BALANCE_AT],
+        example: "/api/token/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/total-balance-history?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&block=28",
+        handler: Handler::Chain(tokens::balance_at),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["T10"],
+        path: "/api/token/{address}/nft-inventory",
+        parameters: &[ACCOUNT, CHAIN, CONTRACT, PAGE, OFFSET],
+        doc: "The ids of an ERC-721 token that an account owns, ascending.",
+        bodies: &[bodies::INVENTORY],
+        example: "/api/token/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/nft-inventory?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
+        asks_node: false,
+        handler: Handler::Chain(token_lists::nft_inventory),
+        ..TOKENS
+    },
+    Endpoint {
+        ids: &["A7"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/token-tx",
+        parameters: &[ACCOUNT, CHAIN, FILTER, START, END, PAGE, OFFSET, SORT, CURSOR],
+        doc: "ERC-20 transfers that an account sent or received.",
+        bodies: &[bodies::ERC20_TRANSFERS],
+        example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/token-tx?offset=2",
+        handler: Handler::Chain(token_lists::erc20_transfers),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["A8"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/token-nft-tx",
+        parameters: &[ACCOUNT, CHAIN, FILTER, START, END, PAGE, OFFSET, SORT, CURSOR],
+        doc: "ERC-721 transfers that an account sent or received.",
+        bodies: &[bodies::ERC721_TRANSFERS],
+        example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/token-nft-tx?offset=2",
+        handler: Handler::Chain(token_lists::erc721_transfers),
+        ..NONE
+    },
+];

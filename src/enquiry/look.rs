@@ -1,0 +1,209 @@
+//! Looking at the store for what is to be asked: new tokens, tokens that moved, tokens not compared for long.
+//! Reads the disk, so it runs where that may be done.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::{EnquiryOptions, Tools};
+use crate::clock;
+use crate::model::{Address, BlockId, BlockRange, TokenKind};
+use crate::query::{QueryError, Reader, Touch, is_on, stands};
+
+/// Blocks whose touched accounts are remembered, for the case that they are orphaned.
+const REMEMBERED: usize = 128;
+/// More new blocks at once than these are not looked at one by one.
+const BLOCKS_MAX: u64 = 512;
+/// Tokens looked at in one go.
+const TOKENS_MAX: u32 = 500;
+/// Verdicts are given while the index is at most so far behind its node: what is compared while it rushes on would
+/// be moved again at once, and a node that is no archive has the newest states only.
+const LAG_MAX: u64 = 64;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Token events of new blocks, and of blocks that are no longer of the chain.
+    pub(super) touches: Vec<Touch>,
+    /// Tokens without metadata.
+    pub(super) nameless: Vec<Address>,
+    /// Tokens without a verdict that stands.
+    pub(super) unjudged: Vec<Address>,
+    /// Exact tokens not compared for long.
+    pub(super) stale: Vec<Address>,
+    /// Tokens that are not exact, all of whose holders are to be asked for.
+    pub(super) inexact: Vec<Address>,
+    /// Whether the index is near the node's head.
+    pub(super) near: bool,
+}
+
+/// A block that was looked at.
+#[derive(Debug)]
+struct Seen {
+    block: BlockId,
+    /// Token ids given up to it.
+    tokens: u32,
+    touches: Vec<Touch>,
+}
+
+/// What was looked at so far.
+#[derive(Debug)]
+pub(super) struct Looker {
+    options: EnquiryOptions,
+    seen: VecDeque<Seen>,
+    /// The first token id that was not looked at.
+    next_new: u32,
+    /// The next id of the round over all tokens, and when the round goes on.
+    next_old: u32,
+    round_from: Instant,
+    /// Exact and other tokens met on that round.
+    tally: [u64; 2],
+}
+
+impl Looker {
+    pub(super) fn new(options: EnquiryOptions) -> Self {
+        Self {
+            options,
+            seen: VecDeque::new(),
+            next_new: 0,
+            next_old: 0,
+            round_from: clock::now() + options.round_pause,
+            tally: [0; 2],
+        }
+    }
+
+    /// Looks at what is new, and on at what is old while there is `room` for more to be asked.
+    pub(super) fn look(&mut self, tools: &Tools, room: bool) -> Result<News, QueryError> {
+        let reader = Reader::new(tools.store.view());
+        let mut news = News::default();
+        if reader.is_empty() {
+            return Ok(news);
+        }
+        let head = reader.head();
+        let node_head = tools.status.node_head().unwrap_or(head.number);
+        news.near = node_head.saturating_sub(head.number) <= LAG_MAX;
+        self.blocks(&reader, head, &mut news)?;
+        tools.status.tokens().set_known(u64::from(reader.ledger_tokens()));
+        if room {
+            self.tokens(&reader, tools, &mut news)?;
+        }
+        Ok(news)
+    }
+
+    fn blocks(&mut self, reader: &Reader, head: BlockId, news: &mut News) -> Result<(), QueryError> {
+        while let Some(last) = self.seen.back()
+            && !is_on(reader.view(), last.block)
+        {
+            if let Some(orphan) = self.seen.pop_back() {
+                // Ids may be given anew, and what was asked after the block is of another chain.
+                self.next_new = self.next_new.min(orphan.tokens);
+                news.touches.extend(orphan.touches);
+            }
+            if let Some(before) = self.seen.back() {
+                self.next_new = self.next_new.min(before.tokens);
+            }
+        }
+        let tokens = reader.ledger_tokens();
+        let next = self.seen.back().map(|last| last.block.number + 1);
+        let next = next.unwrap_or(head.number + 1);
+        if next.saturating_add(BLOCKS_MAX) <= head.number || self.seen.is_empty() {
+            // Too many to look at, or a start: whatever moved meanwhile is found by the round over all tokens.
+            self.seen.clear();
+            self.round_from = clock::now();
+            self.next_old = 0;
+            self.tally = [0; 2];
+            self.seen.push_back(Seen {
+                block: head,
+                tokens,
+                touches: Vec::new(),
+            });
+            return Ok(());
+        }
+        for number in next..=head.number {
+            let block = BlockId {
+                number,
+                hash: reader.view().block(number)?.hash,
+            };
+            let touches = match BlockRange::new(number, number) {
+                Some(range) => reader.token_touches(range)?,
+                None => Vec::new(),
+            };
+            news.touches.extend_from_slice(&touches);
+            self.seen.push_back(Seen {
+                block,
+                tokens,
+                touches,
+            });
+            if REMEMBERED < self.seen.len() {
+                self.seen.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    fn tokens(&mut self, reader: &Reader, tools: &Tools, news: &mut News) -> Result<(), QueryError> {
+        let count = reader.ledger_tokens();
+        let end = count.min(self.next_new.saturating_add(TOKENS_MAX));
+        for id in self.next_new..end {
+            self.token(reader, tools, id, news)?;
+        }
+        self.next_new = end;
+        if self.round_from <= clock::now() {
+            let end = self.next_new.min(self.next_old.saturating_add(TOKENS_MAX));
+            for id in self.next_old..end {
+                if let Some(exact) = self.token(reader, tools, id, news)?
+                    && let Some(count) = self.tally.get_mut(usize::from(!exact))
+                {
+                    *count += 1;
+                }
+            }
+            self.next_old = end;
+            if end == self.next_new {
+                let [exact, inexact] = std::mem::take(&mut self.tally);
+                tools.status.tokens().set_verdicts(exact, inexact);
+                self.next_old = 0;
+                self.round_from = clock::now() + self.options.round_pause;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at one token; says whether it is exact where that is known.
+    fn token(
+        &self,
+        reader: &Reader,
+        tools: &Tools,
+        id: u32,
+        news: &mut News,
+    ) -> Result<Option<bool>, QueryError> {
+        let Some(address) = reader.ledger_token_address(id) else {
+            return Ok(None);
+        };
+        // Until its first transfer it is no token for readers; then it is among those that moved.
+        if reader
+            .ledger_token(&address)?
+            .is_none_or(|token| token.kind == TokenKind::Unknown)
+        {
+            return Ok(None);
+        }
+        if tools.observed.metadata(&address).is_none() {
+            news.nameless.push(address);
+        }
+        match tools.observed.verdict(&address) {
+            Some(verdict) if stands(reader.view(), &verdict) => {
+                let exact = verdict.exact;
+                if !verdict.exact {
+                    news.inexact.push(address);
+                } else if verdict.checked.number.saturating_add(self.options.recheck_blocks)
+                    < reader.head().number
+                {
+                    news.stale.push(address);
+                }
+                Ok(Some(exact))
+            }
+            _ => {
+                news.unjudged.push(address);
+                Ok(None)
+            }
+        }
+    }
+}

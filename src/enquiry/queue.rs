@@ -1,0 +1,254 @@
+//! What is to be asked next.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::time::Instant;
+
+use super::look::News;
+use super::{EnquiryOptions, Tools};
+use crate::clock;
+use crate::model::Address;
+
+/// As many jobs may wait before more are looked for.
+const WAITING_MAX: usize = 2_000;
+/// Accounts of a moved token that are compared.
+const ACCOUNTS_MAX: usize = 4;
+/// A job that the node answers an error to so often is left to the next round over all tokens.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// A thing to do. Each asks a handful of questions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Ask for name, symbol and decimals.
+    Metadata,
+    /// Compare the ledger with the contract; these accounts among others.
+    Judge(Vec<Address>),
+    /// Ask for the balances of these accounts of a token that is not exact.
+    Refresh(Vec<Address>),
+    /// Ask for the balances of some more of all accounts of such a token.
+    Round,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Job {
+    pub(super) token: Address,
+    pub(super) work: Work,
+    pub(super) attempts: u32,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    /// It is done.
+    Done(Job),
+    /// The token turned out not to be exact: all its holders are to be asked for.
+    Fell(Job),
+    /// A round over all holders of a token is not over.
+    Goes(Job),
+    /// The ledger or the chain moved on meanwhile; nothing was learnt.
+    Void(Job),
+    /// The node failed.
+    NodeFailed {
+        job: Job,
+        /// Whether it answered, so that it may be this job that it cannot do.
+        answered: bool,
+    },
+}
+
+/// Jobs that wait, by kind.
+#[derive(Debug)]
+pub(super) struct Queue {
+    options: EnquiryOptions,
+    /// Tokens with a job in progress; another of theirs waits.
+    busy: HashSet<Address>,
+    /// Tokens that are not exact, and their accounts that moved. These go first.
+    refresh: BTreeMap<Address, BTreeSet<Address>>,
+    metadata: VecDeque<Job>,
+    /// First verdicts.
+    judge: VecDeque<Job>,
+    /// Exact tokens that moved: the accounts, and when they may be compared.
+    moved: HashMap<Address, Vec<Address>>,
+    moved_at: VecDeque<(Instant, Address)>,
+    /// When moving tokens were compared last.
+    judged: HashMap<Address, Instant>,
+    rounds: VecDeque<Job>,
+    /// Kinds other than the first take turns.
+    turn: usize,
+    /// Tokens in one of the queues for first verdicts, metadata or rounds.
+    waiting: HashSet<(Address, u8)>,
+    near: bool,
+}
+
+impl Queue {
+    pub(super) fn new(options: EnquiryOptions) -> Self {
+        Self {
+            options,
+            busy: HashSet::new(),
+            refresh: BTreeMap::new(),
+            metadata: VecDeque::new(),
+            judge: VecDeque::new(),
+            moved: HashMap::new(),
+            moved_at: VecDeque::new(),
+            judged: HashMap::new(),
+            rounds: VecDeque::new(),
+            turn: 0,
+            waiting: HashSet::new(),
+            near: false,
+        }
+    }
+
+    /// Whether more may be looked for.
+    pub(super) fn room(&self) -> bool {
+        self.waiting.len() < WAITING_MAX
+    }
+
+    fn add(&mut self, token: Address, work: Work, attempts: u32) {
+        let (place, queue) = match work {
+            Work::Metadata => (0, &mut self.metadata),
+            Work::Judge(_) => (1, &mut self.judge),
+            Work::Round => (2, &mut self.rounds),
+            Work::Refresh(accounts) => {
+                self.refresh.entry(token).or_default().extend(accounts);
+                return;
+            }
+        };
+        if self.waiting.insert((token, place)) {
+            queue.push_back(Job {
+                token,
+                work,
+                attempts,
+            });
+        }
+    }
+
+    /// Takes in what was found.
+    pub(super) fn take(&mut self, news: News, tools: &Tools) {
+        self.near = news.near;
+        for token in news.nameless {
+            self.add(token, Work::Metadata, 0);
+        }
+        for token in news.unjudged.into_iter().chain(news.stale) {
+            self.add(token, Work::Judge(Vec::new()), 0);
+        }
+        for token in news.inexact {
+            self.add(token, Work::Round, 0);
+        }
+        let mut touched: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
+        for touch in news.touches {
+            touched.entry(touch.token).or_default().extend(touch.accounts);
+        }
+        let now = clock::now();
+        self.judged.retain(|_, at| now < *at + self.options.recheck_after);
+        for (token, accounts) in touched {
+            if tools.observed.metadata(&token).is_none() {
+                self.add(token, Work::Metadata, 0);
+            }
+            let verdict = tools.observed.verdict(&token);
+            if verdict.is_some_and(|verdict| !verdict.exact) {
+                self.add(token, Work::Refresh(accounts.into_iter().collect()), 0);
+                continue;
+            }
+            let due = self
+                .judged
+                .get(&token)
+                .map_or(now, |at| *at + self.options.recheck_after);
+            let known = self.moved.contains_key(&token);
+            let moved = self.moved.entry(token).or_default();
+            // The newest ones: those that were touched in the last block are the likeliest to be asked for.
+            moved.extend(accounts);
+            let surplus = moved.len().saturating_sub(ACCOUNTS_MAX);
+            moved.drain(..surplus);
+            if !known {
+                self.moved_at.push_back((due, token));
+            }
+        }
+        self.show(tools);
+    }
+
+    fn show(&self, tools: &Tools) {
+        let waiting = self.waiting.len() + self.refresh.len() + self.moved.len();
+        tools.status.tokens().set_waiting(waiting as u64);
+    }
+
+    /// The next job whose token has none in progress.
+    pub(super) fn next(&mut self) -> Option<Job> {
+        if self.near {
+            let free = self.refresh.keys().find(|token| !self.busy.contains(*token));
+            if let Some(token) = free.copied() {
+                let accounts = self.refresh.remove(&token).unwrap_or_default();
+                self.busy.insert(token);
+                return Some(Job {
+                    token,
+                    work: Work::Refresh(accounts.into_iter().collect()),
+                    attempts: 0,
+                });
+            }
+        }
+        for _ in 0..4 {
+            self.turn = (self.turn + 1) % 4;
+            let found = match self.turn {
+                0 => Self::first(&mut self.metadata, &self.busy).inspect(|job| {
+                    self.waiting.remove(&(job.token, 0));
+                }),
+                1 if self.near => Self::first(&mut self.judge, &self.busy).inspect(|job| {
+                    self.waiting.remove(&(job.token, 1));
+                }),
+                2 if self.near => Self::first(&mut self.rounds, &self.busy).inspect(|job| {
+                    self.waiting.remove(&(job.token, 2));
+                }),
+                3 if self.near => self.next_moved(),
+                _ => None,
+            };
+            if let Some(job) = found {
+                self.busy.insert(job.token);
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    fn first(queue: &mut VecDeque<Job>, busy: &HashSet<Address>) -> Option<Job> {
+        let place = queue.iter().take(16).position(|job| !busy.contains(&job.token))?;
+        queue.remove(place)
+    }
+
+    fn next_moved(&mut self) -> Option<Job> {
+        let now = clock::now();
+        let place = self
+            .moved_at
+            .iter()
+            .take(16)
+            .position(|(due, token)| *due <= now && !self.busy.contains(token))?;
+        let (_, token) = self.moved_at.remove(place)?;
+        let accounts = self.moved.remove(&token).unwrap_or_default();
+        Some(Job {
+            token,
+            work: Work::Judge(accounts),
+            attempts: 0,
+        })
+    }
+
+    /// Takes note of how a job ended.
+    pub(super) fn ended(&mut self, ended: Ended, tools: &Tools) {
+        let (Ended::Done(job)
+        | Ended::Fell(job)
+        | Ended::Goes(job)
+        | Ended::Void(job)
+        | Ended::NodeFailed { job, .. }) = &ended;
+        self.busy.remove(&job.token);
+        if matches!(job.work, Work::Judge(_)) {
+            self.judged.insert(job.token, clock::now());
+        }
+        match ended {
+            Ended::Done(_) => {}
+            Ended::Fell(job) => self.add(job.token, Work::Round, 0),
+            Ended::Goes(job) | Ended::Void(job) => self.add(job.token, job.work, 0),
+            Ended::NodeFailed { job, answered } => {
+                let attempts = job.attempts + u32::from(answered);
+                if attempts < ATTEMPTS_MAX {
+                    self.add(job.token, job.work, attempts);
+                }
+            }
+        }
+        self.show(tools);
+    }
+}

@@ -1,0 +1,255 @@
+//! What the token ledger says, for whoever compares it with the contracts: plain sums of events, whatever
+//! was found out about the token.
+
+use super::super::transactions::topics;
+use super::super::{QueryError, Reader};
+use crate::codec::bytes;
+use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::tokens::{self as keys, DOUBTS};
+use crate::model::{Address, BlockRange, TokenEvent, TokenKind, U256};
+use crate::store::{FlatArray, Table, Units};
+
+/// A token as its ledger has it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerToken {
+    /// Its id in this store.
+    pub id: u32,
+    /// Its contract.
+    pub address: Address,
+    /// The standard of its first transfer.
+    pub kind: TokenKind,
+    /// Whether the ledger itself doubts its sums.
+    pub doubted: bool,
+    /// What came from the zero address and by deposits.
+    pub minted: U256,
+    /// What went to the zero address and by withdrawals.
+    pub to_zero: U256,
+}
+
+/// What an account has of a token after a block, by the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerBalance {
+    /// Whose.
+    pub holder: Address,
+    /// After which block.
+    pub block: u64,
+    /// How much: smallest units, or ids of an ERC-721 token.
+    pub balance: U256,
+}
+
+/// A token event and the accounts that it speaks of, the zero address apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The token.
+    pub token: Address,
+    /// The accounts, twice the same where there is only one.
+    pub accounts: [Address; 2],
+}
+
+impl Reader {
+    /// How many ids of tokens are given; some of them are of contracts without a transfer so far.
+    #[must_use]
+    pub fn ledger_tokens(&self) -> u32 {
+        u32::try_from(self.view.array_len(FlatArray::Tokens)).unwrap_or(u32::MAX)
+    }
+
+    /// The contract of a token id; `None` when the id is not given.
+    #[must_use]
+    pub fn ledger_token_address(&self, id: u32) -> Option<Address> {
+        let (file, tail) = self.view.array_bytes(FlatArray::Tokens);
+        let at = usize::try_from(id).ok()?.checked_mul(20)?;
+        let (part, at) = match at.checked_sub(file.len()) {
+            Some(at) => (tail, at),
+            None => (file, at),
+        };
+        let bytes: [u8; 20] = part.get(at..at + 20)?.try_into().ok()?;
+        Some(Address::from(bytes))
+    }
+
+    /// A token by its contract; `None` when nothing that it emitted is a token event.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_token(&self, address: &Address) -> Result<Option<LedgerToken>, QueryError> {
+        let Some(id) = self.view.token(address)? else {
+            return Ok(None);
+        };
+        let state = self.view.token_state(id)?;
+        Ok(Some(LedgerToken {
+            id,
+            address: *address,
+            kind: state.kind,
+            doubted: state.flags & DOUBTS != 0,
+            minted: state.minted,
+            to_zero: state.to_zero,
+        }))
+    }
+
+    /// What an account has of a token after `block`.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_balance(&self, id: u32, holder: &Address, block: u64) -> Result<U256, QueryError> {
+        Ok(self.view.token_balance(id, holder, block)?)
+    }
+
+    /// What was minted of a token, and what went to the zero address, up to `block`.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_supply(&self, id: u32, block: u64) -> Result<(U256, U256), QueryError> {
+        Ok(self.view.token_supply(id, block)?)
+    }
+
+    /// The largest holders of a token now.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_largest(&self, id: u32, limit: usize) -> Result<Vec<LedgerBalance>, QueryError> {
+        let block = self.head().number;
+        let from = keys::token(id).to_vec();
+        let mut scan = self.view.scan(Table::Holders, from.clone(), end_of(id))?;
+        let mut found = Vec::new();
+        let mut item = scan.seek(&from)?;
+        while let Some((key, _)) = item.filter(|_| found.len() < limit) {
+            let (balance, holder) = keys::decode_holder(key)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Holders.name()))?;
+            found.push(LedgerBalance {
+                holder,
+                block,
+                balance,
+            });
+            item = scan.step()?;
+        }
+        Ok(found)
+    }
+
+    /// A balance of a token out of its past: that of the account at or after `at` in the order of addresses, after
+    /// the first block from `from_block` on in which it changed, or the one at its last change.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_some_balance(
+        &self,
+        id: u32,
+        at: &Address,
+        from_block: u64,
+    ) -> Result<Option<LedgerBalance>, QueryError> {
+        let table = Table::TokenBalances;
+        let from = keys::balance(id, &Address::ZERO, 0).to_vec();
+        let mut scan = self.view.scan(table, from.clone(), end_of(id))?;
+        let start = keys::balance(id, at, 0);
+        let first = match scan.seek(&start)?.map(|(key, _)| balance_place(key)) {
+            Some(place) => Some(place?),
+            // Beyond the last account: the first one.
+            None => scan.seek(&from)?.map(|(key, _)| balance_place(key)).transpose()?,
+        };
+        let Some((holder, _)) = first else {
+            return Ok(None);
+        };
+        let mut found = scan.seek(&keys::balance(id, &holder, from_block))?;
+        let of_holder = |key: &[u8]| balance_place(key).is_ok_and(|(other, _)| other == holder);
+        if !found.is_some_and(|(key, _)| of_holder(key)) {
+            found = scan.seek_back(&keys::balance(id, &holder, u64::MAX))?;
+        }
+        let Some((key, value)) = found else {
+            return Ok(None);
+        };
+        let (holder, block) = balance_place(key)?;
+        Ok(Some(LedgerBalance {
+            holder,
+            block,
+            balance: amount(value)?,
+        }))
+    }
+
+    /// Accounts that ever had some of a token, by address, after `after`.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_holders_ever(
+        &self,
+        id: u32,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, QueryError> {
+        let from = match after {
+            None => keys::balance(id, &Address::ZERO, 0).to_vec(),
+            // No block has this number, so the next row is another account's.
+            Some(after) => keys::balance(id, after, u64::MAX).to_vec(),
+        };
+        let mut scan = self.view.scan(Table::TokenBalances, from.clone(), end_of(id))?;
+        let mut found = Vec::new();
+        let mut item = scan.seek(&from)?;
+        while let Some((key, _)) = item.filter(|_| found.len() < limit) {
+            let (holder, _) = balance_place(key)?;
+            found.push(holder);
+            item = scan.seek(&keys::balance(id, &holder, u64::MAX))?;
+        }
+        Ok(found)
+    }
+
+    /// The token events of blocks, in their order.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn token_touches(&self, blocks: BlockRange) -> Result<Vec<Touch>, QueryError> {
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+        let last = blocks.last().min(self.head().number);
+        if last < blocks.first() {
+            return Ok(Vec::new());
+        }
+        let first = self.view.block(blocks.first())?.first_log;
+        let end = self.view.first_log(last + 1)?;
+        let mut units = Units::new(&self.view, Table::LogsByBlock)?;
+        let (mut data, mut found) = (Vec::new(), Vec::new());
+        for ordinal in first..end {
+            let row = units.row(ordinal)?;
+            let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
+            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
+            let token = self.view.emitter_address(place.emitter)?;
+            let topics = topics(&self.view, &body)?;
+            let Some(event) = TokenEvent::of(&token, &topics, &data) else {
+                continue;
+            };
+            let accounts = match event {
+                TokenEvent::Fungible { from, to, .. }
+                | TokenEvent::Unique { from, to, .. }
+                | TokenEvent::Multi { from, to, .. } => [from, to],
+                TokenEvent::Deposit { account, .. } | TokenEvent::Withdrawal { account, .. } => {
+                    [account, account]
+                }
+            };
+            found.push(Touch { token, accounts });
+        }
+        Ok(found)
+    }
+}
+
+fn end_of(id: u32) -> Vec<u8> {
+    match id.checked_add(1) {
+        Some(next) => keys::token(next).to_vec(),
+        None => vec![0xff; 5],
+    }
+}
+
+fn amount(value: &[u8]) -> Result<U256, QueryError> {
+    keys::read_amount(value).map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenBalances.name()))
+}
+
+/// The account and the block of a key of balances.
+fn balance_place(key: &[u8]) -> Result<(Address, u64), QueryError> {
+    let mut reader = bytes::Reader::new(key, "token balance key");
+    let place = reader.take(4).and_then(|_| {
+        let holder = Address::from(reader.array::<20>()?);
+        Ok((holder, u64::from_be_bytes(reader.array::<8>()?)))
+    });
+    place.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenBalances.name()))
+}

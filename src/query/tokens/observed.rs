@@ -1,0 +1,108 @@
+//! Facts about tokens out of the side store, as they stand on one snapshot of the chain.
+
+use std::sync::Arc;
+
+use super::facts::{Exactness, TokenFacts, Verdict};
+use crate::model::{Address, BlockId, TokenMetadata, TokenVerdict, U256};
+use crate::store::{Observed, StoreError, View};
+
+/// What a node told of tokens, on a snapshot.
+#[derive(Debug)]
+pub struct ObservedFacts {
+    observed: Arc<Observed>,
+    view: Arc<View>,
+    /// Whether a node is configured: then what is not judged is asked of it.
+    node: bool,
+    /// The side store's revision before anything was read from it.
+    revision: u64,
+}
+
+impl ObservedFacts {
+    /// Facts on `view`; `node` says whether there is a node to ask about tokens without a verdict.
+    #[must_use]
+    pub fn new(observed: Arc<Observed>, view: Arc<View>, node: bool) -> Self {
+        let revision = observed.revision();
+        Self {
+            observed,
+            view,
+            node,
+            revision,
+        }
+    }
+}
+
+/// Whether a block is one of the chain as `view` has it. A block that is not indexed (any more) is not.
+#[must_use]
+pub fn is_on(view: &View, block: BlockId) -> bool {
+    view.head().is_some_and(|head| block.number <= head.number)
+        && view
+            .block(block.number)
+            .is_ok_and(|found| found.hash == block.hash)
+}
+
+/// Whether a verdict stands on a chain: the last comparison, or the one that it rests on, was made on it.
+#[must_use]
+pub fn stands(view: &View, verdict: &TokenVerdict) -> bool {
+    is_on(view, verdict.checked) || verdict.anchor.is_some_and(|anchor| is_on(view, anchor))
+}
+
+impl TokenFacts for ObservedFacts {
+    fn metadata(&self, token: &Address) -> Result<TokenMetadata, StoreError> {
+        Ok(self.observed.metadata(token).unwrap_or_default())
+    }
+
+    fn verdict(&self, token: &Address, flagged: bool) -> Result<Verdict, StoreError> {
+        let known = self.observed.verdict(token);
+        let zero = known
+            .as_ref()
+            .map(|verdict| verdict.zero_address)
+            .unwrap_or_default();
+        let exactness = match known {
+            _ if flagged => Exactness::Inexact,
+            Some(verdict) if stands(&self.view, &verdict) => {
+                if verdict.exact {
+                    Exactness::Exact
+                } else {
+                    Exactness::Inexact
+                }
+            }
+            _ if self.node => Exactness::Unjudged,
+            _ => Exactness::Exact,
+        };
+        Ok(Verdict { exactness, zero })
+    }
+
+    fn supply(&self, token: &Address) -> Result<Option<U256>, StoreError> {
+        Ok(self.observed.verdict(token).and_then(|verdict| verdict.supply))
+    }
+
+    fn balance(&self, token: &Address, holder: &Address) -> Result<Option<U256>, StoreError> {
+        Ok(self.observed.balance(token, holder).map(|(balance, _)| balance))
+    }
+
+    fn held_by(&self, holder: &Address, limit: usize) -> Result<Vec<Address>, StoreError> {
+        let held = self.observed.held_by(holder, &Address::ZERO, limit);
+        Ok(held.unwrap_or_default())
+    }
+
+    fn holder_count(&self, token: &Address) -> Result<Option<u64>, StoreError> {
+        let refreshed = self.observed.refreshed(token);
+        Ok(refreshed.whole.then_some(refreshed.holders))
+    }
+
+    fn holders(
+        &self,
+        token: &Address,
+        skip: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<(Address, U256)>>, StoreError> {
+        if !self.observed.refreshed(token).whole {
+            return Ok(None);
+        }
+        Ok(self.observed.holders(token, skip, limit))
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+}

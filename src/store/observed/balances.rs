@@ -1,0 +1,135 @@
+//! Balances of tokens that are not exact, as their contracts told them, and their order.
+
+use std::sync::PoisonError;
+
+use rocksdb::{Direction, IteratorMode, WriteBatch};
+
+use super::Observed;
+use crate::codec::observed as codec;
+use crate::codec::observed::Refreshed;
+use crate::model::{Address, U256};
+
+/// What `balanceOf` said of a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldBalance {
+    /// Whose.
+    pub holder: Address,
+    /// How much.
+    pub balance: U256,
+    /// After which block.
+    pub block: u64,
+}
+
+impl Observed {
+    /// What a holder has of a token, and after which block; `None` when it was not asked for.
+    #[must_use]
+    pub fn balance(&self, token: &Address, holder: &Address) -> Option<(U256, u64)> {
+        self.row(&codec::balance_key(token, holder), codec::decode_balance)
+    }
+
+    /// How far the holders of a token are refreshed.
+    #[must_use]
+    pub fn refreshed(&self, token: &Address) -> Refreshed {
+        self.row(&codec::refresh_key(token), Refreshed::decode)
+            .unwrap_or_default()
+    }
+
+    /// Keeps balances of one token, each in its place in the order, together with how far the round over all
+    /// holders has come (`whole` once it is over; kept as it is where `round` is `None`).
+    pub fn put_balances(
+        &self,
+        token: &Address,
+        told: &[ToldBalance],
+        round: Option<(Option<Address>, bool)>,
+    ) {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.refreshed(token);
+        let mut after = before;
+        let mut rows = WriteBatch::default();
+        let mut changed = false;
+        for (at, one) in told.iter().enumerate() {
+            // Told twice: the later one counts, or the order would keep both.
+            if told.iter().skip(at + 1).any(|later| later.holder == one.holder) {
+                continue;
+            }
+            let known = self.balance(token, &one.holder).map(|(balance, _)| balance);
+            let known_some = known.unwrap_or_default();
+            let key = codec::balance_key(token, &one.holder);
+            rows.put(key, codec::encode_balance(one.balance, one.block));
+            if known_some == one.balance {
+                changed |= known.is_none();
+                continue;
+            }
+            changed = true;
+            let held = codec::held_key(&one.holder, token);
+            if known_some.is_zero() {
+                after.holders = after.holders.saturating_add(1);
+                rows.put(held, []);
+            } else {
+                rows.delete(codec::order_key(token, known_some, &one.holder));
+            }
+            if one.balance.is_zero() {
+                after.holders = after.holders.saturating_sub(1);
+                rows.delete(held);
+            } else {
+                rows.put(codec::order_key(token, one.balance, &one.holder), []);
+            }
+        }
+        if let Some((resume, whole)) = round {
+            after.after = resume;
+            after.whole |= whole;
+        }
+        if after != before {
+            rows.put(codec::refresh_key(token), after.encode());
+        }
+        self.write(rows);
+        if changed || after.whole != before.whole {
+            self.changed();
+        }
+    }
+
+    /// The holders of a token from the largest on, then by address; `skip` of them left out. `None` when the
+    /// rows cannot be read.
+    #[must_use]
+    pub fn holders(&self, token: &Address, skip: u64, limit: usize) -> Option<Vec<(Address, U256)>> {
+        let prefix = codec::order_prefix(token);
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        self.keys(&prefix, &prefix)
+            .skip(skip)
+            .take(limit)
+            .map(|key| {
+                let (balance, holder) = codec::decode_order_key(&key?).ok()?;
+                Some((holder, balance))
+            })
+            .collect()
+    }
+
+    /// Tokens that a holder has some of, by address, from `from` on. `None` when the rows cannot be read.
+    #[must_use]
+    pub fn held_by(&self, holder: &Address, from: &Address, limit: usize) -> Option<Vec<Address>> {
+        self.keys(&codec::held_prefix(holder), &codec::held_key(holder, from))
+            .take(limit)
+            .map(|key| codec::decode_held_key(&key?).ok())
+            .collect()
+    }
+
+    /// The keys that begin with `prefix`, from `from` on; `None` where one cannot be read.
+    fn keys(&self, prefix: &[u8], from: &[u8]) -> impl Iterator<Item = Option<Vec<u8>>> + '_ {
+        let prefix = prefix.to_vec();
+        let mut failed = false;
+        self.db
+            .as_ref()
+            .map(|db| db.iterator(IteratorMode::From(from, Direction::Forward)))
+            .into_iter()
+            .flatten()
+            .map_while(move |item| match item {
+                _ if failed => None,
+                Ok((key, _)) => key.starts_with(&prefix).then(|| Some(key.into_vec())),
+                Err(error) => {
+                    failed = true;
+                    self.damaged(&error);
+                    Some(None)
+                }
+            })
+    }
+}

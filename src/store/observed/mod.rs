@@ -1,0 +1,135 @@
+//! The side store: what a node told outside of blocks, metadata and verdicts of tokens and the balances of
+//! those whose events do not explain them.
+//!
+//! It lies beside the chain's store in a database of its own and is none of its truth: all of it can be
+//! deleted and is asked again. So it never refuses to open. What is damaged, of another chain or of another
+//! version is made anew; where nothing can be kept on disk it is kept in memory, and where that fails too
+//! nothing is known. What cannot be read counts as not known.
+
+mod balances;
+mod open;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rocksdb::{DB, DBPinnableSlice};
+
+pub use balances::ToldBalance;
+
+pub use crate::codec::observed::Refreshed;
+use crate::codec::{Corrupt, observed as codec};
+use crate::metrics::visits;
+use crate::model::{Address, TokenMetadata, TokenVerdict};
+
+/// What a node told of one chain.
+pub struct Observed {
+    /// `None` where not even memory could be had.
+    db: Option<DB>,
+    /// Where it lies; `None` in memory.
+    directory: Option<PathBuf>,
+    /// Raised by everything that readers can see.
+    revision: AtomicU64,
+    /// Held while rows that belong together are read and written.
+    writing: Mutex<()>,
+}
+
+impl std::fmt::Debug for Observed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observed")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Observed {
+    /// A number that changes whenever an answer made from here may change. It begins anywhere.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    fn changed(&self) {
+        self.revision.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether it outlives the process.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// What a token says of itself; `None` when it was not asked yet.
+    #[must_use]
+    pub fn metadata(&self, token: &Address) -> Option<TokenMetadata> {
+        self.row(&codec::metadata_key(token), codec::decode_metadata)
+    }
+
+    /// Keeps what a token says of itself.
+    pub fn put_metadata(&self, token: &Address, metadata: &TokenMetadata) {
+        self.put(&codec::metadata_key(token), &codec::encode_metadata(metadata));
+        self.changed();
+    }
+
+    /// The verdict on a token; `None` when there is none yet. Whoever uses it looks whether its blocks are
+    /// still those of the chain.
+    #[must_use]
+    pub fn verdict(&self, token: &Address) -> Option<TokenVerdict> {
+        self.row(&codec::verdict_key(token), codec::decode_verdict)
+    }
+
+    /// Keeps the verdict on a token.
+    pub fn put_verdict(&self, token: &Address, verdict: &TokenVerdict) {
+        let shown = |verdict: &TokenVerdict| (verdict.exact, verdict.zero_address, verdict.supply);
+        let before = self.verdict(token);
+        self.put(&codec::verdict_key(token), &codec::encode_verdict(verdict));
+        if before.as_ref().map(shown) != Some(shown(verdict)) {
+            self.changed();
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Option<DBPinnableSlice<'_>> {
+        visits::get();
+        match self.db.as_ref()?.get_pinned(key) {
+            Ok(value) => value,
+            Err(error) => {
+                self.damaged(&error);
+                None
+            }
+        }
+    }
+
+    fn row<T>(&self, key: &[u8], decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>) -> Option<T> {
+        let value = self.get(key)?;
+        decode(&value)
+            .inspect_err(
+                |error| tracing::warn!(%error, key = const_hex::encode(key), "side store: a row is asked again"),
+            )
+            .ok()
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) {
+        let mut rows = rocksdb::WriteBatch::default();
+        rows.put(key, value);
+        self.write(rows);
+    }
+
+    /// Writes rows, all or none. What cannot be written is asked again some time.
+    fn write(&self, rows: rocksdb::WriteBatch) {
+        if let Some(db) = &self.db
+            && let Err(error) = db.write(rows)
+        {
+            self.damaged(&error);
+        }
+    }
+
+    /// Says what is wrong, and lets the next opening begin anew where bytes are damaged.
+    fn damaged(&self, error: &rocksdb::Error) {
+        tracing::warn!(%error, "side store failed; what it holds is asked again");
+        if error.kind() == rocksdb::ErrorKind::Corruption
+            && let Some(directory) = &self.directory
+        {
+            let _ = std::fs::write(directory.join(open::DAMAGED), b"");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Opening the side store, which always succeeds.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, Options};
+
+use super::Observed;
+use crate::codec::observed::{IDENTITY, encode_identity};
+use crate::codec::value::Identity;
+
+/// A file of this name in its directory says that the side store is to be made anew.
+pub(super) const DAMAGED: &str = "DAMAGED";
+
+impl Observed {
+    /// The directory of the side store of the chain whose store lies in `store`.
+    #[must_use]
+    pub fn directory_of(store: &Path) -> PathBuf {
+        store.join("observed")
+    }
+
+    /// Opens the side store of a chain beside its store in `store`; made where there is none. A reader
+    /// (`read_only`) sees what was written up to now and keeps what it learns itself in memory at most.
+    #[must_use]
+    pub fn open(store: &Path, identity: &Identity, read_only: bool) -> Arc<Self> {
+        let directory = Self::directory_of(store);
+        let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
+        let opened = if read_only {
+            open_for_reading(&directory, &wanted)
+        } else {
+            open_or_make(&directory, &wanted)
+        };
+        Arc::new(match opened {
+            Some(db) => Self::over(Some(db), Some(directory)),
+            None => Self::in_memory(),
+        })
+    }
+
+    /// A side store that ends with the process.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        let opened = Env::mem_env().and_then(|env| {
+            let mut options = options();
+            options.set_env(&env);
+            DB::open(&options, "/observed")
+        });
+        let db = opened
+            .inspect_err(|error| tracing::warn!(%error, "no side store: nothing of tokens is remembered"))
+            .ok();
+        Self::over(db, None)
+    }
+
+    fn over(db: Option<DB>, directory: Option<PathBuf>) -> Self {
+        // The clock does: two runs must not give one number to two states.
+        let began = crate::clock::unix_seconds(crate::clock::wall());
+        Self {
+            db,
+            directory,
+            revision: AtomicU64::new((began * 1e6) as u64),
+            writing: Mutex::new(()),
+        }
+    }
+}
+
+fn options() -> Options {
+    let mut block = BlockBasedOptions::default();
+    // Beside the store's cache: rows are small and few, one read is one row.
+    block.set_block_cache(&Cache::new_lru_cache(32 << 20));
+    block.set_cache_index_and_filter_blocks(true);
+    block.set_bloom_filter(10.0, false);
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.set_block_based_table_factory(&block);
+    options.set_compression_type(DBCompressionType::Lz4);
+    options.set_write_buffer_size(8 << 20);
+    options.set_max_total_wal_size(16 << 20);
+    options.set_max_open_files(256);
+    options.set_keep_log_file_num(2);
+    options
+}
+
+fn is_of(db: &DB, wanted: &[u8]) -> Result<bool, rocksdb::Error> {
+    let found = db.get_pinned(IDENTITY)?;
+    Ok(found.is_some_and(|found| found.as_ref() == wanted))
+}
+
+fn open_for_reading(directory: &Path, wanted: &[u8]) -> Option<DB> {
+    if !directory.join("CURRENT").exists() || directory.join(DAMAGED).exists() {
+        return None;
+    }
+    let opened = DB::open_for_read_only(&options(), directory, false);
+    match opened.and_then(|db| Ok((is_of(&db, wanted)?, db))) {
+        Ok((true, db)) => Some(db),
+        Ok((false, _)) => None,
+        Err(error) => {
+            tracing::warn!(%error, "the side store cannot be read");
+            None
+        }
+    }
+}
+
+fn open_or_make(directory: &Path, wanted: &[u8]) -> Option<DB> {
+    let marked = directory.join(DAMAGED).exists();
+    let begin_anew = match (marked, try_open(directory)) {
+        (false, Ok(db)) => match is_of(&db, wanted) {
+            Ok(true) => return Some(db),
+            // A new one has no rows at all.
+            Ok(false) if db.iterator(rocksdb::IteratorMode::Start).next().is_none() => {
+                return begin(db, wanted);
+            }
+            Ok(false) => "it is of another chain or version".to_owned(),
+            Err(error) => error.to_string(),
+        },
+        (true, _) => "it was found damaged".to_owned(),
+        (false, Err(error)) if is_damage(&error) => error.to_string(),
+        (false, Err(error)) => {
+            tracing::warn!(%error, "the side store cannot be opened: what nodes tell of tokens is kept in memory");
+            return None;
+        }
+    };
+    tracing::warn!(why = begin_anew, "the side store is made anew");
+    if let Err(error) = std::fs::remove_dir_all(directory) {
+        tracing::warn!(%error, "the side store cannot be removed: what nodes tell of tokens is kept in memory");
+        return None;
+    }
+    match try_open(directory) {
+        Ok(db) => begin(db, wanted),
+        Err(error) => {
+            tracing::warn!(%error, "the side store cannot be made: what nodes tell of tokens is kept in memory");
+            None
+        }
+    }
+}
+
+fn try_open(directory: &Path) -> Result<DB, rocksdb::Error> {
+    // A failure shows when the database is opened.
+    let _ = std::fs::create_dir_all(directory);
+    DB::open(&options(), directory)
+}
+
+fn begin(db: DB, wanted: &[u8]) -> Option<DB> {
+    let written = db.put(IDENTITY, wanted);
+    written
+        .inspect_err(|error| tracing::warn!(%error, "the side store cannot be written"))
+        .ok()
+        .map(|()| db)
+}
+
+/// Whether an error of opening speaks of its files and not of the disk, of rights or of another process.
+fn is_damage(error: &rocksdb::Error) -> bool {
+    match error.kind() {
+        ErrorKind::Corruption | ErrorKind::InvalidArgument | ErrorKind::NotSupported => true,
+        ErrorKind::IOError => error.to_string().contains("No such file"),
+        _ => false,
+    }
+}

@@ -1,0 +1,369 @@
+//! The enquirer against the demo chain's tokens, with a stand-in for its node: verdicts, names, refreshed balances,
+//! and what a node that fails, another branch and changed minds do to them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by ending"
+)]
+
+mod support;
+
+use quarry::enquiry::{Enquirer, EnquiryOptions};
+use quarry::model::{Address, B256, BlockId, Bundle, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use quarry::node::{Node, NodeConfig};
+use quarry::query::{Exactness, ObservedFacts, Reader, TokenFacts};
+use quarry::shutdown::{Trigger, pair};
+use quarry::status::ChainStatus;
+use quarry::store::{Observed, OpenOptions, Store};
+use quarry::sync::{ChainRules, Pipeline, SyncError};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use support::index::until;
+use support::played::{Mood, PlayedNode, TrueToken, demo_bundles, demo_json, true_tokens};
+
+const CHAIN_ID: u64 = 31_337;
+
+/// The demo's store, its node and an enquirer.
+struct Desk {
+    node: PlayedNode,
+    store: Arc<Store>,
+    observed: Arc<Observed>,
+    status: Arc<ChainStatus>,
+    running: Option<(Trigger, tokio::task::JoinHandle<()>)>,
+    _directory: tempfile::TempDir,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let bundles: Vec<Bundle> = demo_bundles();
+        let node = PlayedNode::start(&bundles);
+        let genesis = bundles[0].block.hash;
+        let options = OpenOptions {
+            cache_bytes: 8 << 20,
+            memtable_bytes: 8 << 20,
+            ..OpenOptions::new(directory.path())
+        };
+        let store = Store::open_or_create(&options, CHAIN_ID, genesis, Some(0)).unwrap();
+        let pipeline = Pipeline {
+            rules: ChainRules::new(CHAIN_ID, genesis, None, 0, false),
+            finalized: u64::MAX,
+            finalized_hash: None,
+            batch_bytes_max: 8 << 20,
+        };
+        let (_trigger, mut shutdown) = pair();
+        let source = futures_util::stream::iter(bundles.into_iter().map(Ok::<_, SyncError>));
+        let (_, result) = pipeline.run(store.writer().unwrap(), source, &mut shutdown).await;
+        result.unwrap();
+        let observed = Observed::open(directory.path(), store.identity(), false);
+        Self {
+            node,
+            store,
+            observed,
+            status: Arc::default(),
+            running: None,
+            _directory: directory,
+        }
+    }
+
+    /// Lets an enquirer run that does not spare the node.
+    async fn start(&mut self, options: EnquiryOptions) {
+        let config = NodeConfig {
+            attempts_max: 2,
+            backoff_first: Duration::from_millis(2),
+            backoff_max: Duration::from_millis(10),
+            ..NodeConfig::new(self.node.url())
+        };
+        let node = Node::connect(config).await.unwrap();
+        let enquirer = Enquirer::new(
+            node,
+            Arc::clone(&self.store),
+            Arc::clone(&self.observed),
+            Arc::clone(&self.status),
+            options,
+        );
+        let (trigger, shutdown) = pair();
+        self.running = Some((trigger, tokio::spawn(enquirer.run(shutdown))));
+    }
+
+    async fn stop(&mut self) {
+        let (trigger, task) = self.running.take().unwrap();
+        trigger.fire();
+        tokio::time::timeout(Duration::from_secs(5), task)
+            .await
+            .expect("it ends when asked")
+            .unwrap();
+    }
+
+    fn head(&self) -> u64 {
+        self.store.view().head().unwrap().number
+    }
+
+    fn exactness(&self, token: &Address, node: bool) -> Exactness {
+        let facts = ObservedFacts::new(Arc::clone(&self.observed), self.store.view(), node);
+        facts.verdict(token, false).unwrap().exactness
+    }
+}
+
+fn eager() -> EnquiryOptions {
+    EnquiryOptions {
+        tick: Duration::from_millis(20),
+        recheck_after: Duration::from_millis(50),
+        round_pause: Duration::from_millis(200),
+        ..EnquiryOptions::new(20_000)
+    }
+}
+
+fn named<'a>(tokens: &'a [TrueToken], name: &str) -> &'a TrueToken {
+    tokens.iter().find(|token| token.name == name).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_token_of_the_demo_is_judged_rightly() {
+    let mut desk = Desk::new().await;
+    let tokens = true_tokens();
+    assert_eq!(desk.exactness(&tokens[0].address, true), Exactness::Unjudged);
+    assert_eq!(desk.exactness(&tokens[0].address, false), Exactness::Exact);
+    desk.start(eager()).await;
+    let manifest = demo_json("chain.json")["tokens"].clone();
+    let facts = demo_json("tokens.json");
+    let manifest = manifest.as_object().unwrap();
+    let whole = |desk: &Desk| {
+        manifest.values().all(|token| {
+            let address: Address = token["address"].as_str().unwrap().parse().unwrap();
+            let told = desk.observed.metadata(&address).is_some();
+            told && match desk.observed.verdict(&address) {
+                None => false,
+                Some(verdict) => verdict.exact || desk.observed.refreshed(&address).whole,
+            }
+        })
+    };
+    until("all tokens are judged", || whole(&desk)).await;
+    desk.stop().await;
+    assert_eq!(desk.status.tokens().errors.load(Ordering::Relaxed), 0);
+
+    for (name, token) in manifest {
+        let address: Address = token["address"].as_str().unwrap().parse().unwrap();
+        let verdict = desk.observed.verdict(&address).unwrap();
+        let exact = token["exact"].as_bool().unwrap_or(true);
+        assert_eq!(verdict.exact, exact, "{name}: {}", verdict.reason);
+        assert_eq!(exact, verdict.reason.is_empty(), "{name}");
+        let holds = token["zeroAddressHolds"].as_bool().unwrap_or(false);
+        assert_eq!(verdict.zero_address == ZeroAddress::Holds, holds, "{name}");
+        // What ships for the demo is what its contracts say.
+        let shipped = facts.as_array().unwrap();
+        let shipped = shipped.iter().find(|fact| fact["address"] == token["address"]);
+        let metadata = desk.observed.metadata(&address).unwrap();
+        match shipped {
+            Some(fact) => {
+                let text = |key: &str| fact[key].as_str().map(str::to_owned);
+                let expected = TokenMetadata {
+                    name: text("name"),
+                    symbol: text("symbol"),
+                    decimals: fact["decimals"].as_u64().map(|number| number as u8),
+                };
+                assert_eq!(metadata, expected, "{name}");
+                assert_eq!(fact["zeroAddressHolds"], Value::from(holds), "{name}");
+            }
+            None => assert_eq!(metadata, TokenMetadata::default(), "{name}"),
+        }
+        if exact {
+            continue;
+        }
+        // Holders by the contract, those that no event ever named apart.
+        let truth = named(&true_tokens(), name).clone();
+        let held = desk.observed.holders(&address, 0, 10_000).unwrap();
+        // An account that only ever sent what it never had is in no ledger.
+        let reader = Reader::new(desk.store.view());
+        let id = reader.ledger_token(&address).unwrap().unwrap().id;
+        let known = reader.ledger_holders_ever(id, None, 10_000).unwrap();
+        let mut expected: Vec<(Address, U256)> = truth
+            .balances
+            .iter()
+            .map(|(holder, _)| (*holder, truth.balance(holder, desk.head())))
+            .filter(|(holder, balance)| !balance.is_zero() && known.contains(holder))
+            .collect();
+        expected.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        assert!(10 <= expected.len(), "{name}");
+        assert_eq!(held, expected, "{name}");
+        assert_eq!(verdict.supply, truth.supply(desk.head()), "{name}");
+    }
+    let judged = desk.status.tokens().exact() + desk.status.tokens().inexact();
+    assert_eq!(judged, manifest.len() as u64);
+}
+
+/// A node that fails puts everything off and condemns nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_fails_is_asked_again() {
+    let mut desk = Desk::new().await;
+    let coin = named(&true_tokens(), "coin").address;
+    desk.node.set_mood(Mood {
+        fails: true,
+        ..Mood::default()
+    });
+    desk.start(eager()).await;
+    let errors = |desk: &Desk| desk.status.tokens().errors.load(Ordering::Relaxed);
+    until("the node has failed", || 3 <= errors(&desk)).await;
+    assert_eq!(
+        (desk.observed.verdict(&coin), desk.observed.metadata(&coin)),
+        (None, None)
+    );
+    desk.node.set_mood(Mood::default());
+    until("it is judged", || desk.observed.verdict(&coin).is_some()).await;
+    assert!(desk.observed.verdict(&coin).unwrap().exact);
+    desk.stop().await;
+}
+
+/// What does not agree on another branch says nothing about a token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_on_another_branch_condemns_nothing() {
+    let mut desk = Desk::new().await;
+    let tokens = true_tokens();
+    let (coin, toll) = (named(&tokens, "coin").address, named(&tokens, "toll").address);
+    desk.node.set_mood(Mood {
+        other_branch: true,
+        lies: Some(coin),
+        ..Mood::default()
+    });
+    desk.start(eager()).await;
+    let dollar = named(&tokens, "dollar").address;
+    until("others are judged", || desk.observed.verdict(&dollar).is_some()).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(desk.observed.verdict(&coin), None);
+    assert_eq!(desk.observed.verdict(&toll), None);
+    desk.node.set_mood(Mood::default());
+    until("both are judged", || {
+        desk.observed.verdict(&coin).is_some() && desk.observed.verdict(&toll).is_some()
+    })
+    .await;
+    assert!(desk.observed.verdict(&coin).unwrap().exact);
+    assert!(!desk.observed.verdict(&toll).unwrap().exact);
+    desk.stop().await;
+}
+
+/// An exact token is compared again; once it fails it stays so. One that returns megabytes is not exact either.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verdict_falls_once_and_for_all() {
+    let mut desk = Desk::new().await;
+    let tokens = true_tokens();
+    let (coin, dollar) = (named(&tokens, "coin").address, named(&tokens, "dollar").address);
+    let options = EnquiryOptions {
+        recheck_blocks: 0,
+        ..eager()
+    };
+    desk.node.set_mood(Mood {
+        floods: Some(dollar),
+        ..Mood::default()
+    });
+    desk.start(options).await;
+    let verdict = |desk: &Desk, token: &Address| desk.observed.verdict(token);
+    until("they are judged", || {
+        verdict(&desk, &coin).is_some() && verdict(&desk, &dollar).is_some()
+    })
+    .await;
+    assert!(verdict(&desk, &coin).unwrap().exact);
+    let flooded = verdict(&desk, &dollar).unwrap();
+    assert!(
+        !flooded.exact && flooded.reason.contains("characters"),
+        "{}",
+        flooded.reason
+    );
+    assert_eq!(desk.exactness(&coin, true), Exactness::Exact);
+    desk.stop().await;
+    // As if it was compared at an earlier block: the next round finds it stale.
+    let mut earlier = verdict(&desk, &coin).unwrap();
+    let view = desk.store.view();
+    earlier.checked = BlockId {
+        number: 5,
+        hash: view.block(5).unwrap().hash,
+    };
+    desk.observed.put_verdict(&coin, &earlier);
+    desk.node.set_mood(Mood {
+        lies: Some(coin),
+        ..Mood::default()
+    });
+    desk.start(options).await;
+    until("its verdict falls", || !verdict(&desk, &coin).unwrap().exact).await;
+    until("its holders are refreshed", || {
+        desk.observed.refreshed(&coin).whole
+    })
+    .await;
+    let holders = desk.observed.holders(&coin, 0, 3).unwrap();
+    let truth = named(&tokens, "coin");
+    for (holder, balance) in holders {
+        assert_eq!(balance, truth.balance(&holder, desk.head()) + U256::from(1));
+    }
+    assert_eq!(desk.exactness(&coin, true), Exactness::Inexact);
+    desk.node.set_mood(Mood::default());
+    let rounds = desk.node.calls();
+    until("it is asked on", || rounds + 200 < desk.node.calls()).await;
+    assert!(!verdict(&desk, &coin).unwrap().exact);
+    desk.stop().await;
+}
+
+/// A verdict whose blocks are no longer of the chain is none.
+#[tokio::test(flavor = "multi_thread")]
+async fn verdicts_of_orphaned_blocks_are_void() {
+    let mut desk = Desk::new().await;
+    let coin = named(&true_tokens(), "coin").address;
+    let view = desk.store.view();
+    let on_chain = |number: u64| BlockId {
+        number,
+        hash: view.block(number).unwrap().hash,
+    };
+    let orphan = BlockId {
+        number: 7,
+        hash: B256::repeat_byte(1),
+    };
+    let beyond = BlockId {
+        number: desk.head() + 1,
+        ..orphan
+    };
+    let put = |exact, checked, anchor| {
+        let verdict = TokenVerdict {
+            exact,
+            zero_address: ZeroAddress::Burns,
+            checked,
+            anchor,
+            compared: 1,
+            reason: String::new(),
+            supply: None,
+        };
+        desk.observed.put_verdict(&coin, &verdict);
+    };
+    for (exact, checked, anchor, expected) in [
+        (true, on_chain(7), None, Exactness::Exact),
+        (false, on_chain(7), None, Exactness::Inexact),
+        (true, orphan, None, Exactness::Unjudged),
+        (false, orphan, None, Exactness::Unjudged),
+        (true, beyond, None, Exactness::Unjudged),
+        (true, orphan, Some(on_chain(3)), Exactness::Exact),
+        (false, orphan, Some(on_chain(3)), Exactness::Inexact),
+        (true, orphan, Some(orphan), Exactness::Unjudged),
+    ] {
+        put(exact, checked, anchor);
+        assert_eq!(
+            desk.exactness(&coin, true),
+            expected,
+            "{exact} {checked:?} {anchor:?}"
+        );
+    }
+    // A token that the ledger doubts is not exact, whatever was compared.
+    put(true, on_chain(7), None);
+    let facts = ObservedFacts::new(Arc::clone(&desk.observed), desk.store.view(), true);
+    assert_eq!(facts.verdict(&coin, true).unwrap().exactness, Exactness::Inexact);
+    // The enquirer judges anew what is void, also what was not exact there.
+    put(false, orphan, None);
+    desk.start(eager()).await;
+    until("it is judged again", || {
+        desk.observed.verdict(&coin).is_some_and(|verdict| verdict.exact)
+    })
+    .await;
+    desk.stop().await;
+    let reader = Reader::new(desk.store.view());
+    assert!(reader.ledger_token(&coin).unwrap().is_some());
+}

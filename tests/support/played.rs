@@ -1,0 +1,254 @@
+//! A stand-in for the node of the demo chain: it answers `eth_call` out of `demo/state.json.zst`, and can fail,
+//! stand on another branch, or let a token lie.
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use quarry::model::{Address, Bundle, U256};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What is told of a token, as steps (block, value).
+type Steps = Vec<(u64, U256)>;
+
+/// A token of the demo as its contract has it.
+#[derive(Clone, Debug)]
+pub struct TrueToken {
+    pub name: String,
+    pub address: Address,
+    /// Raw answers of `name()`, `symbol()` and `decimals()`.
+    calls: [Option<Vec<u8>>; 3],
+    supply: Steps,
+    pub balances: Vec<(Address, Steps)>,
+}
+
+fn at(steps: &Steps, block: u64) -> U256 {
+    let last = steps.iter().rev().find(|(from, _)| *from <= block);
+    last.map_or(U256::ZERO, |(_, value)| *value)
+}
+
+impl TrueToken {
+    pub fn balance(&self, holder: &Address, block: u64) -> U256 {
+        let found = self.balances.iter().find(|(known, _)| known == holder);
+        found.map_or(U256::ZERO, |(_, steps)| at(steps, block))
+    }
+
+    pub fn supply(&self, block: u64) -> Option<U256> {
+        (!self.supply.is_empty()).then(|| at(&self.supply, block))
+    }
+}
+
+/// How it misbehaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mood {
+    /// Every request is answered with HTTP 500.
+    pub fails: bool,
+    /// It names other hashes of all blocks.
+    pub other_branch: bool,
+    /// This token's balances are one more than they are.
+    pub lies: Option<Address>,
+    /// This token returns a megabyte to everything.
+    pub floods: Option<Address>,
+}
+
+struct State {
+    tokens: Vec<TrueToken>,
+    hashes: Vec<Value>,
+    mood: Mood,
+    calls: u64,
+}
+
+/// The node; ends when dropped.
+pub struct PlayedNode {
+    state: Arc<Mutex<State>>,
+    url: String,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Drop for PlayedNode {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn unpack(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(name);
+    zstd::decode_all(std::fs::File::open(path).unwrap()).unwrap()
+}
+
+/// A file of the demo that is JSON.
+pub fn demo_json(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(name);
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The blocks of the demo.
+pub fn demo_bundles() -> Vec<Bundle> {
+    let text = String::from_utf8(unpack("chain.jsonl.zst")).unwrap();
+    text.lines()
+        .map(|line| quarry::node::recorded::parse_line(line).unwrap())
+        .collect()
+}
+
+/// The tokens of the demo.
+pub fn true_tokens() -> Vec<TrueToken> {
+    let state: Value = serde_json::from_slice(&unpack("state.json.zst")).unwrap();
+    let steps = |list: &Value| -> Steps {
+        let step = |step: &Value| {
+            (
+                step[0].as_u64().unwrap(),
+                step[1].as_str().unwrap().parse().unwrap(),
+            )
+        };
+        list.as_array().unwrap().iter().map(step).collect()
+    };
+    let tokens = state["tokens"].as_object().unwrap();
+    let token = |(name, token): (&String, &Value)| TrueToken {
+        name: name.clone(),
+        address: token["address"].as_str().unwrap().parse().unwrap(),
+        calls: ["name", "symbol", "decimals"].map(|call| {
+            let answer = token["calls"][call].as_str()?;
+            Some(const_hex::decode(answer).unwrap())
+        }),
+        supply: steps(&token["supply"]),
+        balances: token["balances"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(holder, list)| (holder.parse().unwrap(), steps(list)))
+            .collect(),
+    };
+    tokens.iter().map(token).collect()
+}
+
+impl PlayedNode {
+    pub fn start(bundles: &[Bundle]) -> Self {
+        let state = Arc::new(Mutex::new(State {
+            tokens: true_tokens(),
+            hashes: bundles.iter().map(|bundle| json!(bundle.block.hash)).collect(),
+            mood: Mood::default(),
+            calls: 0,
+        }));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared = Arc::clone(&state);
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    let service = hyper::service::service_fn(|request| serve(request, &state));
+                    let _ = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+        Self {
+            state,
+            url,
+            runtime: Some(runtime),
+        }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    pub fn set_mood(&self, mood: Mood) {
+        self.state().mood = mood;
+    }
+
+    /// How often contracts were called.
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+}
+
+async fn serve(
+    request: Request<Incoming>,
+    state: &Mutex<State>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let body = request.into_body().collect().await.unwrap().to_bytes();
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    let mut state = state.lock().unwrap();
+    let status = if state.mood.fails { 500 } else { 200 };
+    let mut answer = json!({"jsonrpc": "2.0", "id": request["id"]});
+    match state.answer(request["method"].as_str().unwrap(), &request["params"]) {
+        Ok(result) => answer["result"] = result,
+        Err((code, message)) => answer["error"] = json!({"code": code, "message": message}),
+    }
+    let response = Response::builder()
+        .status(status)
+        .header("content-type", "application/json");
+    Ok(response.body(Full::new(Bytes::from(answer.to_string()))).unwrap())
+}
+
+fn quantity(value: &Value) -> Option<u64> {
+    u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
+}
+
+impl State {
+    fn answer(&mut self, method: &str, params: &Value) -> Result<Value, (i64, &'static str)> {
+        match method {
+            "eth_getBlockByNumber" => {
+                let number = quantity(&params[0]).unwrap();
+                let Some(hash) = self.hashes.get(number as usize) else {
+                    return Ok(Value::Null);
+                };
+                let other = json!(format!("0x{}", "ee".repeat(32)));
+                let hash = if self.mood.other_branch { &other } else { hash };
+                Ok(json!({"number": params[0], "hash": hash, "parentHash": other}))
+            }
+            "eth_call" => {
+                self.calls += 1;
+                let data = const_hex::decode(params[0]["data"].as_str().unwrap()).unwrap();
+                let to: Address = params[0]["to"].as_str().unwrap().parse().unwrap();
+                let head = self.hashes.len() as u64 - 1;
+                let block = quantity(&params[1]).unwrap_or(head);
+                if head < block {
+                    return Err((-32000, "header not found"));
+                }
+                self.call(to, &data, block)
+                    .map(|returned| json!(const_hex::encode_prefixed(returned)))
+                    .ok_or((3, "execution reverted"))
+            }
+            _ => Err((-32601, "the method does not exist")),
+        }
+    }
+
+    fn call(&self, to: Address, data: &[u8], block: u64) -> Option<Vec<u8>> {
+        if self.mood.floods == Some(to) {
+            return Some(vec![0xff; 1 << 20]);
+        }
+        let token = self.tokens.iter().find(|token| token.address == to)?;
+        let word = |value: U256| value.to_be_bytes::<32>().to_vec();
+        match data.first_chunk::<4>()? {
+            [0x06, 0xfd, 0xde, 0x03] => token.calls[0].clone(),
+            [0x95, 0xd8, 0x9b, 0x41] => token.calls[1].clone(),
+            [0x31, 0x3c, 0xe5, 0x67] => token.calls[2].clone(),
+            [0x18, 0x16, 0x0d, 0xdd] => token.supply(block).map(word),
+            [0x70, 0xa0, 0x82, 0x31] => {
+                let holder = Address::from_slice(data.get(16..36)?);
+                let more = U256::from(u8::from(self.mood.lies == Some(to)));
+                Some(word(token.balance(&holder, block).wrapping_add(more)))
+            }
+            _ => None,
+        }
+    }
+}
