@@ -61,6 +61,11 @@ const ROOMS: &[Room] = &[
         may: &["clock", "shutdown", "metrics"],
     },
     Room {
+        name: "audit",
+        about: "the store against itself and against the node",
+        may: &["query", "sync", "store", "codec", "model"],
+    },
+    Room {
         name: "query",
         about: "read side: typed questions about one snapshot",
         may: &["store", "codec", "model", "clock"],
@@ -118,8 +123,8 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "api", "http", "query", "sync", "node", "store", "codec", "json", "model", "clock",
-    "shutdown", "status", "metrics",
+    "config", "cli", "api", "http", "audit", "query", "sync", "node", "store", "codec", "json", "model",
+    "clock", "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.
