@@ -135,6 +135,7 @@ impl Generator {
             },
             receipts: Vec::with_capacity(transactions),
             traces: self.config.traces.then(|| Vec::with_capacity(transactions)),
+            openings: None,
         };
         let (mut rest, mut offset) = (drafts.as_slice(), 0);
         for count in logs_of {

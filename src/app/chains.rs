@@ -50,6 +50,11 @@ impl Chain {
         })
     }
 
+    /// The static rewards that the operator states.
+    pub(super) fn static_rewards(&self) -> Option<&StaticRewards> {
+        self.static_rewards.as_deref()
+    }
+
     pub(super) fn store(&self) -> Option<&Arc<Store>> {
         self.store.get()
     }

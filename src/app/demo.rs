@@ -12,9 +12,13 @@ use crate::config::{Config, store_dir};
 use crate::model::ChainName;
 use crate::node::recorded::RecordedChain;
 use crate::store::OpenOptions;
+use crate::sync::genesis;
 
 /// The recording; see docs/DEMO.md for what it holds and how it is made.
 static RECORDING: &[u8] = include_bytes!("../../demo/chain.jsonl.zst");
+
+/// Its genesis file.
+static GENESIS: &str = include_str!("../../demo/genesis.json");
 
 /// `quarry demo`.
 pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
@@ -36,9 +40,10 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
             memtable_bytes: 32 << 20,
             ..OpenOptions::new(store_dir(&data_dir, ChainName::Mainnet))
         },
-        genesis: None,
+        genesis: Some(genesis::parse(GENESIS)?),
         chain_id: None,
         trust_node: false,
+        static_rewards: None,
         batch_bytes_max: 16 << 20,
         recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
     };

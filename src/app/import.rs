@@ -13,7 +13,7 @@ use super::supervisor::{Memory, load_genesis, open_options};
 use crate::cli::ImportChainArgs;
 use crate::clock;
 use crate::config::Config;
-use crate::model::{B256, Bundle};
+use crate::model::{B256, Bundle, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
 use crate::store::{OpenOptions, Store, View, Writer};
@@ -81,6 +81,8 @@ pub(super) struct ChainImport {
     pub(super) genesis: Option<ChainGenesis>,
     pub(super) chain_id: Option<u64>,
     pub(super) trust_node: bool,
+    /// What the operator states of rewards.
+    pub(super) static_rewards: Option<StaticRewards>,
     pub(super) batch_bytes_max: usize,
     pub(super) recording: Opener,
 }
@@ -154,7 +156,8 @@ impl ChainImport {
             genesis,
             identity.first_block,
             self.trust_node,
-        );
+        )
+        .with_static_rewards(self.static_rewards.as_ref());
         let pipeline = Pipeline {
             rules: rules.clone(),
             finalized: u64::MAX,
@@ -167,6 +170,7 @@ impl ChainImport {
                     block: genesis.block.clone(),
                     receipts: Vec::new(),
                     traces: Some(Vec::new()),
+                    openings: None,
                 };
                 let source = futures_util::stream::iter([Ok(block)]);
                 finish(pipeline.run(writer, source, shutdown).await)?
@@ -237,6 +241,7 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
         genesis: load_genesis(args.genesis.as_deref())?,
         chain_id: args.chain_id,
         trust_node: args.trust_node,
+        static_rewards: config.static_rewards_of(args.chain).cloned(),
         batch_bytes_max: Memory::of(&config).batch,
         recording: opener(&args.file),
     };

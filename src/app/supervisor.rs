@@ -105,7 +105,8 @@ impl Supervisor {
             genesis.as_ref(),
             identity.first_block,
             self.settings.trust_node,
-        );
+        )
+        .with_static_rewards(self.chain.static_rewards());
         let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
         let options = SyncOptions {
             stop_at,

@@ -41,11 +41,27 @@ pub enum PostingKind {
     Internal = 11,
     /// All other nested frames by frame ordinal.
     Calls = 12,
+    /// Account -> ERC-20 transfers it sent or received.
+    AccountErc20 = 13,
+    /// Account -> ERC-721 transfers it sent or received.
+    AccountErc721 = 14,
+    /// (Token, account) -> ERC-20 transfers.
+    TokenAccountErc20 = 15,
+    /// (Token, account) -> ERC-721 transfers.
+    TokenAccountErc721 = 16,
+    /// Token -> its transfers, of ERC-20 and ERC-721.
+    TokenTransfers = 17,
+    /// Account -> ERC-1155 transfers, by their own ordinals.
+    AccountErc1155 = 18,
+    /// (Token, account) -> ERC-1155 transfers, by their own ordinals.
+    TokenAccountErc1155 = 19,
+    /// Token -> its ERC-1155 transfers, by their own ordinals.
+    TokenMultiTransfers = 20,
 }
 
 impl PostingKind {
     /// All kinds; the position is the stored code.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 21] = [
         Self::LogAddress,
         Self::Topic0,
         Self::Topic1,
@@ -59,6 +75,14 @@ impl PostingKind {
         Self::AccountCalls,
         Self::Internal,
         Self::Calls,
+        Self::AccountErc20,
+        Self::AccountErc721,
+        Self::TokenAccountErc20,
+        Self::TokenAccountErc721,
+        Self::TokenTransfers,
+        Self::AccountErc1155,
+        Self::TokenAccountErc1155,
+        Self::TokenMultiTransfers,
     ];
 
     /// The name used by `quarry inspect` and in docs/SCHEMA.md.
@@ -78,6 +102,14 @@ impl PostingKind {
             Self::AccountCalls => "account other nested frames",
             Self::Internal => "internal transactions",
             Self::Calls => "other nested frames",
+            Self::AccountErc20 => "account ERC-20 transfers",
+            Self::AccountErc721 => "account ERC-721 transfers",
+            Self::TokenAccountErc20 => "token and account ERC-20 transfers",
+            Self::TokenAccountErc721 => "token and account ERC-721 transfers",
+            Self::TokenTransfers => "token transfers",
+            Self::AccountErc1155 => "account ERC-1155 transfers",
+            Self::TokenAccountErc1155 => "token and account ERC-1155 transfers",
+            Self::TokenMultiTransfers => "token ERC-1155 transfers",
         }
     }
 
@@ -85,14 +117,18 @@ impl PostingKind {
     #[must_use]
     pub const fn term_len(self) -> usize {
         match self {
-            Self::LogAddress | Self::Topic0 => 4,
+            Self::LogAddress | Self::Topic0 | Self::TokenTransfers | Self::TokenMultiTransfers => 4,
             Self::Topic1 | Self::Topic2 | Self::Topic3 => 32,
             Self::LogAddressTopic0 => 8,
             Self::AccountTransactions
             | Self::AccountInternal
             | Self::AccountMined
             | Self::AccountSent
-            | Self::AccountCalls => 20,
+            | Self::AccountCalls
+            | Self::AccountErc20
+            | Self::AccountErc721
+            | Self::AccountErc1155 => 20,
+            Self::TokenAccountErc20 | Self::TokenAccountErc721 | Self::TokenAccountErc1155 => 24,
             Self::Internal | Self::Calls => 0,
         }
     }
@@ -196,6 +232,22 @@ impl Term {
         Self::new(kind, account.into_array())
     }
 
+    /// A list of a token.
+    #[must_use]
+    pub fn token(kind: PostingKind, token: u32) -> Self {
+        Self::new(kind, token.to_be_bytes())
+    }
+
+    /// A list of an account's part in a token.
+    #[must_use]
+    pub fn token_account(kind: PostingKind, token: u32, account: &Address) -> Self {
+        let mut both = [0u8; 24];
+        let (head, tail) = both.split_at_mut(4);
+        head.copy_from_slice(&token.to_be_bytes());
+        tail.copy_from_slice(account.as_slice());
+        Self::new(kind, both)
+    }
+
     /// The one list of a kind that has no term.
     #[must_use]
     pub fn whole(kind: PostingKind) -> Self {
@@ -224,7 +276,7 @@ impl Term {
     /// The key of the chunk that ends with `last`.
     ///
     /// ```text
-    /// | kind u8 | term 0, 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |
+    /// | kind u8 | term 0, 4, 8, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |
     /// ```
     #[must_use]
     pub fn key(&self, last: u64) -> Vec<u8> {
@@ -339,7 +391,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn terms() -> impl Strategy<Value = Term> {
-        (0usize..13, any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
+        (0usize..21, any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
             let kind = PostingKind::ALL[kind];
             let mut term = Term { kind, bytes };
             term.bytes[kind.term_len()..].fill(0);

@@ -9,6 +9,7 @@ pub mod keys;
 pub mod log_row;
 pub mod open_list;
 pub mod posting;
+pub mod tokens;
 pub mod value;
 
 /// Stored bytes that cannot be what we wrote; the text says what was being read.

@@ -111,6 +111,9 @@ pub struct Bundle {
     pub receipts: Vec<Receipt>,
     /// One trace for each transaction, in order; `None` when the source has no traces.
     pub traces: Option<Vec<TransactionTrace>>,
+    /// What accounts that the block touches held before the first stored block (at block 0 where that is the
+    /// first), wei: at least those that no earlier block touched. `None` when the source does not tell.
+    pub openings: Option<Vec<(Address, U256)>>,
 }
 
 /// An inclusive range of block numbers; never empty.

@@ -1,6 +1,6 @@
 //! Rows with their place in the chain, as the read side hands them to whoever writes text.
 
-use super::{Address, B256, Block, FrameKind, Receipt, Topics, Transaction, U256};
+use super::{Address, B256, Block, FrameKind, Receipt, TokenMetadata, Topics, Transaction, U256};
 
 /// A block's number and hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,4 +153,43 @@ pub struct MinedBlock {
     pub reward: U256,
     /// Number of its transactions.
     pub transactions: u64,
+}
+
+/// A token transfer as lists of accounts show it, with the transaction around it.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedTransfer<'a> {
+    /// Transaction hash.
+    pub transaction_hash: B256,
+    /// Position of the log in the block.
+    pub log_index: u32,
+    /// Position in the log, of an ERC-1155 transfer; else 0.
+    pub position: u32,
+    /// The block.
+    pub block: BlockId,
+    /// Unix time of the block, seconds.
+    pub timestamp: u64,
+    /// Position of the transaction in the block.
+    pub transaction_index: u32,
+    /// From whom; the zero address for a mint.
+    pub from: Address,
+    /// To whom; the zero address for a burn.
+    pub to: Address,
+    /// The token.
+    pub token: Address,
+    /// What its contract says of itself.
+    pub metadata: &'a TokenMetadata,
+    /// The id; `None` of ERC-20.
+    pub id: Option<U256>,
+    /// Smallest units; 1 of ERC-721.
+    pub value: U256,
+    /// Nonce of the transaction's sender.
+    pub nonce: u64,
+    /// Gas limit of the transaction.
+    pub gas: u64,
+    /// The price that it paid per gas, wei.
+    pub gas_price: u128,
+    /// Gas that it used.
+    pub gas_used: u64,
+    /// Gas used by the block up to and with it.
+    pub cumulative_gas_used: u64,
 }

@@ -7,16 +7,19 @@ mod block;
 mod entry;
 mod forks;
 mod rewards;
+pub mod token;
 mod trace;
 mod transaction;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
 pub use entry::{
-    BlockEntry, BlockId, InternalTransaction, ListedTransaction, LogEntry, MinedBlock, TransactionEntry,
+    BlockEntry, BlockId, InternalTransaction, ListedTransaction, ListedTransfer, LogEntry, MinedBlock,
+    TransactionEntry,
 };
 pub use forks::ForkRules;
-pub use rewards::{StaticRewards, blob_base_fee};
+pub use rewards::{StaticRewards, blob_base_fee, uncle_inclusion_reward, uncle_reward};
+pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
 

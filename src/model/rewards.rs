@@ -58,6 +58,20 @@ impl StaticRewards {
     }
 }
 
+/// What the protocol gives a block with this static reward for naming so many uncles: a 32nd for each.
+#[must_use]
+pub fn uncle_inclusion_reward(static_reward: U256, uncles: usize) -> U256 {
+    (static_reward >> 5) * U256::from(uncles)
+}
+
+/// What an uncle of number `uncle` brings to its fee recipient, named by `block`: an eighth of the static reward
+/// less for each block that it came late.
+#[must_use]
+pub fn uncle_reward(static_reward: U256, block: u64, uncle: u64) -> U256 {
+    let late = block.saturating_sub(uncle).min(8);
+    (static_reward * U256::from(8 - late)) >> 3
+}
+
 impl FromStr for StaticRewards {
     type Err = String;
 

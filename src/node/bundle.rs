@@ -258,6 +258,7 @@ impl Answers {
             block,
             receipts,
             traces,
+            openings: None,
         })
     }
 }

@@ -148,6 +148,7 @@ pub fn parse_line(text: &str) -> Result<Bundle, LineError> {
         block,
         receipts,
         traces,
+        openings: None,
     })
 }
 

@@ -5,7 +5,7 @@ use super::page::{ListQuery, Page, Rows};
 use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::TransactionSlice;
+use crate::codec::value::{FeeRow, TransactionSlice};
 use crate::model::{Address, BlockId, ListedTransaction, MinedBlock, U256};
 use crate::store::{Table, Units, View};
 
@@ -148,6 +148,17 @@ impl TransactionPage {
             Ok(visitor(&transaction))
         })
     }
+}
+
+/// The price paid per gas; the header is looked at where the receipt does not say.
+pub(super) fn price(view: &View, block: u64, fees: &FeeRow) -> Result<u128, QueryError> {
+    let by_market = fees.effective_gas_price.is_none() && fees.max_fee_per_gas.is_some();
+    let base_fee = if by_market {
+        super::blocks::block_row(view, block)?.header.base_fee_per_gas
+    } else {
+        None
+    };
+    Ok(fees.price(base_fee))
 }
 
 /// The price paid per gas, and what was paid in all: for gas, for blobs (EIP-4844), and what a roll-up charges for

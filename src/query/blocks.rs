@@ -131,6 +131,7 @@ impl Reader {
             block,
             receipts,
             traces,
+            openings: None,
         }))
     }
 

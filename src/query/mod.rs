@@ -13,6 +13,7 @@ mod merge;
 mod nonces;
 mod page;
 mod rewards;
+mod tokens;
 mod transactions;
 
 use std::sync::Arc;
@@ -25,6 +26,10 @@ pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
+pub use tokens::{
+    Exactness, Held, HolderPage, HoldingPage, NftPage, NoTokenFacts, Standard, Token, TokenFacts, TokenStory,
+    TransferPage, Verdict, ZeroAddress,
+};
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
@@ -56,6 +61,7 @@ pub enum QueryError {
 pub struct Reader {
     view: Arc<View>,
     static_rewards: Arc<StaticRewards>,
+    token_facts: Arc<dyn TokenFacts>,
 }
 
 impl Reader {
@@ -68,8 +74,25 @@ impl Reader {
 
     /// Reads `view` of a chain whose static rewards the operator states.
     #[must_use]
-    pub const fn with_rewards(view: Arc<View>, static_rewards: Arc<StaticRewards>) -> Self {
-        Self { view, static_rewards }
+    pub fn with_rewards(view: Arc<View>, static_rewards: Arc<StaticRewards>) -> Self {
+        Self {
+            view,
+            static_rewards,
+            token_facts: Arc::new(NoTokenFacts),
+        }
+    }
+
+    /// The same, with what is known of tokens from elsewhere than the blocks.
+    #[must_use]
+    pub fn with_token_facts(mut self, facts: Arc<dyn TokenFacts>) -> Self {
+        self.token_facts = facts;
+        self
+    }
+
+    /// What is known of tokens from elsewhere than the blocks.
+    #[must_use]
+    pub fn token_facts(&self) -> &dyn TokenFacts {
+        &*self.token_facts
     }
 
     /// The snapshot.

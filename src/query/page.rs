@@ -46,6 +46,8 @@ pub(super) enum Rows {
     Frames,
     /// Blocks, by their numbers.
     Blocks,
+    /// ERC-1155 transfers.
+    MultiTransfers,
 }
 
 impl Rows {
@@ -56,6 +58,7 @@ impl Rows {
             Self::Transactions => view.first_transaction(block)?,
             Self::Frames => view.first_frame(block)?,
             Self::Blocks => block.clamp(view.first_block(), view.checkpoint().next_block),
+            Self::MultiTransfers => view.first_multi_transfer(view.first_log(block)?)?,
         })
     }
 
@@ -72,6 +75,7 @@ impl Rows {
             Self::Transactions => checkpoint.transactions,
             Self::Frames => checkpoint.frames,
             Self::Blocks => checkpoint.next_block,
+            Self::MultiTransfers => checkpoint.multi_transfers,
         }
     }
 
@@ -81,6 +85,7 @@ impl Rows {
             Self::Transactions => view.block_of_transaction(ordinal)?.1.hash,
             Self::Frames => view.block_of_frame(ordinal)?.1.hash,
             Self::Blocks => view.block(ordinal)?.hash,
+            Self::MultiTransfers => view.block_of_log(view.multi_transfer(ordinal)?.0)?.1.hash,
         })
     }
 }
@@ -124,7 +129,7 @@ impl RowCursor {
     pub(super) fn check(&self, view: &View, rows: Rows) -> Result<(), QueryError> {
         let first = match rows {
             Rows::Blocks => view.first_block(),
-            Rows::Logs | Rows::Transactions | Rows::Frames => 0,
+            Rows::Logs | Rows::Transactions | Rows::Frames | Rows::MultiTransfers => 0,
         };
         if !(first..rows.end(view)).contains(&self.ordinal) || Self::at(view, rows, self.ordinal)? != *self {
             return Err(QueryError::CursorOrphaned);

@@ -2,7 +2,9 @@
 
 use super::{QueryError, Reader};
 use crate::codec::value::{FeeRow, decode_fees};
-use crate::model::{Address, Block, Header, StaticRewards, U256, blob_base_fee};
+use crate::model::{
+    Address, Block, Header, StaticRewards, U256, blob_base_fee, uncle_inclusion_reward, uncle_reward,
+};
 use crate::store::{Table, Units};
 
 /// What one uncle brought to its fee recipient.
@@ -68,7 +70,7 @@ impl BlockReward {
             timestamp: header.timestamp,
             miner: (header.number > 0).then_some(header.beneficiary),
             static_reward,
-            uncle_inclusion_reward: (static_reward >> 5) * U256::from(block.uncles.len()),
+            uncle_inclusion_reward: uncle_inclusion_reward(static_reward, block.uncles.len()),
             uncles: uncle_rewards(block, static_reward),
             ..Self::default()
         };
@@ -104,19 +106,14 @@ pub(super) fn blob_price(header: &Header) -> Option<U256> {
     Some(blob_base_fee(excess, header.requests_hash.is_some()))
 }
 
-/// An uncle brings an eighth of the static reward less for each block that it came late.
 fn uncle_rewards(block: &Block, static_reward: U256) -> Option<Vec<UncleReward>> {
     if block.uncle_headers.len() != block.uncles.len() {
         return None;
     }
-    let reward = |number: u64| {
-        let late = block.number().saturating_sub(number).min(8);
-        (static_reward * U256::from(8 - late)) >> 3
-    };
     let uncles = block.uncle_headers.iter().map(|uncle| UncleReward {
         miner: uncle.beneficiary,
         number: uncle.number,
-        reward: reward(uncle.number),
+        reward: uncle_reward(static_reward, block.number(), uncle.number),
     });
     Some(uncles.collect())
 }
@@ -144,7 +141,7 @@ impl Reader {
         let earned = self.view.block_earnings(number)?;
         let difficulty = U256::from(earned.has_difficulty);
         let static_reward = self.static_rewards.of_block(number, difficulty);
-        let inclusion = (static_reward >> 5) * U256::from(earned.uncles);
+        let inclusion = uncle_inclusion_reward(static_reward, usize::from(earned.uncles));
         Ok(static_reward
             .saturating_add(U256::from(earned.tips))
             .saturating_add(inclusion))

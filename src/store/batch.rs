@@ -11,8 +11,10 @@ use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
+use super::ledger::LedgerRows;
 use super::open::Store;
 use super::schema::Table;
+use super::token_ledger::{TokenId, TokenMoves};
 use super::view::family;
 use crate::codec::keys::{self, HashKind, Term};
 use crate::codec::log_row::{RunBuilder, RunRow};
@@ -23,17 +25,21 @@ use crate::model::{Address, B256};
 /// Ids that are remembered between batches; beyond this many they are looked up again.
 const REMEMBERED_MAX: usize = 1 << 20;
 
-/// Ids given so far, as far as they are remembered.
+/// Ids given so far and accounts of the ledger, as far as they are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     emitters: HashMap<Address, u32>,
     signatures: HashMap<B256, u32>,
+    pub(super) ledger: LedgerRows,
+    pub(super) tokens: HashMap<Address, TokenId>,
 }
 
 impl Dictionary {
     pub(super) fn clear(&mut self) {
+        self.ledger = LedgerRows::default();
         self.emitters.clear();
         self.signatures.clear();
+        self.tokens.clear();
     }
 }
 
@@ -104,9 +110,11 @@ pub struct Batch {
     /// New logs by emitter, to be appended to its list.
     pub(super) logs: HashMap<u32, RunBuilder>,
     pub(super) flats: [Vec<u8>; ARRAYS],
+    /// What moved of tokens.
+    pub(super) moves: TokenMoves,
     nonces: HashMap<Address, u64>,
     sent: HashMap<Address, u64>,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Batch {
@@ -131,6 +139,7 @@ impl Batch {
             postings: with_room(room.postings),
             logs: with_room(room.logs),
             flats: Default::default(),
+            moves: TokenMoves::default(),
             nonces: HashMap::default(),
             sent: with_room(room.sent),
             bytes: 0,
@@ -164,6 +173,12 @@ impl Batch {
     #[must_use]
     pub fn base(&self) -> Arc<super::View> {
         self.store.view()
+    }
+
+    /// The first block that the store holds.
+    #[must_use]
+    pub fn first_block(&self) -> u64 {
+        self.store.identity.first_block
     }
 
     /// How far the store will be after this batch.
@@ -354,10 +369,20 @@ impl Batch {
         if dictionary.signatures.len() > REMEMBERED_MAX {
             dictionary.signatures.clear();
         }
+        dictionary.ledger.settle();
+        if dictionary.tokens.len() > REMEMBERED_MAX {
+            dictionary.tokens.clear();
+        }
         dictionary
     }
 
-    fn new_id(&mut self, table: Table, array: FlatArray, key: &[u8], id: u32) -> Result<(), StoreError> {
+    pub(super) fn new_id(
+        &mut self,
+        table: Table,
+        array: FlatArray,
+        key: &[u8],
+        id: u32,
+    ) -> Result<(), StoreError> {
         if let Some(array) = self.flats.get_mut(array as usize) {
             array.extend_from_slice(key);
         }
@@ -416,7 +441,7 @@ impl Batch {
             .map_err(StoreError::rocks(table.name()))
     }
 
-    fn stored_id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
+    pub(super) fn stored_id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
         self.stored(table, key)?
             .map(|value| {
                 let id = value.as_slice().try_into().map_err(|_| Corrupt("id"));

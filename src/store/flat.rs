@@ -35,10 +35,14 @@ pub enum FlatArray {
     TransactionStatuses = 6,
     /// By block number less the first: fees above the base fee u128, uncles u16, whether it has difficulty u8.
     BlockEarnings = 7,
+    /// By token id: address 20.
+    Tokens = 8,
+    /// By ordinal of ERC-1155 transfers: log ordinal u64, position in its batch u32.
+    MultiTransfers = 9,
 }
 
 /// Number of arrays.
-pub(super) const ARRAYS: usize = 8;
+pub(super) const ARRAYS: usize = 10;
 
 impl FlatArray {
     /// All arrays; the position is the stored code.
@@ -51,6 +55,8 @@ impl FlatArray {
         Self::Signatures,
         Self::TransactionStatuses,
         Self::BlockEarnings,
+        Self::Tokens,
+        Self::MultiTransfers,
     ];
 
     /// Bytes of a record.
@@ -58,10 +64,10 @@ impl FlatArray {
     pub const fn width(self) -> usize {
         match self {
             Self::Blocks => 56,
-            Self::BlockFrames => 12,
+            Self::BlockFrames | Self::MultiTransfers => 12,
             Self::TransactionHashes | Self::Signatures => 32,
             Self::LogEmitters => 4,
-            Self::Emitters => 20,
+            Self::Emitters | Self::Tokens => 20,
             Self::TransactionStatuses => 1,
             Self::BlockEarnings => 19,
         }
@@ -79,6 +85,8 @@ impl FlatArray {
             Self::Signatures => "signatures",
             Self::TransactionStatuses => "transaction_statuses",
             Self::BlockEarnings => "block_earnings",
+            Self::Tokens => "tokens",
+            Self::MultiTransfers => "multi_transfers",
         }
     }
 
@@ -94,12 +102,13 @@ impl FlatArray {
             }
             Self::TransactionHashes => "| hash 32 bytes |",
             Self::LogEmitters => "| emitter u32 |",
-            Self::Emitters => "| address 20 bytes |",
+            Self::Emitters | Self::Tokens => "| address 20 bytes |",
             Self::Signatures => "| topic 32 bytes |",
             Self::TransactionStatuses => "| 0 failed, 1 succeeded, 2 not said u8 |",
             Self::BlockEarnings => {
                 "| fees above the base fee in wei u128 | uncles u16 | 1 where it has difficulty u8 |"
             }
+            Self::MultiTransfers => "| ordinal of its log u64 | position in its batch u32 |",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! RocksDB options by access pattern; each number says why.
 
-use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options};
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options, SliceTransform};
 
 use super::schema::{Profile, Table};
 
@@ -69,6 +69,19 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             block.set_block_size(16 << 10);
             block.set_bloom_filter(10.0, false);
             filtered(&mut options);
+        }
+        Profile::Ordered => {
+            // Neighbours share most of their keys, and a page is a few of them.
+            block.set_block_size(4 << 10);
+        }
+        Profile::History(prefix) => {
+            // A seek for the last row of one account: the filter is over the account, so that levels without
+            // rows of it cost no read.
+            block.set_block_size(4 << 10);
+            block.set_bloom_filter(10.0, false);
+            block.set_whole_key_filtering(false);
+            options.set_prefix_extractor(SliceTransform::create_fixed_prefix(prefix));
+            options.set_memtable_prefix_bloom_ratio(0.03);
         }
         Profile::Postings => {
             block.set_block_size(8 << 10);

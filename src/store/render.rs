@@ -8,6 +8,7 @@ use super::StoreError;
 use super::batch::{Batch, Plain, Postings};
 use super::open::{CHECKPOINT, Store};
 use super::schema::Table;
+use super::token_ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
 use super::view::family;
 use crate::codec::bytes;
 use crate::codec::keys::{self, Term};
@@ -17,7 +18,7 @@ use crate::codec::posting::{self, CHUNK_POSTINGS};
 use crate::codec::value::{Checkpoint, Undo};
 
 /// Open chunks looked up at a time: enough for RocksDB to sort and share block reads.
-const LOOK_UPS: usize = 1024;
+pub(super) const LOOK_UPS: usize = 1024;
 
 /// Rows on their way into one write, with what they overwrite when that must be kept.
 pub(super) struct Rows<'s> {
@@ -47,18 +48,32 @@ impl<'s> Rows<'s> {
         })
     }
 
-    fn put(
+    pub(super) fn put(
         &mut self,
         table: Table,
         key: &[u8],
         value: &[u8],
         before: Option<&[u8]>,
     ) -> Result<(), StoreError> {
+        self.set(table, key, Some(value), before)
+    }
+
+    /// Puts a row, or deletes it where there is no value.
+    pub(super) fn set(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        value: Option<&[u8]>,
+        before: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
         let family = self
             .families
             .get(table as usize)
             .ok_or(StoreError::Overflow("table"))?;
-        self.write.put_cf(family, key, value);
+        match value {
+            Some(value) => self.write.put_cf(family, key, value),
+            None => self.write.delete_cf(family, key),
+        }
         if let Some(undo) = &mut self.undo {
             undo.rows
                 .push((table as u8, key.to_vec(), before.map(<[u8]>::to_vec)));
@@ -67,7 +82,7 @@ impl<'s> Rows<'s> {
     }
 
     /// Looks up the rows under sorted keys and hands each, by position, to `each`.
-    fn look_up<K: AsRef<[u8]>>(
+    pub(super) fn look_up<K: AsRef<[u8]>>(
         &mut self,
         table: Table,
         keys: &[K],
@@ -97,22 +112,26 @@ const HELPERS_MAX: usize = 3;
 enum Lists<'b> {
     Logs(&'b [(u32, RunBuilder)]),
     Postings(&'b [(Term, Postings)]),
+    Balances(&'b [Held]),
 }
 
 impl Lists<'_> {
-    /// Renders the rows of the lists; hands each on as table, key, value, and value before.
+    /// Renders the rows of the lists; hands each on as table, key, value (none deletes), and value before. What
+    /// balances say of their tokens is added to `totals`.
     fn render(
         self,
         store: &Store,
-        mut put: impl FnMut(Table, &[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
+        totals: &mut TokenTotals,
+        mut put: impl FnMut(Table, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         match self {
             Self::Logs(logs) => render_logs(store, logs, |key, value, before| {
-                put(Table::LogsByEmitter, key, value, before)
+                put(Table::LogsByEmitter, key, Some(value), before)
             }),
             Self::Postings(postings) => render_postings(store, postings, |key, value, before| {
-                put(Table::Postings, key, value, before)
+                put(Table::Postings, key, Some(value), before)
             }),
+            Self::Balances(balances) => render_balances(store, balances, totals, put),
         }
     }
 }
@@ -128,10 +147,13 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
     postings.sort_unstable_by_key(|(term, _)| *term);
     let mut logs: Vec<_> = std::mem::take(&mut batch.logs).into_iter().collect();
     logs.sort_unstable_by_key(|(emitter, _)| *emitter);
+    let mut moves = std::mem::take(&mut batch.moves);
+    let balances = prepare(&mut moves, rows, before.tokens)?;
     let groups: Vec<_> = logs
         .chunks(LISTS_AT_ONCE)
         .map(Lists::Logs)
         .chain(postings.chunks(LISTS_AT_ONCE).map(Lists::Postings))
+        .chain(balances.chunks(LISTS_AT_ONCE).map(Lists::Balances))
         .collect();
     let next = AtomicUsize::new(0);
     let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
@@ -144,32 +166,36 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
         Some(_) => 0,
     };
     let store = rows.store;
+    let mut totals = TokenTotals::default();
     std::thread::scope(|scope| {
         let help = || {
-            let mut rendered = Rendered::default();
+            let (mut rendered, mut totals) = (Rendered::default(), TokenTotals::default());
             while let Some(lists) = take() {
-                lists.render(store, |table, key, value, _| {
+                lists.render(store, &mut totals, |table, key, value, _| {
                     rendered.push(table, key, value);
                     Ok(())
                 })?;
             }
-            Ok::<_, StoreError>(rendered)
+            Ok::<_, StoreError>((rendered, totals))
         };
         let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
         render_hashes(std::mem::take(&mut batch.hashes), rows)?;
         while let Some(lists) = take() {
-            lists.render(store, |table, key, value, before| {
-                rows.put(table, key, value, before)
+            lists.render(store, &mut totals, |table, key, value, before| {
+                rows.set(table, key, value, before)
             })?;
         }
         for helper in helpers {
-            let rendered = helper
+            let (rendered, theirs) = helper
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            rendered.each(|table, key, value| rows.put(table, key, value, None))?;
+            rendered.each(|table, key, value| rows.set(table, key, value, None))?;
+            totals.add(theirs);
         }
         Ok::<_, StoreError>(())
     })?;
+    batch.render_accounts(rows)?;
+    render_tokens(&moves, &totals, rows)?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());
     rows.put(
@@ -184,27 +210,28 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
 #[derive(Default)]
 struct Rendered {
     bytes: Vec<u8>,
-    /// Tables, and lengths of key and value.
-    rows: Vec<(Table, u32, u32)>,
+    /// Tables, and lengths of key and value; no value deletes the row.
+    rows: Vec<(Table, u32, Option<u32>)>,
 }
 
 impl Rendered {
-    fn push(&mut self, table: Table, key: &[u8], value: &[u8]) {
+    fn push(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
         self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value);
+        self.bytes.extend_from_slice(value.unwrap_or(&[]));
         // A row is far below 4 GiB: RocksDB takes no larger one.
-        self.rows.push((table, key.len() as u32, value.len() as u32));
+        let value = value.map(|value| value.len() as u32);
+        self.rows.push((table, key.len() as u32, value));
     }
 
     fn each(
         &self,
-        mut put: impl FnMut(Table, &[u8], &[u8]) -> Result<(), StoreError>,
+        mut put: impl FnMut(Table, &[u8], Option<&[u8]>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut rest = self.bytes.as_slice();
         for &(table, key, value) in &self.rows {
             let (key_bytes, others) = rest.split_at(key as usize);
-            let (value_bytes, others) = others.split_at(value as usize);
-            put(table, key_bytes, value_bytes)?;
+            let (value_bytes, others) = others.split_at(value.unwrap_or(0) as usize);
+            put(table, key_bytes, value.map(|_| value_bytes))?;
             rest = others;
         }
         Ok(())

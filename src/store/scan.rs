@@ -23,6 +23,8 @@ fn bounds(from: Vec<u8>, to: Vec<u8>) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_iterate_lower_bound(from);
     options.set_iterate_upper_bound(to);
+    // Keys of other prefixes may lie between the bounds.
+    options.set_total_order_seek(true);
     // Long scans must not push the hot blocks of everybody else out; lists are short or sequential.
     options.set_auto_readahead_size(true);
     options
@@ -129,7 +131,9 @@ impl View {
 
     /// A scan of a whole table.
     pub fn scan_all(&self, table: Table) -> Result<Scan<'_>, StoreError> {
-        let mut raw = self.iterator(table, ReadOptions::default())?;
+        let mut options = ReadOptions::default();
+        options.set_total_order_seek(true);
+        let mut raw = self.iterator(table, options)?;
         raw.seek_to_first();
         let raw = Raw::Borrowed(raw);
         Ok(Scan { raw, table })

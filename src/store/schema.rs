@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,11 @@ pub enum Profile {
     Runs,
     /// Posting chunks: sealed ones never change, open ones are rewritten, most are tiny.
     Postings,
+    /// Keys without values, inserted and deleted at random, read by short scans.
+    Ordered,
+    /// Rows of an account by block, read by a seek for the last one at or before a block; the account is this many
+    /// bytes of the key.
+    History(usize),
 }
 
 /// A table (a RocksDB column family).
@@ -50,6 +55,32 @@ pub enum Table {
     Tail = 12,
     /// What blocks that are not final overwrote.
     Undo = 13,
+    /// Accounts as they are now.
+    Accounts = 14,
+    /// Native balances by block.
+    Balances = 15,
+    /// First inflows of accounts.
+    Funding = 16,
+    /// Sums of what was issued and burnt, by block.
+    Supply = 17,
+    /// Token ids.
+    Tokens = 18,
+    /// Tokens as they are now.
+    TokenStates = 19,
+    /// Token balances after blocks.
+    TokenBalances = 20,
+    /// Token supplies after blocks.
+    TokenSupply = 21,
+    /// Holders of tokens by amount.
+    Holders = 22,
+    /// What accounts hold now.
+    Holdings = 23,
+    /// Owners of ids.
+    NftOwners = 24,
+    /// Ids by owner.
+    NftIds = 25,
+    /// Numbers of holders by size of their amounts.
+    HolderCounts = 26,
 }
 
 /// What docs/SCHEMA.md says of a table.
@@ -69,7 +100,7 @@ pub struct Description {
 
 impl Table {
     /// All tables; the position is the stored code (undo records name tables by it).
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 27] = [
         Self::Meta,
         Self::Blocks,
         Self::Transactions,
@@ -84,6 +115,19 @@ impl Table {
         Self::Nonces,
         Self::Tail,
         Self::Undo,
+        Self::Accounts,
+        Self::Balances,
+        Self::Funding,
+        Self::Supply,
+        Self::Tokens,
+        Self::TokenStates,
+        Self::TokenBalances,
+        Self::TokenSupply,
+        Self::Holders,
+        Self::Holdings,
+        Self::NftOwners,
+        Self::NftIds,
+        Self::HolderCounts,
     ];
 
     /// Name of the column family.
@@ -147,7 +191,7 @@ impl Table {
             Self::Postings => Description {
                 name: "postings",
                 doc: "for each term the ascending ordinals, in chunks of 1,024 that carry the count before them",
-                key: "| kind u8 | term 0, 4, 8, 20 or 32 bytes | last ordinal u64, ff..ff while open |",
+                key: "| kind u8 | term 0, 4, 8, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |",
                 value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
                 profile: Profile::Postings,
             },
@@ -199,6 +243,97 @@ impl Table {
                 key: "| block number u64 |",
                 value: "| bincode: (table, key, value before)* |",
                 profile: Profile::Small,
+            },
+            Self::Accounts => Description {
+                name: "accounts",
+                doc: "accounts that took part or hold something: since when, what they hold, whether they were ever funded",
+                key: "| address 20 bytes |",
+                value: "| flags u8: 0 never funded, 1 funded here, 2 funded before the store; 4 took part | first block varint, of one that took part | balance now, big-endian without leading zeros |",
+                profile: Profile::Point,
+            },
+            Self::Balances => Description {
+                name: "balances",
+                doc: "native balances after the blocks that changed them; what an account held before the first block lies at the block before it (at block 0 where that is the first)",
+                key: "| address 20 bytes | block number u64 |",
+                value: "| balance after, big-endian without leading zeros |",
+                profile: Profile::History(20),
+            },
+            Self::Funding => Description {
+                name: "funding",
+                doc: "the first positive native inflow of an account",
+                key: "| address 20 bytes |",
+                value: "| kind u8: 0 genesis, 1 transaction, 2 internal, 3 reward, 4 withdrawal | block varint | of kinds 1 and 2: transaction ordinal varint, funder 20 bytes | value, big-endian without leading zeros |",
+                profile: Profile::Point,
+            },
+            Self::Supply => Description {
+                name: "supply",
+                doc: "sums over the chain up to a block, wei",
+                key: "| block number u64 |",
+                value: "| (length u8, big-endian without leading zeros)*: opening, issued, base fees burnt, blob fees burnt, destroyed |",
+                profile: Profile::AppendUnits,
+            },
+            Self::Tokens => Description {
+                name: "tokens",
+                doc: "ids of tokens, given in order of their first transfer, deposit or withdrawal",
+                key: "| address 20 bytes |",
+                value: "| token u32 |",
+                profile: Profile::Point,
+            },
+            Self::TokenStates => Description {
+                name: "token_states",
+                doc: "tokens as they are now",
+                key: "| token u32 |",
+                value: "| kind u8 | flags u8 | first transfer: log ordinal + 1, 0 for none varint | holders varint | minted amount | to the zero address amount |",
+                profile: Profile::Point,
+            },
+            Self::TokenBalances => Description {
+                name: "token_balances",
+                doc: "what a holder had after each block that changed it; ids of ERC-721, units of all ids of ERC-1155",
+                key: "| token u32 | holder 20 bytes | block u64 |",
+                value: "| balance, big-endian without leading zeros |",
+                profile: Profile::History(24),
+            },
+            Self::TokenSupply => Description {
+                name: "token_supply",
+                doc: "what was minted and sent to the zero address up to each block that changed it",
+                key: "| token u32 | block u64 |",
+                value: "| minted amount | to the zero address amount |",
+                profile: Profile::History(4),
+            },
+            Self::Holders => Description {
+                name: "holders",
+                doc: "present holders of a token, largest first, then by address",
+                key: "| token u32 | 32 - length of the amount u8 | amount without leading zeros, inverted | holder 20 bytes |",
+                value: "| empty |",
+                profile: Profile::Ordered,
+            },
+            Self::Holdings => Description {
+                name: "holdings",
+                doc: "what an account holds now; no row for nothing",
+                key: "| holder 20 bytes | kind u8 | token address 20 bytes |",
+                value: "| balance, big-endian without leading zeros |",
+                profile: Profile::Point,
+            },
+            Self::NftOwners => Description {
+                name: "nft_owners",
+                doc: "who owns an id (ERC-721) now",
+                key: "| token u32 | id 32 bytes |",
+                value: "| owner 20 bytes |",
+                profile: Profile::Point,
+            },
+            Self::NftIds => Description {
+                name: "nft_ids",
+                doc: "the ids (ERC-721) that an account owns now",
+                key: "| token u32 | owner 20 bytes | id 32 bytes |",
+                value: "| empty |",
+                profile: Profile::Ordered,
+            },
+            Self::HolderCounts => Description {
+                name: "holder_counts",
+                doc: "how many holders have amounts that begin alike, in the order of `holders`",
+                key: "| token u32 | first two bytes of the coded amount |",
+                value: "| count varint |",
+                profile: Profile::Point,
             },
         }
     }

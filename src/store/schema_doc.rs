@@ -13,6 +13,8 @@ impl Profile {
             Self::Point => "looked up by whole key, inserted at random",
             Self::AppendUnits => "appended in key order, read by a seek for one unit",
             Self::Runs => "runs read in sequence, the small open piece rewritten",
+            Self::History(_) => "read by a seek for the last row of an account at or before a block",
+            Self::Ordered => "inserted and deleted at random, read by short scans",
             Self::Postings => "sealed chunks never change, open ones are rewritten",
         }
     }
@@ -29,6 +31,14 @@ const fn list(kind: PostingKind) -> (&'static str, &'static str) {
         PostingKind::AccountInternal | PostingKind::AccountCalls => ("account 20 bytes", "frames"),
         PostingKind::Internal | PostingKind::Calls => ("none", "frames"),
         PostingKind::AccountMined => ("account 20 bytes", "block numbers"),
+        PostingKind::AccountErc20 | PostingKind::AccountErc721 => ("account 20 bytes", "logs"),
+        PostingKind::TokenAccountErc20 | PostingKind::TokenAccountErc721 => {
+            ("token u32, account 20 bytes", "logs")
+        }
+        PostingKind::TokenTransfers => ("token u32", "logs"),
+        PostingKind::AccountErc1155 => ("account 20 bytes", "transfers of several"),
+        PostingKind::TokenAccountErc1155 => ("token u32, account 20 bytes", "transfers of several"),
+        PostingKind::TokenMultiTransfers => ("token u32", "transfers of several"),
     }
 }
 

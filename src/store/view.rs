@@ -186,7 +186,7 @@ impl View {
             .map(hash)
     }
 
-    fn id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
+    pub(super) fn id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {
         self.get(table, key)?
             .map(|value| {
                 let id = value.as_ref().try_into().map_err(|_| Corrupt("id"));

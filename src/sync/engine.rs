@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 
 use super::error::SyncError;
 use super::fill::fill;
+use super::openings::Openings;
 use super::pipeline::{Pipeline, Source};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
@@ -405,11 +406,12 @@ impl Engine {
         let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
         let rules = self.rules.verify;
         let status = Arc::clone(&self.status);
+        let openings = Openings::wanted(&node, &self.store, &self.rules.nonces.native);
         Box::pin(
             futures_util::stream::iter(first..=last)
                 .map(move |number| {
                     let (node, capabilities) = (node.clone(), Arc::clone(&capabilities));
-                    let status = Arc::clone(&status);
+                    let (status, openings) = (Arc::clone(&status), openings.clone());
                     async move {
                         // One for both looks: a second one could wait for bundles that wait for this.
                         let reserved = node.reserve().await;
@@ -427,6 +429,10 @@ impl Engine {
                             }
                             other => other,
                         }?;
+                        let bundle = match openings {
+                            Some(openings) => openings.tell(bundle).await?,
+                            None => bundle,
+                        };
                         Ok((bundle, reserved))
                     }
                 })

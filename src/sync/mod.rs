@@ -11,6 +11,7 @@ mod error;
 mod fill;
 pub mod genesis;
 mod keccak;
+mod openings;
 mod pipeline;
 mod reorg;
 mod rules;

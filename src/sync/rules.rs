@@ -1,16 +1,19 @@
 //! What of a chain's rules verification and derivation depend on.
 
+use std::sync::Arc;
+
 use super::derive::NonceRules;
+use super::derive::native::{NativeRules, Sealing};
 use super::genesis::ChainGenesis;
 use super::verify::Rules;
-use crate::model::{B256, ForkRules};
+use crate::model::{Address, B256, ForkRules, StaticRewards, U256};
 
 /// Rules of one chain.
 #[derive(Clone, Debug)]
 pub struct ChainRules {
     /// For verification.
     pub verify: Rules,
-    /// For the derivation of nonces.
+    /// For the derivations of nonces and of native balances.
     pub nonces: NonceRules,
 }
 
@@ -42,7 +45,36 @@ impl ChainRules {
                 .map(|account| (account.address, account.nonce))
                 .collect(),
             from_genesis: first_block == 0,
+            native: NativeRules {
+                static_rewards: match genesis {
+                    Some(genesis) => StaticRewards::of_forks(&genesis.forks),
+                    None => StaticRewards::well_known(genesis_hash),
+                },
+                allocation: genesis.filter(|_| first_block == 0).map(allocation),
+                sealing: forks.map_or(Sealing::ByHeader, |forks| match (forks.aura, forks.clique) {
+                    (true, _) => Sealing::Aura,
+                    (_, true) => Sealing::Clique,
+                    _ => Sealing::ByHeader,
+                }),
+                dao_block: forks.and_then(|forks| forks.dao),
+            },
         };
         Self { verify, nonces }
     }
+
+    /// The same with the static rewards that the operator states, where there are any.
+    #[must_use]
+    pub fn with_static_rewards(mut self, stated: Option<&StaticRewards>) -> Self {
+        if let Some(stated) = stated {
+            self.nonces.native.static_rewards = stated.clone();
+        }
+        self
+    }
+}
+
+fn allocation(genesis: &ChainGenesis) -> Arc<[(Address, U256)]> {
+    let accounts = genesis.accounts.iter();
+    accounts
+        .map(|account| (account.address, account.balance))
+        .collect()
 }

@@ -239,6 +239,7 @@ impl Chain {
             block,
             receipts,
             traces: Some(traces),
+            openings: None,
         }
     }
 }

@@ -106,6 +106,7 @@ pub fn block(seed: u64, number: u64, parent: B256, fork: u64, config: &ChainConf
         },
         receipts: Vec::new(),
         traces: None,
+        openings: None,
     };
     let mut traces = Vec::new();
     let mut logs_left = if transactions == 0 {

@@ -8,6 +8,7 @@ use bincode::{BorrowDecode, Encode};
 
 mod fees;
 mod frame;
+mod native;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,11 @@ mod transaction;
 
 pub use fees::{FeeRow, blob_gas_used, decode_fees};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
-pub use record::{Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, Tail, Undo};
+pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow, decode_amount, encode_amount};
+pub use record::{
+    Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, NativeFault, NativeFaultReason, NativeState,
+    Tail, Undo,
+};
 pub use transaction::{TransactionRow, TransactionSlice, decode_transaction, encode_transaction};
 
 use super::Corrupt;

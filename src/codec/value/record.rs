@@ -50,6 +50,62 @@ pub struct Checkpoint {
     pub signatures: u32,
     /// Number of the first block whose frames are not stored; `next_block` when all are.
     pub next_traced: u64,
+    /// The ledger of native balances.
+    pub native: NativeState,
+    /// Token ids given.
+    pub tokens: u32,
+    /// ERC-1155 transfers stored.
+    pub multi_transfers: u64,
+}
+
+/// How the ledger of native balances stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct NativeState {
+    /// Whether the genesis allocation is in it: an account that it does not know then never held anything.
+    pub allocated: bool,
+    /// Why it is not kept, where it is not.
+    pub fault: Option<NativeFault>,
+}
+
+/// Where the ledger of native balances ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct NativeFault {
+    /// The first block that it could not follow.
+    pub block: u64,
+    /// Why.
+    pub reason: NativeFaultReason,
+}
+
+/// Why a ledger of native balances is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum NativeFaultReason {
+    /// Nobody says what an account held before the first block.
+    Openings,
+    /// What was issued less what was burnt is not what the balances gained.
+    Supply,
+    /// A balance would have gone below zero.
+    Negative,
+    /// A transaction or fee is not of Ethereum's kinds.
+    Foreign,
+    /// Who sealed an uncle, or the block, is not known.
+    Sealer,
+    /// Blocks are sealed by AuRa: a contract pays for them.
+    Aura,
+}
+
+impl NativeFaultReason {
+    /// What is said of it, to go on after "block N: ".
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Openings => "the source does not tell what accounts held before the first block",
+            Self::Supply => "what was issued less what was burnt is not what the balances gained",
+            Self::Negative => "a balance would go below zero",
+            Self::Foreign => "a transaction pays fees by rules that are not Ethereum's",
+            Self::Sealer => "who is rewarded for the block or one of its uncles is not known",
+            Self::Aura => "the chain is sealed by AuRa, whose rewards a contract pays",
+        }
+    }
 }
 
 impl Checkpoint {

@@ -26,8 +26,13 @@ fn records_are_these_bytes() {
         emitters: 3,
         signatures: 2,
         next_traced: 250,
+        tokens: 4,
+        multi_transfers: 5,
     };
-    let wanted = format!("fa{}fbfb00fc00000100fd00000000010000000302fa", "01".repeat(32));
+    let wanted = format!(
+        "fa{}fbfb00fc00000100fd00000000010000000302fa0405",
+        "01".repeat(32)
+    );
     assert_eq!(hex(&checkpoint.encode()), wanted);
     assert_eq!(Checkpoint::decode(&checkpoint.encode()), Ok(checkpoint));
     let finality = Finality {

@@ -35,6 +35,7 @@ fn bundle_of(line: &Value) -> Bundle {
         block: parse::block(&line["block"]),
         receipts,
         traces: None,
+        openings: None,
     }
 }
 

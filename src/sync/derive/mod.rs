@@ -5,7 +5,9 @@
 mod blocks;
 mod frames;
 mod logs;
+pub mod native;
 mod nonces;
+mod tokens;
 mod transactions;
 
 use crate::model::{Bundle, TransactionTrace};
@@ -20,15 +22,22 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
     let traced = batch.checkpoint().next_traced == block.number();
     blocks::derive(bundle, batch)?;
     transactions::derive(bundle, batch)?;
+    let first_log = batch.checkpoint().logs;
     logs::derive(bundle, batch)?;
+    tokens::derive(bundle, first_log, batch)?;
     let traces = bundle.traces.as_deref().filter(|_| traced);
     if let Some(traces) = traces {
         frames::derive(block, traces, base, batch)?;
     }
-    nonces::derive(bundle, traces, rules, batch)
+    nonces::derive(bundle, traces, rules, batch)?;
+    match traces {
+        Some(traces) => native::derive(bundle, traces, base, &rules.native, batch),
+        None => Ok(()),
+    }
 }
 
-/// Pushes the frames of a block that is stored without them; its transactions begin at ordinal `first`.
+/// Pushes the frames of a block that is stored without them, and what follows from them; its transactions begin at
+/// ordinal `first`.
 pub fn derive_traces(
     bundle: &Bundle,
     traces: &[TransactionTrace],
@@ -37,7 +46,8 @@ pub fn derive_traces(
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
     frames::derive(&bundle.block, traces, first, batch)?;
-    nonces::derive_traces(&bundle.block, traces, rules, batch)
+    nonces::derive_traces(&bundle.block, traces, rules, batch)?;
+    native::derive(bundle, traces, first, &rules.native, batch)
 }
 
 /// A position or count that goes into 32 bits.

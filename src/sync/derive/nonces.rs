@@ -6,12 +6,13 @@
 
 use alloy_primitives::U256;
 
+use super::native::NativeRules;
 use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
 use crate::model::{Address, Block, Bundle, Frame, FrameKind, TransactionTrace};
 use crate::store::{Batch, StoreError};
 use crate::sync::authority::authority;
 
-/// What the derivation of nonces depends on besides the blocks.
+/// What the derivations of nonces and of native balances depend on besides the blocks.
 #[derive(Clone, Debug, Default)]
 pub struct NonceRules {
     /// The chain's id: authorizations for other chains do not count.
@@ -22,6 +23,8 @@ pub struct NonceRules {
     pub genesis_nonces: Vec<(Address, u64)>,
     /// Whether the store begins at block 0, so that an account it never saw has nonce 0.
     pub from_genesis: bool,
+    /// What the ledger of native balances depends on.
+    pub native: NativeRules,
 }
 
 pub(super) fn derive(

@@ -68,6 +68,7 @@ impl Verifier {
             block,
             receipts,
             traces,
+            ..
         } = bundle;
         let transactions = &block.transactions;
         check_parent(block, expected_parent)?;

@@ -1,0 +1,134 @@
+//! What an account holds: tokens (T6, T7) and ids (T10).
+
+use super::{Token, TokenFacts};
+use crate::codec::tokens;
+use crate::model::{Address, TokenKind, TokenMetadata, U256};
+use crate::query::{QueryError, Reader};
+use crate::store::Table;
+
+/// A token that an account holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its contract.
+    pub token: Address,
+    /// What the contract says of itself.
+    pub metadata: TokenMetadata,
+    /// Smallest units, or number of ids.
+    pub balance: U256,
+}
+
+/// A page of what an account holds, by contract address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HoldingPage {
+    /// The tokens.
+    pub tokens: Vec<Held>,
+    /// How many there are, where the page reaches the end.
+    pub total: Option<u64>,
+}
+
+/// A page of ids, ascending as numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NftPage {
+    /// The ids.
+    pub ids: Vec<U256>,
+    /// How many there are in all.
+    pub total: u64,
+}
+
+impl Reader {
+    /// The tokens of a kind that an account holds, by contract address (T6, T7).
+    pub fn holdings(
+        &self,
+        holder: &Address,
+        kind: TokenKind,
+        skip: u64,
+        limit: usize,
+    ) -> Result<HoldingPage, QueryError> {
+        let from = tokens::holding(holder, kind, &Address::ZERO);
+        let mut to = tokens::holding(holder, kind, &Address::repeat_byte(0xff)).to_vec();
+        to.push(0);
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
+        let mut scan = self.view.scan(Table::Holdings, from.to_vec(), to)?;
+        let mut page = HoldingPage::default();
+        let mut place = 0u64;
+        scan.seek(&from)?;
+        loop {
+            let Some((key, value)) = scan.item()? else {
+                page.total = Some(place);
+                return Ok(page);
+            };
+            if page.tokens.len() == limit {
+                return Ok(page);
+            }
+            if place >= skip {
+                let token = tokens::decode_holding(key).map_err(corrupt)?;
+                let balance = tokens::read_amount(value).map_err(corrupt)?;
+                page.tokens.push(Held {
+                    token,
+                    metadata: self.token_facts.metadata(&token)?,
+                    balance: self.refreshed(&token, holder)?.unwrap_or(balance),
+                });
+            }
+            place += 1;
+            scan.step()?;
+        }
+    }
+
+    /// What the contract said last that an account holds, where the ledger does not know it.
+    fn refreshed(&self, token: &Address, holder: &Address) -> Result<Option<U256>, QueryError> {
+        let facts: &dyn TokenFacts = &*self.token_facts;
+        match self.token(token)? {
+            Some(token) if !token.is_exact() => Ok(facts.balance(&token.address, holder)?),
+            _ => Ok(None),
+        }
+    }
+
+    /// The ids of an ERC-721 token that an account owns, by the ledger (T10).
+    pub fn nft_ids(
+        &self,
+        token: &Token,
+        owner: &Address,
+        skip: u64,
+        limit: usize,
+    ) -> Result<NftPage, QueryError> {
+        let from = tokens::nft_id(token.id, owner, &U256::ZERO);
+        let mut to = tokens::nft_id(token.id, owner, &U256::MAX).to_vec();
+        to.push(0);
+        let total = if token.kind() == TokenKind::Erc721 {
+            let held = self.view.holding(owner, TokenKind::Erc721, &token.address)?;
+            u64::try_from(held).unwrap_or(u64::MAX)
+        } else {
+            0
+        };
+        let mut page = NftPage {
+            ids: Vec::new(),
+            total,
+        };
+        if skip >= total {
+            return Ok(page);
+        }
+        let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to)?;
+        // Walked from the end of the list that is nearer.
+        let left = total - 1 - skip;
+        if skip <= left {
+            scan.seek(&from)?;
+            for _ in 0..skip {
+                scan.step()?;
+            }
+        } else {
+            scan.seek_back(&tokens::nft_id(token.id, owner, &U256::MAX))?;
+            for _ in 0..left {
+                scan.step_back()?;
+            }
+        }
+        while page.ids.len() < limit
+            && let Some((key, _)) = scan.item()?
+        {
+            let id = tokens::decode_nft_id(key);
+            page.ids
+                .push(id.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::NftIds.name()))?);
+            scan.step()?;
+        }
+        Ok(page)
+    }
+}

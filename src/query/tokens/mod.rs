@@ -1,0 +1,162 @@
+//! Tokens: what the ledger of their logs says, and what is known of them from elsewhere.
+
+mod facts;
+mod holders;
+mod holdings;
+mod transfers;
+
+pub use facts::{Exactness, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
+pub use holders::HolderPage;
+pub use holdings::{Held, HoldingPage, NftPage};
+pub use transfers::{Standard, TransferPage};
+
+use super::{Created, QueryError, Reader};
+use crate::codec::keys::{PostingKind, Term};
+use crate::codec::tokens::{DOUBTS, TokenState};
+use crate::model::{Address, TokenKind, TokenMetadata, U256};
+use crate::store::{Direction, PostingCursor};
+
+/// A token of one snapshot.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// Its contract.
+    pub address: Address,
+    /// What is held of it.
+    pub verdict: Verdict,
+    id: u32,
+    state: TokenState,
+}
+
+impl Token {
+    /// The standard of its first transfer.
+    #[must_use]
+    pub const fn kind(&self) -> TokenKind {
+        self.state.kind
+    }
+
+    /// Whether the ledger itself says that it cannot be what the contract says.
+    #[must_use]
+    pub const fn is_flagged(&self) -> bool {
+        self.state.flags & DOUBTS != 0
+    }
+
+    /// Whether the ledger answers for it; else the contract must be asked.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.verdict.exactness == Exactness::Exact
+    }
+
+    fn supply_of(&self, (minted, to_zero): (U256, U256)) -> U256 {
+        match self.verdict.zero {
+            ZeroAddress::Burns => minted.saturating_sub(to_zero),
+            ZeroAddress::Holds => minted,
+        }
+    }
+
+    /// What the zero address has, of what was sent there.
+    fn of_zero(&self, (_, to_zero): (U256, U256)) -> U256 {
+        match self.verdict.zero {
+            ZeroAddress::Burns => U256::ZERO,
+            ZeroAddress::Holds => to_zero,
+        }
+    }
+
+    const fn sums(&self) -> (U256, U256) {
+        (self.state.minted, self.state.to_zero)
+    }
+
+    /// The supply by the ledger, now.
+    #[must_use]
+    pub fn supply(&self) -> U256 {
+        self.supply_of(self.sums())
+    }
+}
+
+/// What the chain tells of a token besides its balances (T5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenStory {
+    /// Transfers of its own standard; those of an ERC-1155 batch count each.
+    pub transfers: u64,
+    /// Block of its first transfer.
+    pub first_transfer_block: u64,
+    /// How its contract came to be.
+    pub created: Created,
+}
+
+impl Reader {
+    /// The token at an address; `None` where none emitted a transfer.
+    pub fn token(&self, address: &Address) -> Result<Option<Token>, QueryError> {
+        let Some(id) = self.view.token(address)? else {
+            return Ok(None);
+        };
+        let state = self.view.token_state(id)?;
+        if state.kind == TokenKind::Unknown {
+            return Ok(None);
+        }
+        let verdict = self.token_facts.verdict(address, state.flags & DOUBTS != 0)?;
+        Ok(Some(Token {
+            address: *address,
+            verdict,
+            id,
+            state,
+        }))
+    }
+
+    /// The supply of a token after a block, by the ledger (T8); 0 before its first transfer.
+    pub fn token_supply(&self, token: &Token, block: u64) -> Result<U256, QueryError> {
+        Ok(token.supply_of(self.view.token_supply(token.id, block)?))
+    }
+
+    /// What an account holds of a token now, by the ledger (T2).
+    pub fn token_balance(&self, token: &Token, holder: &Address) -> Result<U256, QueryError> {
+        if holder.is_zero() {
+            return Ok(token.of_zero(token.sums()));
+        }
+        Ok(self.view.holding(holder, token.kind(), &token.address)?)
+    }
+
+    /// What an account held of a token after a block, by the ledger (T9).
+    pub fn token_balance_at(&self, token: &Token, holder: &Address, block: u64) -> Result<U256, QueryError> {
+        if holder.is_zero() {
+            return Ok(token.of_zero(self.view.token_supply(token.id, block)?));
+        }
+        Ok(self.view.token_balance(token.id, holder, block)?)
+    }
+
+    /// What a token's contract says of itself.
+    pub fn token_metadata(&self, token: &Address) -> Result<TokenMetadata, QueryError> {
+        Ok(self.token_facts.metadata(token)?)
+    }
+
+    fn list_count(&self, term: Term) -> Result<u64, QueryError> {
+        Ok(PostingCursor::open(&self.view, term, Direction::Forward)?.count())
+    }
+
+    /// What the chain tells of a token besides its balances (T5).
+    pub fn token_story(&self, token: &Token) -> Result<TokenStory, QueryError> {
+        let kind = match token.kind() {
+            TokenKind::Erc1155 => PostingKind::TokenMultiTransfers,
+            _ => PostingKind::TokenTransfers,
+        };
+        let first = token.state.first_transfer.unwrap_or(0);
+        Ok(TokenStory {
+            transfers: self.list_count(Term::token(kind, token.id))?,
+            first_transfer_block: self.view.block_of_log(first)?.0,
+            created: self.contract_creation(&token.address)?,
+        })
+    }
+
+    /// Whether an account sent or received a token, by the transfers of the store's blocks (A1).
+    pub fn took_part_in_transfers(&self, account: &Address) -> Result<bool, QueryError> {
+        for kind in [
+            PostingKind::AccountErc20,
+            PostingKind::AccountErc721,
+            PostingKind::AccountErc1155,
+        ] {
+            if self.list_count(Term::account(kind, account))? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,188 @@
+//! Token transfers of an account (A7, A8).
+
+use alloy_primitives::map::HashMap;
+
+use crate::codec::keys::{PostingKind, Term};
+use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::value::TransactionSlice;
+use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenMetadata, U256};
+use crate::query::accounts::price;
+use crate::query::page::{ListQuery, Page, Rows};
+use crate::query::transactions::topics;
+use crate::query::{QueryError, Reader};
+use crate::store::{Table, Units};
+
+/// The standard whose transfers are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    /// ERC-20 (A7).
+    Erc20,
+    /// ERC-721 (A8).
+    Erc721,
+    /// ERC-1155.
+    Erc1155,
+}
+
+impl Standard {
+    /// The lists of an account, and of its part in one token.
+    const fn lists(self) -> (PostingKind, PostingKind) {
+        match self {
+            Self::Erc20 => (PostingKind::AccountErc20, PostingKind::TokenAccountErc20),
+            Self::Erc721 => (PostingKind::AccountErc721, PostingKind::TokenAccountErc721),
+            Self::Erc1155 => (PostingKind::AccountErc1155, PostingKind::TokenAccountErc1155),
+        }
+    }
+
+    const fn rows(self) -> Rows {
+        match self {
+            Self::Erc20 | Self::Erc721 => Rows::Logs,
+            Self::Erc1155 => Rows::MultiTransfers,
+        }
+    }
+}
+
+/// A page of token transfers.
+#[derive(Debug)]
+pub struct TransferPage {
+    page: Page,
+    standard: Standard,
+    reader: Reader,
+    logs: Units<'static>,
+    transactions: Units<'static>,
+    metadata: HashMap<Address, TokenMetadata>,
+}
+
+impl Reader {
+    /// The transfers that an account sent or received, of one token where `token` is given (A7, A8).
+    pub fn account_transfers(
+        &self,
+        account: &Address,
+        standard: Standard,
+        token: Option<&Address>,
+        query: &ListQuery,
+    ) -> Result<TransferPage, QueryError> {
+        let (of_account, of_both) = standard.lists();
+        let term = match token {
+            None => Some(Term::account(of_account, account)),
+            Some(token) => self
+                .view
+                .token(token)?
+                .map(|token| Term::token_account(of_both, token, account)),
+        };
+        let page = Page::of_blocks(&self.view, term.as_slice(), standard.rows(), query)?;
+        Ok(TransferPage {
+            page,
+            standard,
+            reader: self.clone(),
+            logs: Units::owned(&self.view, Table::LogsByBlock)?,
+            transactions: Units::owned(&self.view, Table::Transactions)?,
+            metadata: HashMap::default(),
+        })
+    }
+}
+
+/// What a transfer's transaction says.
+struct Around {
+    nonce: u64,
+    gas: u64,
+    gas_price: u128,
+    gas_used: u64,
+    cumulative_gas_used: u64,
+}
+
+impl TransferPage {
+    /// What is known of the page before its rows are read.
+    #[must_use]
+    pub const fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// Visits the transfers that were not visited yet, until `visitor` answers that it has enough; answers whether
+    /// transfers remain.
+    pub fn visit(
+        &mut self,
+        visitor: &mut dyn FnMut(&ListedTransfer<'_>) -> bool,
+    ) -> Result<bool, QueryError> {
+        let view = self.page.view();
+        let Self {
+            page,
+            standard,
+            reader,
+            logs,
+            transactions,
+            metadata,
+        } = self;
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+        let wrong = || corrupt(crate::codec::Corrupt("transfer"));
+        let mut data = Vec::new();
+        let mut around: Option<(u64, Around)> = None;
+        page.visit(|ordinal| {
+            let (log, position) = match standard {
+                Standard::Erc20 | Standard::Erc721 => (ordinal, 0),
+                Standard::Erc1155 => view.multi_transfer(ordinal)?,
+            };
+            let row = logs.row(log)?;
+            let (number, log_index) = (row.block, row.index as u32);
+            let (place, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+            let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
+            let token = view.emitter_address(place.emitter)?;
+            let event = TokenEvent::of(&token, &topics(&view, &body)?, &data).ok_or_else(wrong)?;
+            let (from, to, id, value) = match event {
+                TokenEvent::Fungible { from, to, value } => (from, to, None, value),
+                TokenEvent::Unique { from, to, id } => (from, to, Some(id), U256::from(1)),
+                TokenEvent::Multi { from, to, items } => {
+                    let (id, value) = items.get(position as usize).ok_or_else(wrong)?;
+                    (from, to, Some(id), value)
+                }
+                TokenEvent::Deposit { .. } | TokenEvent::Withdrawal { .. } => return Err(wrong()),
+            };
+            let block = view.block(number)?;
+            let transaction = block.first_transaction + u64::from(place.transaction_index);
+            // Transfers of one transaction follow each other.
+            let around = match &around {
+                Some((at, around)) if *at == transaction => around,
+                _ => {
+                    let row = transactions.row(transaction)?;
+                    let slice = TransactionSlice::decode(row.bytes)
+                        .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+                    let found = Around {
+                        nonce: slice.nonce,
+                        gas: slice.gas,
+                        gas_price: price(&view, number, &slice.fees)?,
+                        gas_used: slice.fees.gas_used,
+                        cumulative_gas_used: slice.cumulative_gas_used,
+                    };
+                    &around.insert((transaction, found)).1
+                }
+            };
+            if !metadata.contains_key(&token) {
+                metadata.insert(token, reader.token_metadata(&token)?);
+            }
+            let Some(metadata) = metadata.get(&token) else {
+                return Err(wrong());
+            };
+            Ok(visitor(&ListedTransfer {
+                transaction_hash: view.transaction_hash(transaction)?,
+                log_index,
+                position,
+                block: BlockId {
+                    number,
+                    hash: block.hash,
+                },
+                timestamp: block.timestamp,
+                transaction_index: place.transaction_index,
+                from,
+                to,
+                token,
+                metadata,
+                id,
+                value,
+                nonce: around.nonce,
+                gas: around.gas,
+                gas_price: around.gas_price,
+                gas_used: around.gas_used,
+                cumulative_gas_used: around.cumulative_gas_used,
+            }))
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! The ledger of native balances in a batch: accounts as they are now, read once and written once a commit, however
+//! many blocks of the batch touch them; and the sums of the supply.
+
+use alloy_primitives::map::HashMap;
+use rocksdb::ReadOptions;
+
+use super::render::Rows;
+use super::schema::Table;
+use super::view::family;
+use super::{Batch, StoreError, View};
+use crate::codec::keys;
+use crate::codec::value::{AccountRow, FundingRow, NativeState, SupplyRow, decode_amount};
+use crate::model::{Address, U256};
+
+/// Accounts that are remembered between batches; beyond this many they are read again.
+const REMEMBERED_MAX: usize = 1 << 17;
+/// Accounts looked up at a time.
+const LOOK_UPS: usize = 1024;
+
+/// An account as the batch knows it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// `None` for one that has no row.
+    row: Option<AccountRow>,
+    changed: bool,
+}
+
+/// Accounts that were read or changed, and the last row of the supply.
+#[derive(Debug, Default)]
+pub(super) struct LedgerRows {
+    accounts: HashMap<Address, Known>,
+    /// The accounts that the batch changed, with what the store holds of them.
+    changed: Vec<(Address, Option<AccountRow>)>,
+    supply: Option<SupplyRow>,
+}
+
+impl LedgerRows {
+    /// After a commit: what was changed is what the store holds.
+    pub(super) fn settle(&mut self) {
+        if self.accounts.len() > REMEMBERED_MAX {
+            self.accounts.clear();
+        }
+        for (address, _) in self.changed.drain(..) {
+            if let Some(known) = self.accounts.get_mut(&address) {
+                known.changed = false;
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// Reads the rows of accounts that are not remembered. What follows of them is answered from memory.
+    pub fn load_accounts<'a>(
+        &mut self,
+        accounts: impl IntoIterator<Item = &'a Address>,
+    ) -> Result<(), StoreError> {
+        let known = &self.dictionary.ledger.accounts;
+        let mut missing: Vec<Address> = accounts
+            .into_iter()
+            .filter(|address| !known.contains_key(*address))
+            .copied()
+            .collect();
+        // In order, RocksDB shares reads of blocks.
+        missing.sort_unstable();
+        missing.dedup();
+        let name = Table::Accounts.name();
+        let options = ReadOptions::default();
+        for group in missing.chunks(LOOK_UPS) {
+            let family = family(&self.store.db, Table::Accounts)?;
+            let found = self
+                .store
+                .db
+                .batched_multi_get_cf_opt(family, group, true, &options);
+            for (address, found) in group.iter().zip(found) {
+                let row = found
+                    .map_err(StoreError::rocks(name))?
+                    .map(|bytes| AccountRow::decode(&bytes))
+                    .transpose()
+                    .map_err(StoreError::corrupt(name, address.as_slice()))?;
+                let known = Known { row, changed: false };
+                self.dictionary.ledger.accounts.insert(*address, known);
+            }
+        }
+        Ok(())
+    }
+
+    /// An account after the batch so far, which must have been loaded; `None` where it has no row.
+    #[must_use]
+    pub fn account(&self, account: &Address) -> Option<AccountRow> {
+        self.dictionary
+            .ledger
+            .accounts
+            .get(account)
+            .and_then(|known| known.row)
+    }
+
+    /// Replaces the row of an account, which must have been loaded.
+    pub fn set_account(&mut self, account: &Address, row: AccountRow) {
+        let ledger = &mut self.dictionary.ledger;
+        let known = ledger.accounts.entry(*account).or_insert(Known {
+            row: None,
+            changed: false,
+        });
+        if !known.changed {
+            known.changed = true;
+            ledger.changed.push((*account, known.row));
+            self.bytes += 160;
+        }
+        known.row = Some(row);
+    }
+
+    /// How the ledger stands after the batch so far.
+    #[must_use]
+    pub const fn native(&self) -> NativeState {
+        self.checkpoint.native
+    }
+
+    /// Records how the ledger stands.
+    pub const fn set_native(&mut self, native: NativeState) {
+        self.checkpoint.native = native;
+    }
+
+    /// The sums of the supply before a block, which is the next whose frames are stored.
+    pub fn supply(&mut self, block: u64) -> Result<SupplyRow, StoreError> {
+        if let Some(supply) = self.dictionary.ledger.supply {
+            return Ok(supply);
+        }
+        let supply = match block.checked_sub(1) {
+            None => SupplyRow::default(),
+            Some(last) => {
+                let key = keys::number(last);
+                let found = self.stored(Table::Supply, &key)?;
+                let row = found.map(|bytes| SupplyRow::decode(&bytes)).transpose();
+                row.map_err(StoreError::corrupt(Table::Supply.name(), &key))?
+                    .unwrap_or_default()
+            }
+        };
+        self.dictionary.ledger.supply = Some(supply);
+        Ok(supply)
+    }
+
+    /// Adds the sums of the supply after a block.
+    pub fn set_supply(&mut self, block: u64, supply: SupplyRow) -> Result<(), StoreError> {
+        self.dictionary.ledger.supply = Some(supply);
+        self.row(Table::Supply, &keys::number(block), &supply.encode())
+    }
+
+    /// Writes the changed accounts.
+    pub(super) fn render_accounts(&mut self, rows: &mut Rows<'_>) -> Result<(), StoreError> {
+        let ledger = &mut self.dictionary.ledger;
+        ledger.changed.sort_unstable_by_key(|(address, _)| *address);
+        for (address, before) in &ledger.changed {
+            let known = ledger.accounts.get(address).and_then(|known| known.row);
+            let row = known.unwrap_or_default().encode();
+            let before = match rows.undo {
+                None => None,
+                Some(_) => before.map(|before| before.encode()),
+            };
+            rows.put(Table::Accounts, address.as_slice(), &row, before.as_deref())?;
+        }
+        Ok(())
+    }
+}
+
+impl View {
+    /// What is known of an account now; `None` where it has no row.
+    pub fn account(&self, account: &Address) -> Result<Option<AccountRow>, StoreError> {
+        self.get(Table::Accounts, account.as_slice())?
+            .map(|bytes| AccountRow::decode(&bytes))
+            .transpose()
+            .map_err(StoreError::corrupt(Table::Accounts.name(), account.as_slice()))
+    }
+
+    /// The native balance that the ledger has of an account after a block: of its last change at or before the
+    /// block; `None` where there is none.
+    pub fn ledger_balance(&self, account: &Address, block: u64) -> Result<Option<U256>, StoreError> {
+        let name = Table::Balances.name();
+        let (from, to) = (keys::account_at(account, 0), keys::account_at(account, block));
+        let mut end = to.to_vec();
+        end.push(0);
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(from.to_vec());
+        options.set_iterate_upper_bound(end);
+        // Only rows of this account are asked for: the filter over accounts may be used.
+        options.set_prefix_same_as_start(true);
+        let mut rows = self.iterator(Table::Balances, options)?;
+        rows.seek_for_prev(to);
+        match rows.item() {
+            Some((key, value)) => decode_amount(value)
+                .map(Some)
+                .map_err(StoreError::corrupt(name, key)),
+            None => rows.status().map(|()| None).map_err(StoreError::rocks(name)),
+        }
+    }
+
+    /// The first inflow of an account, as far as the ledger has it.
+    pub fn funding(&self, account: &Address) -> Result<Option<FundingRow>, StoreError> {
+        self.get(Table::Funding, account.as_slice())?
+            .map(|bytes| FundingRow::decode(&bytes))
+            .transpose()
+            .map_err(StoreError::corrupt(Table::Funding.name(), account.as_slice()))
+    }
+
+    /// The sums of the supply after a block, where the ledger has them.
+    pub fn supply(&self, block: u64) -> Result<Option<SupplyRow>, StoreError> {
+        let key = keys::number(block);
+        self.get(Table::Supply, &key)?
+            .map(|bytes| SupplyRow::decode(&bytes))
+            .transpose()
+            .map_err(StoreError::corrupt(Table::Supply.name(), &key))
+    }
+}

@@ -1,0 +1,295 @@
+//! The token ledger's part of a batch: what moved, collected by token, holder and id, to be applied to the present
+//! balances when the batch is rendered.
+//!
+//! What a block does to a balance is one movement, whatever the order inside the block: a balance exists after
+//! blocks only. So rows do not depend on how blocks share batches.
+
+mod read;
+mod render;
+mod replay;
+
+pub(super) use render::{Held, TokenTotals, prepare, render_balances, render_tokens};
+
+use alloy_primitives::map::HashMap;
+
+use super::{Batch, FlatArray, StoreError, Table};
+use crate::codec::tokens::{self, MIXED, OVERFLOWN, TokenState, WRAPPED};
+use crate::model::{Address, TokenKind, U256};
+
+/// A token as a derivation knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenId {
+    /// The id.
+    pub id: u32,
+    /// The standard of its first transfer, [`TokenKind::Unknown`] before that.
+    pub kind: TokenKind,
+}
+
+/// What a block moved to and from an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flow {
+    pub(super) block: u64,
+    pub(super) incoming: U256,
+    pub(super) outgoing: U256,
+}
+
+/// What moved block by block; most accounts move in one block of a batch.
+#[derive(Clone, Debug)]
+pub(super) enum Flows {
+    One(Flow),
+    Many(Vec<Flow>),
+}
+
+impl Flows {
+    pub(super) fn as_slice(&self) -> &[Flow] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
+
+    fn last(&mut self) -> Option<&mut Flow> {
+        match self {
+            Self::One(one) => Some(one),
+            Self::Many(many) => many.last_mut(),
+        }
+    }
+
+    /// Adds a movement; answers whether a sum passed what fits.
+    fn add(&mut self, flow: Flow) -> bool {
+        match self.last() {
+            Some(last) if last.block == flow.block => last.add(&flow),
+            _ => {
+                match self {
+                    Self::One(one) => *self = Self::Many(vec![*one, flow]),
+                    Self::Many(many) => many.push(flow),
+                }
+                false
+            }
+        }
+    }
+}
+
+impl Flow {
+    /// Adds another of the same block; answers whether a sum passed what fits.
+    fn add(&mut self, other: &Self) -> bool {
+        let (incoming, a) = self.incoming.overflowing_add(other.incoming);
+        let (outgoing, b) = self.outgoing.overflowing_add(other.outgoing);
+        self.incoming = if a { U256::MAX } else { incoming };
+        self.outgoing = if b { U256::MAX } else { outgoing };
+        a || b
+    }
+}
+
+/// An id changed hands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passage {
+    pub(super) block: u64,
+    pub(super) from: Address,
+    pub(super) to: Address,
+}
+
+/// What a batch changes of a token itself.
+#[derive(Clone, Debug)]
+pub(super) struct TokenChange {
+    pub(super) address: Address,
+    /// Its kind before the batch.
+    pub(super) kind_before: TokenKind,
+    pub(super) kind: TokenKind,
+    pub(super) flags: u8,
+    /// Its first transfer, where that is in the batch.
+    pub(super) first_transfer: Option<u64>,
+    /// From and to the zero address, block by block: `incoming` is what was minted.
+    pub(super) supply: Vec<Flow>,
+}
+
+/// What a batch changes of tokens.
+#[derive(Debug, Default)]
+pub(super) struct TokenMoves {
+    pub(super) changes: HashMap<u32, TokenChange>,
+    pub(super) balances: HashMap<(u32, Address), Flows>,
+    pub(super) ids: HashMap<(u32, U256), Vec<Passage>>,
+}
+
+impl TokenMoves {
+    fn flag(&mut self, token: u32, flags: u8) {
+        if let Some(change) = self.changes.get_mut(&token) {
+            change.flags |= flags;
+        }
+    }
+
+    /// Moves `flow` to or from an account; answers whether it is new to the batch.
+    fn add(&mut self, token: u32, account: Address, flow: Flow) -> bool {
+        match self.balances.entry((token, account)) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(Flows::One(flow));
+                true
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => {
+                if entry.get_mut().add(flow) {
+                    self.flag(token, OVERFLOWN);
+                }
+                false
+            }
+        }
+    }
+
+    /// Counts what came from and went to the zero address.
+    fn add_supply(&mut self, token: u32, flow: Flow) {
+        let Some(change) = self.changes.get_mut(&token) else {
+            return;
+        };
+        match change.supply.last_mut() {
+            Some(last) if last.block == flow.block => {
+                if last.add(&flow) {
+                    change.flags |= OVERFLOWN;
+                }
+            }
+            _ => change.supply.push(flow),
+        }
+    }
+}
+
+/// About how many bytes of memory an account's part takes, beyond what it adds to the write.
+const MOVE_BYTES: usize = 280;
+
+impl Batch {
+    /// The token at an address, known from now on where it is new. What the batch changes of it may follow.
+    pub fn token(&mut self, address: &Address) -> Result<TokenId, StoreError> {
+        let token = match self.dictionary.tokens.get(address) {
+            Some(&token) => token,
+            None => {
+                let token = self.find_token(address)?;
+                self.dictionary.tokens.insert(*address, token);
+                token
+            }
+        };
+        self.moves.changes.entry(token.id).or_insert_with(|| {
+            self.bytes += 160;
+            TokenChange {
+                address: *address,
+                kind_before: token.kind,
+                kind: token.kind,
+                flags: 0,
+                first_transfer: None,
+                supply: Vec::new(),
+            }
+        });
+        Ok(token)
+    }
+
+    fn find_token(&mut self, address: &Address) -> Result<TokenId, StoreError> {
+        if let Some(id) = self.stored_id(Table::Tokens, address.as_slice())? {
+            let key = tokens::token(id);
+            let state = self
+                .stored(Table::TokenStates, &key)?
+                .ok_or(StoreError::Missing {
+                    table: Table::TokenStates.name(),
+                    what: "token",
+                    number: u64::from(id),
+                })?;
+            let state =
+                TokenState::decode(&state).map_err(StoreError::corrupt(Table::TokenStates.name(), &key))?;
+            return Ok(TokenId { id, kind: state.kind });
+        }
+        let id = self.checkpoint.tokens;
+        self.checkpoint.tokens = id.checked_add(1).ok_or(StoreError::Overflow("token id"))?;
+        self.new_id(Table::Tokens, FlatArray::Tokens, address.as_slice(), id)?;
+        Ok(TokenId {
+            id,
+            kind: TokenKind::Unknown,
+        })
+    }
+
+    /// States that a token emitted a transfer of `kind`, log `ordinal`; answers whether that is its standard, which
+    /// the first one settles.
+    pub fn token_emits(&mut self, address: &Address, kind: TokenKind, ordinal: u64) -> bool {
+        let Some(token) = self.dictionary.tokens.get_mut(address) else {
+            return false;
+        };
+        let Some(change) = self.moves.changes.get_mut(&token.id) else {
+            return false;
+        };
+        if token.kind == TokenKind::Unknown {
+            token.kind = kind;
+            change.kind = kind;
+            change.first_transfer = Some(ordinal);
+        } else if token.kind != kind {
+            change.flags |= MIXED;
+        }
+        token.kind == kind
+    }
+
+    /// Whether deposits and withdrawals move balances of a token: where it has another standard than ERC-20 they do
+    /// not. It is remembered that they did.
+    pub fn token_wraps(&mut self, address: &Address) -> bool {
+        let Some(token) = self.dictionary.tokens.get(address) else {
+            return false;
+        };
+        let wraps = matches!(token.kind, TokenKind::Unknown | TokenKind::Erc20);
+        if wraps {
+            self.moves.flag(token.id, WRAPPED);
+        }
+        wraps
+    }
+
+    /// Moves `value` of a token in the current block; the zero address has no balance, its sums are kept.
+    pub fn move_token(&mut self, token: u32, from: &Address, to: &Address, value: U256) {
+        let block = self.checkpoint.next_block.saturating_sub(1);
+        let incoming = Flow {
+            block,
+            incoming: value,
+            outgoing: U256::ZERO,
+        };
+        let outgoing = Flow {
+            block,
+            incoming: U256::ZERO,
+            outgoing: value,
+        };
+        if from.is_zero() {
+            self.moves.add_supply(token, incoming);
+        } else if self.moves.add(token, *from, outgoing) {
+            self.bytes += MOVE_BYTES;
+        }
+        if to.is_zero() {
+            self.moves.add_supply(token, outgoing);
+        } else if self.moves.add(token, *to, incoming) {
+            self.bytes += MOVE_BYTES;
+        }
+    }
+
+    /// Hands an id (ERC-721) on in the current block. Who owned it loses it, whoever `from` is.
+    pub fn move_id(&mut self, token: u32, id: U256, from: &Address, to: &Address) {
+        let block = self.checkpoint.next_block.saturating_sub(1);
+        let one = |minted: bool, burnt: bool| Flow {
+            block,
+            incoming: U256::from(u8::from(minted)),
+            outgoing: U256::from(u8::from(burnt)),
+        };
+        if from.is_zero() || to.is_zero() {
+            self.moves.add_supply(token, one(from.is_zero(), to.is_zero()));
+        }
+        let passage = Passage {
+            block,
+            from: *from,
+            to: *to,
+        };
+        let passages = self.moves.ids.entry((token, id)).or_default();
+        if passages.is_empty() {
+            self.bytes += 2 * MOVE_BYTES;
+        }
+        passages.push(passage);
+    }
+
+    /// Gives the next ordinal to a transfer in an ERC-1155 log.
+    pub fn multi_transfer(&mut self, log: u64, position: u32) -> u64 {
+        let ordinal = self.checkpoint.multi_transfers;
+        self.checkpoint.multi_transfers += 1;
+        if let Some(array) = self.flats.get_mut(FlatArray::MultiTransfers as usize) {
+            array.extend_from_slice(&log.to_be_bytes());
+            array.extend_from_slice(&position.to_be_bytes());
+        }
+        self.bytes += 12;
+        ordinal
+    }
+}

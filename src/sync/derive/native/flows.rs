@@ -1,0 +1,265 @@
+//! What a block moves: from its transactions, their frames, its header, uncles and withdrawals, to what flows into
+//! and out of each account. A pure function of the bundle.
+
+use alloy_primitives::map::HashMap;
+
+use super::NativeRules;
+use super::sealer::fee_recipient;
+use crate::codec::value::{FeeRow, FundingKind, NativeFaultReason};
+use crate::model::{
+    Address, Bundle, Frame, FrameKind, Transaction, TransactionTrace, U256, blob_base_fee,
+    uncle_inclusion_reward, uncle_reward,
+};
+
+const GWEI: u64 = 1_000_000_000;
+/// The last transaction type that is Ethereum's (EIP-7702).
+const LAST_KIND: u8 = 4;
+
+/// The first positive inflow of an account in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inflow {
+    pub(super) kind: FundingKind,
+    /// The ordinal of the transaction, and who sent.
+    pub(super) by: Option<(u64, Address)>,
+    pub(super) value: U256,
+}
+
+/// What a block does to an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flow {
+    pub(super) into: U256,
+    pub(super) out: U256,
+    /// Whether it took part, as answers.md section 6 (S5) counts it.
+    pub(super) participant: bool,
+    pub(super) first: Option<Inflow>,
+}
+
+/// What a block does to all accounts.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    pub(super) accounts: HashMap<Address, Flow>,
+    /// Base fees that its transactions paid and nobody got.
+    pub(super) base_fees_burnt: U256,
+    /// The same of blob fees.
+    pub(super) blob_fees_burnt: U256,
+    /// Gone with contracts that ended.
+    pub(super) destroyed: U256,
+    /// Why the flows are not all there is, where they are not.
+    pub(super) fault: Option<NativeFaultReason>,
+}
+
+/// Contracts that ended in the transaction, with what came and went since.
+type Ended = Vec<(Address, U256, U256)>;
+
+impl Flows {
+    /// The flows of a block whose transactions begin at ordinal `first_transaction`.
+    pub(super) fn of(
+        bundle: &Bundle,
+        traces: &[TransactionTrace],
+        first_transaction: u64,
+        rules: &NativeRules,
+    ) -> Self {
+        let mut flows = Self::default();
+        let header = &bundle.block.header;
+        if header.number == 0 {
+            return flows;
+        }
+        let recipient = match fee_recipient(header, rules.sealing) {
+            Ok(recipient) => recipient,
+            Err(fault) => {
+                flows.fault = Some(fault);
+                header.beneficiary
+            }
+        };
+        let base_fee = u128::from(header.base_fee_per_gas.unwrap_or(0));
+        let mut blob_price = None;
+        let mut tips = U256::ZERO;
+        let pairs = bundle.block.transactions.iter().zip(&bundle.receipts);
+        for (index, (transaction, receipt)) in pairs.enumerate() {
+            if transaction.kind > LAST_KIND || receipt.extra.as_deref().is_some_and(pays_below) {
+                flows.fault.get_or_insert(NativeFaultReason::Foreign);
+            }
+            let fees = FeeRow::new(transaction, receipt);
+            let gas = U256::from(fees.gas_used);
+            let price = fees.price(header.base_fee_per_gas);
+            let burnt = gas.saturating_mul(U256::from(price.min(base_fee)));
+            let tip = U256::from(fees.tip(header.base_fee_per_gas));
+            flows.base_fees_burnt = flows.base_fees_burnt.saturating_add(burnt);
+            tips = tips.saturating_add(tip);
+            let mut paid = burnt.saturating_add(tip);
+            if fees.blob_gas_used > 0 {
+                let price = match fees.blob_gas_price {
+                    Some(price) => U256::from(price),
+                    None => *blob_price.get_or_insert_with(|| {
+                        let excess = header.excess_blob_gas.unwrap_or(0);
+                        blob_base_fee(excess, header.requests_hash.is_some())
+                    }),
+                };
+                let blobs = U256::from(fees.blob_gas_used).saturating_mul(price);
+                flows.blob_fees_burnt = flows.blob_fees_burnt.saturating_add(blobs);
+                paid = paid.saturating_add(blobs);
+            }
+            let mut ended = Ended::new();
+            flows.of_transaction(transaction, paid);
+            if let Some(trace) = traces.get(index) {
+                let by = first_transaction.saturating_add(index as u64);
+                // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
+                let cancun = header.blob_gas_used.is_some();
+                flows.of_frames(&trace.frames, by, cancun, &mut ended);
+            }
+            // Paid before contracts end: a fee recipient that ends loses it too.
+            flows.give(recipient, tip, &mut ended);
+            flows.bury(&ended);
+        }
+        flows.of_block(bundle, recipient, tips, rules);
+        flows
+    }
+
+    fn account(&mut self, account: Address) -> &mut Flow {
+        self.accounts.entry(account).or_default()
+    }
+
+    fn of_transaction(&mut self, transaction: &Transaction, paid: U256) {
+        let sender = self.account(transaction.from);
+        sender.participant = true;
+        sender.out = sender.out.saturating_add(paid);
+        if let Some(to) = transaction.to {
+            self.account(to).participant = true;
+        }
+    }
+
+    fn of_frames(&mut self, frames: &[Frame], transaction: u64, cancun: bool, ended: &mut Ended) {
+        let mut created = Vec::new();
+        for frame in frames.iter().filter(|frame| !frame.reverted) {
+            let Some(to) = frame.to else { continue };
+            let kind = if frame.path.is_empty() {
+                FundingKind::Transaction
+            } else {
+                FundingKind::Internal
+            };
+            let by = (transaction, frame.from);
+            match frame.kind {
+                FrameKind::Call => self.pay(kind, by, to, frame.value, ended),
+                FrameKind::Create | FrameKind::Create2 => {
+                    created.push(to);
+                    self.account(to).participant = true;
+                    self.pay(kind, by, to, frame.value, ended);
+                }
+                FrameKind::SelfDestruct => {
+                    let ends = !cancun || created.contains(&frame.from);
+                    if to != frame.from {
+                        self.pay(kind, by, to, frame.value, ended);
+                    } else if ends {
+                        // Left to itself, it goes with it.
+                        let own = self.account(to);
+                        own.out = own.out.saturating_add(frame.value);
+                        own.participant |= !frame.value.is_zero();
+                        self.destroyed = self.destroyed.saturating_add(frame.value);
+                    }
+                    if ends {
+                        ended.retain(|(account, ..)| *account != frame.from);
+                        ended.push((frame.from, U256::ZERO, U256::ZERO));
+                    }
+                }
+                FrameKind::DelegateCall | FrameKind::StaticCall | FrameKind::CallCode => {}
+            }
+        }
+    }
+
+    /// Moves `value` by a frame.
+    fn pay(
+        &mut self,
+        kind: FundingKind,
+        (transaction, from): (u64, Address),
+        to: Address,
+        value: U256,
+        ended: &mut Ended,
+    ) {
+        if value.is_zero() {
+            return;
+        }
+        let sender = self.account(from);
+        sender.out = sender.out.saturating_add(value);
+        sender.participant = true;
+        for (account, _, out) in ended.iter_mut() {
+            if *account == from {
+                *out = out.saturating_add(value);
+            }
+        }
+        self.give(to, value, ended);
+        let recipient = self.account(to);
+        recipient.participant = true;
+        if from != to {
+            recipient.first.get_or_insert(Inflow {
+                kind,
+                by: Some((transaction, from)),
+                value,
+            });
+        }
+    }
+
+    fn give(&mut self, to: Address, value: U256, ended: &mut Ended) {
+        let recipient = self.account(to);
+        recipient.into = recipient.into.saturating_add(value);
+        for (account, into, _) in ended.iter_mut() {
+            if *account == to {
+                *into = into.saturating_add(value);
+            }
+        }
+    }
+
+    /// At the end of a transaction: what contracts got after they ended is gone.
+    fn bury(&mut self, ended: &Ended) {
+        for (account, into, out) in ended {
+            let left = into.saturating_sub(*out);
+            let flow = self.account(*account);
+            flow.out = flow.out.saturating_add(left);
+            self.destroyed = self.destroyed.saturating_add(left);
+        }
+    }
+
+    /// What the block itself gives: to its fee recipient, to those of its uncles, to who withdraws.
+    fn of_block(&mut self, bundle: &Bundle, recipient: Address, tips: U256, rules: &NativeRules) {
+        let block = &bundle.block;
+        let number = block.number();
+        let static_reward = rules.static_rewards.of_block(number, block.header.difficulty);
+        let inclusion = uncle_inclusion_reward(static_reward, block.uncles.len());
+        let reward = static_reward.saturating_add(inclusion);
+        self.give(recipient, reward, &mut Ended::new());
+        self.account(recipient).participant = true;
+        // The tips are given already.
+        self.fund(recipient, FundingKind::Reward, reward.saturating_add(tips));
+        if block.uncle_headers.len() != block.uncles.len() && !static_reward.is_zero() {
+            self.fault.get_or_insert(NativeFaultReason::Sealer);
+        }
+        for uncle in &block.uncle_headers {
+            let reward = uncle_reward(static_reward, number, uncle.number);
+            self.give(uncle.beneficiary, reward, &mut Ended::new());
+            self.fund(uncle.beneficiary, FundingKind::Reward, reward);
+        }
+        for withdrawal in block.withdrawals.iter().flatten() {
+            let value = U256::from(withdrawal.amount_gwei) * U256::from(GWEI);
+            self.give(withdrawal.address, value, &mut Ended::new());
+            self.account(withdrawal.address).participant = true;
+            self.fund(withdrawal.address, FundingKind::Withdrawal, value);
+        }
+    }
+
+    fn fund(&mut self, account: Address, kind: FundingKind, value: U256) {
+        if !value.is_zero() {
+            let inflow = Inflow {
+                kind,
+                by: None,
+                value,
+            };
+            self.account(account).first.get_or_insert(inflow);
+        }
+    }
+}
+
+/// Whether a receipt names a fee for the layer below (OP Stack, Scroll, Arbitrum).
+fn pays_below(extra: &str) -> bool {
+    ["\"l1Fee\"", "\"gasUsedForL1\"", "\"l1BlockNumber\""]
+        .iter()
+        .any(|field| extra.contains(field))
+}
