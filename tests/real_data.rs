@@ -20,6 +20,8 @@ mod binary;
 #[path = "support/data.rs"]
 #[allow(unreachable_pub, reason = "other test binaries share it")]
 mod data;
+#[path = "real_data/native.rs"]
+mod native;
 #[path = "real_data/rewards.rs"]
 mod rewards;
 

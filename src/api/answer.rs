@@ -15,9 +15,11 @@ use crate::status::ChainStatus;
 
 use super::bounds::Extent;
 use super::caching::Reach;
+use super::context::{Upstream, UpstreamFuture};
 use super::page::Shape;
 
 pub(super) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
+pub(super) const X_BALANCE_SOURCE: HeaderName = HeaderName::from_static("x-balance-source");
 pub(super) const X_NONCE_SOURCE: HeaderName = HeaderName::from_static("x-nonce-source");
 const X_INDEXED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-indexed-block-number");
 const X_INDEXED_BLOCK_HASH: HeaderName = HeaderName::from_static("x-indexed-block-hash");
@@ -121,6 +123,29 @@ pub(super) enum Answer {
         /// What the chain's blocks alone say, where there is no node to ask.
         unless: Option<u64>,
     },
+    /// Only the node knows, and what it says is rendered by the operation.
+    AskNode(Question),
+}
+
+/// What is asked of the node, and what is answered where there is none.
+pub(super) struct Question {
+    pub(super) unless: Result<Box<Answer>, HttpError>,
+    pub(super) ask: Ask,
+}
+
+type Asked = UpstreamFuture<'static, Result<Answer, HttpError>>;
+type Ask = Box<dyn FnOnce(Arc<dyn Upstream>) -> Asked + Send>;
+
+impl Question {
+    pub(super) fn new(
+        unless: Result<Answer, HttpError>,
+        ask: impl FnOnce(Arc<dyn Upstream>) -> Asked + Send + 'static,
+    ) -> Self {
+        Self {
+            unless: unless.map(Box::new),
+            ask: Box::new(ask),
+        }
+    }
 }
 
 /// Headers of particular operations, and what the answer speaks of.
@@ -129,6 +154,7 @@ pub(super) struct Extra {
     pub(super) total: Option<u64>,
     pub(super) link: Option<HeaderValue>,
     pub(super) nonce_source: Option<&'static str>,
+    pub(super) balance_source: Option<&'static str>,
     /// How the list is written, where the answer is one; `Accept` decides.
     pub(super) shape: Option<Shape>,
     pub(super) reach: Reach,
@@ -161,6 +187,9 @@ impl Extra {
             if shape == Shape::Lines {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
             }
+        }
+        if let Some(source) = self.balance_source {
+            headers.insert(X_BALANCE_SOURCE, HeaderValue::from_static(source));
         }
         if let Some(source) = self.nonce_source {
             headers.insert(X_NONCE_SOURCE, HeaderValue::from_static(source));

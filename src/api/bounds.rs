@@ -86,6 +86,41 @@ impl Bounds {
     }
 }
 
+/// A single block, as given; `latest` by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AskedBlock {
+    name: &'static str,
+    bound: Bound,
+}
+
+/// Takes a single block.
+pub(super) fn take_block(params: &mut Params, name: &'static str) -> Result<AskedBlock, HttpError> {
+    let bound = take_bound(params, name)?.unwrap_or(Bound::Latest);
+    Ok(AskedBlock { name, bound })
+}
+
+impl AskedBlock {
+    /// The indexed block meant; one above the node's head is refused as no block at all.
+    pub(super) fn indexed(self, extent: Extent) -> Result<u64, HttpError> {
+        match self.bound {
+            Bound::Latest => Ok(extent.head),
+            Bound::Number(number) if number > extent.node_head && extent.node_known => {
+                Err(HttpError::invalid(self.name))
+            }
+            Bound::Number(number) if (extent.first..=extent.head).contains(&number) => Ok(number),
+            Bound::Number(_) => Err(still_indexing()),
+        }
+    }
+
+    /// What an answer about the block meant speaks of.
+    pub(super) const fn reach(self, number: u64) -> Reach {
+        match self.bound {
+            Bound::Latest => Reach::Head,
+            Bound::Number(_) => Reach::UpTo(number),
+        }
+    }
+}
+
 fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpError> {
     match params.take(name)? {
         None => Ok(None),
@@ -112,6 +147,20 @@ impl Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn single_blocks() {
+        let asked = |query: &str| take_block(&mut Params::parse(query, |_| Some("block")), "block");
+        let indexed = |query: &str| asked(query).and_then(|asked| asked.indexed(EXTENT));
+        assert_eq!((indexed(""), indexed("block=latest")), (Ok(100), Ok(100)));
+        assert_eq!((indexed("block=10"), indexed("block=100")), (Ok(10), Ok(100)));
+        let invalid = HttpError::invalid("block");
+        assert_eq!(indexed("block=201"), Err(invalid.clone()));
+        assert_eq!(indexed("block=-1"), Err(invalid));
+        for later in ["block=9", "block=101", "block=200"] {
+            assert_eq!(indexed(later), Err(still_indexing()));
+        }
+    }
 
     const EXTENT: Extent = Extent {
         first: 10,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::metrics::Page;
-use crate::model::{Address, ChainName};
+use crate::model::{Address, ChainName, U256};
 use crate::query::Reader;
 use crate::status::ChainStatus;
 
@@ -35,6 +35,9 @@ pub type UpstreamFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, UpstreamE
 pub trait Upstream: Send + Sync {
     /// `eth_getTransactionCount` of `address` after `block`.
     fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64>;
+
+    /// `eth_getBalance` of `address` after `block`, wei.
+    fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;
 }
 
 /// Why the node gave no answer.

@@ -17,6 +17,9 @@ pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
 pub(super) const CONTRACT_NOT_FOUND: &str = "Contract not found";
 pub(super) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
 
+pub(super) const ADDRESS_NOT_FOUND: &str = "Address not found";
+pub(super) const TOO_MANY_ADDRESSES: &str = "At most 100 addresses are allowed";
+
 /// 503: what was asked for is on the chain and not in the store yet.
 pub(super) fn still_indexing() -> HttpError {
     HttpError::unavailable("Data for the requested range is still being indexed")

@@ -5,7 +5,9 @@
 //! sockets, no byte keys and no JSON-RPC client.
 
 mod accounts;
+mod amounts;
 mod answer;
+mod balances;
 mod blocks;
 mod bodies;
 mod bounds;

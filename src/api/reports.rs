@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::http::header::{CONTENT_TYPE, HeaderValue};
 use crate::http::{HttpError, Response, StatusCode, json_response};
 use crate::model::ChainName;
+use crate::query::Reader;
 
 use super::context::{Chains, Settings};
 use super::docs_page::render_docs_page;
@@ -34,6 +35,7 @@ struct ChainReport {
     message: String,
     reorgs: u64,
     verification_failures: u64,
+    native_ledger: String,
 }
 
 /// Blocks that are stored, every one of them verified before it was; both ends included.
@@ -147,6 +149,7 @@ fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
         report.chain_id = Some(reader.chain_id());
         report.traces = reader.has_traces();
         report.store_bytes = chains.store_bytes(chain);
+        report.native_ledger = native_ledger(&reader);
         if !reader.is_empty() {
             let head = reader.head();
             report.indexed = Some(head.number);
@@ -173,6 +176,19 @@ fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
     });
     report.eta_seconds = report.lag.and_then(|lag| eta_seconds(lag, report.rate));
     Some(report)
+}
+
+/// One sentence on the ledger of native balances.
+fn native_ledger(reader: &Reader) -> String {
+    match reader.native_fault() {
+        Some(fault) => format!(
+            "not kept since block {}: {}; balances are asked of the node",
+            fault.block,
+            fault.reason.sentence()
+        ),
+        None if !reader.has_traces() => "waits for traces".to_owned(),
+        None => "kept".to_owned(),
+    }
 }
 
 fn eta_seconds(lag: u64, rate: f64) -> Option<u64> {

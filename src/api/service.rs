@@ -8,7 +8,7 @@ use crate::http::{
 };
 use crate::model::{Address, ChainName};
 
-use super::answer::{Answer, Facts, Plan, Snapshot, begun, whole};
+use super::answer::{Answer, Facts, Plan, Question, Snapshot, begun, whole};
 use super::caching::{Determinants, Reach};
 use super::context::{Chains, Settings, UpstreamError};
 use super::counting::{Counted, counted};
@@ -137,6 +137,8 @@ enum Found {
         block: u64,
         unless: Option<u64>,
     },
+    /// What [`Answer::AskNode`] asks.
+    Question(Facts, Question),
 }
 
 impl Inner {
@@ -200,6 +202,18 @@ impl Inner {
                 facts.add_to(&mut response);
                 response
             }
+            Ok(Found::Question(facts, question)) => {
+                let delivery = Delivery::of(&request);
+                let mut response = match self.ask(chain, question).await {
+                    Ok(Answer::Whole(body, extra)) => {
+                        delivery.deliver_plain(whole(body, extra), Lifetime::Revalidate)
+                    }
+                    Ok(_) => refuse(&request, HttpError::internal("the node's answer was a question")),
+                    Err(error) => refuse(&request, error),
+                };
+                facts.add_to(&mut response);
+                response
+            }
             Err(error) => refuse(&request, error.into()),
         }
     }
@@ -238,6 +252,7 @@ impl Inner {
                         unless,
                     };
                 }
+                Ok(Answer::AskNode(question)) => return Found::Question(facts, question),
                 Err(error) => refuse(request, error),
             },
         };
@@ -263,6 +278,16 @@ impl Inner {
             status,
             buffers: self.buffers.clone(),
         })
+    }
+
+    async fn ask(&self, chain: ChainName, question: Question) -> Result<Answer, HttpError> {
+        let Some(node) = self.chains.upstream(chain) else {
+            return question.unless.map(|answer| *answer);
+        };
+        let asked = tokio::time::timeout(self.settings.upstream_timeout, (question.ask)(node)).await;
+        asked
+            .unwrap_or(Err(UpstreamError::TimedOut))
+            .map_err(|error| upstream_failed(&error))?
     }
 
     async fn ask_nonce(

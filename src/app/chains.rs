@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::metrics::Page;
-use crate::model::{Address, ChainName, StaticRewards};
+use crate::model::{Address, ChainName, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError};
 use crate::query::Reader;
 use crate::status::ChainStatus;
@@ -139,17 +139,18 @@ struct NodeUpstream(Node);
 
 impl Upstream for NodeUpstream {
     fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64> {
-        Box::pin(async move {
-            self.0
-                .transaction_count(address, block)
-                .await
-                .map_err(|error: NodeError| {
-                    if error.class() == ErrorClass::Timeout {
-                        UpstreamError::TimedOut
-                    } else {
-                        UpstreamError::Failed(error.to_string())
-                    }
-                })
-        })
+        Box::pin(async move { self.0.transaction_count(address, block).await.map_err(failed) })
+    }
+
+    fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { self.0.balance(address, block).await.map_err(failed) })
+    }
+}
+
+fn failed(error: NodeError) -> UpstreamError {
+    if error.class() == ErrorClass::Timeout {
+        UpstreamError::TimedOut
+    } else {
+        UpstreamError::Failed(error.to_string())
     }
 }

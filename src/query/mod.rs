@@ -4,6 +4,7 @@
 //! nothing of HTTP, of text and of how the store is filled.
 
 mod accounts;
+mod balances;
 mod blocks;
 mod creations;
 mod expression;
@@ -19,6 +20,7 @@ mod transactions;
 use std::sync::Arc;
 
 pub use accounts::{MinedPage, TransactionPage};
+pub use balances::{Account, Balance, FirstFunding, Funding, FundingKind, NativeFault};
 pub use blocks::{BlockCounts, BlockTime, Closest};
 pub use creations::{ContractCreation, Created};
 pub use internal::InternalPage;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 use quarry::http::Limits;
-use quarry::model::{Address, B256, Bundle, ChainName, StaticRewards};
+use quarry::model::{Address, B256, Bundle, ChainName, StaticRewards, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store};
@@ -30,6 +30,10 @@ impl Upstream for Node {
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
         let answer = self.0.clone();
         Box::pin(async { answer })
+    }
+    fn balance(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        let answer = self.0.clone();
+        Box::pin(async { answer.map(U256::from) })
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamFuture};
 use quarry::http::Limits;
-use quarry::model::{Address, B256, Bundle, ChainName};
+use quarry::model::{Address, B256, Bundle, ChainName, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store, Writer};
@@ -25,6 +25,9 @@ struct Node;
 impl Upstream for Node {
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
         Box::pin(async { Ok(3) })
+    }
+    fn balance(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async { Ok(U256::from(3)) })
     }
 }
 

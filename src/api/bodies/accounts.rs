@@ -6,6 +6,54 @@ use super::{
 };
 use crate::api::shape::{Field, Form};
 
+/// A1.
+pub(in crate::api) const BALANCE: &[Field] = &[HOLDER, BALANCE_NOW];
+/// A2.
+pub(in crate::api) const BALANCES: &[Field] = &[
+    CHAIN,
+    field("balances", Form::List(BALANCE), "In the order of the request."),
+];
+/// A11.
+pub(in crate::api) const PAST_BALANCE: &[Field] = &[
+    HOLDER,
+    CHAIN,
+    field("block", Form::Integer, "The block."),
+    field(
+        "balance",
+        Form::Text,
+        "What it held after the block, in the unit asked for.",
+    ),
+];
+const HOLDER: Field = field("account", Form::Address, "The account.");
+const BALANCE_NOW: Field = field("balance", Form::Text, "What it holds, in the unit asked for.");
+
+/// A10.
+pub(in crate::api) const FUNDED_BY: &[Field] = &[
+    field("address", Form::Address, "The account."),
+    CHAIN,
+    field(
+        "fundingAddress",
+        Form::Address,
+        "Who sent; `null` for a reward, a withdrawal, the genesis allocation.",
+    )
+    .or_null(),
+    field("fundingTxn", Form::Hash, "In which transaction; `null` as above.").or_null(),
+    field(
+        "kind",
+        Form::Words(&["transaction", "internal", "withdrawal", "reward", "genesis"]),
+        "How.",
+    ),
+    field("value", Form::Decimal, "Wei."),
+    field("block", Form::Integer, "The block."),
+    TIMESTAMP,
+    field(
+        "ageSeconds",
+        Form::Integer,
+        "Seconds until the indexed head's time.",
+    ),
+    field("age", Form::Text, "The same as text: \"1230 days 4 hrs\"."),
+];
+
 /// A3.
 pub(in crate::api) const TRANSACTIONS: &[Field] = &[
     field("address", Form::Address, "The account."),

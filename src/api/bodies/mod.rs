@@ -3,7 +3,8 @@
 mod accounts;
 
 pub(super) use accounts::{
-    ACCOUNT_INTERNAL, MINED_BLOCKS, RANGE_INTERNAL, TRANSACTION_INTERNAL, TRANSACTIONS,
+    ACCOUNT_INTERNAL, BALANCE, BALANCES, FUNDED_BY, MINED_BLOCKS, PAST_BALANCE, RANGE_INTERNAL,
+    TRANSACTION_INTERNAL, TRANSACTIONS,
 };
 
 use super::shape::{Field, Form};
@@ -202,6 +203,11 @@ const STATUS_CHAIN: &[Field] = &[
         "verificationFailures",
         Form::Integer,
         "Blocks refused since the start.",
+    ),
+    field(
+        "nativeLedger",
+        Form::Text,
+        "Whether native balances are kept; else since which block they are not, and why.",
     ),
 ];
 const VERIFIED: &[Field] = &[

@@ -1,9 +1,10 @@
 //! The endpoints of the group of accounts.
 
 use super::{ACCOUNT, CHAIN, CURSOR, END, NONE, OFFSET, PAGE, SORT, START};
+use crate::api::amounts::Unit;
 use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
 use crate::api::service::Handler;
-use crate::api::{accounts, bodies};
+use crate::api::{accounts, balances, bodies};
 
 const ZERO_VALUE: Parameter = Parameter::query(
     "includeZeroValue",
@@ -12,7 +13,79 @@ const ZERO_VALUE: Parameter = Parameter::query(
 )
 .or("false");
 
+const UNIT: Parameter = Parameter::query(
+    "unit",
+    Kind::OneOf(Unit::NAMES),
+    "`base` for wei, `coin` for whole coins with their exact fraction.",
+)
+.or("base");
+
 pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        ids: &["A1"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/balance",
+        parameters: &[ACCOUNT, CHAIN, UNIT],
+        doc: "What an account holds in the native coin; `X-Balance-Source` says whether the node was asked.",
+        bodies: &[bodies::BALANCE],
+        example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/balance",
+        not_found: &["Address not found"],
+        asks_node: true,
+        handler: Handler::Chain(balances::of_account),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["A2"],
+        group: Group::Accounts,
+        path: "/api/account/balance-multi",
+        parameters: &[
+            CHAIN,
+            Parameter::query(
+                "address",
+                Kind::Addresses,
+                "The accounts, at most 100; one given twice counts once.",
+            )
+            .required(),
+            UNIT,
+        ],
+        doc: "What several accounts hold in the native coin; an unknown one holds 0.",
+        bodies: &[bodies::BALANCES],
+        example: "/api/account/balance-multi?unit=coin&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8,0xe7f1725e7734ce288f8367e1bb143e90bb3f0512",
+        bad_requests: &["At most 100 addresses are allowed"],
+        asks_node: true,
+        handler: Handler::Chain(balances::of_accounts),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["A10"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/funded-by",
+        parameters: &[ACCOUNT, CHAIN],
+        doc: "The first inflow of the native coin to an account: from whom, how and how long ago.",
+        bodies: &[bodies::FUNDED_BY],
+        example: "/api/account/0xe7f1725e7734ce288f8367e1bb143e90bb3f0512/funded-by",
+        not_found: &["Address not found"],
+        asks_node: true,
+        handler: Handler::Chain(balances::funded_by),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["A11"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/balance-history",
+        parameters: &[
+            ACCOUNT,
+            CHAIN,
+            Parameter::query("block", Kind::Block, "After which block.").or("latest"),
+            UNIT,
+        ],
+        doc: "What an account held in the native coin after a block; 0 for an unknown one.",
+        bodies: &[bodies::PAST_BALANCE],
+        example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/balance-history?block=28",
+        asks_node: true,
+        handler: Handler::Chain(balances::of_account_at),
+        ..NONE
+    },
     Endpoint {
         ids: &["A3"],
         group: Group::Accounts,

@@ -1,0 +1,139 @@
+//! Native balances (A1, A2, A11) and first inflows (A10), as far as the ledger keeps them.
+
+use super::{QueryError, Reader};
+use crate::codec::value::{Funded, NativeState};
+pub use crate::codec::value::{FundingKind, NativeFault};
+use crate::model::{Address, B256, U256};
+
+/// A native balance, as far as the store can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// Exactly this, wei.
+    Exact(U256),
+    /// The chain from its first block on never touched the account: this, unless the genesis allocation gave it
+    /// something, which only a node or `--genesis` can tell.
+    Untouched(U256),
+    /// Only the node can tell.
+    AskNode,
+}
+
+/// An account now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// What it holds.
+    pub balance: Balance,
+    /// Whether it took part in anything, or holds or held something.
+    pub known: bool,
+}
+
+/// How an account was funded first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Funding {
+    /// How.
+    pub kind: FundingKind,
+    /// Hash of the transaction and who sent, where there is one.
+    pub by: Option<(B256, Address)>,
+    /// Wei.
+    pub value: U256,
+    /// Block number.
+    pub block: u64,
+    /// The block's time, Unix seconds.
+    pub timestamp: u64,
+}
+
+/// What the store knows of an account's first inflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstFunding {
+    /// This.
+    Known(Funding),
+    /// There was none.
+    Never,
+    /// The chain never touched the account: only the genesis allocation can have funded it.
+    Untouched,
+    /// It lies before the first stored block, or where the ledger is not kept.
+    Untold,
+}
+
+impl Reader {
+    /// Why native balances are asked of the node from some block on, where they are.
+    #[must_use]
+    pub fn native_fault(&self) -> Option<NativeFault> {
+        self.native().fault
+    }
+
+    fn native(&self) -> NativeState {
+        self.view.checkpoint().native
+    }
+
+    /// Whether the ledger speaks of blocks up to this one.
+    fn keeps_balances(&self, block: u64) -> bool {
+        self.native().fault.is_none() && block < self.view.checkpoint().next_traced
+    }
+
+    /// What is said of an account that the ledger never met.
+    fn unmet(&self) -> Balance {
+        match (self.native().allocated, self.first_block()) {
+            (true, _) => Balance::Exact(U256::ZERO),
+            (false, 0) => Balance::Untouched(U256::ZERO),
+            (false, _) => Balance::AskNode,
+        }
+    }
+
+    /// An account at the indexed head.
+    pub fn account(&self, account: &Address) -> Result<Account, QueryError> {
+        let row = self.view.account(account)?;
+        let balance = match row {
+            _ if !self.keeps_balances(self.head().number) => Balance::AskNode,
+            Some(row) => Balance::Exact(row.balance),
+            None => self.unmet(),
+        };
+        let known = row.is_some();
+        Ok(Account { balance, known })
+    }
+
+    /// The native balance of an account after a block, which must be indexed.
+    pub fn balance(&self, account: &Address, block: u64) -> Result<Balance, QueryError> {
+        if !self.keeps_balances(block) {
+            return Ok(Balance::AskNode);
+        }
+        if let Some(balance) = self.view.ledger_balance(account, block)? {
+            return Ok(Balance::Exact(balance));
+        }
+        // Without a change until then, an account that was met opened with nothing.
+        let met = self.native().allocated || self.view.account(account)?.is_some();
+        Ok(if met {
+            Balance::Exact(U256::ZERO)
+        } else {
+            self.unmet()
+        })
+    }
+
+    /// The first positive native inflow of an account.
+    pub fn funding(&self, account: &Address) -> Result<FirstFunding, QueryError> {
+        if let Some(row) = self.view.funding(account)? {
+            let by = row.by.map(|(transaction, funder)| {
+                let hash = self.view.transaction_hash(transaction)?;
+                Ok::<_, QueryError>((hash, funder))
+            });
+            return Ok(FirstFunding::Known(Funding {
+                kind: row.kind,
+                by: by.transpose()?,
+                value: row.value,
+                block: row.block,
+                timestamp: self.view.block(row.block)?.timestamp,
+            }));
+        }
+        if !self.keeps_balances(self.head().number) {
+            return Ok(FirstFunding::Untold);
+        }
+        Ok(match self.view.account(account)? {
+            Some(row) if row.funded == Funded::Before => FirstFunding::Untold,
+            Some(_) => FirstFunding::Never,
+            None => match self.unmet() {
+                Balance::Exact(_) => FirstFunding::Never,
+                Balance::Untouched(_) => FirstFunding::Untouched,
+                Balance::AskNode => FirstFunding::Untold,
+            },
+        })
+    }
+}
