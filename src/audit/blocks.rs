@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::expected::{self, Signatures};
 use super::sums::{Sums, fingerprint};
-use super::{Audit, Check, Tally};
+use super::{Audit, Check, Tally, tokens};
 use crate::model::Bundle;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -13,7 +13,7 @@ use crate::sync::verify::verify;
 /// Blocks that a thread takes at a time.
 const BLOCKS: u64 = 64;
 
-pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Result<Vec<Check>, QueryError> {
+pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums) -> Result<Vec<Check>, QueryError> {
     let (first, last) = (audit.range.first(), audit.range.last());
     let chain = audit.tally("hash chain, roots and blooms", "blocks", last - first + 1);
     let lookups = Tally {
@@ -29,13 +29,17 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Result<Vec<Check>, QueryErr
         for _ in 0..threads {
             scope.spawn(|| {
                 let mut signatures = Signatures::new();
+                let mut known = tokens::Known::new();
                 loop {
                     let begin = next.fetch_add(BLOCKS, Ordering::Relaxed);
                     if begin > last {
                         break;
                     }
                     for number in begin..=last.min(begin + (BLOCKS - 1)) {
-                        block(audit, number, sums, &mut signatures, &chain, &lookups);
+                        let bundle = block(audit, number, sums, &mut signatures, &chain, &lookups);
+                        if let Some(bundle) = bundle {
+                            chain.read(number, tokens::moves(&audit.view, &bundle, &mut known, moves));
+                        }
                     }
                 }
             });
@@ -51,11 +55,9 @@ fn block(
     signatures: &mut Signatures,
     chain: &Tally<'_>,
     lookups: &Tally<'_>,
-) {
+) -> Option<Bundle> {
     chain.items(1);
-    let Some(Some(bundle)) = chain.read(number, audit.reader.bundle(number)) else {
-        return;
-    };
+    let bundle = chain.read(number, audit.reader.bundle(number))??;
     let parent = match number.checked_sub(1) {
         Some(before) if before >= audit.view.first_block() => chain
             .read(number, audit.view.block(before))
@@ -71,6 +73,7 @@ fn block(
     lookups.read(number, arrays(audit, &bundle, lookups));
     let mut item = |term, ordinal| sums.add(number, fingerprint((term, ordinal)));
     chain.read(number, expected::postings(audit, &bundle, signatures, &mut item));
+    Some(bundle)
 }
 
 /// The arrays and the look-ups by hash say of a block what its rows say.

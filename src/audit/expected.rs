@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::Audit;
 use crate::codec::keys::{PostingKind, Term};
-use crate::model::{B256, Bundle, FrameKind, TransactionTrace};
+use crate::model::{Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind, TransactionTrace};
 use crate::query::QueryError;
+use crate::store::View;
 
 /// Ids of signatures that were looked up; of one thread.
 pub(super) type Signatures = HashMap<B256, u32>;
@@ -27,6 +28,7 @@ pub(super) fn postings(
     }
     let first = view.first_transaction(number)?;
     let mut log = view.first_log(number)?;
+    let mut multi = view.first_multi_transfer(log)?;
     for ((transaction, receipt), ordinal) in bundle
         .block
         .transactions
@@ -49,6 +51,7 @@ pub(super) fn postings(
             item(Term::account(PostingKind::AccountTransactions, party), ordinal);
         }
         for entry in &receipt.logs {
+            transfers(view, entry, log, &mut multi, item)?;
             let emitter = view.log_emitter(log)?;
             item(Term::log_address(emitter), log);
             for (position, topic) in entry.topics.iter().enumerate() {
@@ -70,6 +73,61 @@ pub(super) fn postings(
     }
     if let Some(traces) = bundle.traces.as_deref() {
         frames(traces, view.first_frame(number)?, item);
+    }
+    Ok(())
+}
+
+/// The lists of the transfers that a log is; `multi` is the ordinal of the next ERC-1155 transfer.
+fn transfers(
+    view: &View,
+    log: &Log,
+    ordinal: u64,
+    multi: &mut u64,
+    item: &mut dyn FnMut(Term, u64),
+) -> Result<(), QueryError> {
+    let Some(event) = TokenEvent::of(&log.address, &log.topics, &log.data) else {
+        return Ok(());
+    };
+    // An id that is missing is a posting that is missing.
+    let token = view.token(&log.address)?.unwrap_or(u32::MAX);
+    let mut list = |from: Address, to: Address, ordinal, [own, both, all]: [PostingKind; 3], standard| {
+        for account in [Some(from), Some(to).filter(|to| *to != from)]
+            .into_iter()
+            .flatten()
+        {
+            item(Term::account(own, &account), ordinal);
+            item(Term::token_account(both, token, &account), ordinal);
+        }
+        if view.token_state(token).is_ok_and(|state| state.kind == standard) {
+            item(Term::token(all, token), ordinal);
+        }
+    };
+    match event {
+        TokenEvent::Fungible { from, to, .. } => {
+            let kinds = [
+                PostingKind::AccountErc20,
+                PostingKind::TokenAccountErc20,
+                PostingKind::TokenTransfers,
+            ];
+            list(from, to, ordinal, kinds, TokenKind::Erc20);
+        }
+        TokenEvent::Unique { from, to, .. } => {
+            let kinds = [
+                PostingKind::AccountErc721,
+                PostingKind::TokenAccountErc721,
+                PostingKind::TokenTransfers,
+            ];
+            list(from, to, ordinal, kinds, TokenKind::Erc721);
+        }
+        TokenEvent::Multi { from, to, items } => {
+            let all = PostingKind::TokenMultiTransfers;
+            let kinds = [PostingKind::AccountErc1155, PostingKind::TokenAccountErc1155, all];
+            for _ in 0..items.len() {
+                list(from, to, *multi, kinds, TokenKind::Erc1155);
+                *multi += 1;
+            }
+        }
+        TokenEvent::Deposit { .. } | TokenEvent::Withdrawal { .. } => {}
     }
     Ok(())
 }

@@ -8,8 +8,10 @@
 mod blocks;
 mod copies;
 mod expected;
+mod native;
 mod postings;
 mod sums;
+mod tokens;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,10 +92,13 @@ impl<'a> Audit<'a> {
     /// When the store cannot be read at all; rows that cannot be read are mismatches.
     pub fn run(&self) -> Result<Vec<Check>, QueryError> {
         let sums = sums::Sums::new(self.range);
-        let mut checks = blocks::run(self, &sums)?;
+        let moves = sums::Sums::new(self.range);
+        let mut checks = blocks::run(self, &sums, &moves)?;
         checks.push(postings::run(self, &sums)?);
         checks.push(copies::run(self)?);
         checks.push(copies::dictionaries(self)?);
+        checks.push(native::run(self)?);
+        checks.extend(tokens::run(self, &moves)?);
         Ok(checks)
     }
 
@@ -169,14 +174,17 @@ struct Ordinals {
     transactions: std::ops::Range<u64>,
     logs: std::ops::Range<u64>,
     frames: std::ops::Range<u64>,
+    multi_transfers: std::ops::Range<u64>,
 }
 
 impl Ordinals {
     fn of(view: &View, range: BlockRange) -> Result<Self, StoreError> {
         let (first, end) = (range.first(), range.last() + 1);
+        let logs = view.first_log(first)?..view.first_log(end)?;
         Ok(Self {
+            multi_transfers: view.first_multi_transfer(logs.start)?..view.first_multi_transfer(logs.end)?,
             transactions: view.first_transaction(first)?..view.first_transaction(end)?,
-            logs: view.first_log(first)?..view.first_log(end)?,
+            logs,
             frames: view.first_frame(first)?..view.first_frame(end)?,
         })
     }

@@ -155,7 +155,7 @@ struct Places<'v> {
     ordinals: Ordinals,
     blocks: Range<u64>,
     /// By what is counted: the ordinals of the block that was found last.
-    last: [(Range<u64>, u64); 3],
+    last: [(Range<u64>, u64); 4],
 }
 
 /// What the postings of a kind count; blocks count themselves.
@@ -166,6 +166,9 @@ fn counted(kind: PostingKind) -> Option<usize> {
         | PostingKind::AccountCalls
         | PostingKind::Internal
         | PostingKind::Calls => 2,
+        PostingKind::AccountErc1155 | PostingKind::TokenAccountErc1155 | PostingKind::TokenMultiTransfers => {
+            3
+        }
         PostingKind::AccountMined => return None,
         _ => 1,
     })
@@ -187,7 +190,8 @@ impl<'v> Places<'v> {
             None => self.blocks.clone(),
             Some(0) => self.ordinals.transactions.clone(),
             Some(1) => self.ordinals.logs.clone(),
-            Some(_) => self.ordinals.frames.clone(),
+            Some(2) => self.ordinals.frames.clone(),
+            Some(_) => self.ordinals.multi_transfers.clone(),
         }
     }
 
@@ -208,6 +212,14 @@ impl<'v> Places<'v> {
                 1 => {
                     let (found, facts) = view.block_of_log(ordinal)?;
                     (found, facts.first_log..view.first_log(found + 1)?)
+                }
+                3 => {
+                    let (found, facts) = view.block_of_log(view.multi_transfer(ordinal)?.0)?;
+                    let first = view.first_multi_transfer(facts.first_log)?;
+                    (
+                        found,
+                        first..view.first_multi_transfer(view.first_log(found + 1)?)?,
+                    )
                 }
                 _ => {
                     let (found, _) = view.block_of_frame(ordinal)?;
