@@ -152,6 +152,7 @@ fn rules() -> NonceRules {
     NonceRules {
         chain_id: 7,
         from_genesis: true,
+        native: plain::native_rules(),
         ..NonceRules::default()
     }
 }
