@@ -88,7 +88,10 @@ fn tokens_whose_events_tell_all_are_exact_at_every_block() {
     let zero = "0x0000000000000000000000000000000000000000";
     let (wrong, _) = compare(&server, &tokens[ZERO_HOLDS]);
     assert!(
-        !wrong.is_empty() && wrong.iter().all(|wrong| wrong.contains(zero)),
+        !wrong.is_empty()
+            && wrong
+                .iter()
+                .all(|wrong| wrong.contains(zero) || wrong.contains("total-supply")),
         "{wrong:#?}"
     );
     for name in INEXACT {
