@@ -18,6 +18,8 @@ mod account_lists;
 mod binary;
 #[path = "anvil/contracts.rs"]
 mod contracts;
+#[path = "anvil/verdicts.rs"]
+mod verdicts;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
