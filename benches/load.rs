@@ -25,6 +25,7 @@ mod support;
 enum Share {
     Logs,
     Chain,
+    Tokens,
 }
 
 fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
@@ -33,13 +34,17 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
         let share = match name {
             "logs_by_block" | "logs_by_emitter" | "emitters" | "signatures" => Share::Logs,
             "postings" => continue,
+            "tokens" | "token_states" | "token_balances" | "token_supply" | "holders" | "holdings"
+            | "nft_owners" | "nft_ids" | "holder_counts" => Share::Tokens,
             _ => Share::Chain,
         };
         sizes.push((name.to_owned(), bytes, share));
     }
     for (name, bytes) in store.posting_bytes().expect("sizes") {
         let of_chain = ["account", "internal", "other nested"];
-        let share = if of_chain.iter().any(|start| name.starts_with(start)) {
+        let share = if name.starts_with("token") || name.contains("ERC-") {
+            Share::Tokens
+        } else if of_chain.iter().any(|start| name.starts_with(start)) {
             Share::Chain
         } else {
             Share::Logs
@@ -50,6 +55,7 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
     for array in FlatArray::ALL {
         let bytes = view.array_len(array) * array.width() as u64;
         let share = match array {
+            FlatArray::Tokens | FlatArray::MultiTransfers => Share::Tokens,
             FlatArray::TransactionHashes
             | FlatArray::TransactionStatuses
             | FlatArray::BlockFrames
@@ -107,14 +113,18 @@ fn main() {
     );
 
     println!("| table or array | bytes a log, before | after compaction |\n|---|---|---|");
-    let mut sums = [[0.0; 2]; 2];
+    let mut sums = [[0.0; 2]; 3];
     for ((name, before, share), (_, after, _)) in fresh.iter().zip(&compacted) {
         let (before, after) = (*before as f64 / stored, *after as f64 / stored);
-        let place = usize::from(*share == Share::Chain);
+        let place = *share as usize;
         sums[place][0] += before;
         sums[place][1] += after;
         if before >= 0.005 || after >= 0.005 {
-            let mark = if *share == Share::Logs { "" } else { " (chain)" };
+            let mark = match share {
+                Share::Logs => "",
+                Share::Chain => " (chain)",
+                Share::Tokens => " (tokens)",
+            };
             println!("| {name}{mark} | {before:.2} | {after:.2} |");
         }
     }
@@ -125,6 +135,10 @@ fn main() {
     println!(
         "| chain: transactions, hashes, account lists | {:.1} | {:.1} |",
         sums[1][0], sums[1][1]
+    );
+    println!(
+        "| tokens: ledger and transfer lists | {:.1} | {:.1} |",
+        sums[2][0], sums[2][1]
     );
 
     let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);

@@ -14,6 +14,8 @@
 #[path = "support/account_lists.rs"]
 #[allow(unreachable_pub, reason = "other test binaries share it")]
 mod account_lists;
+#[path = "anvil/balances.rs"]
+mod balances;
 #[path = "support/binary.rs"]
 mod binary;
 #[path = "anvil/contracts.rs"]
@@ -69,6 +71,10 @@ impl Drop for Anvil {
 
 impl Anvil {
     fn start(chain_id: u64) -> Option<Self> {
+        Self::start_with(chain_id, &[])
+    }
+
+    fn start_with(chain_id: u64, more: &[&str]) -> Option<Self> {
         let mut child = Command::new(program()?)
             .args(["--host", "127.0.0.1", "--port", "0", "--accounts", "5"])
             .args([
@@ -76,6 +82,7 @@ impl Anvil {
                 "test test test test test test test test test test test junk",
             ])
             .args(["--chain-id", &chain_id.to_string()])
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -323,6 +330,7 @@ fn compare(server: &Server, anvil: &Anvil, chain: &'static str, expressions: usi
     check_all_logs(server, &model, expressions, seed);
     compare_logs(server, anvil, &model);
     compare_nonces(server, anvil, &model);
+    balances::compare(server, anvil, &model);
     account_lists::check_account_lists(server, &model, 20);
     model
 }

@@ -9,6 +9,8 @@
 
 #[path = "http/accounts.rs"]
 mod accounts;
+#[path = "http/balances.rs"]
+mod balances;
 #[path = "http/caching.rs"]
 mod caching;
 #[path = "http/chain.rs"]
@@ -21,6 +23,8 @@ mod contracts;
 mod documentation;
 #[path = "http/encoding.rs"]
 mod encoding;
+#[path = "support/ledger.rs"]
+mod ledger;
 #[path = "support/lists.rs"]
 mod lists;
 #[path = "http/malformed.rs"]

@@ -32,6 +32,7 @@ fn rules() -> NonceRules {
     NonceRules {
         chain_id: 7,
         from_genesis: true,
+        native: plain::native_rules(),
         ..NonceRules::default()
     }
 }
@@ -104,6 +105,7 @@ fn bytes_do_not_depend_on_how_blocks_came() {
             }
         }
         let found = digests(&store);
+        assert_eq!(Reader::new(store.view()).native_fault(), None);
         assert!(
             found
                 .iter()

@@ -87,7 +87,8 @@ impl Reader {
             Some(row) => Balance::Exact(row.balance),
             None => self.unmet(),
         };
-        let known = row.is_some();
+        // Whom only token transfers name is somebody, too.
+        let known = row.is_some() || self.took_part_in_transfers(account)?;
         Ok(Account { balance, known })
     }
 

@@ -86,6 +86,22 @@ impl World {
         node: Option<Result<u64, UpstreamError>>,
         static_rewards: Option<&str>,
     ) -> Self {
+        let rules = NonceRules {
+            chain_id: 7,
+            from_genesis: true,
+            native: plain::native_rules(),
+            ..NonceRules::default()
+        };
+        Self::ruled(bundles, node, static_rewards, rules).await
+    }
+
+    /// The same by these rules.
+    pub(crate) async fn ruled(
+        bundles: Vec<Bundle>,
+        node: Option<Result<u64, UpstreamError>>,
+        static_rewards: Option<&str>,
+        rules: NonceRules,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -93,11 +109,6 @@ impl World {
             ..OpenOptions::new(directory.path())
         };
         let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
-        let rules = NonceRules {
-            chain_id: 7,
-            from_genesis: true,
-            ..NonceRules::default()
-        };
         let mut writer = store.writer().unwrap();
         if !bundles.is_empty() {
             let mut batch = writer.batch();

@@ -212,7 +212,7 @@ impl Chain {
             gas_limit: 30_000_000,
             gas_used: receipts.last().map_or(0, |receipt| receipt.cumulative_gas_used),
             timestamp: self.spec.genesis_time + number * self.spec.block_seconds,
-            extra_data: Bytes::from_static(b"quarry fake node"),
+            extra_data: Bytes::from(format!("seed {}", self.spec.seed).into_bytes()),
             base_fee_per_gas: Some(BASE_FEE),
             withdrawals_root: Some(calculate_withdrawals_root(&alloy_withdrawals)),
             ..Header::default()

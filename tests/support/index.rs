@@ -1,5 +1,6 @@
 //! Stores over the chain of a fake node: fresh ones to compare with, and waiting for conditions.
 
+use super::balances::told;
 use quarry::model::{B256, Bundle};
 use quarry::store::{OpenOptions, Store, StoreError};
 use quarry::sync::{ChainRules, Pipeline, SyncError};
@@ -44,7 +45,7 @@ pub async fn fresh_digest(chain: &[Bundle], first_block: u64) -> B256 {
     let directory = tempfile::tempdir().unwrap();
     let genesis = chain[0].block.hash;
     let store = open(directory.path(), genesis, first_block).unwrap();
-    import(&store, &chain[first_block as usize..], genesis).await;
+    import(&store, &told(chain, first_block)[first_block as usize..], genesis).await;
     store.view().digest().unwrap()
 }
 

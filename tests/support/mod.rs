@@ -9,6 +9,7 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+pub mod balances;
 pub mod build;
 pub mod chain;
 pub mod data;

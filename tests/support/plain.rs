@@ -6,6 +6,7 @@ use quarry::model::{
     Address, B256, Block, Bundle, Bytes, Frame, FrameKind, Header, Log, Receipt, Topics, Transaction,
     TransactionTrace, U256, Withdrawal,
 };
+use quarry::sync::derive::native::NativeRules;
 
 /// A small deterministic generator (SplitMix64).
 #[derive(Clone)]
@@ -88,6 +89,7 @@ pub fn block(seed: u64, number: u64, parent: B256, fork: u64, config: &ChainConf
                 timestamp: 1_000_000 + number / 3 * 36,
                 beneficiary: account(rng.below(3)),
                 gas_limit: 30_000_000,
+                gas_used: 21_000 * transactions,
                 base_fee_per_gas: (number > 5).then_some(7),
                 difficulty: U256::from(rng.below(1000)),
                 extra_data: Bytes::from_static(b"test"),
@@ -187,6 +189,15 @@ pub fn block(seed: u64, number: u64, parent: B256, fork: u64, config: &ChainConf
     }
     bundle.traces = config.traces.then_some(traces);
     bundle
+}
+
+/// What accounts hold in block 0: enough for all that the chain does.
+pub fn native_rules() -> NativeRules {
+    let rich = U256::from(10).pow(U256::from(24));
+    NativeRules {
+        allocation: Some((0..8).map(|number| (account(number), rich)).collect()),
+        ..NativeRules::default()
+    }
 }
 
 /// Blocks `0..len` of the chain with a seed.

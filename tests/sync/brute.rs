@@ -1,8 +1,9 @@
 //! Reads a store back and compares it with the chain by brute force.
 
+use crate::support::balances::after_each;
 use fastrand::Rng;
 use quarry::model::{Address, B256, Bundle};
-use quarry::query::{LogQuery, Operator, Reader};
+use quarry::query::{Balance, LogQuery, Operator, Reader};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
@@ -37,8 +38,44 @@ fn rows(chain: &[Bundle]) -> Vec<Row> {
     all
 }
 
-/// All blocks, receipts and traces, as they were on the node.
+/// The native balances of everybody after every block.
+fn check_balances(reader: &Reader, chain: &[Bundle], first_block: u64) {
+    assert_eq!(reader.native_fault(), None);
+    let all = after_each(chain);
+    let opening = &all[first_block.saturating_sub(1) as usize];
+    let mut exact = 0;
+    for (block, balances) in (0u64..).zip(&all).skip(first_block as usize) {
+        for (account, balance) in balances {
+            match reader.balance(account, block).unwrap() {
+                Balance::Exact(found) => assert_eq!(found, *balance, "{account} after block {block}"),
+                // Not met by any block of the store: it holds what it held.
+                other => {
+                    assert_eq!(other == Balance::AskNode, first_block > 0, "{other:?}");
+                    assert_eq!(
+                        Some(balance),
+                        opening.get(account),
+                        "{account} after block {block}"
+                    );
+                    continue;
+                }
+            }
+            exact += 1;
+        }
+    }
+    for (account, balance) in all.last().unwrap() {
+        let found = reader.account(account).unwrap();
+        if found.known {
+            assert_eq!(found.balance, Balance::Exact(*balance), "{account}");
+        }
+    }
+    assert!(exact > chain.len() - first_block as usize, "{exact}");
+}
+
+/// All blocks, receipts and traces, as they were on the node, and the balances that follow from them.
 pub(crate) fn check_blocks(reader: &Reader, chain: &[Bundle], first_block: u64) {
+    if chain.iter().all(|bundle| bundle.traces.is_some()) && chain.len() > first_block as usize + 5 {
+        check_balances(reader, chain, first_block);
+    }
     for bundle in chain {
         let number = bundle.block.number();
         let found = reader.bundle(number).unwrap();

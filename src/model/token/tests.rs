@@ -1,3 +1,5 @@
+//! Classification: every form, and logs that are none.
+
 use alloy_primitives::keccak256;
 use proptest::prelude::*;
 

@@ -130,7 +130,17 @@ impl Reader {
         let from = tokens::nft_id(token.id, owner, &U256::ZERO);
         let mut to = tokens::nft_id(token.id, owner, &U256::MAX).to_vec();
         to.push(0);
-        let total = if token.kind() == TokenKind::Erc721 {
+        let total = if token.is_flagged() {
+            // Its balance may count more than ids.
+            let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to.clone())?;
+            let mut count = 0;
+            scan.seek(&from)?;
+            while scan.item()?.is_some() {
+                count += 1;
+                scan.step()?;
+            }
+            count
+        } else if token.kind() == TokenKind::Erc721 {
             let held = self.view.holding(owner, TokenKind::Erc721, &token.address)?;
             u64::try_from(held).unwrap_or(u64::MAX)
         } else {

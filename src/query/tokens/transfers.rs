@@ -5,7 +5,7 @@ use alloy_primitives::map::HashMap;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::TransactionSlice;
-use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenMetadata, U256};
+use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::accounts::price;
 use crate::query::page::{ListQuery, Page, Rows};
 use crate::query::transactions::topics;
@@ -30,6 +30,16 @@ impl Standard {
             Self::Erc20 => (PostingKind::AccountErc20, PostingKind::TokenAccountErc20),
             Self::Erc721 => (PostingKind::AccountErc721, PostingKind::TokenAccountErc721),
             Self::Erc1155 => (PostingKind::AccountErc1155, PostingKind::TokenAccountErc1155),
+        }
+    }
+
+    /// The kind of token that has such transfers.
+    #[must_use]
+    pub const fn kind(self) -> TokenKind {
+        match self {
+            Self::Erc20 => TokenKind::Erc20,
+            Self::Erc721 => TokenKind::Erc721,
+            Self::Erc1155 => TokenKind::Erc1155,
         }
     }
 

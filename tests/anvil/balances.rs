@@ -1,0 +1,166 @@
+//! Native balances (A1, A2, A11) against `eth_getBalance`.
+
+use super::*;
+
+/// Everybody that the chain names.
+fn everybody(anvil: &Anvil, model: &Model) -> BTreeSet<String> {
+    let mut accounts: BTreeSet<String> = anvil
+        .accounts
+        .iter()
+        .map(|account| account.to_lowercase())
+        .collect();
+    for recorded in &model.blocks {
+        accounts.insert(text(&recorded.block["miner"]).to_owned());
+        for trace in recorded.traces.iter().flatten() {
+            let action = &trace["action"];
+            let places = [
+                &action["to"],
+                &action["from"],
+                &action["address"],
+                &action["refundAddress"],
+                &trace["result"]["address"],
+            ];
+            accounts.extend(places.into_iter().filter_map(Value::as_str).map(str::to_owned));
+        }
+    }
+    accounts
+}
+
+fn amount(quantity: &Value) -> String {
+    let wei = text(quantity).parse::<quarry::model::U256>().unwrap();
+    wei.to_string()
+}
+
+#[track_caller]
+fn same(server: &Server, anvil: &Anvil, chain: &str, account: &str, block: u64) {
+    let target = format!("/api/account/{account}/balance-history?chain={chain}&block={block}");
+    let reply = server.get(&target);
+    assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+    let node = anvil.ask("eth_getBalance", json!([account, format!("0x{block:x}")]));
+    assert_eq!(reply.json()["balance"], amount(&node).as_str(), "{target}");
+    assert!(reply.header("x-balance-source").is_some());
+}
+
+/// Everybody's balance at several blocks and now.
+#[track_caller]
+pub(super) fn compare(server: &Server, anvil: &Anvil, model: &Model) {
+    let (chain, head) = (model.name, anvil.head());
+    let kept = &status(server, chain)["nativeLedger"];
+    assert_eq!(kept, "kept");
+    let accounts = everybody(anvil, model);
+    let mut by_ledger = 0;
+    for (turn, account) in accounts.iter().enumerate() {
+        for block in [head / 3, head - turn as u64 % 7, head] {
+            same(server, anvil, chain, account, block);
+        }
+        let now = server.get(&format!("/api/account/{account}/balance?chain={chain}"));
+        if now.status == 404 {
+            continue;
+        }
+        let node = anvil.ask("eth_getBalance", json!([account, format!("0x{head:x}")]));
+        assert_eq!(now.json()["balance"], amount(&node).as_str(), "{account}");
+        by_ledger += usize::from(now.header("x-balance-source") == Some("ledger"));
+    }
+    assert!(by_ledger > 5, "{by_ledger} of {}", accounts.len());
+    let first: Vec<&str> = accounts.iter().take(100).map(String::as_str).collect();
+    let target = format!(
+        "/api/account/balance-multi?chain={chain}&address={}",
+        first.join(",")
+    );
+    for (account, found) in first.iter().zip(list(&server.json(&target)["balances"])) {
+        let node = anvil.ask("eth_getBalance", json!([account, format!("0x{head:x}")]));
+        assert_eq!(found["balance"], amount(&node).as_str(), "{account}");
+    }
+}
+
+/// Init code that leaves this code behind.
+fn deploying(code: &str) -> String {
+    format!("0x60{:02x}80600b6000396000f3{code}", code.len() / 2)
+}
+
+/// `call(gas, to, value, 0, input bytes, 0, 0)`.
+fn calling(to: &str, value: u8, input: u8) -> String {
+    format!(
+        "6000600060{input:02x}600060{value:02x}73{}5af150",
+        to.trim_start_matches("0x")
+    )
+}
+
+/// Contracts that end, to others and to themselves, and are sent something afterwards: before EIP-6780 and since.
+#[test]
+fn contracts_that_end_leave_what_the_node_says() {
+    for (turn, fork) in ["london", "shanghai", "cancun", "prague"].into_iter().enumerate() {
+        let Some(anvil) = Anvil::start_with(31_340 + turn as u64, &["--hardfork", fork]) else {
+            return;
+        };
+        let from = anvil.accounts[0].clone();
+        let send = |more: Value| {
+            let mut transaction = json!({"from": from, "gas": "0x80000"});
+            transaction
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            transaction
+        };
+        // Without input: ends, to the caller or to itself. With input: takes what it is sent.
+        let codes = ["36600657 33ff 5b00", "36600657 30ff 5b00"].map(|code| code.replace(' ', ""));
+        let deploy = |value: &str| {
+            anvil.block_of(codes.iter().map(|code| send(json!({"data": deploying(code)}))));
+            let receipts = anvil.ask("eth_getBlockReceipts", json!(["latest"]));
+            let contracts: Vec<String> = list(&receipts)
+                .iter()
+                .map(|receipt| text(&receipt["contractAddress"]).to_owned())
+                .collect();
+            let gift = |to: &String| send(json!({"to": to, "value": value, "data": "0x01"}));
+            anvil.block_of(contracts.iter().map(gift));
+            contracts
+        };
+        let alone = deploy("0x64");
+        let visited = deploy("0xc8");
+        // Ended by a transaction.
+        anvil.block_of(alone.iter().map(|to| send(json!({"to": to, "value": "0x5"}))));
+        // Ended, and sent something in the same transaction.
+        anvil.block_of(visited.iter().map(|to| {
+            let code = format!("0x{}{}00", calling(to, 1, 0), calling(to, 3, 1));
+            send(json!({"data": code, "value": "0x9"}))
+        }));
+        // Ended, and all of it taken back.
+        anvil.block_of(visited.iter().map(|to| {
+            let code = format!("0x{}60006000fd", calling(to, 2, 0));
+            send(json!({"data": code, "value": "0x9"}))
+        }));
+        // Made and ended in one transaction: to the sender, and to itself.
+        anvil.block_of(["0x32ff", "0x30ff"].map(|code| send(json!({"data": code, "value": "0x7"}))));
+        anvil.mine(3);
+        let directory = tempfile::tempdir().unwrap();
+        let later = tempfile::tempdir().unwrap();
+        let url = anvil.http();
+        let model = anvil.model("mainnet");
+        for (path, start) in [(directory.path(), 0), (later.path(), 4)] {
+            let first = start.to_string();
+            let path = path.to_str().unwrap();
+            let server = Server::start([
+                "run",
+                "--mainnet-rpc",
+                &url,
+                "--data-dir",
+                path,
+                "--start-block",
+                &first,
+            ]);
+            ready(&server);
+            caught_up(&server, &anvil, "mainnet", SOON);
+            for account in everybody(&anvil, &model) {
+                for block in start..=anvil.head() {
+                    same(&server, &anvil, "mainnet", &account, block);
+                }
+            }
+            assert_eq!(
+                status(&server, "mainnet")["nativeLedger"],
+                "kept",
+                "{fork} from {start}"
+            );
+            server.stop();
+        }
+    }
+}

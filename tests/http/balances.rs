@@ -1,0 +1,306 @@
+//! A1, A2, A10, A11 over a real store, with and without a node.
+
+use quarry::api::UpstreamError;
+use quarry::model::{Bundle, FrameKind, U256};
+use serde_json::{Value, json};
+
+use crate::chain::World;
+use crate::ledger::{Blocks, call, rules, sealer, who, withdrawal};
+
+const INDEXING: &str = "Data for the requested range is still being indexed";
+const HELD: u64 = 2_000_000_000_000_000_000;
+
+fn hex(number: u64) -> String {
+    const_hex::encode_prefixed(who(number))
+}
+
+/// Sixty blocks, so that the head is the other tests': the first three are told of below.
+fn bundles() -> Vec<Bundle> {
+    let mut blocks = Blocks::new();
+    blocks.push(vec![call(who(1), who(2), 1_500_000_000_000_000_000).with(
+        FrameKind::Call,
+        &[0],
+        who(2),
+        who(3),
+        400,
+    )]);
+    blocks.push(vec![call(who(2), who(4), 0)]);
+    blocks.push(vec![]).block.withdrawals = Some(vec![withdrawal(who(5), 7)]);
+    while blocks.0.len() < 60 {
+        blocks.push(vec![]);
+    }
+    blocks.0
+}
+
+async fn world(node: Option<Result<u64, UpstreamError>>) -> World {
+    World::ruled(bundles(), node, None, rules(&[(who(1), HELD), (who(6), 8)])).await
+}
+
+async fn sourced(world: &World, target: &str) -> (Value, String) {
+    let (reply, body) = world.get(target).await;
+    assert_eq!(reply.status, 200, "{target}: {body}");
+    (
+        body,
+        reply.header("x-balance-source").unwrap_or_default().to_owned(),
+    )
+}
+
+#[tokio::test]
+async fn balances_now() {
+    let world = world(None).await;
+    let balance = |number: u64| format!("/api/account/{}/balance", hex(number));
+    let (body, source) = sourced(&world, &balance(2)).await;
+    assert_eq!(source, "ledger");
+    assert_eq!(body, json!({"account": hex(2), "balance": "1499999999999999500"}));
+    let (body, _) = sourced(&world, &format!("{}?unit=coin", balance(2))).await;
+    assert_eq!(body["balance"], "1.4999999999999995");
+    // Any case is taken, lower case is given.
+    let upper = format!(
+        "/api/account/0X{}/balance?unit=coin",
+        const_hex::encode_upper(who(3))
+    );
+    let (body, _) = sourced(&world, &upper).await;
+    assert_eq!(body, json!({"account": hex(3), "balance": "0.0000000000000004"}));
+    // Somebody who holds nothing, somebody who only holds something, and nobody.
+    assert_eq!(world.json(&balance(4)).await["balance"], "0");
+    assert_eq!(world.json(&balance(6)).await["balance"], "8");
+    world
+        .server
+        .get(&balance(7))
+        .await
+        .assert_error(404, "Address not found");
+    world
+        .server
+        .get("/api/account/0x12/balance")
+        .await
+        .assert_error(400, "Invalid address format");
+    let unit = format!("{}?unit=ether", balance(2));
+    world
+        .server
+        .get(&unit)
+        .await
+        .assert_error(400, "Invalid unit parameter");
+}
+
+#[tokio::test]
+async fn balances_of_several() {
+    let world = world(None).await;
+    let list = [2, 7, 2, 6].map(hex).join("%20,%20");
+    let (body, source) = sourced(&world, &format!("/api/account/balance-multi?address={list}")).await;
+    assert_eq!(source, "ledger");
+    let one = |number: u64, balance: &str| json!({"account": hex(number), "balance": balance});
+    let expected = [one(2, "1499999999999999500"), one(7, "0"), one(6, "8")];
+    assert_eq!(body, json!({"chain": "mainnet", "balances": expected}));
+    let many = |count: u64| (0..count).map(hex).collect::<Vec<_>>().join(",");
+    let target = |list: String| format!("/api/account/balance-multi?unit=coin&address={list}");
+    let body = world.json(&target(many(100))).await;
+    assert_eq!(body["balances"].as_array().unwrap().len(), 100);
+    assert_eq!(body["balances"][6]["balance"], "0.000000000000000008");
+    let too_many = world.server.get(&target(many(101))).await;
+    too_many.assert_error(400, "At most 100 addresses are allowed");
+    let missing = world.server.get("/api/account/balance-multi").await;
+    missing.assert_error(400, "Missing required parameter: address");
+    let malformed = world.server.get(&target(format!("{},0x1", hex(1)))).await;
+    malformed.assert_error(400, "Invalid address format");
+}
+
+#[tokio::test]
+async fn balances_then() {
+    let world = world(None).await;
+    let at = |number: u64, block: &str| format!("/api/account/{}/balance-history{block}", hex(number));
+    let expected = [
+        (0, "0"),
+        (1, "1499999999999999600"),
+        (2, "1499999999999999500"),
+        (59, "1499999999999999500"),
+    ];
+    for (block, balance) in expected {
+        let (body, source) = sourced(&world, &at(2, &format!("?block={block}"))).await;
+        let expected = json!({"account": hex(2), "chain": "mainnet", "block": block, "balance": balance});
+        assert_eq!((body, source.as_str()), (expected, "ledger"));
+    }
+    for latest in ["", "?block=latest", "?block="] {
+        assert_eq!(world.json(&at(2, latest)).await["block"], 59);
+    }
+    // Nobody holds nothing.
+    assert_eq!(world.json(&at(7, "?block=3")).await["balance"], "0");
+    // A block that is final stays as it is; the head does not.
+    let (reply, _) = world.get(&at(2, "?block=1")).await;
+    assert!(reply.header("cache-control").unwrap().contains("immutable"));
+    let (reply, _) = world.get(&at(2, "")).await;
+    assert!(!reply.header("cache-control").unwrap().contains("immutable"));
+    // The index ends at 59, the node at 80.
+    world
+        .server
+        .get(&at(2, "?block=60"))
+        .await
+        .assert_error(503, INDEXING);
+    for block in ["81", "-1", "0x1", "earliest"] {
+        let reply = world.server.get(&at(2, &format!("?block={block}"))).await;
+        reply.assert_error(400, "Invalid block parameter");
+    }
+}
+
+#[tokio::test]
+async fn first_inflows() {
+    let world = world(None).await;
+    let by = |number: u64| format!("/api/account/{}/funded-by", hex(number));
+    let hash = |block: usize| const_hex::encode_prefixed(world.bundles[block].block.transactions[0].hash);
+    let shown = |number: u64, from: Value, txn: Value, kind: &str, value: &str, block: u64, age: &str| {
+        json!({
+            "address": hex(number), "chain": "mainnet", "fundingAddress": from, "fundingTxn": txn, "kind": kind,
+            "value": value, "block": block, "timestamp": (1_700_000_000 + block * 3600).to_string(),
+            "ageSeconds": (59 - block) * 3600, "age": age,
+        })
+    };
+    let transaction = shown(
+        2,
+        hex(1).into(),
+        hash(1).into(),
+        "transaction",
+        "1500000000000000000",
+        1,
+        "2 days 10 hrs",
+    );
+    assert_eq!(world.json(&by(2)).await, transaction);
+    let internal = shown(
+        3,
+        hex(2).into(),
+        hash(1).into(),
+        "internal",
+        "400",
+        1,
+        "2 days 10 hrs",
+    );
+    assert_eq!(world.json(&by(3)).await, internal);
+    let withdrawal = shown(
+        5,
+        Value::Null,
+        Value::Null,
+        "withdrawal",
+        "7000000000",
+        3,
+        "2 days 8 hrs",
+    );
+    assert_eq!(world.json(&by(5)).await, withdrawal);
+    let genesis = shown(6, Value::Null, Value::Null, "genesis", "8", 0, "2 days 11 hrs");
+    assert_eq!(world.json(&by(6)).await, genesis);
+    let reward = world.json(&format!("/api/account/{}/funded-by", sealer())).await;
+    assert_eq!(
+        (&reward["kind"], &reward["value"]),
+        (&json!("reward"), &json!("100"))
+    );
+    // Part of something, and never funded; nobody.
+    for number in [4, 7] {
+        world
+            .server
+            .get(&by(number))
+            .await
+            .assert_error(404, "Address not found");
+    }
+}
+
+/// A store that cannot tell: the node is asked, and what it says is told as its word.
+#[tokio::test]
+async fn without_openings_the_node_is_asked() {
+    let mut untold = rules(&[]);
+    untold.native.allocation = None;
+    let targets = [
+        format!("/api/account/{}/balance", hex(2)),
+        format!("/api/account/balance-multi?address={}", hex(2)),
+        format!("/api/account/{}/balance-history?block=2", hex(2)),
+    ];
+    let alone = World::ruled(bundles(), None, None, untold.clone()).await;
+    for target in &targets {
+        alone.server.get(target).await.assert_error(503, INDEXING);
+    }
+    let funded = alone
+        .server
+        .get(&format!("/api/account/{}/funded-by", hex(2)))
+        .await;
+    funded.assert_error(503, INDEXING);
+    let status = alone.get("/status").await.1;
+    let sentence = status["chains"]["mainnet"]["nativeLedger"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        sentence.starts_with("not kept since block 1: the source does not tell"),
+        "{sentence}"
+    );
+    let metrics = alone.server.get("/metrics").await;
+    assert!(
+        metrics
+            .body
+            .contains("quarry_native_ledger_fault_block{chain=\"mainnet\"} 1"),
+        "{}",
+        metrics.body
+    );
+    assert!(
+        metrics
+            .body
+            .contains("quarry_native_ledger_kept{chain=\"mainnet\"} 0")
+    );
+
+    let asked = World::ruled(bundles(), Some(Ok(12_345)), None, untold.clone()).await;
+    let (body, source) = sourced(&asked, &targets[0]).await;
+    assert_eq!((&body["balance"], source.as_str()), (&json!("12345"), "node"));
+    let (body, source) = sourced(&asked, &targets[1]).await;
+    assert_eq!(
+        (&body["balances"][0]["balance"], source.as_str()),
+        (&json!("12345"), "node")
+    );
+    let (body, source) = sourced(&asked, &targets[2]).await;
+    assert_eq!((&body["block"], &body["balance"]), (&json!(2), &json!("12345")));
+    assert_eq!(source, "node");
+    // Nobody, by the node's word.
+    let empty = World::ruled(bundles(), Some(Ok(0)), None, untold.clone()).await;
+    let nobody = format!("/api/account/{}/balance", hex(7));
+    empty
+        .server
+        .get(&nobody)
+        .await
+        .assert_error(404, "Address not found");
+    assert_eq!(empty.json(&targets[0]).await["balance"], "0");
+
+    for (error, code) in [
+        (UpstreamError::Failed("down".to_owned()), 502),
+        (UpstreamError::TimedOut, 504),
+    ] {
+        let down = World::ruled(bundles(), Some(Err(error)), None, untold.clone()).await;
+        for target in &targets {
+            down.server
+                .get(target)
+                .await
+                .assert_error(code, "Upstream node error");
+        }
+    }
+    // Openings, but not of everybody: who was never met is asked for, or taken to hold nothing.
+    let mut told = bundles();
+    let openings = [
+        (who(1), HELD),
+        (who(2), 0),
+        (who(3), 0),
+        (who(4), 0),
+        (who(5), 0),
+        (sealer(), 0),
+    ];
+    for bundle in &mut told {
+        bundle.openings = Some(openings.map(|(account, wei)| (account, U256::from(wei))).into());
+    }
+    let node = World::ruled(told.clone(), Some(Ok(77)), None, untold.clone()).await;
+    assert_eq!(sourced(&node, &targets[0]).await.1, "ledger");
+    let (body, source) = sourced(&node, &nobody).await;
+    assert_eq!((&body["balance"], source.as_str()), (&json!("77"), "node"));
+    let funded = node.json(&format!("/api/account/{}/funded-by", hex(7))).await;
+    assert_eq!(
+        (&funded["kind"], &funded["value"], &funded["block"]),
+        (&json!("genesis"), &json!("77"), &json!(0))
+    );
+    let alone = World::ruled(told, None, None, untold).await;
+    alone
+        .server
+        .get(&nobody)
+        .await
+        .assert_error(404, "Address not found");
+}
