@@ -7,6 +7,7 @@
 //!  main . cli . config . app          parse, merge, open, wire, run, stop
 //!  api                                the endpoint list and the dialect of the specification
 //!  http                               transport only: sockets, routing, parameters, errors, bodies
+//!  enquiry                            asks the node what blocks do not tell
 //!  query      sync                    read side | write side; never import each other
 //!  node                               JSON-RPC in, model out; alloy-provider stops here
 //!  store                              RocksDB: tables, batches, snapshots, scans, postings, undo
