@@ -63,7 +63,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ],
         doc: "What an account holds of a token (T2); without an account the holders, largest first (T3).",
         bodies: &[bodies::HOLDERS, bodies::TOKEN_BALANCE],
-        example: "/api/token/balance?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+        example: "/api/token/balance?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&offset=10",
         bad_requests: &["offset must be one of 10, 15, 30, 45"],
         handler: Handler::Chain(tokens::balance),
         ..TOKENS
@@ -119,7 +119,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[CHAIN, HOLDER, PAGE, OFFSET],
         doc: "The ERC-721 tokens that an account holds, with the number of ids.",
         bodies: &[bodies::HOLDINGS],
-        example: "/api/token/erc721-holdings?address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+        example: "/api/token/erc721-holdings?address=0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
         not_found: &[],
         asks_node: false,
         handler: Handler::Chain(token_lists::erc721_holdings),
@@ -141,7 +141,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[ACCOUNT, CHAIN, CONTRACT, BLOCK, UNIT],
         doc: "What an account held of a token after a block.",
         bodies: &[bodies::TOKEN_BALANCE_AT],
-        example: "/api/token/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/total-balance-history?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&block=28",
+        example: "/api/token/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266/total-balance-history?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&block=28",
         handler: Handler::Chain(tokens::balance_at),
         ..TOKENS
     },
@@ -151,7 +151,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[ACCOUNT, CHAIN, CONTRACT, PAGE, OFFSET],
         doc: "The ids of an ERC-721 token that an account owns, ascending.",
         bodies: &[bodies::INVENTORY],
-        example: "/api/token/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/nft-inventory?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
+        example: "/api/token/0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc/nft-inventory?contractaddress=0x0116686e2291dbd5e317f47fadbfb43b599786ef",
         asks_node: false,
         handler: Handler::Chain(token_lists::nft_inventory),
         ..TOKENS
@@ -174,7 +174,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[ACCOUNT, CHAIN, FILTER, START, END, PAGE, OFFSET, SORT, CURSOR],
         doc: "ERC-721 transfers that an account sent or received.",
         bodies: &[bodies::ERC721_TRANSFERS],
-        example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/token-nft-tx?offset=2",
+        example: "/api/account/0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc/token-nft-tx?offset=2",
         handler: Handler::Chain(token_lists::erc721_transfers),
         ..NONE
     },
