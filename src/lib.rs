@@ -8,6 +8,7 @@
 //!  api                                the endpoint list and the dialect of the specification
 //!  http                               transport only: sockets, routing, parameters, errors, bodies
 //!  audit                              the store against itself and against the node
+//!  enquiry                            asks the node what blocks do not tell
 //!  query      sync                    read side | write side; never import each other
 //!  node                               JSON-RPC in, model out; alloy-provider stops here
 //!  store                              RocksDB: tables, batches, snapshots, scans, postings, undo

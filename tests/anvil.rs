@@ -20,6 +20,8 @@ mod balances;
 mod binary;
 #[path = "anvil/contracts.rs"]
 mod contracts;
+#[path = "anvil/verdicts.rs"]
+mod verdicts;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -41,3 +41,5 @@ mod plain;
 mod rewards;
 #[path = "http/transport.rs"]
 mod transport;
+#[path = "http/verdicts.rs"]
+mod verdicts;

@@ -53,7 +53,7 @@ impl EnquiryOptions {
             per_second,
             jobs_max: 4,
             tick: Duration::from_millis(250),
-            recheck_after: Duration::from_secs(60),
+            recheck_after: Duration::from_secs(15),
             recheck_blocks: 50_000,
             round_pause: Duration::from_secs(600),
         }

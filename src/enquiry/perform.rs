@@ -130,14 +130,35 @@ impl Tools {
             self.keep(&plan, &Conclusion::unasked(None), None);
             return Ok(Outcome::Done);
         }
-        let at = plan.head.number;
-        let supply = self.supply(token, at).await?;
         if plan.token.doubted {
+            let supply = self.supply(token, plan.head.number).await?;
             let why = "its events contradict each other".to_owned();
-            let conclusion = Conclusion::unasked(Some(why));
-            self.keep(&plan, &conclusion, supply.value());
+            self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value());
             return Ok(Outcome::Fell);
         }
+        let mut answers = self.answers(&plan).await?;
+        let mut conclusion = conclude(&plan, &answers);
+        if conclusion.differs.is_some() {
+            // A node on another branch, or an index that was unwound meanwhile, would condemn any token. One that came
+            // back in between answers otherwise when it is asked once more.
+            if !self.still(plan.head).await? {
+                return Err(Failure::Moved);
+            }
+            answers = self.answers(&plan).await?;
+            conclusion = conclude(&plan, &answers);
+            if conclusion.differs.is_none() || !self.still(plan.head).await? {
+                return Err(Failure::Moved);
+            }
+        }
+        let fell = conclusion.differs.is_some();
+        self.keep(&plan, &conclusion, answers.supply.value());
+        Ok(if fell { Outcome::Fell } else { Outcome::Done })
+    }
+
+    /// What the contract says to a plan.
+    async fn answers(&self, plan: &Plan) -> Result<Answers, Failure> {
+        let (token, at) = (plan.token.address, plan.head.number);
+        let supply = self.supply(token, at).await?;
         let zero = self.balance(token, Address::ZERO, at).await?;
         let mut balances = Vec::with_capacity(plan.balances.len());
         for sample in &plan.balances {
@@ -148,20 +169,12 @@ impl Tools {
             None => None,
             Some(past) => present_or_pruned(self.supply(token, past.block).await, false)?,
         };
-        let answers = Answers {
+        Ok(Answers {
             supply,
             zero,
             balances,
             past,
-        };
-        let conclusion = conclude(&plan, &answers);
-        // A node on another branch, or an index that was unwound meanwhile, would condemn any token.
-        if conclusion.differs.is_some() && !self.still(plan.head).await? {
-            return Err(Failure::Moved);
-        }
-        let fell = conclusion.differs.is_some();
-        self.keep(&plan, &conclusion, answers.supply.value());
-        Ok(if fell { Outcome::Fell } else { Outcome::Done })
+        })
     }
 
     /// Puts a verdict into the side store, on top of what stood before.
