@@ -57,9 +57,7 @@ impl Desk {
         };
         let (_trigger, mut shutdown) = pair();
         let source = futures_util::stream::iter(bundles.into_iter().map(Ok::<_, SyncError>));
-        let (_, result) = pipeline
-            .run(store.writer().unwrap(), source, &mut shutdown)
-            .await;
+        let (_, result) = pipeline.run(store.writer().unwrap(), source, &mut shutdown).await;
         result.unwrap();
         let observed = Observed::open(directory.path(), store.identity(), false);
         Self {
@@ -269,7 +267,11 @@ async fn a_verdict_falls_once_and_for_all() {
     .await;
     assert!(verdict(&desk, &coin).unwrap().exact);
     let flooded = verdict(&desk, &dollar).unwrap();
-    assert!(!flooded.exact && flooded.reason.contains("characters"), "{}", flooded.reason);
+    assert!(
+        !flooded.exact && flooded.reason.contains("characters"),
+        "{}",
+        flooded.reason
+    );
     assert_eq!(desk.exactness(&coin, true), Exactness::Exact);
     desk.stop().await;
     // As if it was compared at an earlier block: the next round finds it stale.
@@ -286,7 +288,10 @@ async fn a_verdict_falls_once_and_for_all() {
     });
     desk.start(options).await;
     until("its verdict falls", || !verdict(&desk, &coin).unwrap().exact).await;
-    until("its holders are refreshed", || desk.observed.refreshed(&coin).whole).await;
+    until("its holders are refreshed", || {
+        desk.observed.refreshed(&coin).whole
+    })
+    .await;
     let holders = desk.observed.holders(&coin, 0, 3).unwrap();
     let truth = named(&tokens, "coin");
     for (holder, balance) in holders {
@@ -341,7 +346,11 @@ async fn verdicts_of_orphaned_blocks_are_void() {
         (true, orphan, Some(orphan), Exactness::Unjudged),
     ] {
         put(exact, checked, anchor);
-        assert_eq!(desk.exactness(&coin, true), expected, "{exact} {checked:?} {anchor:?}");
+        assert_eq!(
+            desk.exactness(&coin, true),
+            expected,
+            "{exact} {checked:?} {anchor:?}"
+        );
     }
     // A token that the ledger doubts is not exact, whatever was compared.
     put(true, on_chain(7), None);

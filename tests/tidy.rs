@@ -123,8 +123,8 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "api", "http", "enquiry", "query", "sync", "node", "store", "codec", "json", "model", "clock",
-    "shutdown", "status", "metrics",
+    "config", "cli", "api", "http", "enquiry", "query", "sync", "node", "store", "codec", "json", "model",
+    "clock", "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.

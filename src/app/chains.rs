@@ -108,9 +108,9 @@ impl Chains for Registry {
     fn reader(&self, name: ChainName) -> Option<Reader> {
         let chain = self.get(name)?;
         let view = chain.store()?.view();
-        let facts = chain
-            .observed()
-            .map(|observed| ObservedFacts::new(Arc::clone(observed), Arc::clone(&view), chain.status.is_some()));
+        let facts = chain.observed().map(|observed| {
+            ObservedFacts::new(Arc::clone(observed), Arc::clone(&view), chain.status.is_some())
+        });
         let reader = match &chain.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
@@ -177,7 +177,9 @@ impl Upstream for NodeUpstream {
 fn told(told: Result<Told<U256>, NodeError>) -> Result<U256, UpstreamError> {
     match told.map_err(failed)? {
         Told::Value(value) => Ok(value),
-        Told::Nothing(why) => Err(UpstreamError::Failed(format!("the contract does not tell: {why}"))),
+        Told::Nothing(why) => Err(UpstreamError::Failed(format!(
+            "the contract does not tell: {why}"
+        ))),
     }
 }
 

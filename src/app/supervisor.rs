@@ -210,7 +210,9 @@ impl Supervisor {
             let observed = Observed::open(store.directory(), store.identity(), false);
             Ok::<_, crate::store::StoreError>((store, observed))
         });
-        let (store, observed) = opened.await.map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+        let (store, observed) = opened
+            .await
+            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
         self.chain.set_store(Arc::clone(&store), observed);
         Ok(store)
     }

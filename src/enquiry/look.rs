@@ -193,10 +193,7 @@ impl Looker {
                 let exact = verdict.exact;
                 if !verdict.exact {
                     news.inexact.push(address);
-                } else if verdict
-                    .checked
-                    .number
-                    .saturating_add(self.options.recheck_blocks)
+                } else if verdict.checked.number.saturating_add(self.options.recheck_blocks)
                     < reader.head().number
                 {
                     news.stale.push(address);

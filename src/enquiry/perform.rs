@@ -185,9 +185,7 @@ impl Tools {
         let exact = conclusion.differs.is_none() && before.as_ref().is_none_or(|before| before.exact);
         let kept = before.as_ref().filter(|before| before.exact == exact);
         let anchor = kept.and_then(|before| {
-            let is_final = view
-                .finalized()
-                .is_some_and(|last| before.checked.number <= last);
+            let is_final = view.finalized().is_some_and(|last| before.checked.number <= last);
             let checked = Some(before.checked).filter(|&block| is_on(&view, block));
             let anchor = before.anchor.filter(|&block| is_on(&view, block));
             if is_final {

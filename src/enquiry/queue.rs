@@ -137,8 +137,7 @@ impl Queue {
             touched.entry(touch.token).or_default().extend(touch.accounts);
         }
         let now = clock::now();
-        self.judged
-            .retain(|_, at| now < *at + self.options.recheck_after);
+        self.judged.retain(|_, at| now < *at + self.options.recheck_after);
         for (token, accounts) in touched {
             if tools.observed.metadata(&token).is_none() {
                 self.add(token, Work::Metadata, 0);
@@ -208,10 +207,7 @@ impl Queue {
     }
 
     fn first(queue: &mut VecDeque<Job>, busy: &HashSet<Address>) -> Option<Job> {
-        let place = queue
-            .iter()
-            .take(16)
-            .position(|job| !busy.contains(&job.token))?;
+        let place = queue.iter().take(16).position(|job| !busy.contains(&job.token))?;
         queue.remove(place)
     }
 

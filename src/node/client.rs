@@ -291,7 +291,9 @@ impl Node {
         let slot = inner.pace.admit(class).await;
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
         let one = match class {
-            RequestClass::Light | RequestClass::Call => inner.config.light_timeout.min(inner.config.request_timeout),
+            RequestClass::Light | RequestClass::Call => {
+                inner.config.light_timeout.min(inner.config.request_timeout)
+            }
             _ => inner.config.request_timeout,
         };
         let after = one.min(inner.config.deadline.saturating_sub(tries.spent));

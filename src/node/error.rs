@@ -252,10 +252,7 @@ impl NodeError {
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::Rpc { .. }
-                | Self::MethodNotFound { .. }
-                | Self::NullResult { .. }
-                | Self::Execution { .. }
+            Self::Rpc { .. } | Self::MethodNotFound { .. } | Self::NullResult { .. } | Self::Execution { .. }
         )
     }
 

@@ -38,7 +38,10 @@ async fn a_token_is_asked_at_a_block() {
             [0x18, 0x16, 0x0d, 0xdd] => word(1_000 + block),
             [0x70, 0xa0, 0x82, 0x31] => {
                 let holder = input.get(16..36).unwrap();
-                assert_eq!((input.len(), input.get(4..16).unwrap()), (36, [0_u8; 12].as_slice()));
+                assert_eq!(
+                    (input.len(), input.get(4..16).unwrap()),
+                    (36, [0_u8; 12].as_slice())
+                );
                 word(u64::from(holder[0]) + block)
             }
             other => panic!("unknown selector {other:?}"),
@@ -84,7 +87,10 @@ async fn what_a_contract_does_wrong_is_its_answer() {
         let told = node.token_supply(TOKEN, 1).await.unwrap();
         assert_eq!(told, Told::Nothing(message.to_owned()));
         assert_eq!(fake.asked("eth_call"), 1, "{message}");
-        assert_eq!(node.token_metadata(TOKEN).await.unwrap(), TokenMetadata::default());
+        assert_eq!(
+            node.token_metadata(TOKEN).await.unwrap(),
+            TokenMetadata::default()
+        );
         for class in ErrorClass::ALL {
             assert_eq!(node.stats().errors(class), 0, "{message}: {class:?}");
         }

@@ -228,7 +228,11 @@ const STATUS_TOKENS: &[Field] = &[
     field("notExact", Form::Integer, "Of those, what the node answers for."),
     field("waiting", Form::Integer, "Tokens that wait to be asked about."),
     field("questions", Form::Integer, "Questions asked since the start."),
-    field("errors", Form::Integer, "Of those, what the node failed to answer."),
+    field(
+        "errors",
+        Form::Integer,
+        "Of those, what the node failed to answer.",
+    ),
 ];
 const VERIFIED: &[Field] = &[
     field("from", Form::Integer, "First block."),

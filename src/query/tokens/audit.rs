@@ -147,10 +147,7 @@ impl Reader {
         let first = match scan.seek(&start)?.map(|(key, _)| balance_place(key)) {
             Some(place) => Some(place?),
             // Beyond the last account: the first one.
-            None => scan
-                .seek(&from)?
-                .map(|(key, _)| balance_place(key))
-                .transpose()?,
+            None => scan.seek(&from)?.map(|(key, _)| balance_place(key)).transpose()?,
         };
         let Some((holder, _)) = first else {
             return Ok(None);
@@ -187,9 +184,7 @@ impl Reader {
             // No block has this number, so the next row is another account's.
             Some(after) => keys::balance(id, after, u64::MAX).to_vec(),
         };
-        let mut scan = self
-            .view
-            .scan(Table::TokenBalances, from.clone(), end_of(id))?;
+        let mut scan = self.view.scan(Table::TokenBalances, from.clone(), end_of(id))?;
         let mut found = Vec::new();
         let mut item = scan.seek(&from)?;
         while let Some((key, _)) = item.filter(|_| found.len() < limit) {

@@ -77,10 +77,7 @@ impl TokenFacts for ObservedFacts {
     }
 
     fn balance(&self, token: &Address, holder: &Address) -> Result<Option<U256>, StoreError> {
-        Ok(self
-            .observed
-            .balance(token, holder)
-            .map(|(balance, _)| balance))
+        Ok(self.observed.balance(token, holder).map(|(balance, _)| balance))
     }
 
     fn held_by(&self, holder: &Address, limit: usize) -> Result<Vec<Address>, StoreError> {

@@ -36,7 +36,12 @@ impl Observed {
 
     /// Keeps balances of one token, each in its place in the order, together with how far the round over all
     /// holders has come (`whole` once it is over; kept as it is where `round` is `None`).
-    pub fn put_balances(&self, token: &Address, told: &[ToldBalance], round: Option<(Option<Address>, bool)>) {
+    pub fn put_balances(
+        &self,
+        token: &Address,
+        told: &[ToldBalance],
+        round: Option<(Option<Address>, bool)>,
+    ) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.refreshed(token);
         let mut after = before;
@@ -44,11 +49,7 @@ impl Observed {
         let mut changed = false;
         for (at, one) in told.iter().enumerate() {
             // Told twice: the later one counts, or the order would keep both.
-            if told
-                .iter()
-                .skip(at + 1)
-                .any(|later| later.holder == one.holder)
-            {
+            if told.iter().skip(at + 1).any(|later| later.holder == one.holder) {
                 continue;
             }
             let known = self.balance(token, &one.holder).map(|(balance, _)| balance);
