@@ -26,11 +26,18 @@ fn records_are_these_bytes() {
         emitters: 3,
         signatures: 2,
         next_traced: 250,
+        native: NativeState {
+            allocated: true,
+            fault: Some(NativeFault {
+                block: 300,
+                reason: NativeFaultReason::Supply,
+            }),
+        },
         tokens: 4,
         multi_transfers: 5,
     };
     let wanted = format!(
-        "fa{}fbfb00fc00000100fd00000000010000000302fa0405",
+        "fa{}fbfb00fc00000100fd00000000010000000302fa0101fb2c01010405",
         "01".repeat(32)
     );
     assert_eq!(hex(&checkpoint.encode()), wanted);
