@@ -1,7 +1,10 @@
 //! How fast the lists of accounts are answered, text included, over a store that backfill filled with traces.
 //!
 //! Budgets: a page of 10,000 rows of a hot account at most 3 times the writing of the same text from memory, of
-//! one spread over the whole chain at most 10 times; page 1,000 within twice page 1.
+//! one spread over the whole chain at most 10 times; page 1,000 within twice page 1. The budgets are for what a
+//! request gets: the time until the service has given the last frame of the body to the connection, which is made on
+//! as many threads of its pool as there are cores (at most four), with nothing else asked meanwhile. The other
+//! columns are the time on one core.
 //! Environment: `QUARRY_BENCH_LOGS` (`2,000,000`), `QUARRY_BENCH_DIR`.
 #![allow(
     clippy::expect_used,
@@ -11,12 +14,18 @@
 )]
 
 use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
 
+use http_body_util::BodyExt as _;
+use quarry::api::{Api, Chains, Settings, Upstream};
+use quarry::http::{Handler as _, Pool, PoolLimits, Request};
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
-use quarry::model::{Address, InternalTransaction, ListedTransaction, MinedBlock};
-use quarry::query::{ListQuery, Reader};
+use quarry::model::{Address, ChainName, InternalTransaction, ListedTransaction, MinedBlock};
+use quarry::query::{ListQuery, Paged as _, Reader};
+use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store};
-use support::filled::{self, SEED};
+use support::filled::{self, SEED, median};
 use support::generator::{Generator, GeneratorConfig};
 use support::memory::thread_seconds;
 
@@ -129,6 +138,95 @@ impl Text {
         black_box(&self.out);
         self.bytes += self.out.len();
         self.out.clear();
+    }
+}
+
+struct One(Arc<Store>);
+
+impl Chains for One {
+    fn reader(&self, _: ChainName) -> Option<Reader> {
+        Some(Reader::new(self.0.view()))
+    }
+
+    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
+        None
+    }
+
+    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
+        None
+    }
+
+    fn store_bytes(&self, _: ChainName) -> u64 {
+        0
+    }
+}
+
+/// The service, asked without a connection.
+struct Service {
+    runtime: tokio::runtime::Runtime,
+    api: Api,
+}
+
+impl Service {
+    fn new(store: Arc<Store>) -> Self {
+        let pool = Pool::new(PoolLimits::default()).expect("threads");
+        Self {
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime"),
+            api: Api::new(Arc::new(One(store)), pool, Settings::default()),
+        }
+    }
+
+    /// Asks, and takes the body frame by frame; answers its bytes.
+    fn ask(&self, path: &str) -> usize {
+        let (parts, ()) = hyper::Request::get(path)
+            .body(())
+            .expect("a request")
+            .into_parts();
+        self.runtime.block_on(async {
+            let response = self.api.handle(Request::new(parts)).await;
+            assert!(response.status().is_success(), "{path}: {}", response.status());
+            let (mut body, mut bytes) = (response.into_body(), 0);
+            while let Some(frame) = body.frame().await {
+                let frame = frame.expect("a frame").into_data().expect("data");
+                bytes += black_box(frame).len();
+            }
+            bytes
+        })
+    }
+
+    /// The median time of a request in milliseconds.
+    fn milliseconds(&self, path: &str) -> f64 {
+        self.ask(path);
+        let times = (0..25).map(|_| {
+            let began = Instant::now();
+            self.ask(path);
+            began.elapsed().as_secs_f64() * 1e3
+        });
+        median(times.collect())
+    }
+}
+
+impl List {
+    /// What a client asks for.
+    fn path(self, query: &ListQuery) -> String {
+        let page = format!(
+            "page={}&offset={}",
+            query.skip / query.limit as u64 + 1,
+            query.limit
+        );
+        match self {
+            Self::Transactions(account) => format!("/api/account/{account}/tx-list?{page}"),
+            Self::Mined(account) => format!("/api/account/{account}/mined-blocks?{page}"),
+            Self::Internal(Some(account), all) => {
+                format!("/api/account/{account}/tx-list-internal?includeZeroValue={all}&{page}")
+            }
+            Self::Internal(None, all) => format!(
+                "/api/account/tx-list-internal?startblock=0&endblock=latest&includeZeroValue={all}&{page}"
+            ),
+        }
     }
 }
 
@@ -296,15 +394,18 @@ fn main() {
         .into_iter()
         .filter(|(name, ..)| name.contains(&only))
         .collect();
-    println!("| question | rows | kB | asc | desc | asc, no cache | text only | asc/text |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!(
+        "| question | rows | kB | asc | desc | asc, no cache | text only | asc/text | request | request/text |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     let open = |cache_bytes| {
         let options = OpenOptions {
             cache_bytes,
             read_only: true,
             ..OpenOptions::new(directory.clone())
         };
-        let reader = Reader::new(Store::open(&options).expect("the store").view());
+        let store = Store::open(&options).expect("the store");
+        let reader = Reader::new(store.view());
         let text = Text {
             ids: UuidSpace::new(1),
             head: reader.head().number,
@@ -312,9 +413,10 @@ fn main() {
             out: Vec::with_capacity(FRAME_BYTES + 4096),
             bytes: 0,
         };
-        Bench { reader, text }
+        (Bench { reader, text }, store)
     };
-    let (mut cached, mut uncached) = (open(1 << 30), open(1 << 10));
+    let ((mut cached, store), (mut uncached, _)) = (open(1 << 30), open(1 << 10));
+    let service = Service::new(store);
     for (name, list, query) in asked {
         let back = ListQuery {
             descending: true,
@@ -329,6 +431,11 @@ fn main() {
         let text = cached.text_only(list, &query);
         print!("| {name} | {rows} | {} |", bytes / 1000);
         times.iter().for_each(|time| print!(" {time:.3} |"));
-        println!(" {text:.3} | {:.2} |", times[0] / text);
+        let request = service.milliseconds(&list.path(&query));
+        println!(
+            " {text:.3} | {:.2} | {request:.3} | {:.2} |",
+            times[0] / text,
+            request / text
+        );
     }
 }

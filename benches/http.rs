@@ -2,7 +2,8 @@
 //!
 //! Budgets: a page of 10,000 rows at 60 % of the rate of a static body of the same size, a page of 100 rows at
 //! 70 %, the status of a transaction by hash at 50 % of the rate of a static body of 200 bytes. Environment:
-//! `QUARRY_BENCH_LOGS` (2,000,000), `QUARRY_BENCH_ROUNDS` (5), `QUARRY_BENCH_SECONDS` (3), `QUARRY_BENCH_ONLY`.
+//! `QUARRY_BENCH_LOGS` (2,000,000), `QUARRY_BENCH_ROUNDS` (5), `QUARRY_BENCH_SECONDS` (3), `QUARRY_BENCH_ONLY`,
+//! `QUARRY_BENCH_AHEAD` (scans below which frames are made ahead of their turn; 0 for never).
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
@@ -211,7 +212,9 @@ fn main() {
         let bind = || TcpListener::bind("127.0.0.1:0");
         let listener = bind().await.expect("an address");
         let service = listener.local_addr().expect("an address");
-        let pool = Pool::new(PoolLimits::default()).expect("threads");
+        let mut limits = PoolLimits::default();
+        limits.ahead_below = filled::env("QUARRY_BENCH_AHEAD", limits.ahead_below as u64) as usize;
+        let pool = Pool::new(limits).expect("threads");
         let api = Arc::new(Api::new(
             Arc::new(One(Arc::clone(&store))),
             pool,

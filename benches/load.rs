@@ -3,7 +3,8 @@
 //! Budgets: at least 100,000 logs a second; at most 200 bytes a log for all copies and indexes of logs; memory
 //! at most a fifth above `--cache-size` and `--backfill-memory`. The chain is synthetic, neither parsed nor
 //! verified. Environment: `QUARRY_BENCH_LOGS` (5,000,000), `QUARRY_BENCH_BACKFILL_MB` (1,024),
-//! `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`.
+//! `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`; `QUARRY_BENCH_TRACES=1` adds frames and the ledger of native balances,
+//! `QUARRY_BENCH_LEDGER=0` with it ends that at the first block.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
@@ -60,9 +61,11 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
             | FlatArray::TransactionStatuses
             | FlatArray::BlockFrames
             | FlatArray::BlockEarnings => Share::Chain,
-            FlatArray::Blocks | FlatArray::LogEmitters | FlatArray::Emitters | FlatArray::Signatures => {
-                Share::Logs
-            }
+            FlatArray::Blocks
+            | FlatArray::LogEmitters
+            | FlatArray::LogSignatures
+            | FlatArray::Emitters
+            | FlatArray::Signatures => Share::Logs,
         };
         sizes.push((format!("array {}", array.name()), bytes, share));
     }

@@ -7,6 +7,7 @@
 //!  main . cli . config . app          parse, merge, open, wire, run, stop
 //!  api                                the endpoint list and the dialect of the specification
 //!  http                               transport only: sockets, routing, parameters, errors, bodies
+//!  audit                              the store against itself and against the node
 //!  enquiry                            asks the node what blocks do not tell
 //!  query      sync                    read side | write side; never import each other
 //!  node                               JSON-RPC in, model out; alloy-provider stops here
@@ -19,6 +20,7 @@
 
 pub mod api;
 pub mod app;
+pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod codec;

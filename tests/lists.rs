@@ -18,7 +18,7 @@ use lists::{Row, Whose};
 use plain::{ChainConfig, Rng, account};
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use quarry::model::{Address, B256, Bundle};
-use quarry::query::{ListQuery, Page, QueryError, Reader, RowCursor};
+use quarry::query::{ListQuery, Page, Paged as _, QueryError, Reader, RowCursor};
 use quarry::store::{OpenOptions, Store, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 use serde_json::Value;
@@ -87,7 +87,7 @@ fn ask(
 ) -> Result<Answer, QueryError> {
     let (ids, mut room, mut items) = (UuidSpace::new(CHAIN_ID), String::new(), Vec::new());
     let head = reader.head().number;
-    let known = |page: &Page| (page.len(), page.total(), page.next_cursor());
+    let known = |page: &Page| (page.len(), page.total().unwrap(), page.next_cursor());
     let (len, total, next) = match list {
         List::Transactions(account) => {
             let mut page = reader.account_transactions(&account, query)?;

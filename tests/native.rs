@@ -345,6 +345,12 @@ fn contracts_end_since_cancun_only_where_they_were_made() {
     assert_eq!(stored.now(who(9)), 660);
     let supply = stored.store.view().supply(1).unwrap().unwrap();
     assert_eq!(supply.destroyed, U256::from(5 + 60 + 5));
+    // A node on revm tells of the end of a contract in favour of itself as of the payment before it.
+    let mut blocks = Blocks::new();
+    let told = call(who(1), who(3), 30).with(FrameKind::SelfDestruct, &[0], who(1), who(3), 30);
+    blocks.push(vec![told]).block.header.blob_gas_used = Some(0);
+    let stored = Stored::of(&blocks, &rules);
+    assert_eq!((stored.now(who(1)), stored.now(who(3))), (4870, 730));
     // Under a revert nothing ends.
     let mut blocks = Blocks::new();
     blocks.push(vec![made(who(20), who(9)).failing(&[0])]);

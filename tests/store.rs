@@ -15,7 +15,7 @@ use std::sync::Arc;
 use plain::{ChainConfig, Rng, account, topic};
 use quarry::codec::keys::Term;
 use quarry::model::{Address, B256, Bundle};
-use quarry::query::{Closest, LogQuery, Operator, Reader, RowCursor, TransactionStatus};
+use quarry::query::{Closest, LogQuery, Operator, Paged as _, Reader, RowCursor, TransactionStatus};
 use quarry::store::{BlockEarnings, Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
@@ -283,6 +283,7 @@ fn ask(reader: &Reader, query: &LogQuery, frame: usize) -> (Vec<Row>, Option<u64
             break;
         }
     }
+    let page = page.page();
     assert_eq!(found.len(), page.len());
     (found, page.total(), page.next_cursor())
 }

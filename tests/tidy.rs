@@ -66,6 +66,11 @@ const ROOMS: &[Room] = &[
         may: &["query", "node", "store", "model", "status", "shutdown", "clock"],
     },
     Room {
+        name: "audit",
+        about: "the store against itself and against the node",
+        may: &["query", "sync", "store", "codec", "model"],
+    },
+    Room {
         name: "query",
         about: "read side: typed questions about one snapshot",
         may: &["store", "codec", "model", "clock"],
@@ -123,8 +128,8 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "api", "http", "enquiry", "query", "sync", "node", "store", "codec", "json", "model",
-    "clock", "shutdown", "status", "metrics",
+    "config", "cli", "api", "http", "audit", "enquiry", "query", "sync", "node", "store", "codec", "json",
+    "model", "clock", "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.

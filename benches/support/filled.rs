@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::generator::{Generator, GeneratorConfig};
 use super::memory::{process_seconds, thread_seconds};
-use quarry::model::{B256, Bundle};
+use quarry::model::{Address, B256, Bundle, U256};
 use quarry::store::schema::SCHEMA_VERSION;
 use quarry::store::{OpenOptions, Store};
+use quarry::sync::derive::native::touched;
 use quarry::sync::derive::{NonceRules, derive};
 
 /// The seed of every chain here.
@@ -27,6 +28,7 @@ pub(crate) fn env(name: &str, default: u64) -> u64 {
 pub(crate) fn chain(logs: u64) -> GeneratorConfig {
     GeneratorConfig {
         blocks: logs / 200,
+        traces: env("QUARRY_BENCH_TRACES", 0) > 0,
         ..GeneratorConfig::default()
     }
 }
@@ -95,6 +97,18 @@ impl Spent {
     }
 }
 
+/// What a node would tell of all that a block touches, as long as `QUARRY_BENCH_LEDGER` is not 0: enough for
+/// whatever the chain does. Without it the ledger of native balances ends at the first block.
+fn openings(bundle: &Bundle, rules: &NonceRules) -> Option<Vec<(Address, U256)>> {
+    let rich = U256::from(1) << 100;
+    let told = || {
+        touched(bundle, &rules.native)
+            .into_iter()
+            .map(|account| (account, rich))
+    };
+    (bundle.traces.is_some() && env("QUARRY_BENCH_LEDGER", 1) > 0).then(|| told().collect())
+}
+
 /// Makes a store and fills it; replaces what is in the directory.
 pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) -> (Arc<Store>, Spent) {
     if directory.exists() {
@@ -121,7 +135,10 @@ pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) 
     let mut generating = 0.0;
     loop {
         let before = thread_seconds();
-        let bundle: Option<Bundle> = generator.next();
+        let mut bundle: Option<Bundle> = generator.next();
+        if let Some(bundle) = &mut bundle {
+            bundle.openings = openings(bundle, &rules);
+        }
         generating += thread_seconds() - before;
         lap(&mut spent.generate);
         let last = bundle.is_none();

@@ -4,14 +4,14 @@
 use crate::http::{HttpError, parse_address};
 use crate::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
-use crate::query::{InternalPage, MinedPage, QueryError, TransactionPage};
+use crate::query::{InternalPage, MinedPage, Paged, QueryError, TransactionPage};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
 use super::caching::Reach;
 use super::faults::{INVALID_ADDRESS, INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, ListParams, RowSource, echoed};
+use super::page::{Envelope, Found, Frame, ListParams, Places, RowSource, echoed};
 
 /// What the lists of an account are asked by.
 struct AccountList {
@@ -64,6 +64,17 @@ struct TransactionRows {
 }
 
 impl RowSource for TransactionRows {
+    fn places(&mut self) -> &mut dyn Places {
+        self.page.page_mut()
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.again(),
+            head: self.head,
+        }
+    }
+
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
         let head = self.head;
         self.page
@@ -177,6 +188,18 @@ struct InternalRows {
 }
 
 impl RowSource for InternalRows {
+    fn places(&mut self) -> &mut dyn Places {
+        self.page.page_mut()
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.again(),
+            ids: self.ids.clone(),
+            trace_id: String::new(),
+        }
+    }
+
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
         let (ids, trace_id) = (&self.ids, &mut self.trace_id);
         self.page
@@ -206,6 +229,16 @@ struct MinedRows {
 }
 
 impl RowSource for MinedRows {
+    fn places(&mut self) -> &mut dyn Places {
+        self.page.page_mut()
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.again(),
+        }
+    }
+
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
         self.page
             .visit(&mut |mined| frame.item(|out| mined_block(out, mined)))

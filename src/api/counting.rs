@@ -38,4 +38,17 @@ impl FrameSource for Counted {
     fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
         counted(&self.traffic, self.place, || self.source.next_frame())
     }
+
+    fn in_part(&self) -> bool {
+        self.source.in_part()
+    }
+
+    fn take_part(&mut self) -> bool {
+        self.source.take_part()
+    }
+
+    fn again(&self) -> Option<Box<dyn FrameSource>> {
+        let source = self.source.again()?;
+        Some(Box::new(Self::new(source, &self.traffic, self.place)))
+    }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::clock;
 use crate::http::HttpError;
 use crate::json::{LogWriter, UuidSpace};
-use crate::query::{LogPage, LogQuery, Operator, QueryError};
+use crate::query::{LogPage, LogQuery, Operator, Paged, QueryError};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
 use super::faults::{INVALID_ADDRESS, INVALID_TOPIC, TOPIC_REQUIRED, query_failed};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, ListParams, RowSource};
+use super::page::{Envelope, Found, Frame, ListParams, Places, RowSource};
 
 /// The pair operators and the topics they combine, in the specification's order.
 pub(super) const OPERATORS: [(&str, usize, usize); 6] = [
@@ -85,15 +85,12 @@ impl LogsRequest {
         self.query.set_part(&self.list.part(Some(range)));
         self.query.deadline = Some(clock::now() + WALK_TIME_MAX);
         let page = snapshot.reader.logs(&self.query).map_err(query_failed)?;
-        let found = Found {
-            total: page.total(),
-            next: page.next_cursor(),
-            reach,
-            balance_source: None,
-        };
+        let found = Found::from(page.page()).within(reach);
+        let ids = UuidSpace::new(snapshot.reader.chain_id());
         let rows = LogRows {
             page,
-            text: LogWriter::new(UuidSpace::new(snapshot.reader.chain_id())),
+            text: LogWriter::new(ids.clone()),
+            ids,
         };
         self.list.answer(snapshot, envelope, found, rows)
     }
@@ -103,9 +100,22 @@ impl LogsRequest {
 struct LogRows {
     page: LogPage,
     text: LogWriter,
+    ids: UuidSpace,
 }
 
 impl RowSource for LogRows {
+    fn places(&mut self) -> &mut dyn Places {
+        self.page.page_mut()
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.again(),
+            text: LogWriter::new(self.ids.clone()),
+            ids: self.ids.clone(),
+        }
+    }
+
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
         let text = &mut self.text;
         let more = self

@@ -20,6 +20,7 @@ mod endpoint;
 mod examples;
 mod faults;
 mod figures;
+mod frames;
 mod input;
 mod list;
 mod logs;

@@ -1,18 +1,18 @@
-//! What all lists share: their parameters, the shape of their text, and the frames in which it goes out.
-
-use bytes::Bytes;
+//! What all lists share: their parameters, and the shape of their text.
 
 use crate::http::header::HeaderValue;
-use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError, prefers};
+use crate::http::{HttpError, prefers};
 use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
-use crate::query::{ListQuery, QueryError, RowCursor};
+use crate::query::{ListQuery, Page, RowCursor};
 
 use super::answer::{Answer, Extra, Snapshot};
 use super::bounds::{Bound, Bounds};
 use super::caching::Reach;
-use super::faults::query_failed;
+use super::frames::ListFrames;
 use super::input::Input;
+
+pub(super) use super::frames::{Frame, Known, Places, RowSource};
 
 /// Most rows of a page, and what an absent `offset` means.
 pub(super) const OFFSET_MAX: u64 = 10_000;
@@ -158,7 +158,7 @@ impl ListParams {
         snapshot: &Snapshot,
         envelope: Envelope,
         found: Found,
-        source: impl RowSource + 'static,
+        source: impl RowSource,
     ) -> Result<Answer, HttpError> {
         let extra = Extra {
             total: found.total,
@@ -170,19 +170,11 @@ impl ListParams {
             balance_source: found.balance_source,
             ..Extra::default()
         };
-        let mut frames = ListFrames {
-            source,
-            buffers: snapshot.buffers.clone(),
-            shape: self.shape,
-            envelope: Some(envelope),
-            rows: 0,
-            done: false,
-        };
-        let first = frames.render()?;
-        if frames.done {
-            return Ok(Answer::Whole(first, extra));
-        }
-        Ok(Answer::Begun(first, Box::new(frames), extra))
+        let (first, frames) = ListFrames::begin(source, snapshot.buffers.clone(), self.shape, envelope)?;
+        Ok(match frames {
+            None => Answer::Whole(first, extra),
+            Some(frames) => Answer::Begun(first, Box::new(frames), extra),
+        })
     }
 }
 
@@ -227,10 +219,10 @@ impl Found {
     }
 }
 
-impl From<&crate::query::Page> for Found {
-    fn from(page: &crate::query::Page) -> Self {
+impl From<&Page> for Found {
+    fn from(page: &Page) -> Self {
         Self {
-            total: Some(page.total()),
+            total: page.total(),
             next: page.next_cursor(),
             reach: Reach::Head,
             balance_source: None,
@@ -240,9 +232,10 @@ impl From<&crate::query::Page> for Found {
 
 /// The text of an answer up to and with the bracket before its first item.
 #[derive(Debug)]
-pub(super) struct Envelope(Vec<u8>);
+pub(super) struct Envelope(pub(super) Vec<u8>);
 
-const TAIL: &[u8] = b"]}";
+/// What ends the text of a list.
+pub(super) const TAIL: &[u8] = b"]}";
 
 impl Envelope {
     /// The fields that `fields` writes, then the list under `name`.
@@ -279,83 +272,6 @@ pub(super) fn echoed(bounds: Bounds, head: u64) -> (u64, u64) {
         Some(Bound::Number(number)) => number,
     };
     (number(bounds.from, 0), number(bounds.to, head))
-}
-
-/// Gives the items of a list.
-pub(super) trait RowSource: Send {
-    /// Writes the items that were not written yet until the frame has enough; answers whether items remain.
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError>;
-}
-
-/// A frame that is being written.
-pub(super) struct Frame<'a> {
-    out: &'a mut Vec<u8>,
-    shape: Shape,
-    rows: &'a mut u64,
-}
-
-impl Frame<'_> {
-    /// The text so far.
-    pub(super) const fn text(&mut self) -> &mut Vec<u8> {
-        self.out
-    }
-
-    /// Appends an item; answers whether there is room for more.
-    #[inline]
-    pub(super) fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        if self.shape == Shape::Object && *self.rows > 0 {
-            self.out.push(b',');
-        }
-        *self.rows += 1;
-        write(self.out);
-        if self.shape == Shape::Lines {
-            self.out.push(b'\n');
-        }
-        self.out.len() < FRAME_BYTES
-    }
-}
-
-/// The list as frames of about [`FRAME_BYTES`].
-struct ListFrames<R> {
-    source: R,
-    buffers: FrameBuffers,
-    shape: Shape,
-    /// What stands before the first item, until it is written.
-    envelope: Option<Envelope>,
-    rows: u64,
-    done: bool,
-}
-
-impl<R: RowSource> ListFrames<R> {
-    fn render(&mut self) -> Result<Bytes, HttpError> {
-        let mut out = self.buffers.take();
-        if let Some(Envelope(text)) = self.envelope.take()
-            && self.shape == Shape::Object
-        {
-            out.extend_from_slice(&text);
-        }
-        let mut frame = Frame {
-            out: &mut out,
-            shape: self.shape,
-            rows: &mut self.rows,
-        };
-        if !self.source.write(&mut frame).map_err(query_failed)? {
-            if self.shape == Shape::Object {
-                out.extend_from_slice(TAIL);
-            }
-            self.done = true;
-        }
-        Ok(out.into())
-    }
-}
-
-impl<R: RowSource> FrameSource for ListFrames<R> {
-    fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
-        if self.done {
-            return Ok(None);
-        }
-        self.render().map(Some)
-    }
 }
 
 #[cfg(test)]

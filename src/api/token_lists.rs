@@ -3,35 +3,18 @@
 use crate::http::{HttpError, Params};
 use crate::json::{UuidSpace, holder, holding, inventory_item, transfer};
 use crate::model::{Address, TokenKind, U256};
-use crate::query::{Held, QueryError, Standard, TransferPage};
+use crate::query::{Held, Paged as _, QueryError, Standard, TransferPage};
 
 use super::answer::Plan;
 use super::bounds::Bounds;
 use super::caching::Reach;
 use super::faults::{INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, TOKEN_NOT_FOUND, query_failed};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, ListParams, RowSource};
+use super::page::{Envelope, Found, Frame, Known, ListParams, Places, RowSource};
 use super::tokens::{find, require_account, require_contract, source, take_account};
 
 /// The pages of holders that may be asked for.
 const HOLDER_OFFSETS: [u64; 4] = [10, 15, 30, 45];
-
-/// Rows that are all known before the first is written.
-struct Known<T, W> {
-    rows: std::vec::IntoIter<T>,
-    write: W,
-}
-
-impl<T: Send, W: FnMut(&mut Vec<u8>, &T) + Send> RowSource for Known<T, W> {
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        while let Some(row) = self.rows.next() {
-            if !frame.item(|out| (self.write)(out, &row)) {
-                break;
-            }
-        }
-        Ok(self.rows.len() > 0)
-    }
-}
 
 /// What is known of a page of such rows.
 fn found(total: Option<u64>, balance_source: Option<&'static str>) -> Found {
@@ -72,12 +55,10 @@ pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         });
         let found = found(Some(page.total), Some(source(page.by_ledger)));
         let supply = page.supply;
-        let rows = Known {
-            rows: page.holders.into_iter(),
-            write: move |out: &mut Vec<u8>, (address, balance): &(Address, U256)| {
-                holder(out, address, balance, &supply);
-            },
+        let write = move |out: &mut Vec<u8>, (address, balance): &(Address, U256)| {
+            holder(out, address, balance, &supply);
         };
+        let rows = Known::new(page.holders, write);
         list.answer(snapshot, envelope, found, rows)
     }))
 }
@@ -105,12 +86,10 @@ fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
             object.hex("address", account);
             object.string("chain", snapshot.chain.as_str());
         });
-        let rows = Known {
-            rows: page.tokens.into_iter(),
-            write: |out: &mut Vec<u8>, held: &Held| {
-                holding(out, &held.token, &held.metadata, &held.balance);
-            },
+        let write = |out: &mut Vec<u8>, held: &Held| {
+            holding(out, &held.token, &held.metadata, &held.balance);
         };
+        let rows = Known::new(page.tokens, write);
         list.answer(snapshot, envelope, found(page.total, None), rows)
     }))
 }
@@ -133,10 +112,8 @@ pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             object.string("chain", snapshot.chain.as_str());
             list.echo(object);
         });
-        let rows = Known {
-            rows: page.ids.into_iter(),
-            write: move |out: &mut Vec<u8>, id: &U256| inventory_item(out, &address, id),
-        };
+        let write = move |out: &mut Vec<u8>, id: &U256| inventory_item(out, &address, id);
+        let rows = Known::new(page.ids, write);
         list.answer(snapshot, envelope, found(Some(page.total), None), rows)
     }))
 }
@@ -193,6 +170,18 @@ struct TransferRows {
 }
 
 impl RowSource for TransferRows {
+    fn places(&mut self) -> &mut dyn Places {
+        self.page.page_mut()
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.again(),
+            ids: self.ids.clone(),
+            head: self.head,
+        }
+    }
+
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
         let (ids, head) = (&self.ids, self.head);
         self.page

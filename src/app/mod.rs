@@ -12,6 +12,7 @@ mod process;
 mod progress;
 mod run;
 mod supervisor;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,9 @@ pub enum AppError {
         /// The system's words.
         source: std::io::Error,
     },
+    /// An audit found something wrong.
+    #[error("{0} mismatches")]
+    Mismatches(u64),
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
@@ -96,6 +100,7 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
         }
         Command::Import(Import::Chain(args)) => Box::pin(import::chain(&args)).await,
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
+        Command::Verify(args) => process::blocking(move || verify::verify(&args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
         Command::Config(args) => {
             process::say(Config::run(&args)?.to_toml().trim_end());

@@ -65,6 +65,8 @@ pub enum Command {
     /// Write what is stored to a file.
     #[command(subcommand)]
     Export(Export),
+    /// Audit the store against itself; exit code 1 when anything is wrong.
+    Verify(VerifyArgs),
     /// Show tables, row counts and sizes.
     Inspect(InspectArgs),
     /// Print the effective configuration.
@@ -257,6 +259,26 @@ pub struct ExportChainArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,
+}
+
+/// `quarry verify`.
+#[derive(Clone, Debug, Args)]
+pub struct VerifyArgs {
+    /// Which chain's store.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    /// First block [default: the first stored].
+    #[arg(long, value_name = "N")]
+    pub from: Option<u64>,
+    /// Last block [default: the indexed head].
+    #[arg(long, value_name = "N")]
+    pub to: Option<u64>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub node: NodeArgs,
 }
 
 /// `quarry inspect`.

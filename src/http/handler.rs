@@ -18,6 +18,16 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request that came by another way than a connection.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            id: RequestId::of(parts.headers.get(super::response::X_REQUEST_ID)),
+            operation: OperationSlot::default(),
+            parts,
+        }
+    }
+
     /// The path, percent-encoded as it came.
     #[must_use]
     pub fn path(&self) -> &str {

@@ -20,6 +20,9 @@ use super::error::HttpError;
 /// more than the look-up that it is woken for (`docs/decisions/0001-runtime.md`).
 const LOOKS: usize = 40;
 
+/// Parts of a body that are made at once, at most: each is a frame of memory (`docs/decisions/0015-account-lists.md`).
+const PARTS_MAX: usize = 4;
+
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -55,6 +58,9 @@ pub struct PoolLimits {
     pub threads: usize,
     /// Scans running at once; below `threads`, so that one thread is always there for points.
     pub scans_max: usize,
+    /// Scans, running and waiting, below which frames are made ahead of their turn: cores, for beyond them one
+    /// client's second frame is another's first.
+    pub ahead_below: usize,
     /// Point look-ups waiting.
     pub points_waiting_max: usize,
     /// First frames of lists waiting.
@@ -71,6 +77,7 @@ impl Default for PoolLimits {
         Self {
             threads,
             scans_max: threads - 1,
+            ahead_below: cores,
             points_waiting_max: 8192,
             scans_waiting_max: 512,
             wait_max: Duration::from_secs(10),
@@ -134,6 +141,10 @@ struct Shared {
     work: Condvar,
     /// Jobs in both queues, for looking without the lock. A hint: the queues are the truth.
     queued: AtomicUsize,
+    /// Scans that wait or run: not those whose outcome was sent, though their thread may not have ended them yet.
+    scans_open: AtomicUsize,
+    /// Bodies whose frames come from here.
+    bodies_open: AtomicUsize,
     limits: PoolLimits,
     counts: [LaneCounts; Lane::ALL.len()],
 }
@@ -151,6 +162,23 @@ impl Drop for Owner {
 #[derive(Clone)]
 pub struct Pool(Arc<Owner>);
 
+/// A body whose frames come from the pool.
+pub(super) struct BodyGuard(Pool);
+
+impl std::ops::Deref for BodyGuard {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.0
+    }
+}
+
+impl Drop for BodyGuard {
+    fn drop(&mut self) {
+        self.0.0.0.bodies_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What a submitted piece of work will answer.
 pub(super) type Outcome<T> = oneshot::Receiver<Result<T, PoolError>>;
 
@@ -167,6 +195,8 @@ impl Pool {
             state: Mutex::default(),
             work: Condvar::new(),
             queued: AtomicUsize::new(0),
+            scans_open: AtomicUsize::new(0),
+            bodies_open: AtomicUsize::new(0),
             limits,
             counts: Default::default(),
         });
@@ -198,6 +228,25 @@ impl Pool {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Outcome<T>, PoolError> {
         self.submit(lane, true, work)
+    }
+
+    /// Whether so few scans run and wait, and so few bodies are being sent, that a frame may be made ahead of its
+    /// turn. Several bodies keep the cores busy by themselves: two sources for each cost a twentieth of the rate.
+    pub(super) fn has_room(&self) -> bool {
+        let (shared, below) = (&self.0.0, self.0.0.limits.ahead_below);
+        shared.scans_open.load(Ordering::Relaxed) < below
+            && 2 * shared.bodies_open.load(Ordering::Relaxed) <= below
+    }
+
+    /// Counts a body until the guard is dropped.
+    pub(super) fn body(&self) -> BodyGuard {
+        self.0.0.bodies_open.fetch_add(1, Ordering::Relaxed);
+        BodyGuard(self.clone())
+    }
+
+    /// Parts of one body that are made at once, at most.
+    pub(super) fn parts_max(&self) -> usize {
+        self.0.0.limits.ahead_below.min(PARTS_MAX)
     }
 
     /// Tells how long the queues are and what became of the work.
@@ -243,8 +292,13 @@ impl Pool {
         let (sender, receiver) = oneshot::channel();
         let submitted = clock::now();
         let job: Job = Box::new(move |shared| {
+            let ended = || {
+                if lane == Lane::Scan {
+                    shared.scans_open.fetch_sub(1, Ordering::Relaxed);
+                }
+            };
             if sender.is_closed() {
-                return;
+                return ended();
             }
             let (waited, counts) = (clock::now() - submitted, shared.counts(lane));
             counts.wait.observe(waited);
@@ -254,6 +308,7 @@ impl Pool {
             } else {
                 catch_unwind(AssertUnwindSafe(work)).map_err(|_| PoolError::Lost)
             };
+            ended();
             // The caller may have gone meanwhile; its answer is of no use to anyone else.
             drop(sender.send(outcome));
         });
@@ -266,6 +321,9 @@ impl Pool {
             drop(state);
             shared.counts(lane).refused.fetch_add(1, Ordering::Relaxed);
             return Err(PoolError::Full);
+        }
+        if lane == Lane::Scan {
+            shared.scans_open.fetch_add(1, Ordering::Relaxed);
         }
         queue.push_back(job);
         shared.queued.fetch_add(1, Ordering::Relaxed);

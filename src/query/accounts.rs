@@ -1,7 +1,7 @@
 //! Lists of an account: its transactions (A3) and the blocks it mined (A9).
 
 use super::internal::TopFrames;
-use super::page::{ListQuery, Page, Rows};
+use super::page::{ListQuery, Page, Paged, Rows};
 use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
@@ -13,8 +13,8 @@ use crate::store::{Table, Units, View};
 #[derive(Debug)]
 pub struct TransactionPage {
     page: Page,
-    /// Where the rows are read, from frame to frame.
-    units: Units<'static>,
+    /// Where the rows are read, from frame to frame; opened by the first of them.
+    units: Option<Units<'static>>,
 }
 
 impl Reader {
@@ -35,8 +35,7 @@ impl Reader {
                 }
             }
         }
-        let units = Units::owned(&self.view, Table::Transactions)?;
-        Ok(TransactionPage { page, units })
+        Ok(TransactionPage { page, units: None })
     }
 }
 
@@ -59,13 +58,24 @@ impl Reader {
     }
 }
 
-impl MinedPage {
-    /// What is known of the page before its rows are read.
-    #[must_use]
-    pub const fn page(&self) -> &Page {
+impl Paged for MinedPage {
+    fn page(&self) -> &Page {
         &self.page
     }
 
+    fn page_mut(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.clone(),
+            reader: self.reader.clone(),
+        }
+    }
+}
+
+impl MinedPage {
     /// Visits the blocks that were not visited yet, until `visitor` answers that it has enough; answers whether
     /// blocks remain.
     pub fn visit(&mut self, visitor: &mut dyn FnMut(&MinedBlock) -> bool) -> Result<bool, QueryError> {
@@ -86,13 +96,24 @@ impl MinedPage {
     }
 }
 
-impl TransactionPage {
-    /// What is known of the page before its rows are read.
-    #[must_use]
-    pub const fn page(&self) -> &Page {
+impl Paged for TransactionPage {
+    fn page(&self) -> &Page {
         &self.page
     }
 
+    fn page_mut(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.clone(),
+            units: None,
+        }
+    }
+}
+
+impl TransactionPage {
     /// Visits the transactions that were not visited yet, until `visitor` answers that it has enough; answers
     /// whether transactions remain.
     pub fn visit(
@@ -100,7 +121,7 @@ impl TransactionPage {
         visitor: &mut dyn FnMut(&ListedTransaction<'_>) -> bool,
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let units = &mut self.units;
+        let units = Units::opened(&mut self.units, &view, Table::Transactions)?;
         let mut top_frames = None;
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;

@@ -69,12 +69,40 @@ impl<'v> Union<'v> {
     }
 }
 
-/// Lists that must all agree, and optionally an emitter that every hit must have.
+/// What every hit must have beside its place in the lists, looked up by ordinal: an array read each.
+#[derive(Debug, Default)]
+pub(super) struct Filter {
+    pub(super) emitter: Option<u32>,
+    /// Of which signatures one is wanted; any will do where this is absent.
+    pub(super) signatures: Option<Vec<u32>>,
+}
+
+impl Filter {
+    const fn is_open(&self) -> bool {
+        self.emitter.is_none() && self.signatures.is_none()
+    }
+
+    fn passes(&self, view: &View, at: u64) -> Result<bool, StoreError> {
+        if let Some(emitter) = self.emitter
+            && view.log_emitter(at)? != emitter
+        {
+            return Ok(false);
+        }
+        match &self.signatures {
+            None => Ok(true),
+            Some(wanted) => Ok(view
+                .log_signature(at)?
+                .is_some_and(|found| wanted.contains(&found))),
+        }
+    }
+}
+
+/// Lists that must all agree, and what every hit must have beside.
 pub(super) struct Conjunction<'v> {
     view: &'v View,
     /// From the rarest to the most frequent.
     clauses: Vec<Union<'v>>,
-    emitter: Option<u32>,
+    filter: Filter,
     direction: Direction,
 }
 
@@ -85,22 +113,22 @@ impl<'v> Conjunction<'v> {
     pub(super) fn new(
         view: &'v View,
         mut clauses: Vec<Union<'v>>,
-        emitter: Option<u32>,
+        filter: Filter,
         direction: Direction,
     ) -> Self {
         clauses.sort_by_key(Union::count);
         Self {
             view,
             clauses,
-            emitter,
+            filter,
             direction,
         }
     }
 
     /// The one list that gives the answer by itself, where there is one: then ranks are pages.
     pub(super) fn single(&mut self) -> Option<&mut PostingCursor<'v>> {
-        match (self.clauses.as_mut_slice(), self.emitter) {
-            ([only], None) => only.single(),
+        match self.clauses.as_mut_slice() {
+            [only] if self.filter.is_open() => only.single(),
             _ => None,
         }
     }
@@ -117,14 +145,11 @@ impl<'v> Conjunction<'v> {
         let Some(last) = end.checked_sub(1).filter(|&last| last >= first) else {
             return Ok(true);
         };
-        let (direction, emitter, view) = (self.direction, self.emitter, self.view);
+        let (direction, filter, view) = (self.direction, &self.filter, self.view);
         let Some((driver, others)) = self.clauses.split_first_mut() else {
             return Ok(true);
         };
-        let wanted = |at: u64| match emitter {
-            Some(emitter) => view.log_emitter(at).map(|found| found == emitter),
-            None => Ok(true),
-        };
+        let wanted = |at: u64| filter.passes(view, at);
         if let Some((second, others)) = others.split_first_mut()
             && second.count() / merge::LENGTH_RATIO_MAX <= driver.count()
             && let (Some(a), Some(b)) = (driver.single(), second.single())

@@ -1,9 +1,7 @@
 //! Call frames: the internal transactions of an account, of a range of blocks and of a transaction (A4, A5, A6), and
 //! what the top call says of its transaction.
 
-use std::sync::Arc;
-
-use super::page::{ListQuery, Page, Rows};
+use super::page::{ListQuery, Page, Paged, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::value::{FrameSlice, decode_frame, decode_frame_place};
@@ -14,14 +12,27 @@ use crate::store::{Table, Units, View};
 #[derive(Debug)]
 pub struct InternalPage {
     page: Page,
-    /// Where the rows are read, from frame to frame.
-    units: Units<'static>,
+    /// Where the rows are read, from frame to frame; opened by the first of them.
+    units: Option<Units<'static>>,
 }
 
 impl InternalPage {
-    fn new(view: &Arc<View>, page: Page) -> Result<Self, QueryError> {
-        let units = Units::owned(view, Table::Frames)?;
-        Ok(Self { page, units })
+    const fn of(page: Page) -> Self {
+        Self { page, units: None }
+    }
+}
+
+impl Paged for InternalPage {
+    fn page(&self) -> &Page {
+        &self.page
+    }
+
+    fn page_mut(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn again(&self) -> Self {
+        Self::of(self.page.clone())
     }
 }
 
@@ -92,15 +103,13 @@ impl Reader {
         self.needs_traces_to(query.last_block)?;
         let of = |kind| Term::account(kind, account);
         let terms = [of(PostingKind::AccountInternal), of(PostingKind::AccountCalls)];
-        let page = Page::of_blocks(&self.view, lists(&terms, all), Rows::Frames, query)?;
-        InternalPage::new(&self.view, page)
+        Page::of_blocks(&self.view, lists(&terms, all), Rows::Frames, query).map(InternalPage::of)
     }
 
     /// The internal transactions of the blocks of the query (A5).
     pub fn internal(&self, all: bool, query: &ListQuery) -> Result<InternalPage, QueryError> {
         self.needs_traces_to(query.last_block)?;
-        let page = Page::of_blocks(&self.view, lists(&whole(), all), Rows::Frames, query)?;
-        InternalPage::new(&self.view, page)
+        Page::of_blocks(&self.view, lists(&whole(), all), Rows::Frames, query).map(InternalPage::of)
     }
 
     /// The internal transactions of a transaction (A6), whatever the blocks of the query; `None` for a hash that
@@ -120,7 +129,7 @@ impl Reader {
         let mut frames = TopFrames::new(&self.view)?;
         let range = frames.first_of(block, index)?..frames.first_of(block, index + 1)?;
         let page = Page::of_range(&self.view, lists(&whole(), all), Rows::Frames, range, query)?;
-        InternalPage::new(&self.view, page).map(Some)
+        Ok(Some(InternalPage::of(page)))
     }
 }
 
@@ -140,12 +149,6 @@ fn lists(terms: &[Term; 2], all: bool) -> &[Term] {
 }
 
 impl InternalPage {
-    /// What is known of the page before its rows are read.
-    #[must_use]
-    pub const fn page(&self) -> &Page {
-        &self.page
-    }
-
     /// Visits the internal transactions that were not visited yet, until `visitor` answers that it has enough;
     /// answers whether any remain.
     pub fn visit(
@@ -153,7 +156,7 @@ impl InternalPage {
         visitor: &mut dyn FnMut(&InternalTransaction<'_>) -> bool,
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let units = &mut self.units;
+        let units = Units::opened(&mut self.units, &view, Table::Frames)?;
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let number = row.block;

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::expression::{Conjunction, Union};
-use super::page::{self, ListQuery, RowCursor, Rows};
+use super::expression::{Conjunction, Filter, Union};
+use super::merge;
+use super::page::{self, ListQuery, Page, Paged, RowCursor, Rows, Selected};
 use super::transactions::topics;
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
@@ -96,21 +97,35 @@ impl Open {
 
 /// A page of logs: which they are is known, their bodies are read as they are visited.
 pub struct LogPage {
-    view: Arc<View>,
-    hits: Vec<u64>,
-    next: usize,
+    page: Page,
     bodies: Bodies,
-    total: Option<u64>,
-    next_cursor: Option<RowCursor>,
+    /// Where the bodies are read, from frame to frame; opened by the first of them.
     open: Option<Open>,
 }
 
 impl fmt::Debug for LogPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LogPage")
-            .field("hits", &self.hits.len())
-            .field("total", &self.total)
+            .field("page", &self.page)
             .finish_non_exhaustive()
+    }
+}
+
+impl Paged for LogPage {
+    fn page(&self) -> &Page {
+        &self.page
+    }
+
+    fn page_mut(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.clone(),
+            bodies: self.bodies,
+            open: None,
+        }
     }
 }
 
@@ -124,47 +139,36 @@ impl Reader {
         if let Some(cursor) = &query.cursor {
             cursor.check(view, Rows::Logs)?;
         }
-        let mut page = LogPage {
-            view: Arc::clone(&self.view),
-            hits: Vec::new(),
-            next: 0,
-            bodies: Bodies::ByBlock,
-            total: None,
-            next_cursor: None,
-            open: None,
-        };
         let part = query.part();
         let range = Rows::Logs.range(view, &part)?;
         let emitter = match &query.address {
             Some(address) => match view.emitter(address)? {
                 Some(emitter) => Some((emitter, *address)),
-                None => return Ok(page.empty()),
+                None => return LogPage::none(&self.view),
             },
             None => None,
         };
         let mut matches = plan(view, query, emitter.map(|(emitter, _)| emitter), part.direction())?;
-        let more = match matches.single() {
-            Some(list) => {
-                // One list gives the answer: pages are ranks.
-                let selected = page::select(std::slice::from_mut(list), range, &part)?;
-                page.total = Some(selected.total);
-                page.hits = selected.hits;
-                selected.more
-            }
-            None => page.fill_by_walk(&mut matches, query, range)?,
+        let selected = match matches.single() {
+            // One list gives the answer: pages are ranks.
+            Some(list) => page::select(std::slice::from_mut(list), range, &part)?,
+            None => select_by_walk(&mut matches, query, range)?,
         };
-        if let Some(&last) = page.hits.last().filter(|_| more) {
-            page.next_cursor = Some(RowCursor::at(view, Rows::Logs, last)?);
-        }
-        if let Some((emitter, address)) = emitter {
-            if query.topics.iter().all(Vec::is_empty) {
-                // Every log of the run is a hit.
-                page.bodies = Bodies::ByEmitter(emitter, address);
-            } else {
-                page.choose_bodies(emitter, address)?;
+        let bodies = match emitter {
+            // Every log of the run is a hit.
+            Some((emitter, address)) if query.topics.iter().all(Vec::is_empty) => {
+                Bodies::ByEmitter(emitter, address)
             }
-        }
-        Ok(page)
+            Some((emitter, address)) if is_close(view, emitter, &selected.hits)? => {
+                Bodies::ByEmitter(emitter, address)
+            }
+            _ => Bodies::ByBlock,
+        };
+        Ok(LogPage {
+            page: Page::of_rows(&self.view, selected, Rows::Logs)?,
+            bodies,
+            open: None,
+        })
     }
 }
 
@@ -208,15 +212,16 @@ fn plan<'v>(
     direction: Direction,
 ) -> Result<Conjunction<'v>, QueryError> {
     let mut unions = Vec::new();
-    // Whether some clause alone makes sure of the emitter.
-    let mut emitter_sure = false;
+    // The clause of topic 0 alone, which also makes sure of the emitter.
+    let mut of_signatures = None;
     for clause in clauses(query) {
-        let mut cursors = Vec::new();
-        emitter_sure |= clause == [0] && emitter.is_some();
-        for position in clause {
+        let (mut cursors, mut signatures) = (Vec::new(), Vec::new());
+        for &position in &clause {
             for topic in query.topics.get(position).into_iter().flatten() {
                 let term = if position == 0 {
-                    view.signature(topic)?.map(|signature| match emitter {
+                    let signature = view.signature(topic)?;
+                    signatures.extend(signature);
+                    signature.map(|signature| match emitter {
                         Some(emitter) => Term::log_address_topic0(emitter, signature),
                         None => Term::topic0(signature),
                     })
@@ -229,180 +234,169 @@ fn plan<'v>(
             }
         }
         cursors.retain(|cursor| cursor.count() > 0);
-        unions.push(Union::new(cursors, direction));
+        let union = Union::new(cursors, direction);
+        if clause == [0] {
+            of_signatures = Some((union, signatures));
+        } else {
+            unions.push(union);
+        }
     }
+    let mut filter = Filter::default();
+    // Walking a rarer list and looking emitter and signature up by ordinal (an array read each) beats
+    // intersecting with their lists.
     let rarest = unions.iter().map(Union::count).min();
-    let mut filter = None;
+    let emitter_sure = match of_signatures {
+        Some((union, signatures)) if rarest.is_some_and(|rarest| is_long(union.count(), rarest)) => {
+            filter.signatures = Some(signatures);
+            false
+        }
+        Some((union, _)) => {
+            unions.push(union);
+            true
+        }
+        None => false,
+    };
     if let Some(emitter) = emitter.filter(|_| !emitter_sure) {
         let list = PostingCursor::open(view, Term::log_address(emitter), direction)?;
-        // Walking the rarer list and looking the emitter up by ordinal (one array read) beats
-        // intersecting with the emitter's list, unless that is the rarest itself.
-        if rarest.is_none_or(|rarest| list.count() < rarest) {
+        if filter.signatures.is_none() && rarest.is_none_or(|rarest| list.count() < rarest) {
             unions.push(Union::new(vec![list], direction));
         } else {
-            filter = Some(emitter);
+            filter.emitter = Some(emitter);
         }
     }
     Ok(Conjunction::new(view, unions, filter, direction))
 }
 
+/// Whether a list is too long beside the rarest for both to be merged chunk by chunk.
+const fn is_long(count: u64, rarest: u64) -> bool {
+    count / merge::LENGTH_RATIO_MAX > rarest
+}
+
+/// Several lists must agree: rows before the page are walked over.
+fn select_by_walk(
+    matches: &mut Conjunction<'_>,
+    query: &LogQuery,
+    range: Range<u64>,
+) -> Result<Selected, QueryError> {
+    let rest = match &query.cursor {
+        Some(cursor) => cursor.rest(range, query.descending),
+        None => range,
+    };
+    let (mut skipped, mut more) = (0u64, false);
+    let mut hits = Vec::new();
+    let ended = matches.walk(rest.start, rest.end, query.deadline, |at| {
+        if skipped < query.skip {
+            skipped += 1;
+            return true;
+        }
+        if hits.len() == query.limit {
+            more = true;
+            return false;
+        }
+        hits.push(at);
+        true
+    })?;
+    let total = (ended && query.cursor.is_none()).then(|| skipped + hits.len() as u64);
+    Ok(Selected { hits, total, more })
+}
+
+/// Whether the hits of a page lie so close among the logs of their emitter that its runs are the place to read
+/// their bodies.
+fn is_close(view: &View, emitter: u32, hits: &[u64]) -> Result<bool, QueryError> {
+    let (Some(&a), Some(&b)) = (hits.first(), hits.last()) else {
+        return Ok(false);
+    };
+    let list = PostingCursor::open(view, Term::log_address(emitter), Direction::Forward)?;
+    let span = u128::from(a.abs_diff(b) + 1);
+    // The emitter's logs between the hits, were they spread evenly.
+    let between = u128::from(list.count()) * span / u128::from(view.checkpoint().logs.max(1));
+    Ok(between <= hits.len() as u128 * RUN_SHARE)
+}
+
 impl LogPage {
-    fn empty(mut self) -> Self {
-        self.total = Some(0);
-        self
-    }
-
-    /// Several lists must agree: rows before the page are walked over.
-    fn fill_by_walk(
-        &mut self,
-        matches: &mut Conjunction<'_>,
-        query: &LogQuery,
-        range: Range<u64>,
-    ) -> Result<bool, QueryError> {
-        let rest = match &query.cursor {
-            Some(cursor) => cursor.rest(range, query.descending),
-            None => range,
+    fn none(view: &Arc<View>) -> Result<Self, QueryError> {
+        let selected = Selected {
+            total: Some(0),
+            ..Selected::default()
         };
-        let (mut skipped, mut more) = (0u64, false);
-        let hits = &mut self.hits;
-        let ended = matches.walk(rest.start, rest.end, query.deadline, |at| {
-            if skipped < query.skip {
-                skipped += 1;
-                return true;
-            }
-            if hits.len() == query.limit {
-                more = true;
-                return false;
-            }
-            hits.push(at);
-            true
-        })?;
-        if ended && query.cursor.is_none() {
-            self.total = Some(skipped + self.hits.len() as u64);
-        }
-        Ok(more)
-    }
-
-    /// Chooses where an emitter's bodies are read: in its runs where the hits lie close enough there.
-    fn choose_bodies(&mut self, emitter: u32, address: Address) -> Result<(), QueryError> {
-        let (Some(&a), Some(&b)) = (self.hits.first(), self.hits.last()) else {
-            return Ok(());
-        };
-        let list = PostingCursor::open(&self.view, Term::log_address(emitter), Direction::Forward)?;
-        let span = u128::from(a.abs_diff(b) + 1);
-        // The emitter's logs between the hits, were they spread evenly.
-        let between = u128::from(list.count()) * span / u128::from(self.view.checkpoint().logs.max(1));
-        if between <= self.hits.len() as u128 * RUN_SHARE {
-            self.bodies = Bodies::ByEmitter(emitter, address);
-        }
-        Ok(())
-    }
-
-    /// How many logs match in the whole range, where that is known without walking it.
-    #[must_use]
-    pub const fn total(&self) -> Option<u64> {
-        self.total
-    }
-
-    /// Logs of the page.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.hits.len()
-    }
-
-    /// Whether the page has no logs.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.hits.is_empty()
-    }
-
-    /// Where the next page begins; `None` on the last one.
-    #[must_use]
-    pub const fn next_cursor(&self) -> Option<RowCursor> {
-        self.next_cursor
+        Ok(Self {
+            page: Page::of_rows(view, selected, Rows::Logs)?,
+            bodies: Bodies::ByBlock,
+            open: None,
+        })
     }
 
     /// Visits the logs that were not visited yet, until `visitor` answers that it has enough; answers
     /// whether logs remain.
     pub fn visit(&mut self, visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool) -> Result<bool, QueryError> {
-        // The place in the table is kept from call to call: a long answer is visited frame by frame.
-        let mut open = match self.open.take() {
+        let view = self.page.view();
+        let open = match &mut self.open {
             Some(open) => open,
-            None => Open::new(&self.view, self.bodies)?,
+            none => none.insert(Open::new(&view, self.bodies)?),
         };
-        let view = Arc::clone(&self.view);
-        match &mut open {
-            Open::Units(units) => self.visit_units(&view, units, visitor)?,
-            Open::Runs(runs, address) => self.visit_runs(&view, runs, *address, visitor)?,
-        }
-        self.open = Some(open);
-        Ok(self.next < self.hits.len())
-    }
-
-    fn visit_units(
-        &mut self,
-        view: &View,
-        units: &mut Units<'_>,
-        visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
-    ) -> Result<(), QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let mut data = Vec::new();
-        while let Some(&ordinal) = self.hits.get(self.next) {
-            let row = units.row(ordinal)?;
-            let block = view.block(row.block)?;
-            let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
-            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
-            let transaction = block.first_transaction + u64::from(place.transaction_index);
-            let entry = LogEntry {
-                ordinal,
-                block_number: row.block,
-                block_hash: block.hash,
-                timestamp: block.timestamp,
-                transaction_hash: view.transaction_hash(transaction)?,
-                transaction_index: place.transaction_index,
-                log_index: row.index as u32,
-                address: view.emitter_address(place.emitter)?,
-                topics: topics(view, &body)?,
-                data: &data,
-            };
-            self.next += 1;
-            if !visitor(&entry) {
-                break;
-            }
+        match open {
+            Open::Units(units) => self
+                .page
+                .visit(|ordinal| visit_in_unit(&view, units, ordinal, &mut data, visitor)),
+            Open::Runs(runs, address) => self
+                .page
+                .visit(|ordinal| visit_in_run(&view, runs, *address, ordinal, &mut data, visitor)),
         }
-        Ok(())
     }
+}
 
-    fn visit_runs(
-        &mut self,
-        view: &View,
-        runs: &mut Runs<'_>,
-        address: Address,
-        visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
-    ) -> Result<(), QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
-        let mut data = Vec::new();
-        while let Some(&ordinal) = self.hits.get(self.next) {
-            let (row, mut reader) = runs.row(ordinal)?;
-            let block = view.block(row.block)?;
-            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
-            let entry = LogEntry {
-                ordinal,
-                block_number: row.block,
-                block_hash: block.hash,
-                timestamp: block.timestamp,
-                transaction_hash: row.transaction_hash,
-                transaction_index: row.transaction_index,
-                log_index: (ordinal - block.first_log) as u32,
-                address,
-                topics: topics(view, &body)?,
-                data: &data,
-            };
-            self.next += 1;
-            if !visitor(&entry) {
-                break;
-            }
-        }
-        Ok(())
-    }
+/// Shows the log with an ordinal to the visitor; `data` is room for its data.
+fn visit_in_unit(
+    view: &View,
+    units: &mut Units<'_>,
+    ordinal: u64,
+    data: &mut Vec<u8>,
+    visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
+) -> Result<bool, QueryError> {
+    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+    let row = units.row(ordinal)?;
+    let block = view.block(row.block)?;
+    let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
+    let body = decode_body(&mut reader, data).map_err(corrupt)?;
+    let transaction = block.first_transaction + u64::from(place.transaction_index);
+    Ok(visitor(&LogEntry {
+        ordinal,
+        block_number: row.block,
+        block_hash: block.hash,
+        timestamp: block.timestamp,
+        transaction_hash: view.transaction_hash(transaction)?,
+        transaction_index: place.transaction_index,
+        log_index: row.index as u32,
+        address: view.emitter_address(place.emitter)?,
+        topics: topics(view, &body)?,
+        data,
+    }))
+}
+
+/// The same for a log of a run, whose emitter has `address`.
+fn visit_in_run(
+    view: &View,
+    runs: &mut Runs<'_>,
+    address: Address,
+    ordinal: u64,
+    data: &mut Vec<u8>,
+    visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
+) -> Result<bool, QueryError> {
+    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
+    let (row, mut reader) = runs.row(ordinal)?;
+    let block = view.block(row.block)?;
+    let body = decode_body(&mut reader, data).map_err(corrupt)?;
+    Ok(visitor(&LogEntry {
+        ordinal,
+        block_number: row.block,
+        block_hash: block.hash,
+        timestamp: block.timestamp,
+        transaction_hash: row.transaction_hash,
+        transaction_index: row.transaction_index,
+        log_index: (ordinal - block.first_log) as u32,
+        address,
+        topics: topics(view, &body)?,
+        data,
+    }))
 }

@@ -26,7 +26,7 @@ pub use creations::{ContractCreation, Created};
 pub use internal::InternalPage;
 pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
-pub use page::{ListQuery, Page, RowCursor};
+pub use page::{ListQuery, Page, Paged, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
 pub use tokens::{
     Exactness, Held, HolderPage, HoldingPage, LedgerBalance, LedgerToken, NftPage, NoTokenFacts,

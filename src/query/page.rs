@@ -152,8 +152,8 @@ impl RowCursor {
 pub(super) struct Selected {
     /// Ordinals in the order of the page.
     pub(super) hits: Vec<u64>,
-    /// Rows in the whole range.
-    pub(super) total: u64,
+    /// Rows in the whole range; `None` where they would have to be walked over.
+    pub(super) total: Option<u64>,
     /// Whether rows follow the page.
     pub(super) more: bool,
 }
@@ -179,7 +179,7 @@ pub(super) fn select(
     let count = usize::try_from(left).unwrap_or(usize::MAX).min(query.limit);
     let mut selected = Selected {
         hits: Vec::with_capacity(count),
-        total: end_rank.saturating_sub(first_rank),
+        total: Some(end_rank.saturating_sub(first_rank)),
         more: left > count as u64,
     };
     if count > 0 {
@@ -287,12 +287,29 @@ fn take(
     Ok(())
 }
 
+/// A page and the way its rows are read.
+pub trait Paged {
+    /// What is known of the page before its rows are read.
+    fn page(&self) -> &Page;
+
+    /// The page, for choosing a part of it.
+    fn page_mut(&mut self) -> &mut Page;
+
+    /// The same page, read by itself: on another thread, at another place.
+    #[must_use]
+    fn again(&self) -> Self;
+}
+
 /// A page of a list: which rows they are is known, their bodies are read as they are visited.
+///
+/// A copy shares the rows and is read by itself, so that parts of a page can be read on several threads.
+#[derive(Clone)]
 pub struct Page {
     view: Arc<View>,
-    hits: Vec<u64>,
-    next: usize,
-    total: u64,
+    hits: Arc<Vec<u64>>,
+    /// The rows that are still to be visited.
+    rest: Range<usize>,
+    total: Option<u64>,
     next_cursor: Option<RowCursor>,
 }
 
@@ -332,21 +349,25 @@ impl Page {
         for &term in terms {
             lists.push(PostingCursor::open(view, term, query.direction())?);
         }
-        let selected = select(&mut lists, range, query)?;
+        Self::of_rows(view, select(&mut lists, range, query)?, rows)
+    }
+
+    /// The page of the rows that were selected, whose ordinals count `rows`.
+    pub(super) fn of_rows(view: &Arc<View>, selected: Selected, rows: Rows) -> Result<Self, QueryError> {
         let last = selected.hits.last().filter(|_| selected.more);
         let next_cursor = last.map(|&last| RowCursor::at(view, rows, last)).transpose()?;
         Ok(Self {
             view: Arc::clone(view),
-            hits: selected.hits,
-            next: 0,
+            rest: 0..selected.hits.len(),
+            hits: Arc::new(selected.hits),
             total: selected.total,
             next_cursor,
         })
     }
 
-    /// How many rows the list has in the whole range.
+    /// How many rows the list has in the whole range, where that is known without walking it.
     #[must_use]
-    pub const fn total(&self) -> u64 {
+    pub const fn total(&self) -> Option<u64> {
         self.total
     }
 
@@ -373,6 +394,17 @@ impl Page {
         &self.hits
     }
 
+    /// Rows that are still to be visited.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Chooses the rows that are visited next: places in the page.
+    pub fn set_part(&mut self, rows: Range<usize>) {
+        self.rest = rows;
+    }
+
     /// The view that the rows are read from.
     pub(super) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view)
@@ -384,12 +416,13 @@ impl Page {
         &mut self,
         mut row: impl FnMut(u64) -> Result<bool, QueryError>,
     ) -> Result<bool, QueryError> {
-        while let Some(&ordinal) = self.hits.get(self.next) {
-            self.next += 1;
+        let end = self.rest.end.min(self.hits.len());
+        while let Some(&ordinal) = self.hits.get(self.rest.start..end).and_then(<[u64]>::first) {
+            self.rest.start += 1;
             if !row(ordinal)? {
                 break;
             }
         }
-        Ok(self.next < self.hits.len())
+        Ok(self.rest.start < end)
     }
 }

@@ -67,6 +67,8 @@ fn with_room<K, V>(room: usize) -> HashMap<K, V> {
 
 /// The status of a transaction whose receipt states none (before Byzantium).
 pub(super) const STATUS_NOT_SAID: u8 = 2;
+/// The signature of a log without topics.
+pub(super) const NO_SIGNATURE: u32 = u32::MAX;
 
 /// Plain rows as the write that will carry them: a row is in memory once, and the other rows follow it there.
 #[derive(Default)]
@@ -310,13 +312,17 @@ impl Batch {
         first
     }
 
-    /// Gives the next log ordinal to a log of `emitter` and adds it to the emitter's list.
-    pub fn log(&mut self, emitter: u32, row: &RunRow, body: &[u8]) {
+    /// Gives the next log ordinal to a log of `emitter` and adds it to the emitter's list; `signature` is the id of
+    /// its topic 0, `None` where it has no topic.
+    pub fn log(&mut self, emitter: u32, signature: Option<u32>, row: &RunRow, body: &[u8]) {
         self.checkpoint.logs += 1;
         if let Some(emitters) = self.flats.get_mut(FlatArray::LogEmitters as usize) {
             emitters.extend_from_slice(&emitter.to_be_bytes());
         }
-        self.bytes += body.len() + 44;
+        if let Some(signatures) = self.flats.get_mut(FlatArray::LogSignatures as usize) {
+            signatures.extend_from_slice(&signature.unwrap_or(NO_SIGNATURE).to_be_bytes());
+        }
+        self.bytes += body.len() + 48;
         let logs = self.logs.entry(emitter).or_insert_with(|| {
             self.bytes += 128;
             RunBuilder::default()

@@ -39,10 +39,12 @@ pub enum FlatArray {
     Tokens = 8,
     /// By ordinal of ERC-1155 transfers: log ordinal u64, position in its batch u32.
     MultiTransfers = 9,
+    /// By log ordinal: signature u32, all ones where the log has no topic.
+    LogSignatures = 10,
 }
 
 /// Number of arrays.
-pub(super) const ARRAYS: usize = 10;
+pub(super) const ARRAYS: usize = 11;
 
 impl FlatArray {
     /// All arrays; the position is the stored code.
@@ -57,6 +59,7 @@ impl FlatArray {
         Self::BlockEarnings,
         Self::Tokens,
         Self::MultiTransfers,
+        Self::LogSignatures,
     ];
 
     /// Bytes of a record.
@@ -66,7 +69,7 @@ impl FlatArray {
             Self::Blocks => 56,
             Self::BlockFrames | Self::MultiTransfers => 12,
             Self::TransactionHashes | Self::Signatures => 32,
-            Self::LogEmitters => 4,
+            Self::LogEmitters | Self::LogSignatures => 4,
             Self::Emitters | Self::Tokens => 20,
             Self::TransactionStatuses => 1,
             Self::BlockEarnings => 19,
@@ -87,6 +90,7 @@ impl FlatArray {
             Self::BlockEarnings => "block_earnings",
             Self::Tokens => "tokens",
             Self::MultiTransfers => "multi_transfers",
+            Self::LogSignatures => "log_signatures",
         }
     }
 
@@ -109,6 +113,7 @@ impl FlatArray {
                 "| fees above the base fee in wei u128 | uncles u16 | 1 where it has difficulty u8 |"
             }
             Self::MultiTransfers => "| ordinal of its log u64 | position in its batch u32 |",
+            Self::LogSignatures => "| signature u32, all ones without topics |",
         }
     }
 }

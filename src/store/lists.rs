@@ -101,7 +101,7 @@ impl<'v> Units<'v> {
     /// Moves to the unit of an ordinal.
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
         let name = self.table.name();
-        let missing = StoreError::Missing {
+        let missing = || StoreError::Missing {
             table: name,
             what: "row",
             number: ordinal,
@@ -126,9 +126,9 @@ impl<'v> Units<'v> {
             found = (last + 1).wrapping_sub(unit.header().count) <= ordinal;
         }
         if !found && self.scan.seek(&keys::number(ordinal))?.is_none() {
-            return Err(missing);
+            return Err(missing());
         }
-        let (key, value) = self.scan.item()?.ok_or(missing)?;
+        let (key, value) = self.scan.item()?.ok_or_else(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
         self.bytes.clear();
@@ -137,6 +137,10 @@ impl<'v> Units<'v> {
         let start = unit.mark(&self.bytes);
         self.first = (last + 1).wrapping_sub(unit.header().count);
         self.end = last + 1;
+        // The unit after a hole, or one that says it holds more rows than there are ordinals.
+        if !(self.first..self.end).contains(&ordinal) {
+            return Err(missing());
+        }
         self.marks.push(start);
         visits::unit();
         Ok(())
@@ -167,6 +171,18 @@ impl Units<'static> {
     pub fn owned(view: &Arc<View>, table: Table) -> Result<Self, StoreError> {
         let scan = view.scan_owned(table, Vec::new(), vec![0xff; 9])?;
         Ok(Self::over(scan, table))
+    }
+
+    /// Those in `place`, opened now where there are none yet.
+    pub fn opened<'a>(
+        place: &'a mut Option<Self>,
+        view: &Arc<View>,
+        table: Table,
+    ) -> Result<&'a mut Self, StoreError> {
+        Ok(match place {
+            Some(units) => units,
+            none => none.insert(Self::owned(view, table)?),
+        })
     }
 }
 

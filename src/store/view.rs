@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rocksdb::{DB, DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
-use super::batch::STATUS_NOT_SAID;
+use super::batch::{NO_SIGNATURE, STATUS_NOT_SAID};
 use super::flat::{FlatArray, FlatView, address, hash};
 use super::scan::RawIterator;
 use super::schema::Table;
@@ -170,6 +170,16 @@ impl View {
         Ok(bytes
             .first_chunk::<4>()
             .map_or(0, |chunk| u32::from_be_bytes(*chunk)))
+    }
+
+    /// The signature of a log by ordinal: the id of its topic 0; `None` where it has no topic.
+    #[inline]
+    pub fn log_signature(&self, ordinal: u64) -> Result<Option<u32>, StoreError> {
+        let bytes = self.record(FlatArray::LogSignatures, "log", ordinal)?;
+        Ok(bytes
+            .first_chunk::<4>()
+            .map(|chunk| u32::from_be_bytes(*chunk))
+            .filter(|&signature| signature != NO_SIGNATURE))
     }
 
     /// The address of an emitter id.

@@ -158,6 +158,7 @@ fn rules() -> NonceRules {
     NonceRules {
         chain_id: 7,
         from_genesis: true,
+        native: plain::native_rules(),
         ..NonceRules::default()
     }
 }

@@ -180,6 +180,10 @@ fn mainnet_balance_changes_are_reproduced() {
     let rows = store.view().contents().unwrap();
     let rows = rows.iter().find(|table| table.name == "balances").unwrap().rows;
     println!("{compared} accounts compared, {changed} changed, {rows} rows");
+    let met = openings
+        .iter()
+        .filter(|(account, balance)| !balance.is_zero() && store.view().account(account).unwrap().is_some());
+    assert_eq!(rows, (changed + met.count()) as u64);
     assert!(changed > 3_000, "{changed}");
     drop((writer, Arc::clone(&store)));
 }

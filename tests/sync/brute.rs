@@ -38,13 +38,17 @@ fn rows(chain: &[Bundle]) -> Vec<Row> {
     all
 }
 
-/// The native balances of everybody after every block.
+/// The native balances of everybody.
 fn check_balances(reader: &Reader, chain: &[Bundle], first_block: u64) {
     assert_eq!(reader.native_fault(), None);
     let all = after_each(chain);
     let opening = &all[first_block.saturating_sub(1) as usize];
     let mut exact = 0;
-    for (block, balances) in (0u64..).zip(&all).skip(first_block as usize) {
+    // About thirty blocks, the last one among them: there are many accounts, and this is asked often.
+    let stride = (chain.len() / 30 + 1) as u64;
+    let last = chain.len() as u64 - 1;
+    let asked = (0u64..).zip(&all).skip(first_block as usize);
+    for (block, balances) in asked.filter(|(block, _)| (last - block).is_multiple_of(stride)) {
         for (account, balance) in balances {
             match reader.balance(account, block).unwrap() {
                 Balance::Exact(found) => assert_eq!(found, *balance, "{account} after block {block}"),
@@ -68,7 +72,7 @@ fn check_balances(reader: &Reader, chain: &[Bundle], first_block: u64) {
             assert_eq!(found.balance, Balance::Exact(*balance), "{account}");
         }
     }
-    assert!(exact > chain.len() - first_block as usize, "{exact}");
+    assert!(exact > 30, "{exact}");
 }
 
 /// All blocks, receipts and traces, as they were on the node, and the balances that follow from them.

@@ -63,7 +63,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         parameters: &[ACCOUNT, CHAIN],
         doc: "The first inflow of the native coin to an account: from whom, how and how long ago.",
         bodies: &[bodies::FUNDED_BY],
-        example: "/api/account/0xe7f1725e7734ce288f8367e1bb143e90bb3f0512/funded-by",
+        example: "/api/account/0x02484cb50aac86eae85610d6f4bf026f30f6627d/funded-by",
         not_found: &["Address not found"],
         asks_node: true,
         handler: Handler::Chain(balances::funded_by),

@@ -7,7 +7,7 @@ use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::TransactionSlice;
 use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::accounts::price;
-use crate::query::page::{ListQuery, Page, Rows};
+use crate::query::page::{ListQuery, Page, Paged, Rows};
 use crate::query::transactions::topics;
 use crate::query::{QueryError, Reader};
 use crate::store::{Table, Units};
@@ -57,8 +57,9 @@ pub struct TransferPage {
     page: Page,
     standard: Standard,
     reader: Reader,
-    logs: Units<'static>,
-    transactions: Units<'static>,
+    /// Where rows are read, from frame to frame.
+    logs: Option<Units<'static>>,
+    transactions: Option<Units<'static>>,
     metadata: HashMap<Address, TokenMetadata>,
 }
 
@@ -84,8 +85,8 @@ impl Reader {
             page,
             standard,
             reader: self.clone(),
-            logs: Units::owned(&self.view, Table::LogsByBlock)?,
-            transactions: Units::owned(&self.view, Table::Transactions)?,
+            logs: None,
+            transactions: None,
             metadata: HashMap::default(),
         })
     }
@@ -100,13 +101,28 @@ struct Around {
     cumulative_gas_used: u64,
 }
 
-impl TransferPage {
-    /// What is known of the page before its rows are read.
-    #[must_use]
-    pub const fn page(&self) -> &Page {
+impl Paged for TransferPage {
+    fn page(&self) -> &Page {
         &self.page
     }
 
+    fn page_mut(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.clone(),
+            standard: self.standard,
+            reader: self.reader.clone(),
+            logs: None,
+            transactions: None,
+            metadata: HashMap::default(),
+        }
+    }
+}
+
+impl TransferPage {
     /// Visits the transfers that were not visited yet, until `visitor` answers that it has enough; answers whether
     /// transfers remain.
     pub fn visit(
@@ -122,6 +138,8 @@ impl TransferPage {
             transactions,
             metadata,
         } = self;
+        let logs = Units::opened(logs, &view, Table::LogsByBlock)?;
+        let transactions = Units::opened(transactions, &view, Table::Transactions)?;
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let wrong = || corrupt(crate::codec::Corrupt("transfer"));
         let mut data = Vec::new();

@@ -68,6 +68,12 @@ impl View {
         }
     }
 
+    /// The address of a token id.
+    pub fn token_address(&self, token: u32) -> Result<Address, StoreError> {
+        self.record(FlatArray::Tokens, "token", u64::from(token))
+            .map(crate::store::flat::address)
+    }
+
     /// Where an ERC-1155 transfer stands: the ordinal of its log, and its position there.
     pub fn multi_transfer(&self, ordinal: u64) -> Result<(u64, u32), StoreError> {
         let bytes = self.record(FlatArray::MultiTransfers, "ERC-1155 transfer", ordinal)?;

@@ -52,7 +52,7 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
                 transaction_index,
                 transaction_hash: transaction.hash,
             };
-            batch.log(emitter, &place, &body);
+            batch.log(emitter, signature, &place, &body);
             batch.posting(Term::log_address(emitter), ordinal);
             if let Some(signature) = signature {
                 batch.posting(Term::topic0(signature), ordinal);

@@ -145,6 +145,9 @@ impl Flows {
                     self.account(to).participant = true;
                     self.pay(kind, by, to, frame.value, ended);
                 }
+                // Nodes on revm tell of a contract that ends in favour of itself, and lives on, as the last payment
+                // before it: whose code runs says that this is none.
+                FrameKind::SelfDestruct if whose_code(frames, &frame.path) != Some(frame.from) => {}
                 FrameKind::SelfDestruct => {
                     let ends = !cancun || created.contains(&frame.from);
                     if to != frame.from {
@@ -254,6 +257,16 @@ impl Flows {
             };
             self.account(account).first.get_or_insert(inflow);
         }
+    }
+}
+
+/// The account whose balance the code that made the frame at `path` acts on.
+fn whose_code(frames: &[Frame], path: &[u32]) -> Option<Address> {
+    let (_, caller) = path.split_last()?;
+    let caller = frames.iter().find(|frame| frame.path == caller)?;
+    match caller.kind {
+        FrameKind::DelegateCall | FrameKind::CallCode => Some(caller.from),
+        _ => caller.to,
     }
 }
 

@@ -1,0 +1,128 @@
+//! Every block read back whole: hash chain, roots, arrays, look-ups by hash; and what the lists must hold for it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::expected::{self, Signatures};
+use super::sums::{Sums, fingerprint};
+use super::{Audit, Check, Tally, tokens};
+use crate::model::Bundle;
+use crate::query::QueryError;
+use crate::store::StoreError;
+use crate::sync::verify::verify;
+
+/// Blocks that a thread takes at a time.
+const BLOCKS: u64 = 64;
+
+pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums) -> Result<Vec<Check>, QueryError> {
+    let (first, last) = (audit.range.first(), audit.range.last());
+    let chain = audit.tally("hash chain, roots and blooms", "blocks", last - first + 1);
+    let lookups = Tally {
+        name: "look-ups by hash, arrays",
+        unit: "transactions",
+        items: AtomicU64::new(0),
+        mismatches: AtomicU64::new(0),
+        observer: audit.observer,
+    };
+    let next = AtomicU64::new(first);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut signatures = Signatures::new();
+                let mut known = tokens::Known::new();
+                loop {
+                    let begin = next.fetch_add(BLOCKS, Ordering::Relaxed);
+                    if begin > last {
+                        break;
+                    }
+                    for number in begin..=last.min(begin + (BLOCKS - 1)) {
+                        let bundle = block(audit, number, sums, &mut signatures, &chain, &lookups);
+                        if let Some(bundle) = bundle {
+                            chain.read(number, tokens::moves(&audit.view, &bundle, &mut known, moves));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    Ok(vec![chain.done(), lookups.done()])
+}
+
+fn block(
+    audit: &Audit<'_>,
+    number: u64,
+    sums: &Sums,
+    signatures: &mut Signatures,
+    chain: &Tally<'_>,
+    lookups: &Tally<'_>,
+) -> Option<Bundle> {
+    chain.items(1);
+    let bundle = chain.read(number, audit.reader.bundle(number))??;
+    let parent = match number.checked_sub(1) {
+        Some(before) if before >= audit.view.first_block() => chain
+            .read(number, audit.view.block(before))
+            .map(|block| block.hash),
+        _ => None,
+    };
+    if let Err(error) = verify(&bundle, parent, &audit.rules) {
+        chain.wrong(Some(number), error.to_string());
+    }
+    if audit.is_traced(number) && bundle.traces.is_none() {
+        chain.wrong(Some(number), "its frames are not stored");
+    }
+    lookups.read(number, arrays(audit, &bundle, lookups));
+    let mut item = |term, ordinal| sums.add(number, fingerprint((term, ordinal)));
+    chain.read(number, expected::postings(audit, &bundle, signatures, &mut item));
+    Some(bundle)
+}
+
+/// The arrays and the look-ups by hash say of a block what its rows say.
+fn arrays(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Result<(), StoreError> {
+    let view = &audit.view;
+    let number = bundle.block.number();
+    let facts = view.block(number)?;
+    let wrong = |what: String| tally.wrong(Some(number), what);
+    if facts.timestamp != bundle.block.header.timestamp {
+        wrong("its time in the array is another than in its header".to_owned());
+    }
+    if view.block_number(&facts.hash)? != Some(number) {
+        wrong(format!("its hash {} does not lead to it", facts.hash));
+    }
+    let mut log = facts.first_log;
+    for ((transaction, receipt), ordinal) in bundle
+        .block
+        .transactions
+        .iter()
+        .zip(&bundle.receipts)
+        .zip(facts.first_transaction..)
+    {
+        if view.transaction_ordinal(&transaction.hash)? != Some(ordinal) {
+            wrong(format!(
+                "hash {} does not lead to its transaction",
+                transaction.hash
+            ));
+        }
+        if view.transaction_status(ordinal)? != receipt.status {
+            wrong(format!(
+                "the status of {} differs from its receipt's",
+                transaction.hash
+            ));
+        }
+        for entry in &receipt.logs {
+            let emitter = view.log_emitter(log)?;
+            if view.emitter_address(emitter)? != entry.address {
+                wrong(format!(
+                    "log {log} has another emitter in the array than in its row"
+                ));
+            }
+            log += 1;
+        }
+    }
+    if view.first_log(number + 1)? != log {
+        wrong("its logs are not as many as the ordinals say".to_owned());
+    }
+    tally
+        .items
+        .fetch_add(bundle.block.transactions.len() as u64, Ordering::Relaxed);
+    Ok(())
+}

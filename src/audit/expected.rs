@@ -1,0 +1,156 @@
+//! The postings that a block calls for: what the lists are for, said again apart from the derivation.
+
+use std::collections::HashMap;
+
+use super::Audit;
+use crate::codec::keys::{PostingKind, Term};
+use crate::model::{Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind, TransactionTrace};
+use crate::query::QueryError;
+use crate::store::View;
+
+/// Ids of signatures that were looked up; of one thread.
+pub(super) type Signatures = HashMap<B256, u32>;
+
+/// Hands every (term, ordinal) that the lists must hold for a block to `item`.
+pub(super) fn postings(
+    audit: &Audit<'_>,
+    bundle: &Bundle,
+    signatures: &mut Signatures,
+    item: &mut dyn FnMut(Term, u64),
+) -> Result<(), QueryError> {
+    let view = &audit.view;
+    let number = bundle.block.number();
+    if number > 0 {
+        item(
+            Term::account(PostingKind::AccountMined, &bundle.block.header.beneficiary),
+            number,
+        );
+    }
+    let first = view.first_transaction(number)?;
+    let mut log = view.first_log(number)?;
+    let mut multi = view.first_multi_transfer(log)?;
+    for ((transaction, receipt), ordinal) in bundle
+        .block
+        .transactions
+        .iter()
+        .zip(&bundle.receipts)
+        .zip(first..)
+    {
+        item(
+            Term::account(PostingKind::AccountSent, &transaction.from),
+            ordinal,
+        );
+        let created = receipt.contract_address.filter(|_| receipt.status != Some(false));
+        let mut parties = vec![transaction.from];
+        for party in [transaction.to, created].into_iter().flatten() {
+            if !parties.contains(&party) {
+                parties.push(party);
+            }
+        }
+        for party in &parties {
+            item(Term::account(PostingKind::AccountTransactions, party), ordinal);
+        }
+        for entry in &receipt.logs {
+            transfers(view, entry, log, &mut multi, item)?;
+            let emitter = view.log_emitter(log)?;
+            item(Term::log_address(emitter), log);
+            for (position, topic) in entry.topics.iter().enumerate() {
+                if let Some(term) = Term::topic(position, topic) {
+                    item(term, log);
+                } else {
+                    let id = match signatures.get(topic) {
+                        Some(&id) => id,
+                        // An id that is missing is a posting that is missing.
+                        None => view.signature(topic)?.unwrap_or(u32::MAX),
+                    };
+                    signatures.insert(*topic, id);
+                    item(Term::topic0(id), log);
+                    item(Term::log_address_topic0(emitter, id), log);
+                }
+            }
+            log += 1;
+        }
+    }
+    if let Some(traces) = bundle.traces.as_deref() {
+        frames(traces, view.first_frame(number)?, item);
+    }
+    Ok(())
+}
+
+/// The lists of the transfers that a log is; `multi` is the ordinal of the next ERC-1155 transfer.
+fn transfers(
+    view: &View,
+    log: &Log,
+    ordinal: u64,
+    multi: &mut u64,
+    item: &mut dyn FnMut(Term, u64),
+) -> Result<(), QueryError> {
+    let Some(event) = TokenEvent::of(&log.address, &log.topics, &log.data) else {
+        return Ok(());
+    };
+    // An id that is missing is a posting that is missing.
+    let token = view.token(&log.address)?.unwrap_or(u32::MAX);
+    let mut list = |from: Address, to: Address, ordinal, [own, both, all]: [PostingKind; 3], standard| {
+        for account in [Some(from), Some(to).filter(|to| *to != from)]
+            .into_iter()
+            .flatten()
+        {
+            item(Term::account(own, &account), ordinal);
+            item(Term::token_account(both, token, &account), ordinal);
+        }
+        if view.token_state(token).is_ok_and(|state| state.kind == standard) {
+            item(Term::token(all, token), ordinal);
+        }
+    };
+    match event {
+        TokenEvent::Fungible { from, to, .. } => {
+            let kinds = [
+                PostingKind::AccountErc20,
+                PostingKind::TokenAccountErc20,
+                PostingKind::TokenTransfers,
+            ];
+            list(from, to, ordinal, kinds, TokenKind::Erc20);
+        }
+        TokenEvent::Unique { from, to, .. } => {
+            let kinds = [
+                PostingKind::AccountErc721,
+                PostingKind::TokenAccountErc721,
+                PostingKind::TokenTransfers,
+            ];
+            list(from, to, ordinal, kinds, TokenKind::Erc721);
+        }
+        TokenEvent::Multi { from, to, items } => {
+            let all = PostingKind::TokenMultiTransfers;
+            let kinds = [PostingKind::AccountErc1155, PostingKind::TokenAccountErc1155, all];
+            for _ in 0..items.len() {
+                list(from, to, *multi, kinds, TokenKind::Erc1155);
+                *multi += 1;
+            }
+        }
+        TokenEvent::Deposit { .. } | TokenEvent::Withdrawal { .. } => {}
+    }
+    Ok(())
+}
+
+fn frames(traces: &[TransactionTrace], first: u64, item: &mut dyn FnMut(Term, u64)) {
+    let frames = traces.iter().flat_map(|trace| &trace.frames);
+    for (frame, ordinal) in frames.zip(first..).filter(|(frame, _)| !frame.path.is_empty()) {
+        // answers.md section 4: calls with value, creations, self-destructs.
+        let moves = match frame.kind {
+            FrameKind::Call => !frame.value.is_zero(),
+            FrameKind::Create | FrameKind::Create2 | FrameKind::SelfDestruct => true,
+            _ => false,
+        };
+        let (all, own) = if moves {
+            (PostingKind::Internal, PostingKind::AccountInternal)
+        } else {
+            (PostingKind::Calls, PostingKind::AccountCalls)
+        };
+        item(Term::whole(all), ordinal);
+        item(Term::account(own, &frame.from), ordinal);
+        let undone = frame.reverted && matches!(frame.kind, FrameKind::Create | FrameKind::Create2);
+        if let Some(to) = frame.to.filter(|to| !undone && *to != frame.from) {
+            item(Term::account(own, &to), ordinal);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `quarry verify`: a sound store passes, and no altered row goes unnoticed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by ending"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use quarry::audit::{Audit, Check, Mismatch, Observer};
+use quarry::model::BlockRange;
+use quarry::store::{OpenOptions, Store, Table};
+use quarry::sync::verify::Rules;
+use quarry::sync::{ChainRules, genesis};
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Mismatch>>);
+
+impl Observer for Heard {
+    fn begins(&self, _: &'static str, _: u64) {}
+    fn advances(&self, _: u64) {}
+    fn mismatch(&self, mismatch: &Mismatch) {
+        self.0.lock().unwrap().push(mismatch.clone());
+    }
+}
+
+fn options(directory: &Path) -> OpenOptions {
+    OpenOptions {
+        cache_bytes: 8 << 20,
+        memtable_bytes: 8 << 20,
+        ..OpenOptions::new(directory)
+    }
+}
+
+fn demo(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(file)
+}
+
+fn rules(store: &Store) -> Rules {
+    let genesis = genesis::load(&demo("genesis.json")).unwrap();
+    let hash = store.identity().genesis_hash.into();
+    ChainRules::new(store.identity().chain_id, hash, Some(&genesis), 0, false).verify
+}
+
+/// A store of the demo's chain, which has a bit of everything.
+fn fill(data_dir: &Path) -> PathBuf {
+    let import = Command::new(env!("CARGO_BIN_EXE_quarry"))
+        .args(["import", "chain"])
+        .arg(demo("chain.jsonl.zst"))
+        .arg("--genesis")
+        .arg(demo("genesis.json"))
+        .arg("--data-dir")
+        .arg(data_dir)
+        .output()
+        .unwrap();
+    assert!(import.status.success(), "{import:?}");
+    data_dir.join("mainnet")
+}
+
+fn audit(directory: &Path, range: Option<(u64, u64)>) -> (Vec<Check>, Vec<Mismatch>) {
+    let store = Store::open(&options(directory)).unwrap();
+    let view = store.view();
+    let (first, last) = range.unwrap_or((0, view.head().unwrap().number));
+    let heard = Heard::default();
+    let range = BlockRange::new(first, last).unwrap();
+    let audit = Audit::new(Arc::clone(&view), range, rules(&store), &heard);
+    let checks = audit.run();
+    let mut mismatches = heard.0.into_inner().unwrap();
+    let checks = checks.unwrap_or_else(|error| {
+        // What cannot be read at all is found as well.
+        mismatches.push(Mismatch {
+            check: "reading",
+            block: None,
+            text: error.to_string(),
+        });
+        Vec::new()
+    });
+    (checks, mismatches)
+}
+
+#[test]
+fn a_sound_store_passes_whole_and_in_parts() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let directory = fill(data_dir.path());
+    for range in [None, Some((0, 0)), Some((17, 45)), Some((300, 361))] {
+        let (checks, mismatches) = audit(&directory, range);
+        assert_eq!(mismatches, [], "{range:?}");
+        assert!(checks.len() >= 8);
+        if range.is_none() {
+            for check in checks {
+                assert!(check.items > 0, "{check:?}");
+            }
+        }
+    }
+}
+
+/// Tables in which every byte is told by another table.
+const COVERED: &[Table] = &[
+    Table::LogsByBlock,
+    Table::LogsByEmitter,
+    Table::Postings,
+    Table::Hashes,
+    Table::Emitters,
+    Table::Signatures,
+    Table::Balances,
+    Table::Supply,
+    Table::Tokens,
+    Table::TokenBalances,
+    Table::TokenSupply,
+    Table::Holders,
+    Table::Holdings,
+    Table::HolderCounts,
+    Table::NftOwners,
+    Table::NftIds,
+];
+
+/// Alters, removes or doubles a random row; answers what it did.
+fn alter(directory: &Path, table: Table, random: &mut fastrand::Rng) -> String {
+    let names: Vec<_> = Table::ALL
+        .iter()
+        .map(|table| table.name())
+        .chain(["default"])
+        .collect();
+    let rocks = rocksdb::DB::open_cf(&rocksdb::Options::default(), directory.join("rocksdb"), names).unwrap();
+    let family = rocks.cf_handle(table.name()).unwrap();
+    let rows: Vec<_> = rocks
+        .iterator_cf(family, rocksdb::IteratorMode::Start)
+        .map(|row| row.unwrap())
+        .collect();
+    let (key, value) = rows[random.usize(..rows.len())].clone();
+    let shown = const_hex::encode(&key);
+    if value.is_empty() || random.u8(..4) == 0 {
+        rocks.delete_cf(family, &key).unwrap();
+        return format!("{}: removed {shown}", table.name());
+    }
+    let mut altered = value.to_vec();
+    let (place, bit) = (random.usize(..altered.len()), random.u8(..8));
+    altered[place] ^= 1 << bit;
+    rocks.put_cf(family, &key, &altered).unwrap();
+    format!(
+        "{}: bit {bit} of byte {place} of {} of {shown}",
+        table.name(),
+        altered.len()
+    )
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in walk(from) {
+        let target = to.join(entry.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(&entry, target).unwrap();
+    }
+}
+
+fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let (folders, mut files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    files.extend(folders.iter().flat_map(|folder| walk(folder)));
+    files
+}
+
+#[test]
+fn no_altered_row_goes_unnoticed() {
+    let seed = std::env::var("QUARRY_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| fastrand::u64(..));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let data_dir = tempfile::tempdir().unwrap();
+    let sound = fill(data_dir.path());
+    for round in 0..5 * COVERED.len() {
+        let directory = tempfile::tempdir().unwrap();
+        copy(&sound, directory.path());
+        let what = alter(directory.path(), COVERED[round % COVERED.len()], &mut random);
+        let (_, mismatches) = audit(directory.path(), None);
+        assert!(!mismatches.is_empty(), "seed {seed}: unnoticed: {what}");
+    }
+}
