@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_that_is_asked_for() {
+    fn blocks_asked_for() {
         let asked = |query: &str| take_block(&mut Params::parse(query, |_| Some("block")), "block");
         let indexed = |query: &str| asked(query).and_then(|asked| asked.indexed(EXTENT));
         assert_eq!((indexed(""), indexed("block=latest")), (Ok(100), Ok(100)));

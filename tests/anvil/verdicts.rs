@@ -7,8 +7,7 @@ use alloy_primitives::keccak256;
 /// Tokens of the demo, deployed anew: what their creations sent.
 fn creations() -> Vec<(&'static str, String)> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
-    let manifest: Value =
-        serde_json::from_slice(&std::fs::read(demo.join("chain.json")).unwrap()).unwrap();
+    let manifest: Value = serde_json::from_slice(&std::fs::read(demo.join("chain.json")).unwrap()).unwrap();
     let file = std::fs::File::open(demo.join("chain.jsonl.zst")).unwrap();
     let blocks = String::from_utf8(zstd::decode_all(file).unwrap()).unwrap();
     let transactions: Vec<Value> = blocks
@@ -18,14 +17,18 @@ fn creations() -> Vec<(&'static str, String)> {
             list(&line["block"]["transactions"]).to_vec()
         })
         .collect();
-    ["coin", "ancient", "wrapped", "ash", "toll", "tide", "hush", "deeds"]
-        .into_iter()
-        .map(|name| {
-            let hash = &manifest["contracts"][name]["creation"];
-            let found = transactions.iter().find(|transaction| transaction["hash"] == *hash);
-            (name, text(&found.unwrap()["input"]).to_owned())
-        })
-        .collect()
+    [
+        "coin", "ancient", "wrapped", "ash", "toll", "tide", "hush", "deeds",
+    ]
+    .into_iter()
+    .map(|name| {
+        let hash = &manifest["contracts"][name]["creation"];
+        let found = transactions
+            .iter()
+            .find(|transaction| transaction["hash"] == *hash);
+        (name, text(&found.unwrap()["input"]).to_owned())
+    })
+    .collect()
 }
 
 /// The input of a call.
@@ -99,7 +102,9 @@ impl<'a> Tokens<'a> {
     }
 
     fn told(&self, token: &str, data: &str, block: &str) -> Option<String> {
-        let returned = self.anvil.ask("eth_call", json!([{"to": token, "data": data}, block]));
+        let returned = self
+            .anvil
+            .ask("eth_call", json!([{"to": token, "data": data}, block]));
         let bytes = const_hex::decode(text(&returned)).unwrap();
         let word: [u8; 32] = bytes.get(..32)?.try_into().ok()?;
         Some(alloy_primitives::U256::from_be_bytes(word).to_string())
@@ -239,7 +244,10 @@ fn answers_about_tokens_are_their_contracts_words() {
         (&info["tokenName"], &info["symbol"], &info["decimals"]),
         (&json!("Ancient Coin"), &json!("ANC"), &json!(9))
     );
-    assert_eq!((&info["tokenType"], &info["createdBlock"]), (&json!("ERC20"), &json!("3")));
+    assert_eq!(
+        (&info["tokenType"], &info["createdBlock"]),
+        (&json!("ERC20"), &json!("3"))
+    );
 
     // A rebase, of which no event tells, is noticed when the token moves.
     anvil.block_of([tokens.send(0, "tide", "rebase(uint256)", &[word(77_000_000)])]);
@@ -307,7 +315,9 @@ fn answers_about_tokens_are_their_contracts_words() {
     without_node(&server);
     let names: Vec<Value> = tokens_all
         .iter()
-        .map(|(_, token)| server.json(&format!("/api/token/info?contractaddress={token}"))["tokenName"].clone())
+        .map(|(_, token)| {
+            server.json(&format!("/api/token/info?contractaddress={token}"))["tokenName"].clone()
+        })
         .collect();
     assert!(names.iter().all(Value::is_string), "{names:?}");
 }

@@ -29,7 +29,7 @@ fn records_are_these_bytes() {
         native: NativeState {
             allocated: true,
             fault: Some(NativeFault {
-                block: 9,
+                block: 300,
                 reason: NativeFaultReason::Supply,
             }),
         },
@@ -37,7 +37,7 @@ fn records_are_these_bytes() {
         multi_transfers: 5,
     };
     let wanted = format!(
-        "fa{}fbfb00fc00000100fd00000000010000000302fa010109010405",
+        "fa{}fbfb00fc00000100fd00000000010000000302fa0101fb2c01010405",
         "01".repeat(32)
     );
     assert_eq!(hex(&checkpoint.encode()), wanted);
