@@ -472,7 +472,7 @@ fn openings_are_what_the_source_tells() {
     assert_eq!(stored.supply(), 5046);
 
     // From block 0: they are the genesis allocation. The fee recipient of block 1 is met there.
-    blocks.0[1].openings = Some(told.clone());
+    blocks.0[1].openings = Some(told);
     let stored = Stored::of(&blocks, &rules);
     assert_eq!(
         (stored.at(who(2), 0), stored.at(who(2), 1), stored.now(who(2))),

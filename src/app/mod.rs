@@ -100,7 +100,7 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
         }
         Command::Import(Import::Chain(args)) => Box::pin(import::chain(&args)).await,
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
-        Command::Verify(args) => process::blocking(move || verify::verify(&args)).await,
+        Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
         Command::Config(args) => {
             process::say(Config::run(&args)?.to_toml().trim_end());

@@ -38,9 +38,9 @@ pub(super) fn fail(sentence: &str) -> ExitCode {
 }
 
 /// Runs work that blocks off the async threads.
-pub(super) async fn blocking(
-    work: impl FnOnce() -> Result<(), AppError> + Send + 'static,
-) -> Result<(), AppError> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
+) -> Result<T, AppError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(AppError::Usage(format!("a worker died: {error}"))),

@@ -20,7 +20,7 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
     );
     let sums = Sums::new(audit.range);
     let mut units = Units::new(view, Table::LogsByBlock)?;
-    for ordinal in logs.clone() {
+    for ordinal in logs {
         let row = units.row(ordinal)?;
         let block = row.block;
         let Ok((place, body)) = decode_block_row(row.bytes) else {

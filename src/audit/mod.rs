@@ -10,6 +10,7 @@ mod copies;
 mod expected;
 mod native;
 mod postings;
+pub mod samples;
 mod sums;
 mod tokens;
 
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::BlockRange;
-use crate::query::{QueryError, Reader};
+use crate::query::{QueryError, Reader, TokenFacts};
 use crate::store::{StoreError, View};
 use crate::sync::verify::Rules;
 
@@ -83,6 +84,13 @@ impl<'a> Audit<'a> {
             rules,
             observer,
         }
+    }
+
+    /// The same with what is known of tokens from elsewhere: samples are drawn of tokens that are exact.
+    #[must_use]
+    pub fn with_token_facts(mut self, facts: Arc<dyn TokenFacts>) -> Self {
+        self.reader = self.reader.with_token_facts(facts);
+        self
     }
 
     /// Runs every check of the store against itself.

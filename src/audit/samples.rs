@@ -91,7 +91,10 @@ impl<'a> Sampler<'a> {
         let mut scan = self.audit.view.scan_all(Table::Balances)?;
         let found = match scan.seek(&near)? {
             Some((key, _)) => Some(key.to_vec()),
-            None => view.scan_all(Table::Balances)?.item()?.map(|(key, _)| key.to_vec()),
+            None => view
+                .scan_all(Table::Balances)?
+                .item()?
+                .map(|(key, _)| key.to_vec()),
         };
         let Some(key) = found else { return Ok(None) };
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Balances.name());
@@ -118,10 +121,9 @@ impl<'a> Sampler<'a> {
         let Some(key) = scan.seek(&near)?.map(|(key, _)| key.to_vec()) else {
             return Ok(None);
         };
-        let Some((id, holder)) = key
-            .split_first_chunk::<4>()
-            .and_then(|(id, rest)| Some((u32::from_be_bytes(*id), Address::from(*rest.first_chunk::<20>()?))))
-        else {
+        let Some((id, holder)) = key.split_first_chunk::<4>().and_then(|(id, rest)| {
+            Some((u32::from_be_bytes(*id), Address::from(*rest.first_chunk::<20>()?)))
+        }) else {
             return Ok(None);
         };
         let Some(token) = self.exact(id)? else {
@@ -132,7 +134,11 @@ impl<'a> Sampler<'a> {
             token: token.address,
             holder,
         };
-        Ok(Some(Sample { question, block, stored }))
+        Ok(Some(Sample {
+            question,
+            block,
+            stored,
+        }))
     }
 
     fn supply(&mut self, block: u64) -> Result<Option<Sample>, QueryError> {
@@ -146,12 +152,17 @@ impl<'a> Sampler<'a> {
         };
         let stored = self.audit.reader.token_supply(&token, block)?;
         let question = Question::Supply { token: token.address };
-        Ok(Some(Sample { question, block, stored }))
+        Ok(Some(Sample {
+            question,
+            block,
+            stored,
+        }))
     }
 
     /// A token whose contract answers `balanceOf(address)` and whose ledger is held to be exact.
     fn exact(&self, id: u32) -> Result<Option<crate::query::Token>, QueryError> {
         let token = self.audit.reader.token(&self.audit.view.token_address(id)?)?;
-        Ok(token.filter(|token| token.is_exact() && matches!(token.kind(), TokenKind::Erc20 | TokenKind::Erc721)))
+        Ok(token
+            .filter(|token| token.is_exact() && matches!(token.kind(), TokenKind::Erc20 | TokenKind::Erc721)))
     }
 }

@@ -160,7 +160,7 @@ pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryEr
         history.wrong(Some(block), "token balances did not change as its transfers say");
     }
     let present = audit.tally("holders, holdings, ids and sums of tokens", "rows", logs);
-    let mut visit = |table, row: &mut dyn FnMut(&mut [Present], &[u8], &[u8]) -> Result<(), Corrupt>| {
+    let mut visit = |table, row: &mut RowOfTokens<'_>| {
         each(view, table, &mut |key: &[u8], value: &[u8]| {
             present.items(1);
             row(&mut tokens, key, value)
@@ -318,6 +318,9 @@ fn with(tokens: &mut [Present], id: u32, act: impl FnOnce(&mut Present)) -> Resu
         .map(act)
         .ok_or(Corrupt("row of no token"))
 }
+
+/// Takes a row, its key and value, and notes what it says of its token.
+type RowOfTokens<'a> = dyn FnMut(&mut [Present], &[u8], &[u8]) -> Result<(), Corrupt> + 'a;
 
 /// Takes the rows of a table one by one.
 trait Rows {

@@ -65,7 +65,7 @@ pub enum Command {
     /// Write what is stored to a file.
     #[command(subcommand)]
     Export(Export),
-    /// Audit the store against itself; exit code 1 when anything is wrong.
+    /// Audit the store against itself and, with a node, against the node; exit code 1 when anything is wrong.
     Verify(VerifyArgs),
     /// Show tables, row counts and sizes.
     Inspect(InspectArgs),
@@ -273,6 +273,12 @@ pub struct VerifyArgs {
     /// Last block [default: the indexed head].
     #[arg(long, value_name = "N")]
     pub to: Option<u64>,
+    /// Random balances and supplies that are held against the node, where one is given; an archive node.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub samples: usize,
+    /// Draw the samples by this seed again.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,

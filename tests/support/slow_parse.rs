@@ -58,6 +58,7 @@ pub(crate) fn bundle(line: &Value) -> Bundle {
         receipts: list(&line["receipts"], receipt),
         traces,
         block,
+        openings: None,
     }
 }
 

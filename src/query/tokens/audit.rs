@@ -56,14 +56,7 @@ impl Reader {
     /// The contract of a token id; `None` when the id is not given.
     #[must_use]
     pub fn ledger_token_address(&self, id: u32) -> Option<Address> {
-        let (file, tail) = self.view.array_bytes(FlatArray::Tokens);
-        let at = usize::try_from(id).ok()?.checked_mul(20)?;
-        let (part, at) = match at.checked_sub(file.len()) {
-            Some(at) => (tail, at),
-            None => (file, at),
-        };
-        let bytes: [u8; 20] = part.get(at..at + 20)?.try_into().ok()?;
-        Some(Address::from(bytes))
+        self.view.token_address(id).ok()
     }
 
     /// A token by its contract; `None` when nothing that it emitted is a token event.

@@ -1,6 +1,6 @@
 //! Token transfers of an account (A7, A8).
 
-use alloy_primitives::map::HashMap;
+use alloy_primitives::map::{Entry, HashMap};
 
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
@@ -183,11 +183,9 @@ impl TransferPage {
                     &around.insert((transaction, found)).1
                 }
             };
-            if !metadata.contains_key(&token) {
-                metadata.insert(token, reader.token_metadata(&token)?);
-            }
-            let Some(metadata) = metadata.get(&token) else {
-                return Err(wrong());
+            let metadata = match metadata.entry(token) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(reader.token_metadata(&token)?),
             };
             Ok(visitor(&ListedTransfer {
                 transaction_hash: view.transaction_hash(transaction)?,
