@@ -229,8 +229,13 @@ fn balance_body(
 
 /// T2 where there is an account, else T3.
 pub(super) fn balance(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    // The two share a path, and so their parameters: each is looked at, also where it says nothing.
     if !input.params.contains("address") {
+        Unit::take(&mut input.params)?;
         return token_lists::holders(input);
+    }
+    for pages in ["page", "offset"] {
+        input.params.take(pages)?;
     }
     let account = require_account(input)?;
     let address = require_contract(input)?;

@@ -119,8 +119,10 @@ impl Maker {
             Kind::Quantity => all.extend(["1", "0x", "0xg", "x1", "0x10000000000000000"].map(str::to_owned)),
             Kind::OneOf(words) => {
                 let word = self.pick(words);
+                // Numbers have no capitals.
+                let capitals = word.to_uppercase();
+                all.extend(Some(capitals).filter(|capitals| *capitals != word));
                 all.extend([
-                    word.to_uppercase(),
                     format!("{word}x"),
                     "%20".to_owned(),
                     "7".to_owned(),
