@@ -85,15 +85,9 @@ fn tokens_whose_events_tell_all_are_exact_at_every_block() {
         let count = server.json(&format!("/api/token/holder-count?contractaddress={address}"));
         assert_eq!(count["holderCount"], holders.count(), "{name}");
     }
-    let zero = "0x0000000000000000000000000000000000000000";
-    let (wrong, _) = compare(&server, &tokens[ZERO_HOLDS]);
-    assert!(
-        !wrong.is_empty()
-            && wrong
-                .iter()
-                .all(|wrong| wrong.contains(zero) || wrong.contains("total-supply")),
-        "{wrong:#?}"
-    );
+    // That the zero address holds some of this one, the demo's page of tokens says.
+    let (wrong, compared) = compare(&server, &tokens[ZERO_HOLDS]);
+    assert!(wrong.is_empty() && compared > 40, "{compared}: {wrong:#?}");
     for name in INEXACT {
         let (wrong, _) = compare(&server, &tokens[name]);
         assert!(!wrong.is_empty(), "{name} is exact after all");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Audit, Check};
 use crate::codec::keys;
-use crate::codec::value::{AccountRow, decode_amount};
+use crate::codec::value::{AccountRow, SupplyRow, decode_amount};
 use crate::model::{Address, U256};
 use crate::query::QueryError;
 use crate::store::Table;
@@ -105,7 +105,7 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
         }
         accounts.step()?;
     }
-    let mut before = U256::ZERO;
+    let (mut before, mut sums) = (U256::ZERO, SupplyRow::default());
     for block in first..head {
         let Some(supply) = view.supply(block)? else {
             tally.wrong(Some(block), "its row of the supply is missing");
@@ -125,7 +125,21 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
             );
             tally.wrong(Some(block), text);
         }
-        before = net;
+        let parts = |row: &SupplyRow| {
+            let burnt = [row.base_fees_burnt, row.blob_fees_burnt, row.destroyed];
+            [[row.opening, row.issued].as_slice(), &burnt].concat()
+        };
+        if parts(&supply)
+            .iter()
+            .zip(parts(&sums))
+            .any(|(now, before)| *now < before)
+        {
+            tally.wrong(
+                Some(block),
+                "a sum of its supply is less than that of the block before",
+            );
+        }
+        (before, sums) = (net, supply);
     }
     for block in gained.into_keys() {
         tally.wrong(

@@ -122,11 +122,7 @@ impl Maker {
                 // Numbers have no capitals.
                 let capitals = word.to_uppercase();
                 all.extend(Some(capitals).filter(|capitals| *capitals != word));
-                all.extend([
-                    format!("{word}x"),
-                    "%20".to_owned(),
-                    "7".to_owned(),
-                ]);
+                all.extend([format!("{word}x"), "%20".to_owned(), "7".to_owned()]);
             }
             // What does not decode is wrong for all.
             _ => {}
