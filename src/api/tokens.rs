@@ -113,7 +113,7 @@ where
             return self.answer(ledger().map_err(query_failed)?, LEDGER);
         }
         let story = snapshot.reader.token_story(token).map_err(query_failed)?;
-        if block < story.created_or_seen() {
+        if token.is_whole() && block < story.created_or_seen() {
             return self.answer(U256::ZERO, LEDGER);
         }
         let failure = self.failure;

@@ -35,6 +35,19 @@ pub enum Created {
 }
 
 impl Reader {
+    /// Whether the stored blocks hold all that a contract ever did: they are the whole chain, or made it.
+    pub(super) fn holds_all_of(&self, contract: &Address) -> Result<bool, QueryError> {
+        if self.first_block() == 0 {
+            return Ok(true);
+        }
+        let (from, to) = (
+            keys::account_at(contract, 0),
+            keys::account_at(contract, u64::MAX),
+        );
+        let mut scan = self.view.scan(Table::Creations, from.to_vec(), to.to_vec())?;
+        Ok(scan.seek(&from)?.is_some())
+    }
+
     /// The latest creation of a contract.
     pub fn contract_creation(&self, contract: &Address) -> Result<Created, QueryError> {
         let (from, to) = (

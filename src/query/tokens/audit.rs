@@ -4,6 +4,7 @@
 use super::super::transactions::topics;
 use super::super::{QueryError, Reader};
 use crate::codec::bytes;
+use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::tokens::{self as keys, DOUBTS};
 use crate::model::{Address, BlockRange, TokenEvent, TokenKind, U256};
@@ -73,7 +74,7 @@ impl Reader {
             id,
             address: *address,
             kind: state.kind,
-            doubted: state.flags & DOUBTS != 0,
+            doubted: state.flags & DOUBTS != 0 || !self.holds_all_of(address)?,
             minted: state.minted,
             to_zero: state.to_zero,
         }))
@@ -172,18 +173,42 @@ impl Reader {
         after: Option<&Address>,
         limit: usize,
     ) -> Result<Vec<Address>, QueryError> {
-        let from = match after {
-            None => keys::balance(id, &Address::ZERO, 0).to_vec(),
-            // No block has this number, so the next row is another account's.
-            Some(after) => keys::balance(id, after, u64::MAX).to_vec(),
+        // Who sent what the ledger never saw coming has no row of a balance, but is in the lists of transfers.
+        let state = self.view.token_state(id)?;
+        let kind = match state.kind {
+            TokenKind::Erc721 => PostingKind::TokenAccountErc721,
+            TokenKind::Erc1155 => PostingKind::TokenAccountErc1155,
+            TokenKind::Erc20 | TokenKind::Unknown => PostingKind::TokenAccountErc20,
         };
-        let mut scan = self.view.scan(Table::TokenBalances, from.clone(), end_of(id))?;
-        let mut found = Vec::new();
-        let mut item = scan.seek(&from)?;
-        while let Some((key, _)) = item.filter(|_| found.len() < limit) {
-            let (holder, _) = balance_place(key)?;
+        let list = |account: &Address| Term::token_account(kind, id, account);
+        let last = Address::repeat_byte(0xff);
+        let mut end = list(&last).key(u64::MAX);
+        end.push(0);
+        let mut lists = self
+            .view
+            .scan(Table::Postings, list(&Address::ZERO).key(0), end)?;
+        let start = keys::balance(id, &Address::ZERO, 0).to_vec();
+        let mut balances = self.view.scan(Table::TokenBalances, start, end_of(id))?;
+        let mut found: Vec<Address> = Vec::new();
+        let mut after = after.copied();
+        while found.len() < limit && after != Some(last) {
+            let next = after.map_or(Address::with_last_byte(1), |after| next_address(&after));
+            let held = match balances.seek(&keys::balance(id, &next, 0))? {
+                Some((key, _)) => Some(balance_place(key)?.0),
+                None => None,
+            };
+            let listed = match lists.seek(&list(&next).key(0))? {
+                Some((key, _)) => key
+                    .get(5..)
+                    .and_then(<[u8]>::first_chunk::<20>)
+                    .map(|account| Address::from(*account)),
+                None => None,
+            };
+            let Some(holder) = [held, listed].into_iter().flatten().min() else {
+                break;
+            };
             found.push(holder);
-            item = scan.seek(&keys::balance(id, &holder, u64::MAX))?;
+            after = Some(holder);
         }
         Ok(found)
     }
@@ -224,6 +249,18 @@ impl Reader {
         }
         Ok(found)
     }
+}
+
+/// The address that comes next; the last one is its own.
+fn next_address(address: &Address) -> Address {
+    let mut bytes = address.0.0;
+    for byte in bytes.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return Address::from(bytes);
+        }
+    }
+    *address
 }
 
 fn end_of(id: u32) -> Vec<u8> {

@@ -29,6 +29,8 @@ pub struct Token {
     pub verdict: Verdict,
     id: u32,
     state: TokenState,
+    /// Its contract came to be in the stored blocks, so that they hold all of its logs.
+    whole: bool,
 }
 
 impl Token {
@@ -42,6 +44,12 @@ impl Token {
     #[must_use]
     pub const fn is_flagged(&self) -> bool {
         self.state.flags & DOUBTS != 0
+    }
+
+    /// Whether the stored blocks hold all of its logs. Else lists of it would be short, and its ledger is not exact.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// Whether the ledger answers for it; else the contract must be asked.
@@ -109,12 +117,15 @@ impl Reader {
         if state.kind == TokenKind::Unknown {
             return Ok(None);
         }
-        let verdict = self.token_facts.verdict(address, state.flags & DOUBTS != 0)?;
+        let whole = self.holds_all_of(address)?;
+        let doubted = state.flags & DOUBTS != 0 || !whole;
+        let verdict = self.token_facts.verdict(address, doubted)?;
         Ok(Some(Token {
             address: *address,
             verdict,
             id,
             state,
+            whole,
         }))
     }
 
