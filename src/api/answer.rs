@@ -132,6 +132,8 @@ pub(super) enum Answer {
 pub(super) struct Question {
     pub(super) unless: Result<Box<Answer>, HttpError>,
     pub(super) ask: Ask,
+    /// Where the node fails, what is answered without one.
+    or_else_alone: bool,
     /// What the client reads where the node fails.
     pub(super) failure: &'static str,
 }
@@ -148,7 +150,14 @@ impl Question {
             unless: unless.map(Box::new),
             ask: Box::new(ask),
             failure: UPSTREAM_FAILED,
+            or_else_alone: false,
         }
+    }
+
+    /// The same, answered without the node also where it fails: the store's own word is worth something.
+    pub(super) const fn or_else_alone(mut self) -> Self {
+        self.or_else_alone = true;
+        self
     }
 
     /// The same, with the operation's own words for a node that fails.

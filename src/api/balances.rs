@@ -83,16 +83,27 @@ pub(super) fn of_account(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             }
             sourced(&AccountBalance::new(&account, balance, unit), source, Reach::Head)
         };
+        let untouched = matches!(found.balance, Balance::Untouched(_));
         let unless = match found.balance {
             Balance::Exact(balance) => return answer(balance, LEDGER),
             Balance::Untouched(balance) => answer(balance, LEDGER),
             Balance::AskNode => Err(still_indexing()),
         };
         let block = snapshot.reader.head().number;
-        Ok(Answer::AskNode(Question::new(unless, move |node| {
+        let question = Question::new(unless, move |node| {
             Box::pin(async move { Ok(answer(node.balance(account, block).await?, NODE)) })
-        })))
+        });
+        Ok(Answer::AskNode(alone_if(untouched, question)))
     }))
+}
+
+/// What no stored block touched is answered by the store's word also where the node fails.
+fn alone_if(untouched: bool, question: Question) -> Question {
+    if untouched {
+        question.or_else_alone()
+    } else {
+        question
+    }
 }
 
 #[derive(Serialize)]
@@ -133,6 +144,7 @@ pub(super) fn of_accounts(input: &mut Input<'_>) -> Result<Plan, HttpError> {
                 Balance::AskNode => None,
             })
             .collect();
+        let untouched = alone.is_some();
         let unless = match alone {
             Some(balances) => list(chain, &balances, unit, LEDGER),
             None => Err(still_indexing()),
@@ -143,12 +155,13 @@ pub(super) fn of_accounts(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         {
             return unless;
         }
-        Ok(Answer::AskNode(Question::new(unless, move |node| {
+        let question = Question::new(unless, move |node| {
             Box::pin(async move {
                 let balances = ask_all(&node, found, block).await?;
                 Ok(list(chain, &balances, unit, NODE))
             })
-        })))
+        });
+        Ok(Answer::AskNode(alone_if(untouched, question)))
     }))
 }
 
@@ -211,14 +224,17 @@ pub(super) fn of_account_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             };
             sourced(&body, source, reach)
         };
-        let unless = match snapshot.reader.balance(&account, block).map_err(query_failed)? {
+        let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
+        let untouched = matches!(found, Balance::Untouched(_));
+        let unless = match found {
             Balance::Exact(balance) => return answer(balance, LEDGER, asked.reach(block)),
             Balance::Untouched(balance) => answer(balance, LEDGER, Reach::Head),
             Balance::AskNode => Err(still_indexing()),
         };
-        Ok(Answer::AskNode(Question::new(unless, move |node| {
+        let question = Question::new(unless, move |node| {
             Box::pin(async move { Ok(answer(node.balance(account, block).await?, NODE, Reach::Head)) })
-        })))
+        });
+        Ok(Answer::AskNode(alone_if(untouched, question)))
     }))
 }
 
@@ -270,7 +286,7 @@ fn ask_genesis(account: Address, snapshot: &Snapshot) -> Result<Answer, HttpErro
     let timestamp = genesis.map_err(|error| query_failed(error.into()))?.timestamp;
     let seconds = age(snapshot, timestamp)?;
     let (chain, block) = (snapshot.chain, snapshot.reader.head().number);
-    Ok(Answer::AskNode(Question::new(Err(not_found()), move |node| {
+    let question = Question::new(Err(not_found()), move |node| {
         Box::pin(async move {
             let value = node.balance(account, block).await?;
             if value.is_zero() {
@@ -286,7 +302,8 @@ fn ask_genesis(account: Address, snapshot: &Snapshot) -> Result<Answer, HttpErro
             let body = funding_body(&account, &funding, chain, seconds);
             Ok(Answer::json(&body, Reach::Head))
         })
-    })))
+    });
+    Ok(Answer::AskNode(question.or_else_alone()))
 }
 
 fn funding_body(account: &Address, funding: &Funding, chain: ChainName, seconds: u64) -> FundedBy {

@@ -286,9 +286,11 @@ impl Inner {
         };
         let failure = question.failure;
         let asked = tokio::time::timeout(self.settings.upstream_timeout, (question.ask)(node)).await;
-        asked
-            .unwrap_or(Err(UpstreamError::TimedOut))
-            .map_err(|error| upstream_failed_with(failure, &error))?
+        match asked.unwrap_or(Err(UpstreamError::TimedOut)) {
+            Ok(answer) => answer,
+            Err(_) if question.or_else_alone => question.unless.map(|answer| *answer),
+            Err(error) => Err(upstream_failed_with(failure, &error)),
+        }
     }
 
     async fn ask_nonce(

@@ -12,7 +12,6 @@ use crate::status::ChainStatus;
 use crate::store::{Observed, Store};
 
 /// One chain: its store may come later (a new one is made when the node says which chain it is).
-#[derive(Debug)]
 pub(super) struct Chain {
     pub(super) name: ChainName,
     pub(super) status: Option<Arc<ChainStatus>>,
@@ -20,8 +19,18 @@ pub(super) struct Chain {
     /// What a node told of it outside of blocks.
     observed: OnceLock<Arc<Observed>>,
     node: RwLock<Option<Node>>,
+    /// Answers in the place of a node.
+    stand_in: Option<Arc<dyn Upstream>>,
     /// What the operator states; else what is known of the chain.
     static_rewards: Option<Arc<StaticRewards>>,
+}
+
+impl std::fmt::Debug for Chain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chain")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Chain {
@@ -34,6 +43,7 @@ impl Chain {
             store: OnceLock::new(),
             observed: OnceLock::new(),
             node: RwLock::default(),
+            stand_in: None,
             static_rewards: static_rewards.cloned().map(Arc::new),
         })
     }
@@ -51,7 +61,26 @@ impl Chain {
             store: OnceLock::from(store),
             observed: OnceLock::from(observed),
             node: RwLock::default(),
+            stand_in: None,
             static_rewards: static_rewards.cloned().map(Arc::new),
+        })
+    }
+
+    /// A chain that is only served, with recorded answers in the place of a node.
+    pub(super) fn recorded(
+        name: ChainName,
+        store: Arc<Store>,
+        observed: Arc<Observed>,
+        stand_in: Arc<dyn Upstream>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            status: None,
+            store: OnceLock::from(store),
+            observed: OnceLock::from(observed),
+            node: RwLock::default(),
+            stand_in: Some(stand_in),
+            static_rewards: None,
         })
     }
 
@@ -126,12 +155,11 @@ impl Chains for Registry {
     }
 
     fn upstream(&self, name: ChainName) -> Option<Arc<dyn Upstream>> {
-        let node = self
-            .get(name)?
-            .node
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let chain = self.get(name)?;
+        if let Some(stand_in) = &chain.stand_in {
+            return Some(Arc::clone(stand_in));
+        }
+        let node = chain.node.read().unwrap_or_else(PoisonError::into_inner).clone();
         node.map(|node| Arc::new(NodeUpstream(node)) as Arc<dyn Upstream>)
     }
 

@@ -1,17 +1,20 @@
 //! `quarry demo`: a recorded chain that ships in the binary.
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use super::AppError;
 use super::chains::Chain;
+use super::demo_node::DemoNode;
 use super::import::ChainImport;
 use super::process::{on_signals, say};
 use super::run::{bind, serve_chains};
 use crate::cli::{DemoArgs, NodeArgs, StoreArgs};
 use crate::config::{Config, store_dir};
-use crate::model::{Address, ChainName, TokenMetadata, TokenVerdict, ZeroAddress};
+use crate::model::ChainName;
 use crate::node::recorded::RecordedChain;
-use crate::store::{Observed, OpenOptions, View};
+use crate::query::Reader;
+use crate::store::{Observed, OpenOptions};
 use crate::sync::genesis;
 
 /// The recording; see docs/DEMO.md for what it holds and how it is made.
@@ -50,7 +53,8 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     let (store, _) = import.run(&mut shutdown).await?;
     let view = store.view();
     let observed = Observed::open(store.directory(), store.identity(), false);
-    tell(&observed, &view)?;
+    let node = DemoNode::load()?;
+    node.tell(&observed, &Reader::new(Arc::clone(&view)))?;
     let address = listener.local_addr().map_err(AppError::io("read the address"))?;
     let checkpoint = view.checkpoint();
     say(&format!(
@@ -66,51 +70,15 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     say("\nstop with ctrl-c");
     serve_chains(
         listener,
-        vec![Chain::stored(ChainName::Mainnet, store, observed, None)],
+        vec![Chain::recorded(
+            ChainName::Mainnet,
+            store,
+            observed,
+            Arc::new(node),
+        )],
         shutdown,
     )
     .await
-}
-
-/// What the tokens of the recording say of themselves; there is no node to ask.
-static TOKENS: &[u8] = include_bytes!("../../demo/tokens.json");
-
-/// A token as the file has it.
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DemoToken {
-    address: Address,
-    name: Option<String>,
-    symbol: Option<String>,
-    decimals: Option<u8>,
-    zero_address_holds: bool,
-}
-
-/// Fills the side store with what a node would have told.
-fn tell(observed: &Observed, view: &View) -> Result<(), AppError> {
-    let tokens: Vec<DemoToken> = serde_json::from_slice(TOKENS)
-        .map_err(|error| AppError::Usage(format!("the demo's tokens: {error}")))?;
-    for token in tokens {
-        let metadata = TokenMetadata {
-            name: token.name,
-            symbol: token.symbol,
-            decimals: token.decimals,
-        };
-        observed.put_metadata(&token.address, &metadata);
-        if token.zero_address_holds {
-            let verdict = TokenVerdict {
-                exact: true,
-                zero_address: ZeroAddress::Holds,
-                checked: view.head().unwrap_or_default(),
-                anchor: None,
-                compared: 0,
-                reason: String::new(),
-                supply: None,
-            };
-            observed.put_verdict(&token.address, &verdict);
-        }
-    }
-    Ok(())
 }
 
 /// Three requests that show something, from what the chain holds.

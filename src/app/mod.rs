@@ -4,6 +4,7 @@
 
 mod chains;
 mod demo;
+mod demo_node;
 mod export;
 mod figures;
 mod import;
