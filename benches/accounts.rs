@@ -18,16 +18,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http_body_util::BodyExt as _;
-use quarry::api::{Api, Chains, Settings, Upstream};
+use quarry::api::{Api, Settings};
 use quarry::http::{Handler as _, Pool, PoolLimits, Request};
-use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
-use quarry::model::{Address, ChainName, InternalTransaction, ListedTransaction, MinedBlock};
-use quarry::query::{ListQuery, Paged as _, Reader};
-use quarry::status::ChainStatus;
+use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block, transfer};
+use quarry::model::{
+    Address, InternalTransaction, ListedTransaction, ListedTransfer, MinedBlock, TokenMetadata,
+};
+use quarry::query::{ListQuery, Paged as _, Reader, Standard};
 use quarry::store::{OpenOptions, Store};
 use support::filled::{self, SEED, median};
 use support::generator::{Generator, GeneratorConfig};
-use support::memory::thread_seconds;
+use support::memory::mean;
+use support::served::One;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -43,6 +45,7 @@ enum List {
     Transactions(Address),
     Internal(Option<Address>, bool),
     Mined(Address),
+    Transfers(Address, Standard),
 }
 
 /// An item.
@@ -51,6 +54,7 @@ enum Row<'a> {
     Transaction(&'a ListedTransaction<'a>),
     Internal(&'a InternalTransaction<'a>),
     Mined(&'a MinedBlock),
+    Transfer(&'a ListedTransfer<'a>),
 }
 
 /// An item of its own memory.
@@ -64,7 +68,15 @@ enum Owned {
         Option<String>,
     ),
     Mined(MinedBlock),
+    Transfer(ListedTransfer<'static>),
 }
+
+/// What contracts say of themselves: nothing, for no node was asked.
+static UNNAMED: TokenMetadata = TokenMetadata {
+    name: None,
+    symbol: None,
+    decimals: None,
+};
 
 impl Owned {
     fn of(row: Row<'_>) -> Self {
@@ -73,6 +85,10 @@ impl Owned {
                 Self::Transaction(ListedTransaction { input: &[], ..*row }, row.input.to_vec())
             }
             Row::Mined(row) => Self::Mined(*row),
+            Row::Transfer(row) => {
+                let metadata = &UNNAMED;
+                Self::Transfer(ListedTransfer { metadata, ..*row })
+            }
             Row::Internal(row) => {
                 let bare = InternalTransaction {
                     path: &[],
@@ -99,6 +115,7 @@ impl Owned {
                 text.row(Row::Transaction(&ListedTransaction { input, ..*row }));
             }
             Self::Mined(row) => text.row(Row::Mined(row)),
+            Self::Transfer(row) => text.row(Row::Transfer(row)),
             Self::Internal(row, path, input, output, error) => {
                 let error = error.as_deref();
                 text.row(Row::Internal(&InternalTransaction {
@@ -130,6 +147,7 @@ impl Text {
         match row {
             Row::Transaction(row) => listed_transaction(&mut self.out, row, self.head),
             Row::Mined(row) => mined_block(&mut self.out, row),
+            Row::Transfer(row) => transfer(&mut self.out, &self.ids, row, self.head),
             Row::Internal(row) => internal_transaction(&mut self.out, &self.ids, &mut self.room, row),
         }
     }
@@ -138,26 +156,6 @@ impl Text {
         black_box(&self.out);
         self.bytes += self.out.len();
         self.out.clear();
-    }
-}
-
-struct One(Arc<Store>);
-
-impl Chains for One {
-    fn reader(&self, _: ChainName) -> Option<Reader> {
-        Some(Reader::new(self.0.view()))
-    }
-
-    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
-        None
-    }
-
-    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
-        None
-    }
-
-    fn store_bytes(&self, _: ChainName) -> u64 {
-        0
     }
 }
 
@@ -220,6 +218,10 @@ impl List {
         match self {
             Self::Transactions(account) => format!("/api/account/{account}/tx-list?{page}"),
             Self::Mined(account) => format!("/api/account/{account}/mined-blocks?{page}"),
+            Self::Transfers(account, Standard::Erc721) => {
+                format!("/api/account/{account}/token-nft-tx?{page}")
+            }
+            Self::Transfers(account, _) => format!("/api/account/{account}/token-tx?{page}"),
             Self::Internal(Some(account), all) => {
                 format!("/api/account/{account}/tx-list-internal?includeZeroValue={all}&{page}")
             }
@@ -252,6 +254,16 @@ impl Bench {
                 let mut page = reader.account_mined(&account, query).expect("a page");
                 page.visit(&mut |row| {
                     visitor(Row::Mined(row));
+                    true
+                })
+                .expect("rows");
+                page.page().len()
+            }
+            List::Transfers(account, standard) => {
+                let page = reader.account_transfers(&account, standard, None, query);
+                let mut page = page.expect("a page");
+                page.visit(&mut |row| {
+                    visitor(Row::Transfer(row));
                     true
                 })
                 .expect("rows");
@@ -298,50 +310,13 @@ impl Bench {
     }
 }
 
-/// The mean time on a core of a run in milliseconds, over at least 9 runs and half a second on a core: others share
-/// the machine, and the system counts in ticks.
-fn mean(mut run: impl FnMut()) -> f64 {
-    run();
-    let (before, mut spent, mut runs) = (thread_seconds(), 0.0, 0);
-    while runs < 9 || spent < 0.5 {
-        run();
-        runs += 1;
-        if runs % 16 == 0 || runs < 16 {
-            spent = thread_seconds() - before;
-        }
-    }
-    (thread_seconds() - before) * 1e3 / f64::from(runs)
-}
-
-/// The store with traces, filled when it is not there from an earlier run.
-fn kept(config: GeneratorConfig, logs: u64) -> std::path::PathBuf {
-    let directory = filled::directory(logs).with_extension("traced");
-    if !directory.join("complete").exists() {
-        eprintln!("filling {} ...", directory.display());
-        let memory = filled::Memory::of_environment();
-        let (store, spent) = filled::fill(config, memory, directory.clone());
-        store.compact().expect("a compaction");
-        eprintln!(
-            "filled in {:.0} s, writer {:.1} s on a core",
-            spent.writing().as_secs_f64(),
-            spent.writer_cpu
-        );
-        for (kind, bytes) in store.posting_bytes().expect("sizes") {
-            eprintln!("{kind}: {} kB", bytes / 1000);
-        }
-        drop(store);
-        std::fs::write(directory.join("complete"), "").expect("a mark");
-    }
-    directory
-}
-
 fn main() {
     let logs = filled::env("QUARRY_BENCH_LOGS", 2_000_000);
     let config = GeneratorConfig {
         traces: true,
         ..filled::chain(logs)
     };
-    let directory = kept(config, logs);
+    let directory = filled::kept(config, logs);
     let named = *Generator::new(SEED, config).named();
     let hot_wallet = Address::from_slice(named.hot_wallet.get(12..).expect("a word"));
     let last = config.first_block + config.blocks - 1;
@@ -378,6 +353,26 @@ fn main() {
             "A4 hot contract, all, page 1,000 x 100",
             all_of(named.hot),
             page(1_000, 100),
+        ),
+        (
+            "A7 hot wallet, 10,000",
+            List::Transfers(hot_wallet, Standard::Erc20),
+            page(1, 10_000),
+        ),
+        (
+            "A7 hot wallet, page 1 x 100",
+            List::Transfers(hot_wallet, Standard::Erc20),
+            page(1, 100),
+        ),
+        (
+            "A7 hot wallet, page 500 x 100",
+            List::Transfers(hot_wallet, Standard::Erc20),
+            page(500, 100),
+        ),
+        (
+            "A8 hot wallet, 10,000",
+            List::Transfers(hot_wallet, Standard::Erc721),
+            page(1, 10_000),
         ),
         ("A9 hot wallet, 10,000", List::Mined(hot_wallet), page(1, 10_000)),
         ("A5 10,000", List::Internal(None, false), page(1, 10_000)),

@@ -3,15 +3,20 @@
 //! Budgets: at least 100,000 logs a second; at most 200 bytes a log for all copies and indexes of logs; memory
 //! at most a fifth above `--cache-size` and `--backfill-memory`. The chain is synthetic, neither parsed nor
 //! verified. Environment: `QUARRY_BENCH_LOGS` (5,000,000), `QUARRY_BENCH_BACKFILL_MB` (1,024),
-//! `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`; `QUARRY_BENCH_TRACES=1` adds frames and the ledger of native balances,
-//! `QUARRY_BENCH_LEDGER=0` with it ends that at the first block.
+//! `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`; `QUARRY_BENCH_TRACES=1` adds frames and the ledger of native balances.
+//!
+//! `QUARRY_BENCH_PART` leaves parts of the chain away, so that differences tell what a part costs: `transactions` has
+//! no logs; `logs` has them, but no transfers that the token ledger would know; `tokens` has those, and native
+//! balances still end at the first block; `all`.
 #![allow(
     clippy::expect_used,
+    clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a bench says what it measures, or stops"
 )]
 
+use quarry::model::{Bundle, TokenEvent, Topics};
 use quarry::store::{FlatArray, Store, Table};
 use support::filled::{self, Memory};
 use support::memory::{Peak, stated};
@@ -27,6 +32,63 @@ enum Share {
     Logs,
     Chain,
     Tokens,
+    Native,
+}
+
+/// How much of the chain is kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Transactions,
+    Logs,
+    Tokens,
+    All,
+}
+
+impl Part {
+    fn of_environment() -> Self {
+        match std::env::var("QUARRY_BENCH_PART").as_deref() {
+            Err(_) | Ok("all") => Self::All,
+            Ok("tokens") => Self::Tokens,
+            Ok("logs") => Self::Logs,
+            Ok("transactions") => Self::Transactions,
+            Ok(other) => panic!("no part of the chain: {other}"),
+        }
+    }
+
+    /// Leaves away of a block what is not kept.
+    fn cut(self, mut bundle: Bundle) -> Bundle {
+        if self < Self::All {
+            bundle.openings = None;
+        }
+        for log in bundle.receipts.iter_mut().flat_map(|receipt| &mut receipt.logs) {
+            if self == Self::Logs && TokenEvent::of(&log.address, &log.topics, &log.data).is_some() {
+                // Another signature, as long and as frequent.
+                let mut topics = log.topics.to_vec();
+                if let Some(first) = topics.first_mut() {
+                    *first = !*first;
+                }
+                log.topics = Topics::new(&topics).expect("as many topics");
+            }
+        }
+        if self == Self::Transactions {
+            bundle
+                .receipts
+                .iter_mut()
+                .for_each(|receipt| receipt.logs.clear());
+        }
+        bundle
+    }
+}
+
+/// Movements that the token ledger counts.
+fn transfers(bundle: &Bundle) -> u64 {
+    let logs = bundle.receipts.iter().flat_map(|receipt| &receipt.logs);
+    logs.filter_map(|log| TokenEvent::of(&log.address, &log.topics, &log.data))
+        .map(|event| match event {
+            TokenEvent::Multi { items, .. } => items.iter().count() as u64,
+            _ => 1,
+        })
+        .sum()
 }
 
 fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
@@ -37,6 +99,7 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
             "postings" => continue,
             "tokens" | "token_states" | "token_balances" | "token_supply" | "holders" | "holdings"
             | "nft_owners" | "nft_ids" | "holder_counts" => Share::Tokens,
+            "accounts" | "balances" | "funding" | "supply" => Share::Native,
             _ => Share::Chain,
         };
         sizes.push((name.to_owned(), bytes, share));
@@ -75,14 +138,24 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
 fn main() {
     let logs = filled::env("QUARRY_BENCH_LOGS", 5_000_000);
     let memory = Memory::of_environment();
-    let directory = filled::directory(logs);
+    let (config, part) = (filled::chain(logs), Part::of_environment());
+    let directory = match part {
+        Part::All => filled::directory(&config, logs),
+        _ => filled::named_directory("part"),
+    };
+    let mut counted = 0;
+    let blocks = filled::opened(config).map(|bundle| {
+        let bundle = part.cut(bundle);
+        counted += transfers(&bundle);
+        bundle
+    });
     let watch = Peak::watch();
     let began = std::time::Instant::now();
-    let (store, spent) = filled::fill(filled::chain(logs), memory, directory.clone());
+    let (store, spent) = filled::fill(blocks, memory, directory.clone());
     let wall = began.elapsed().as_secs_f64();
     let (before, peak) = watch.end();
     let checkpoint = *store.view().checkpoint();
-    let stored = checkpoint.logs as f64;
+    let stored = checkpoint.logs.max(1) as f64;
 
     let fresh = sizes(&store);
     let postings = store.table_property(Table::Postings, "rocksdb.total-sst-files-size");
@@ -116,7 +189,7 @@ fn main() {
     );
 
     println!("| table or array | bytes a log, before | after compaction |\n|---|---|---|");
-    let mut sums = [[0.0; 2]; 3];
+    let mut sums = [[0.0; 2]; 4];
     for ((name, before, share), (_, after, _)) in fresh.iter().zip(&compacted) {
         let (before, after) = (*before as f64 / stored, *after as f64 / stored);
         let place = *share as usize;
@@ -127,21 +200,28 @@ fn main() {
                 Share::Logs => "",
                 Share::Chain => " (chain)",
                 Share::Tokens => " (tokens)",
+                Share::Native => " (native balances)",
             };
             println!("| {name}{mark} | {before:.2} | {after:.2} |");
         }
     }
+    for (place, name) in [
+        "**logs: all copies and indexes**",
+        "chain: transactions, hashes, account lists",
+        "tokens: ledger and transfer lists",
+        "native balances",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [before, after] = sums[place];
+        println!("| {name} | {before:.1} | {after:.1} |");
+    }
+    let of = |place: usize, count: u64| sums[place][1] * stored / count.max(1) as f64;
     println!(
-        "| **logs: all copies and indexes** | {:.1} | {:.1} |",
-        sums[0][0], sums[0][1]
-    );
-    println!(
-        "| chain: transactions, hashes, account lists | {:.1} | {:.1} |",
-        sums[1][0], sums[1][1]
-    );
-    println!(
-        "| tokens: ledger and transfer lists | {:.1} | {:.1} |",
-        sums[2][0], sums[2][1]
+        "\ncompacted: {:.1} bytes of the token ledger and its lists for each of {counted} transfers, {:.1} bytes of native balances a transaction",
+        of(Share::Tokens as usize, counted),
+        of(Share::Native as usize, checkpoint.transactions),
     );
 
     let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
@@ -157,5 +237,8 @@ fn main() {
         megabytes(stated("VmHWM")),
     );
     drop(store);
-    std::fs::write(directory.join("complete"), "").expect("a mark");
+    match part {
+        Part::All => std::fs::write(directory.join("complete"), "").expect("a mark"),
+        _ => std::fs::remove_dir_all(&directory).expect("a part is not kept"),
+    }
 }

@@ -49,7 +49,7 @@ impl Bench {
         let options = OpenOptions {
             cache_bytes,
             read_only: true,
-            ..OpenOptions::new(filled::kept(logs))
+            ..OpenOptions::new(filled::kept(filled::chain(logs), logs))
         };
         let store = Store::open(&options).expect("the store");
         Self {

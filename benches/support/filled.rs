@@ -44,9 +44,15 @@ pub(crate) fn cache_directory() -> PathBuf {
     )
 }
 
-/// The directory of the store with a chain of so many logs.
-pub(crate) fn directory(logs: u64) -> PathBuf {
-    cache_directory().join(format!("store-v{SCHEMA_VERSION}-seed{SEED}-logs{logs}"))
+/// The directory of the store with a chain of so many logs; one with traces is another.
+pub(crate) fn directory(config: &GeneratorConfig, logs: u64) -> PathBuf {
+    let traced = if config.traces { ".traced" } else { "" };
+    named_directory(&format!("seed{SEED}-logs{logs}{traced}"))
+}
+
+/// The directory of a store by its contents; stores of another layout have other directories.
+pub(crate) fn named_directory(contents: &str) -> PathBuf {
+    cache_directory().join(format!("store-v{SCHEMA_VERSION}-{contents}"))
 }
 
 /// The parts of `--backfill-memory` and the block cache, shared out as `quarry run` does.
@@ -85,7 +91,7 @@ pub(crate) struct Spent {
     pub(crate) commit: Duration,
     pub(crate) settle: Duration,
     pub(crate) commits: u32,
-    /// Seconds on a core: of the writer's thread without generation, and of all threads with it.
+    /// Seconds on a core, without generation: of the writer's thread, and of all threads.
     pub(crate) writer_cpu: f64,
     pub(crate) all_cpu: f64,
 }
@@ -97,31 +103,45 @@ impl Spent {
     }
 }
 
-/// What a node would tell of all that a block touches, as long as `QUARRY_BENCH_LEDGER` is not 0: enough for
-/// whatever the chain does. Without it the ledger of native balances ends at the first block.
-fn openings(bundle: &Bundle, rules: &NonceRules) -> Option<Vec<(Address, U256)>> {
-    let rich = U256::from(1) << 100;
-    let told = || {
-        touched(bundle, &rules.native)
-            .into_iter()
-            .map(|account| (account, rich))
-    };
-    (bundle.traces.is_some() && env("QUARRY_BENCH_LEDGER", 1) > 0).then(|| told().collect())
+/// The rules of every chain here.
+pub(crate) fn rules() -> NonceRules {
+    NonceRules {
+        chain_id: 1,
+        ..NonceRules::default()
+    }
 }
 
-/// Makes a store and fills it; replaces what is in the directory.
-pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) -> (Arc<Store>, Spent) {
+/// What a node would tell of all that a traced block touches: enough for whatever the chain does.
+pub(crate) fn openings(bundle: &Bundle) -> Option<Vec<(Address, U256)>> {
+    let rich = U256::from(1) << 100;
+    bundle.traces.is_some().then(|| {
+        let accounts = touched(bundle, &rules().native).into_iter();
+        accounts.map(|account| (account, rich)).collect()
+    })
+}
+
+/// The synthetic chain with what a node would tell of its accounts.
+pub(crate) fn opened(config: GeneratorConfig) -> impl Iterator<Item = Bundle> {
+    Generator::new(SEED, config).map(|mut bundle| {
+        bundle.openings = openings(&bundle);
+        bundle
+    })
+}
+
+/// Makes a store and fills it with blocks from 1 on; replaces what is in the directory. Making the blocks is not
+/// counted.
+pub(crate) fn fill(
+    mut blocks: impl Iterator<Item = Bundle>,
+    memory: Memory,
+    directory: PathBuf,
+) -> (Arc<Store>, Spent) {
     if directory.exists() {
         std::fs::remove_dir_all(&directory).expect("an old store goes");
     }
-    let mut generator = Generator::new(SEED, config);
     let options = memory.options(directory);
-    let store = Store::open_or_create(&options, 1, B256::ZERO, Some(config.first_block)).expect("a store");
+    let store = Store::open_or_create(&options, 1, B256::ZERO, Some(1)).expect("a store");
     let mut writer = store.writer().expect("the writer");
-    let rules = NonceRules {
-        chain_id: 1,
-        ..NonceRules::default()
-    };
+    let rules = rules();
     let mut spent = Spent::default();
     let mut batch = None;
     let mut clock = Instant::now();
@@ -135,10 +155,7 @@ pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) 
     let mut generating = 0.0;
     loop {
         let before = thread_seconds();
-        let mut bundle: Option<Bundle> = generator.next();
-        if let Some(bundle) = &mut bundle {
-            bundle.openings = openings(bundle, &rules);
-        }
+        let bundle = blocks.next();
         generating += thread_seconds() - before;
         lap(&mut spent.generate);
         let last = bundle.is_none();
@@ -161,19 +178,27 @@ pub(crate) fn fill(config: GeneratorConfig, memory: Memory, directory: PathBuf) 
     writer.settle().expect("a flush");
     lap(&mut spent.settle);
     spent.writer_cpu = thread_seconds() - thread_before - generating;
-    spent.all_cpu = process_seconds() - all_before;
+    spent.all_cpu = process_seconds() - all_before - generating;
     drop(writer);
     (store, spent)
 }
 
 /// The store with a chain of so many logs, compacted; made when it is not kept from an earlier run.
-pub(crate) fn kept(logs: u64) -> PathBuf {
-    let directory = directory(logs);
+pub(crate) fn kept(config: GeneratorConfig, logs: u64) -> PathBuf {
+    kept_in(directory(&config, logs), || opened(config))
+}
+
+/// The same with other blocks.
+pub(crate) fn kept_in<I: Iterator<Item = Bundle>>(directory: PathBuf, blocks: impl FnOnce() -> I) -> PathBuf {
     if !directory.join("complete").exists() {
         eprintln!("filling {} ...", directory.display());
-        let (store, spent) = fill(chain(logs), Memory::of_environment(), directory.clone());
+        let (store, spent) = fill(blocks(), Memory::of_environment(), directory.clone());
         store.compact().expect("a compaction");
-        eprintln!("filled in {:.0} s", spent.writing().as_secs_f64());
+        eprintln!(
+            "filled in {:.0} s, writer {:.1} s on a core",
+            spent.writing().as_secs_f64(),
+            spent.writer_cpu
+        );
         drop(store);
         std::fs::write(directory.join("complete"), "").expect("a mark");
     }

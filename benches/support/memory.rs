@@ -58,3 +58,18 @@ pub(crate) fn process_seconds() -> f64 {
     let ticks = after.split_whitespace().skip(11).take(2);
     ticks.filter_map(|number| number.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
+
+/// The mean time on a core of a run in milliseconds, over at least 9 runs and half a second on a core: others share
+/// the machine, and the system counts in ticks.
+pub(crate) fn mean(mut run: impl FnMut()) -> f64 {
+    run();
+    let (before, mut spent, mut runs) = (thread_seconds(), 0.0, 0);
+    while runs < 9 || spent < 0.5 {
+        run();
+        runs += 1;
+        if runs % 16 == 0 || runs < 16 {
+            spent = thread_seconds() - before;
+        }
+    }
+    (thread_seconds() - before) * 1e3 / f64::from(runs)
+}

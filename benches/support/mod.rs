@@ -7,9 +7,11 @@ pub(crate) mod draw;
 pub(crate) mod emitters;
 pub(crate) mod filled;
 pub(crate) mod generator;
+pub(crate) mod holders;
 pub(crate) mod logs;
 pub(crate) mod memory;
 pub(crate) mod recorded;
+pub(crate) mod served;
 pub(crate) mod shares;
 
 use quarry::model::{Bundle, LogEntry};

@@ -8,8 +8,8 @@ use super::render::Rows;
 use super::schema::Table;
 use super::view::family;
 use super::{Batch, StoreError, View};
-use crate::codec::keys;
 use crate::codec::value::{AccountRow, FundingRow, NativeState, SupplyRow, decode_amount};
+use crate::codec::{Corrupt, keys};
 use crate::model::{Address, U256};
 
 /// Accounts that are remembered between batches; beyond this many they are read again.
@@ -174,22 +174,35 @@ impl View {
     /// The native balance that the ledger has of an account after a block: of its last change at or before the
     /// block; `None` where there is none.
     pub fn ledger_balance(&self, account: &Address, block: u64) -> Result<Option<U256>, StoreError> {
-        let name = Table::Balances.name();
         let (from, to) = (keys::account_at(account, 0), keys::account_at(account, block));
+        self.last_row(Table::Balances, &from, &to, decode_amount)
+    }
+
+    /// The last row between two keys of one account, token or holder, read by `decode`.
+    pub(super) fn last_row<T>(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>,
+    ) -> Result<Option<T>, StoreError> {
         let mut end = to.to_vec();
         end.push(0);
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(from.to_vec());
         options.set_iterate_upper_bound(end);
-        // Only rows of this account are asked for: the filter over accounts may be used.
+        // Only rows of this prefix are asked for: the filter over prefixes may be used.
         options.set_prefix_same_as_start(true);
-        let mut rows = self.iterator(Table::Balances, options)?;
+        let mut rows = self.iterator(table, options)?;
         rows.seek_for_prev(to);
         match rows.item() {
-            Some((key, value)) => decode_amount(value)
+            Some((key, value)) => decode(value)
                 .map(Some)
-                .map_err(StoreError::corrupt(name, key)),
-            None => rows.status().map(|()| None).map_err(StoreError::rocks(name)),
+                .map_err(StoreError::corrupt(table.name(), key)),
+            None => rows
+                .status()
+                .map(|()| None)
+                .map_err(StoreError::rocks(table.name())),
         }
     }
 

@@ -23,29 +23,13 @@ impl View {
         TokenState::decode(&value).map_err(StoreError::corrupt(name, &key))
     }
 
-    /// The last row between two keys of the same token or holder, read by `decode`.
-    fn last_row<T: Default>(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        decode: impl FnOnce(&[u8]) -> Result<T, crate::codec::Corrupt>,
-    ) -> Result<T, StoreError> {
-        let mut end = to.to_vec();
-        end.push(0);
-        let mut scan = self.scan(table, from.to_vec(), end)?;
-        match scan.seek_back(to)? {
-            None => Ok(T::default()),
-            Some((key, value)) => decode(value).map_err(StoreError::corrupt(table.name(), key)),
-        }
-    }
-
     /// What was minted and what was sent to the zero address up to a block.
     pub fn token_supply(&self, token: u32, block: u64) -> Result<(U256, U256), StoreError> {
         let (from, to) = (tokens::supply(token, 0), tokens::supply(token, block));
-        self.last_row(Table::TokenSupply, &from, &to, |value| {
+        let last = self.last_row(Table::TokenSupply, &from, &to, |value| {
             tokens::read_supply(&mut Reader::new(value, "token supply"))
-        })
+        });
+        Ok(last?.unwrap_or_default())
     }
 
     /// What a holder had after a block.
@@ -54,7 +38,8 @@ impl View {
             tokens::balance(token, holder, 0),
             tokens::balance(token, holder, block),
         );
-        self.last_row(Table::TokenBalances, &from, &to, tokens::read_amount)
+        let last = self.last_row(Table::TokenBalances, &from, &to, tokens::read_amount);
+        Ok(last?.unwrap_or_default())
     }
 
     /// What an account holds now of a token of some kind.

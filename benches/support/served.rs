@@ -1,0 +1,219 @@
+//! The service over loopback beside hyper alone, both asked in turn by `wrk`.
+#![allow(clippy::print_stdout, reason = "a row of a table is what comes out")]
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use quarry::api::{Api, Chains, Settings, Upstream};
+use quarry::http::{Limits, Pool, PoolLimits};
+use quarry::model::ChainName;
+use quarry::query::Reader;
+use quarry::status::ChainStatus;
+use quarry::store::Store;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::filled::{self, median};
+
+/// One chain, without a node.
+pub(crate) struct One(pub(crate) Arc<Store>);
+
+impl Chains for One {
+    fn reader(&self, _: ChainName) -> Option<Reader> {
+        Some(Reader::new(self.0.view()))
+    }
+
+    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
+        None
+    }
+
+    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
+        None
+    }
+
+    fn store_bytes(&self, _: ChainName) -> u64 {
+        0
+    }
+}
+
+/// What is asked for in a row of the table.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) asked: Asked,
+    pub(crate) connections: u64,
+    pub(crate) budget: f64,
+}
+
+/// The paths of a case.
+pub(crate) enum Asked {
+    /// The same one again and again; the static body is its answer.
+    One(String),
+    /// These in turn; the static body has the length given, else the mean length of their answers.
+    Many(Vec<String>, Option<usize>),
+}
+
+/// Starts the service in the background; answers where it listens.
+pub(crate) async fn serve(store: &Arc<Store>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let address = listener.local_addr().expect("an address");
+    let mut limits = PoolLimits::default();
+    limits.ahead_below = filled::env("QUARRY_BENCH_AHEAD", limits.ahead_below as u64) as usize;
+    let pool = Pool::new(limits).expect("threads");
+    let chains = Arc::new(One(Arc::clone(store)));
+    let api = Arc::new(Api::new(chains, pool, Settings::default()));
+    let never = std::future::pending();
+    tokio::spawn(quarry::http::serve(listener, api, Limits::default(), never));
+    address
+}
+
+/// hyper with one body for every request, served as the service's connections are.
+async fn serve_static(listener: TcpListener, body: Bytes) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
+        };
+        drop(stream.set_nodelay(true));
+        let body = body.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|_| {
+                let mut response = hyper::Response::new(Full::new(body.clone()));
+                let json = hyper::header::HeaderValue::from_static("application/json");
+                response.headers_mut().insert(hyper::header::CONTENT_TYPE, json);
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(TokioTimer::new());
+            drop(builder.serve_connection(TokioIo::new(stream), service).await);
+        });
+    }
+}
+
+async fn get(address: SocketAddr, path: &str) -> Bytes {
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .expect("a handshake");
+    tokio::spawn(connection);
+    let request = hyper::Request::get(path)
+        .header("host", "localhost")
+        .body(Full::<Bytes>::default())
+        .expect("a request");
+    let response = sender.send_request(request).await.expect("an answer");
+    assert!(response.status().is_success(), "{path}: {}", response.status());
+    response.into_body().collect().await.expect("a body").to_bytes()
+}
+
+/// Requests a second and the median and 99th percentile of latency, as `wrk` says them.
+fn wrk(
+    address: SocketAddr,
+    path: &str,
+    connections: u64,
+    script: Option<&PathBuf>,
+    seconds: u64,
+) -> (f64, String) {
+    let mut command = Command::new("wrk");
+    command.args([
+        "-t1",
+        "--latency",
+        &format!("-c{connections}"),
+        &format!("-d{seconds}s"),
+    ]);
+    if let Some(script) = script {
+        command.arg("-s").arg(script);
+    }
+    let output = command
+        .arg(format!("http://{address}{path}"))
+        .output()
+        .expect("wrk (apt-get install wrk)");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!text.contains("Non-2xx"), "{text}");
+    let after = |name: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
+        line.map(|rest| rest.trim().to_owned()).unwrap_or_default()
+    };
+    let rate = after("Requests/sec:").parse().expect("a rate");
+    (rate, format!("{} / {}", after("50%"), after("99%")))
+}
+
+/// A script for `wrk` that asks for paths in turn.
+fn script(paths: &[String]) -> PathBuf {
+    let mut script = "local paths = {".to_owned();
+    for path in paths {
+        let _ = writeln!(script, "\"{path}\",");
+    }
+    script.push_str(
+        "}\nlocal at = 0\nrequest = function() at = at % #paths + 1; return wrk.format(nil, paths[at]) end\n",
+    );
+    let path = std::env::temp_dir().join(format!("quarry-bench-{}.lua", std::process::id()));
+    std::fs::write(&path, script).expect("a script");
+    path
+}
+
+/// Prints the head of the table.
+pub(crate) fn print_head() {
+    println!(
+        "| answer | bytes | service | p50 / p99 | static | p50 / p99 | ratio | budget |\n|---|---|---|---|---|---|---|---|"
+    );
+}
+
+/// Asks the service and hyper alone in turn, and prints a row.
+pub(crate) async fn compare(service: SocketAddr, case: &Case) {
+    let connections = case.connections;
+    let (path, body, script) = match &case.asked {
+        Asked::One(path) => (path.clone(), get(service, path).await, None),
+        Asked::Many(paths, length) => {
+            let mut lengths = Vec::new();
+            for path in paths.iter().take(100) {
+                lengths.push(get(service, path).await.len());
+            }
+            let mean = lengths.iter().sum::<usize>() / lengths.len().max(1);
+            let body = Bytes::from(vec![b'x'; length.unwrap_or(mean)]);
+            (paths.first().expect("a path").clone(), body, Some(script(paths)))
+        }
+    };
+    let bytes = body.len();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let plain = listener.local_addr().expect("an address");
+    let server = tokio::spawn(serve_static(listener, body));
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut late, mut late_plain) = (String::new(), String::new());
+    let seconds = filled::env("QUARRY_BENCH_SECONDS", 3);
+    for round in 0..=filled::env("QUARRY_BENCH_ROUNDS", 5) {
+        let (path, script) = (path.clone(), script.clone());
+        let asked = tokio::task::spawn_blocking(move || {
+            let ask = |address, seconds| wrk(address, &path, connections, script.as_ref(), seconds);
+            // The first round warms caches.
+            if round == 0 {
+                ask(service, 1);
+                return None;
+            }
+            Some((ask(service, seconds), ask(plain, seconds)))
+        });
+        let Some(((rate, latency), (plain_rate, plain_latency))) = asked.await.expect("a round") else {
+            continue;
+        };
+        ours.push(rate);
+        theirs.push(plain_rate);
+        (late, late_plain) = (latency, plain_latency);
+    }
+    server.abort();
+    if let Some(script) = script {
+        drop(std::fs::remove_file(&script));
+    }
+    let ratios = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs);
+    let ratio = median(ratios.collect());
+    println!(
+        "| {} | {bytes} | {:.0} | {late} | {:.0} | {late_plain} | {ratio:.2} | {} |",
+        case.name,
+        median(ours),
+        median(theirs),
+        case.budget
+    );
+}
