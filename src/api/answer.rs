@@ -133,7 +133,7 @@ pub(super) struct Question {
     pub(super) unless: Result<Box<Answer>, HttpError>,
     pub(super) ask: Ask,
     /// Where the node fails, what is answered without one.
-    or_else_alone: bool,
+    pub(super) or_else_alone: bool,
     /// What the client reads where the node fails.
     pub(super) failure: &'static str,
 }
