@@ -39,6 +39,8 @@ mod parameters;
 mod plain;
 #[path = "http/rewards.rs"]
 mod rewards;
+#[path = "http/token_lists.rs"]
+mod token_lists;
 #[path = "http/transport.rs"]
 mod transport;
 #[path = "http/verdicts.rs"]

@@ -11,7 +11,7 @@ mod support;
 
 use quarry::model::B256;
 use quarry::query::{LogQuery, Reader};
-use support::filled::{Memory, fill};
+use support::filled::{Memory, fill, opened};
 use support::generator::{Generator, GeneratorConfig};
 
 #[test]
@@ -25,7 +25,7 @@ fn merged_lists_give_what_a_filter_gives() {
         cache: 8 << 20,
         backfill: 32 << 20,
     };
-    let (store, _) = fill(config, memory, directory.path().join("store"));
+    let (store, _) = fill(opened(config), memory, directory.path().join("store"));
     let reader = Reader::new(store.view());
     let generator = Generator::new(support::filled::SEED, config);
     let named = *generator.named();

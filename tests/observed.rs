@@ -128,6 +128,13 @@ fn holders_are_in_order_whatever_is_told() {
         let skip = random.usize(0..50);
         let page: Vec<_> = expected.iter().skip(skip).take(5).copied().collect();
         assert_eq!(observed.holders(&TOKEN, skip as u64, 5).unwrap(), page);
+        // Behind the place of anybody, also of one who is not there any more.
+        let place = (Address::repeat_byte(random.u8(..40)), told[0].balance);
+        for place in expected.iter().chain([&place]) {
+            let behind = |row: &&(Address, U256)| row.1 < place.1 || row.1 == place.1 && row.0 > place.0;
+            let page: Vec<_> = expected.iter().filter(behind).take(5).copied().collect();
+            assert_eq!(observed.holders_after(&TOKEN, place, 5).unwrap(), page);
+        }
         for (holder, amount) in &model {
             let held = observed.held_by(holder, &Address::ZERO, 10).unwrap();
             assert_eq!(!amount.is_zero(), held == [TOKEN], "{holder} {amount}");

@@ -11,6 +11,8 @@
 mod model;
 #[path = "support/plain.rs"]
 mod plain;
+#[path = "tokens/walks.rs"]
+mod walks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +20,9 @@ use std::sync::Arc;
 use model::{Ledger, Transfer, add_logs};
 use plain::{ChainConfig, Rng};
 use quarry::model::{Address, B256, Bundle, TokenKind, TokenMetadata, U256};
-use quarry::query::{Exactness, ListQuery, Paged, Reader, Standard, TokenFacts, Verdict, ZeroAddress};
+use quarry::query::{
+    Exactness, KeyPart, ListQuery, Paged, Reader, Standard, TokenFacts, Verdict, ZeroAddress,
+};
 use quarry::store::{OpenOptions, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
@@ -220,7 +224,8 @@ fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress) {
                 .map(|(id, _)| *id)
                 .collect();
             for (skip, limit) in [(0, 100), (1, 2), (2, 1), (3, 9), (40, 2)] {
-                let page = reader.nft_ids(&token, who, skip, limit).unwrap();
+                let part = KeyPart::skipping(skip, limit);
+                let page = reader.nft_ids(&token, who, &part).unwrap();
                 let wanted: Vec<U256> = ids.iter().copied().skip(skip as usize).take(limit).collect();
                 assert_eq!(
                     (page.ids, page.total),
@@ -228,6 +233,7 @@ fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress) {
                     "{address} {who}"
                 );
             }
+            walks::ids(reader, &token, who, &ids);
         }
         let mut holders: Vec<(Address, U256)> = expected
             .balances
@@ -242,12 +248,15 @@ fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress) {
         assert_eq!(reader.holder_count(&token).unwrap(), (holders.len() as u64, true));
         for skip in 0..=holders.len() + 2 {
             for limit in [1, 2, 5, 20] {
-                let page = reader.holders(&token, skip as u64, limit).unwrap();
+                let part = KeyPart::skipping(skip as u64, limit);
+                let page = reader.holders(&token, &part).unwrap();
                 let wanted: Vec<_> = holders.iter().copied().skip(skip).take(limit).collect();
                 assert_eq!(page.holders, wanted, "{address} {skip} {limit}");
                 assert_eq!(page.total, holders.len() as u64);
             }
         }
+        walks::holders(reader, &token, &holders);
+        walks::holders_behind_any_place(reader, &token, &holders);
     }
     for who in accounts.iter().filter(|who| !who.is_zero()) {
         for kind in [TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155] {
@@ -258,7 +267,8 @@ fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress) {
                 .filter_map(|(address, token)| Some((*address, *token.balances.get(who)?)))
                 .collect();
             for (skip, limit) in [(0, 100), (1, 1), (9, 3)] {
-                let page = reader.holdings(who, kind, skip, limit).unwrap();
+                let part = KeyPart::skipping(skip, limit);
+                let page = reader.holdings(who, kind, &part).unwrap();
                 let found: Vec<_> = page
                     .tokens
                     .iter()
@@ -266,8 +276,9 @@ fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress) {
                     .collect();
                 let wanted: Vec<_> = held.iter().copied().skip(skip as usize).take(limit).collect();
                 assert_eq!(found, wanted, "{who} {kind:?}");
-                assert!(page.total.is_none_or(|total| total == held.len() as u64));
+                assert_eq!(page.total, Some(held.len() as u64));
             }
+            walks::holdings(reader, who, kind, &held);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What all lists share: their parameters, and the shape of their text.
 
+use std::str::FromStr;
+
 use crate::http::header::HeaderValue;
-use crate::http::{HttpError, prefers};
+use crate::http::{HttpError, Params, prefers};
 use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
-use crate::query::{ListQuery, Page, RowCursor};
+use crate::query::{KeyPart, ListQuery, Page, RowCursor};
 
 use super::answer::{Answer, Extra, Snapshot};
 use super::bounds::{Bound, Bounds};
@@ -51,13 +53,7 @@ impl ListParams {
         let page = take_between(params, "page", u64::MAX)?.unwrap_or(1);
         let offset = take_between(params, "offset", OFFSET_MAX)?;
         let sort = params.take_choice("sort", &[("asc", false), ("desc", true)])?;
-        let cursor = match params.take("cursor")? {
-            None => None,
-            Some(text) => Some(
-                text.parse::<RowCursor>()
-                    .map_err(|_| HttpError::invalid("cursor"))?,
-            ),
-        };
+        let cursor = take_cursor(params)?;
         Ok(Self {
             page,
             offset,
@@ -68,8 +64,8 @@ impl ListParams {
         })
     }
 
-    /// Takes `page` and `offset` of a list that has one order and no cursor; `offset` is what was made of the
-    /// parameter already, where it is not any number.
+    /// Takes `page` and `offset` of a list that has one order, that of its keys; `offset` is what was made of the
+    /// parameter already, where it is not any number. Its cursor is taken by [`take_cursor`].
     pub(super) fn take_pages(input: &mut Input<'_>, offset: Option<u64>) -> Result<Self, HttpError> {
         let lines = prefers(
             input.request.headers(),
@@ -92,10 +88,14 @@ impl ListParams {
         })
     }
 
-    /// Rows before the page, and rows of it.
-    pub(super) fn span(&self) -> (u64, usize) {
+    /// Which part of a list in the order of its keys is meant.
+    pub(super) fn key_part<C>(&self, after: Option<C>) -> KeyPart<C> {
         let part = self.part(None);
-        (part.skip, part.limit)
+        KeyPart {
+            skip: part.skip,
+            limit: part.limit,
+            after,
+        }
     }
 
     /// Writes which page it is.
@@ -162,9 +162,7 @@ impl ListParams {
     ) -> Result<Answer, HttpError> {
         let extra = Extra {
             total: found.total,
-            link: found
-                .next
-                .and_then(|cursor| link(&self.next_page_stem, &cursor.to_string())),
+            link: found.next.and_then(|cursor| link(&self.next_page_stem, &cursor)),
             shape: Some(self.shape),
             reach: found.reach,
             balance_source: found.balance_source,
@@ -178,11 +176,20 @@ impl ListParams {
     }
 }
 
-fn take_between(params: &mut crate::http::Params, name: &str, most: u64) -> Result<Option<u64>, HttpError> {
+fn take_between(params: &mut Params, name: &str, most: u64) -> Result<Option<u64>, HttpError> {
     match params.take_u64(name)? {
         Some(value) if value == 0 || value > most => Err(HttpError::invalid(name)),
         value => Ok(value),
     }
+}
+
+/// Takes `cursor`, in the form of the list.
+pub(super) fn take_cursor<C: FromStr>(params: &mut Params) -> Result<Option<C>, HttpError> {
+    let Some(text) = params.take("cursor")? else {
+        return Ok(None);
+    };
+    let cursor = text.parse().map_err(|_| HttpError::invalid("cursor"))?;
+    Ok(Some(cursor))
 }
 
 fn link(stem: &str, cursor: &str) -> Option<HeaderValue> {
@@ -199,12 +206,12 @@ fn link(stem: &str, cursor: &str) -> Option<HeaderValue> {
 }
 
 /// What is known of a page before its rows are written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Found {
     /// Rows of the whole list, where that is known.
     pub(super) total: Option<u64>,
-    /// Where the next page begins.
-    pub(super) next: Option<RowCursor>,
+    /// Where the next page begins: the text of its cursor.
+    pub(super) next: Option<String>,
     /// What the page speaks of.
     pub(super) reach: Reach,
     /// Where its balances come from, where it has any.
@@ -223,7 +230,7 @@ impl From<&Page> for Found {
     fn from(page: &Page) -> Self {
         Self {
             total: page.total(),
-            next: page.next_cursor(),
+            next: page.next_cursor().map(|cursor| cursor.to_string()),
             reach: Reach::Head,
             balance_source: None,
         }

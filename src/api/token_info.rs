@@ -8,9 +8,9 @@ use crate::query::Created;
 use super::answer::Plan;
 use super::balances::sourced;
 use super::caching::Reach;
-use super::faults::{TOKEN_NOT_FOUND, query_failed};
+use super::faults::query_failed;
 use super::input::Input;
-use super::tokens::{find, require_contract, source};
+use super::tokens::{find_whole, require_contract, source};
 
 /// The fields of a project come from lists of tokens; without one they are `null`.
 #[derive(Default, Serialize)]
@@ -55,7 +55,7 @@ pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = require_contract(input)?;
     Ok(Plan::point(move |snapshot| {
         let reader = &snapshot.reader;
-        let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
+        let token = find_whole(snapshot, &address)?;
         let metadata = reader.token_metadata(&address).map_err(query_failed)?;
         let story = reader.token_story(&token).map_err(query_failed)?;
         let (holder_count, by_ledger) = reader.holder_count(&token).map_err(query_failed)?;

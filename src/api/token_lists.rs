@@ -8,19 +8,19 @@ use crate::query::{Held, Paged as _, QueryError, Standard, TransferPage};
 use super::answer::Plan;
 use super::bounds::Bounds;
 use super::caching::Reach;
-use super::faults::{INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, TOKEN_NOT_FOUND, query_failed};
+use super::faults::{INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, query_failed, still_indexing};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, Known, ListParams, Places, RowSource};
-use super::tokens::{find, require_account, require_contract, source, take_account};
+use super::page::{Envelope, Found, Frame, Known, ListParams, Places, RowSource, take_cursor};
+use super::tokens::{find_whole, require_account, require_contract, source, take_account};
 
 /// The pages of holders that may be asked for.
 const HOLDER_OFFSETS: [u64; 4] = [10, 15, 30, 45];
 
 /// What is known of a page of such rows.
-fn found(total: Option<u64>, balance_source: Option<&'static str>) -> Found {
+fn found(total: Option<u64>, next: Option<impl ToString>, balance_source: Option<&'static str>) -> Found {
     Found {
         total,
-        next: None,
+        next: next.map(|place| place.to_string()),
         reach: Reach::Head,
         balance_source,
     }
@@ -41,19 +41,16 @@ pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = require_contract(input)?;
     let offset = take_holder_offset(&mut input.params)?;
     let list = ListParams::take_pages(input, Some(offset))?;
+    let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
-        let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
-        let (skip, limit) = list.span();
-        let page = snapshot
-            .reader
-            .holders(&token, skip, limit)
-            .map_err(query_failed)?;
+        let token = find_whole(snapshot, &address)?;
+        let page = snapshot.reader.holders(&token, &part).map_err(query_failed)?;
         let envelope = Envelope::new("holders", |object| {
             object.hex("contractAddress", address);
             object.string("chain", snapshot.chain.as_str());
             list.echo(object);
         });
-        let found = found(Some(page.total), Some(source(page.by_ledger)));
+        let found = found(Some(page.total), page.next, Some(source(page.by_ledger)));
         let supply = page.supply;
         let write = move |out: &mut Vec<u8>, (address, balance): &(Address, U256)| {
             holder(out, address, balance, &supply);
@@ -76,11 +73,15 @@ pub(super) fn erc721_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError> 
 fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     let account = require_account(input)?;
     let list = ListParams::take_pages(input, None)?;
+    let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
-        let (skip, limit) = list.span();
+        // What was held before the first block, and not moved since, no row tells of.
+        if snapshot.reader.first_block() != 0 {
+            return Err(still_indexing());
+        }
         let page = snapshot
             .reader
-            .holdings(&account, kind, skip, limit)
+            .holdings(&account, kind, &part)
             .map_err(query_failed)?;
         let envelope = Envelope::new("tokens", |object| {
             object.hex("address", account);
@@ -90,7 +91,7 @@ fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
             holding(out, &held.token, &held.metadata, &held.balance);
         };
         let rows = Known::new(page.tokens, write);
-        list.answer(snapshot, envelope, found(page.total, None), rows)
+        list.answer(snapshot, envelope, found(page.total, page.next, None), rows)
     }))
 }
 
@@ -99,12 +100,12 @@ pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = take_account(input)?;
     let address = require_contract(input)?;
     let list = ListParams::take_pages(input, None)?;
+    let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
-        let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
-        let (skip, limit) = list.span();
+        let token = find_whole(snapshot, &address)?;
         let page = snapshot
             .reader
-            .nft_ids(&token, &account, skip, limit)
+            .nft_ids(&token, &account, &part)
             .map_err(query_failed)?;
         let envelope = Envelope::new("tokens", |object| {
             object.hex("address", account);
@@ -114,7 +115,7 @@ pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         });
         let write = move |out: &mut Vec<u8>, id: &U256| inventory_item(out, &address, id);
         let rows = Known::new(page.ids, write);
-        list.answer(snapshot, envelope, found(Some(page.total), None), rows)
+        list.answer(snapshot, envelope, found(Some(page.total), page.next, None), rows)
     }))
 }
 

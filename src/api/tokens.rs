@@ -16,7 +16,7 @@ use super::caching::Reach;
 use super::context::{Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
     INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS, SUPPLY_FAILED, TOKEN_NOT_FOUND, UPSTREAM_FAILED, query_failed,
-    upstream_failed_with,
+    still_indexing, upstream_failed_with,
 };
 use super::input::Input;
 use super::token_lists;
@@ -55,6 +55,16 @@ pub(super) fn require_account(input: &mut Input<'_>) -> Result<Address, HttpErro
 pub(super) fn find(snapshot: &Snapshot, address: &Address, text: &'static str) -> Result<Token, HttpError> {
     let found = snapshot.reader.token(address).map_err(query_failed)?;
     found.ok_or_else(|| HttpError::not_found(text))
+}
+
+/// The same where the store has all of its logs; of others lists would be short and counts low.
+pub(super) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token, HttpError> {
+    let token = find(snapshot, address, TOKEN_NOT_FOUND)?;
+    if token.is_whole() {
+        Ok(token)
+    } else {
+        Err(still_indexing())
+    }
 }
 
 /// How an amount of a token is answered: as a body in the unit that was asked for.
@@ -234,7 +244,7 @@ pub(super) fn balance(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         Unit::take(&mut input.params)?;
         return token_lists::holders(input);
     }
-    for pages in ["page", "offset"] {
+    for pages in ["page", "offset", "cursor"] {
         input.params.take(pages)?;
     }
     let account = require_account(input)?;
@@ -286,7 +296,7 @@ struct HolderCount {
 pub(super) fn holder_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = require_contract(input)?;
     Ok(Plan::point(move |snapshot| {
-        let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
+        let token = find_whole(snapshot, &address)?;
         let (holder_count, by_ledger) = snapshot.reader.holder_count(&token).map_err(query_failed)?;
         let body = HolderCount {
             contract_address: const_hex::encode_prefixed(address),

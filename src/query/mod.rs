@@ -29,9 +29,9 @@ pub use nonces::Nonce;
 pub use page::{ListQuery, Page, Paged, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
 pub use tokens::{
-    Exactness, Held, HolderPage, HoldingPage, LedgerBalance, LedgerToken, NftPage, NoTokenFacts,
-    ObservedFacts, Standard, Token, TokenFacts, TokenStory, Touch, TransferPage, Verdict, ZeroAddress, is_on,
-    stands,
+    Exactness, Held, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyCursor, KeyPart, LedgerBalance,
+    LedgerToken, NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor, TokenFacts, TokenStory,
+    Touch, TransferPage, Verdict, ZeroAddress, is_on, stands,
 };
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 

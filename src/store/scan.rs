@@ -77,6 +77,14 @@ impl Scan<'_> {
         self.item()
     }
 
+    /// Moves to the first key behind `key`, which need not be there.
+    pub fn seek_behind(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
+        if self.seek(key)?.is_some_and(|(found, _)| found == key) {
+            return self.step();
+        }
+        self.item()
+    }
+
     /// Moves to the last key at or before `key`.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
         self.raw.with(|raw| raw.seek_for_prev(key));

@@ -14,13 +14,13 @@ use quarry::sync::{ChainRules, Pipeline, SyncError};
 
 use crate::client::{Reply, Server, pool};
 
-const COIN: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
-const HOLDER: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+pub(crate) const COIN: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
+pub(crate) const HOLDER: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 /// Emits events that contradict each other.
-const LIAR: &str = "0x73511669fd4de447fed18bb79bafeac93ab7f31f";
+pub(crate) const LIAR: &str = "0x73511669fd4de447fed18bb79bafeac93ab7f31f";
 
 impl Reply {
-    fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.whole_body()).unwrap()
     }
 }
@@ -84,16 +84,21 @@ impl Chains for Served {
     }
 }
 
-struct World {
-    server: Server,
-    observed: Arc<Observed>,
+pub(crate) struct World {
+    pub(crate) server: Server,
+    pub(crate) observed: Arc<Observed>,
     store: Arc<Store>,
     node: Node,
     _directory: tempfile::TempDir,
 }
 
 impl World {
-    async fn start(configured: bool) -> Self {
+    pub(crate) async fn start(configured: bool) -> Self {
+        Self::start_at(configured, 0).await
+    }
+
+    /// Over a store that begins with a later block of the demo's chain.
+    pub(crate) async fn start_at(configured: bool, first_block: u64) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/chain.jsonl.zst");
         let text = zstd::decode_all(std::fs::File::open(path).unwrap()).unwrap();
         let text = String::from_utf8(text).unwrap();
@@ -105,15 +110,20 @@ impl World {
             memtable_bytes: 8 << 20,
             ..OpenOptions::new(directory.path())
         };
-        let store = Store::open_or_create(&options, 31_337, genesis, Some(0)).unwrap();
+        let store = Store::open_or_create(&options, 31_337, genesis, Some(first_block)).unwrap();
         let pipeline = Pipeline {
-            rules: ChainRules::new(31_337, genesis, None, 0, false),
+            rules: ChainRules::new(31_337, genesis, None, first_block, false),
             finalized: u64::MAX,
             finalized_hash: None,
             batch_bytes_max: 8 << 20,
         };
         let (_trigger, mut shutdown) = quarry::shutdown::pair();
-        let source = futures_util::stream::iter(bundles.into_iter().map(Ok::<_, SyncError>));
+        let source = futures_util::stream::iter(
+            bundles
+                .into_iter()
+                .skip(first_block as usize)
+                .map(Ok::<_, SyncError>),
+        );
         let (_, result) = pipeline.run(store.writer().unwrap(), source, &mut shutdown).await;
         result.unwrap();
         let observed = Arc::new(Observed::in_memory());
@@ -144,7 +154,7 @@ impl World {
         *self.node.told.lock().unwrap() = told;
     }
 
-    fn judge(&self, exact: bool) {
+    pub(crate) fn judge(&self, exact: bool) {
         let verdict = TokenVerdict {
             exact,
             zero_address: ZeroAddress::Burns,

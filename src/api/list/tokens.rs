@@ -59,6 +59,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             ),
             PAGE,
             HOLDERS_OFFSET,
+            CURSOR,
             UNIT,
         ],
         doc: "What an account holds of a token (T2); without an account the holders, largest first (T3).",
@@ -71,7 +72,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["holder-list"],
         path: "/api/token/holder-list",
-        parameters: &[CHAIN, CONTRACT, PAGE, HOLDERS_OFFSET],
+        parameters: &[CHAIN, CONTRACT, PAGE, HOLDERS_OFFSET, CURSOR],
         doc: "The holders of a token, largest first (T3 under a path of its own).",
         bodies: &[bodies::HOLDERS],
         example: "/api/token/holder-list?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
@@ -104,7 +105,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["T6"],
         path: "/api/token/erc20-holdings",
-        parameters: &[CHAIN, HOLDER, PAGE, OFFSET],
+        parameters: &[CHAIN, HOLDER, PAGE, OFFSET, CURSOR],
         doc: "The ERC-20 tokens that an account holds.",
         bodies: &[bodies::HOLDINGS],
         example: "/api/token/erc20-holdings?address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
@@ -116,7 +117,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["T7"],
         path: "/api/token/erc721-holdings",
-        parameters: &[CHAIN, HOLDER, PAGE, OFFSET],
+        parameters: &[CHAIN, HOLDER, PAGE, OFFSET, CURSOR],
         doc: "The ERC-721 tokens that an account holds, with the number of ids.",
         bodies: &[bodies::HOLDINGS],
         example: "/api/token/erc721-holdings?address=0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
@@ -148,7 +149,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["T10"],
         path: "/api/token/{address}/nft-inventory",
-        parameters: &[ACCOUNT, CHAIN, CONTRACT, PAGE, OFFSET],
+        parameters: &[ACCOUNT, CHAIN, CONTRACT, PAGE, OFFSET, CURSOR],
         doc: "The ids of an ERC-721 token that an account owns, ascending.",
         bodies: &[bodies::INVENTORY],
         example: "/api/token/0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc/nft-inventory?contractaddress=0x0116686e2291dbd5e317f47fadbfb43b599786ef",

@@ -65,10 +65,12 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The holders by what the contract said last: largest first, then by address, `skip` of them left out.
+    /// The holders by what the contract said last: largest first, then by address; those behind `_after` where it is
+    /// given, else all but the first `_skip`.
     fn holders(
         &self,
         _token: &Address,
+        _after: Option<(Address, U256)>,
         _skip: u64,
         _limit: usize,
     ) -> Result<Option<Vec<(Address, U256)>>, StoreError> {

@@ -1,11 +1,14 @@
 //! Holders of a token by amount (T3) and their number (T4).
 
+use std::cmp::Reverse;
+
+use super::places::{HolderCursor, KeyPart};
 use super::{Token, ZeroAddress};
 use crate::codec::bytes::Reader as Bytes;
 use crate::codec::tokens;
 use crate::model::{Address, U256};
 use crate::query::{QueryError, Reader};
-use crate::store::Table;
+use crate::store::{Scan, Table};
 
 /// A page of holders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct HolderPage {
     pub supply: U256,
     /// Whether it is the ledger that says so; else the contract did.
     pub by_ledger: bool,
+    /// Where the next page begins, where there is one.
+    pub next: Option<HolderCursor>,
 }
 
 /// The place of a holder in its bucket.
@@ -31,6 +36,28 @@ struct Place {
 
 fn corrupt(table: Table) -> impl Fn(crate::codec::Corrupt) -> QueryError {
     move |corrupt| QueryError::Corrupt(corrupt, table.name())
+}
+
+/// The order of the list.
+const fn order((holder, amount): &(Address, U256)) -> (Reverse<U256>, Address) {
+    (Reverse(*amount), *holder)
+}
+
+/// Where a holder stands among rows that it is not one of.
+fn place_of(rows: &[(Address, U256)], holder: &(Address, U256)) -> usize {
+    rows.partition_point(|row| order(row) < order(holder))
+}
+
+fn read_holders(scan: &mut Scan<'_>, limit: usize) -> Result<Vec<(Address, U256)>, QueryError> {
+    let mut rows = Vec::new();
+    while rows.len() < limit
+        && let Some((key, _)) = scan.item()?
+    {
+        let (amount, holder) = tokens::decode_holder(key).map_err(corrupt(Table::Holders))?;
+        rows.push((holder, amount));
+        scan.step()?;
+    }
+    Ok(rows)
 }
 
 impl Token {
@@ -55,36 +82,63 @@ impl Reader {
         ))
     }
 
-    /// The holders of a token after the `skip` largest (T3).
-    pub fn holders(&self, token: &Token, skip: u64, limit: usize) -> Result<HolderPage, QueryError> {
+    /// The holders of a token, largest first (T3).
+    pub fn holders(&self, token: &Token, part: &KeyPart<HolderCursor>) -> Result<HolderPage, QueryError> {
+        let after = part.after.map(|place| place.holder()).transpose();
+        let after = after.map_err(corrupt(Table::Holders))?;
+        // One more than asked for says whether rows follow.
+        let limit = part.limit.saturating_add(1);
         let (total, _) = self.holder_count(token)?;
         if !token.is_exact()
-            && let Some(holders) = self.token_facts.holders(&token.address, skip, limit)?
+            && let Some(mut holders) = self
+                .token_facts
+                .holders(&token.address, after, part.skip, limit)?
         {
             let supply = self.token_facts.supply(&token.address)?;
             return Ok(HolderPage {
-                holders,
                 total,
                 supply: supply.unwrap_or_else(|| token.supply()),
                 by_ledger: false,
+                next: part.cut(&mut holders, HolderCursor::of),
+                holders,
             });
         }
-        let mut page = HolderPage {
+        let mut holders = match (token.zero_holds(), after) {
+            (None, Some(after)) => self.holders_behind(token.id, &after, limit)?,
+            (None, None) => self.holders_past(token.id, part.skip, limit)?,
+            (Some(zero), Some(after)) => {
+                let mut rows = self.holders_behind(token.id, &after, limit)?;
+                let zero = (Address::ZERO, zero);
+                if order(&after) < order(&zero) {
+                    // Behind the last row it is seen only where the list ends there: what is too much is cut.
+                    rows.insert(place_of(&rows, &zero), zero);
+                }
+                rows
+            }
+            (Some(zero), None) => self.holders_with_zero(token, zero, part.skip, limit)?,
+        };
+        Ok(HolderPage {
             total,
             supply: token.supply(),
             by_ledger: true,
-            holders: Vec::new(),
-        };
-        let Some(zero) = token.zero_holds() else {
-            page.holders = self.ledger_holders(token.id, skip, limit)?;
-            return Ok(page);
-        };
-        // The zero address is in none of the rows: it stands before or among the ones around the page.
+            next: part.cut(&mut holders, HolderCursor::of),
+            holders,
+        })
+    }
+
+    /// The holders past the first `skip`, the zero address among them: it is in none of the rows and stands before or
+    /// among the ones around the page.
+    fn holders_with_zero(
+        &self,
+        token: &Token,
+        zero: U256,
+        skip: u64,
+        limit: usize,
+    ) -> Result<Vec<(Address, U256)>, QueryError> {
         let before = skip.min(1);
-        let mut rows = self.ledger_holders(token.id, skip - before, limit + 1)?;
-        let order = |(holder, amount): &(Address, U256)| (std::cmp::Reverse(*amount), *holder);
+        let mut rows = self.holders_past(token.id, skip - before, limit.saturating_add(1))?;
         let zero = (Address::ZERO, zero);
-        let place = rows.partition_point(|row| order(row) < order(&zero));
+        let place = place_of(&rows, &zero);
         // Behind the last row only where the list ends there.
         if place < rows.len() || rows.len() <= limit && skip <= token.state.holders {
             rows.insert(place, zero);
@@ -92,21 +146,33 @@ impl Reader {
         // The row before the page, or the zero address where that stands before it: either way one too many.
         rows.drain(..rows.len().min(before as usize));
         rows.truncate(limit);
-        page.holders = rows;
-        Ok(page)
+        Ok(rows)
     }
 
-    /// The holders by the ledger's rows, the zero address apart.
-    fn ledger_holders(
-        &self,
-        token: u32,
-        skip: u64,
-        limit: usize,
-    ) -> Result<Vec<(Address, U256)>, QueryError> {
+    /// The rows of the ledger's holders, and the key that they all begin with.
+    fn holder_rows(&self, token: u32) -> Result<(Scan<'_>, [u8; 4], Vec<u8>), QueryError> {
         let prefix = tokens::token(token);
         let mut end = prefix.to_vec();
         end.push(0xff);
-        let mut scan = self.view.scan(Table::Holders, prefix.to_vec(), end.clone())?;
+        let scan = self.view.scan(Table::Holders, prefix.to_vec(), end.clone())?;
+        Ok((scan, prefix, end))
+    }
+
+    /// The holders by the ledger's rows, the zero address apart, behind the place of one.
+    fn holders_behind(
+        &self,
+        token: u32,
+        (holder, amount): &(Address, U256),
+        limit: usize,
+    ) -> Result<Vec<(Address, U256)>, QueryError> {
+        let (mut scan, ..) = self.holder_rows(token)?;
+        scan.seek_behind(&tokens::holder(token, amount, holder))?;
+        read_holders(&mut scan, limit)
+    }
+
+    /// The holders by the ledger's rows, the zero address apart, past the first `skip`.
+    fn holders_past(&self, token: u32, skip: u64, limit: usize) -> Result<Vec<(Address, U256)>, QueryError> {
+        let (mut scan, prefix, end) = self.holder_rows(token)?;
         if skip == 0 {
             scan.seek(&prefix)?;
         } else {
@@ -127,15 +193,7 @@ impl Reader {
                 }
             }
         }
-        let mut rows = Vec::with_capacity(limit);
-        while rows.len() < limit
-            && let Some((key, _)) = scan.item()?
-        {
-            let (amount, holder) = tokens::decode_holder(key).map_err(corrupt(Table::Holders))?;
-            rows.push((holder, amount));
-            scan.step()?;
-        }
-        Ok(rows)
+        read_holders(&mut scan, limit)
     }
 
     /// Where the holder with `skip` others before it is counted.

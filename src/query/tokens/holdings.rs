@@ -1,13 +1,19 @@
 //! What an account holds: tokens (T6, T7) and ids (T10).
 
+use std::iter::Peekable;
+
+use super::places::{IdCursor, KeyPart, TokenCursor};
 use super::{Token, TokenFacts};
 use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
 use crate::query::{QueryError, Reader};
-use crate::store::Table;
+use crate::store::{Scan, Table};
 
 /// Tokens that are not exact and looked at for one account.
 const TOLD_MAX: usize = 1_000;
+
+/// The tokens of an account are counted up to this many.
+const COUNTED_MAX: u64 = 1_000;
 
 /// A token that an account holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +31,10 @@ pub struct Held {
 pub struct HoldingPage {
     /// The tokens.
     pub tokens: Vec<Held>,
-    /// How many there are, where the page reaches the end.
+    /// How many there are, where they are few or the page was reached by counting and reaches the end.
     pub total: Option<u64>,
+    /// Where the next page begins, where there is one.
+    pub next: Option<TokenCursor>,
 }
 
 /// A page of ids, ascending as numbers.
@@ -36,6 +44,76 @@ pub struct NftPage {
     pub ids: Vec<U256>,
     /// How many there are in all.
     pub total: u64,
+    /// Where the next page begins, where there is one.
+    pub next: Option<IdCursor>,
+}
+
+/// Walks over what an account holds: by the ledger, or by what contracts said last where it is not right.
+struct HoldingWalk<'a> {
+    reader: &'a Reader,
+    holder: &'a Address,
+    scan: Scan<'a>,
+    told: Peekable<std::iter::Copied<std::slice::Iter<'a, (Address, U256)>>>,
+}
+
+impl<'a> HoldingWalk<'a> {
+    /// From the first token behind `after`; `told` are the tokens that only their contracts tell of, by address.
+    fn begin(
+        reader: &'a Reader,
+        holder: &'a Address,
+        kind: TokenKind,
+        told: &'a [(Address, U256)],
+        after: Option<TokenCursor>,
+    ) -> Result<Self, QueryError> {
+        let from = tokens::holding(holder, kind, &Address::ZERO);
+        let mut to = tokens::holding(holder, kind, &Address::repeat_byte(0xff)).to_vec();
+        to.push(0);
+        let mut scan = reader.view.scan(Table::Holdings, from.to_vec(), to)?;
+        let mut behind = 0;
+        match after.map(|place| place.token()) {
+            None => scan.seek(&from)?,
+            Some(after) => {
+                behind = told.partition_point(|(token, _)| *token <= after);
+                scan.seek_behind(&tokens::holding(holder, kind, &after))?
+            }
+        };
+        let told = told.get(behind..).unwrap_or_default();
+        Ok(Self {
+            reader,
+            holder,
+            scan,
+            told: told.iter().copied().peekable(),
+        })
+    }
+
+    /// The next token and how much of it.
+    fn step(&mut self) -> Result<Option<(Address, U256)>, QueryError> {
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
+        loop {
+            let row = self.scan.item()?;
+            let row = row
+                .map(|(key, value)| {
+                    let token = tokens::decode_holding(key).map_err(corrupt)?;
+                    let balance = tokens::read_amount(value).map_err(corrupt)?;
+                    let refreshed = self.reader.refreshed(&token, self.holder)?;
+                    Ok::<_, QueryError>((token, refreshed.unwrap_or(balance)))
+                })
+                .transpose()?;
+            let before = |(token, _): &(Address, U256)| row.is_none_or(|(next, _)| *token < next);
+            let (token, balance) = match (self.told.next_if(before), row) {
+                (Some(told), _) => told,
+                (None, Some(row)) => {
+                    self.scan.step()?;
+                    row
+                }
+                (None, None) => return Ok(None),
+            };
+            // By events it has some, by the contract none.
+            if !balance.is_zero() {
+                return Ok(Some((token, balance)));
+            }
+        }
+    }
 }
 
 impl Reader {
@@ -44,55 +122,50 @@ impl Reader {
         &self,
         holder: &Address,
         kind: TokenKind,
-        skip: u64,
-        limit: usize,
+        part: &KeyPart<TokenCursor>,
     ) -> Result<HoldingPage, QueryError> {
-        let from = tokens::holding(holder, kind, &Address::ZERO);
-        let mut to = tokens::holding(holder, kind, &Address::repeat_byte(0xff)).to_vec();
-        to.push(0);
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
-        let mut scan = self.view.scan(Table::Holdings, from.to_vec(), to)?;
+        let told = self.only_told(holder, kind)?;
+        let mut walk = HoldingWalk::begin(self, holder, kind, &told, part.after)?;
+        let mut place = 0;
+        while part.after.is_none() && place < part.skip && walk.step()?.is_some() {
+            place += 1;
+        }
         let mut page = HoldingPage::default();
-        let mut place = 0u64;
-        let mut told = self.only_told(holder, kind)?.into_iter().peekable();
-        scan.seek(&from)?;
-        loop {
-            let row = scan.item()?;
-            let row = row
-                .map(|(key, value)| {
-                    let token = tokens::decode_holding(key).map_err(corrupt)?;
-                    let balance = tokens::read_amount(value).map_err(corrupt)?;
-                    Ok::<_, QueryError>((token, self.refreshed(&token, holder)?.unwrap_or(balance)))
-                })
-                .transpose()?;
-            let before = |(token, _): &(Address, U256)| row.is_none_or(|(next, _)| *token < next);
-            let (token, balance) = match (told.next_if(before), row) {
-                (Some(told), _) => told,
-                (None, Some(row)) => {
-                    scan.step()?;
-                    row
-                }
-                (None, None) => {
-                    page.total = Some(place);
-                    return Ok(page);
-                }
-            };
-            // By events it has some, by the contract none.
-            if balance.is_zero() {
-                continue;
-            }
-            if page.tokens.len() == limit {
-                return Ok(page);
-            }
-            if place >= skip {
-                page.tokens.push(Held {
+        let mut ended = false;
+        // One more than asked for says whether rows follow.
+        while page.tokens.len() <= part.limit && !ended {
+            match walk.step()? {
+                Some((token, balance)) => page.tokens.push(Held {
                     token,
                     metadata: self.token_facts.metadata(&token)?,
                     balance,
-                });
+                }),
+                None => ended = true,
             }
-            place += 1;
         }
+        page.total = if ended && part.after.is_none() {
+            Some(place + page.tokens.len() as u64)
+        } else {
+            self.few_holdings(holder, kind, &told)?
+        };
+        page.next = part.cut(&mut page.tokens, |held| TokenCursor::of(&held.token));
+        Ok(page)
+    }
+
+    /// How many tokens of a kind an account holds, where they are not many.
+    fn few_holdings(
+        &self,
+        holder: &Address,
+        kind: TokenKind,
+        told: &[(Address, U256)],
+    ) -> Result<Option<u64>, QueryError> {
+        let mut walk = HoldingWalk::begin(self, holder, kind, told, None)?;
+        for count in 0..=COUNTED_MAX {
+            if walk.step()?.is_none() {
+                return Ok(Some(count));
+            }
+        }
+        Ok(None)
     }
 
     /// Tokens of a kind that an account holds by what their contracts said last and not by events, by address.
@@ -124,8 +197,7 @@ impl Reader {
         &self,
         token: &Token,
         owner: &Address,
-        skip: u64,
-        limit: usize,
+        part: &KeyPart<IdCursor>,
     ) -> Result<NftPage, QueryError> {
         let from = tokens::nft_id(token.id, owner, &U256::ZERO);
         let mut to = tokens::nft_id(token.id, owner, &U256::MAX).to_vec();
@@ -147,16 +219,19 @@ impl Reader {
             0
         };
         let mut page = NftPage {
-            ids: Vec::new(),
             total,
+            ..NftPage::default()
         };
+        let skip = if part.after.is_some() { 0 } else { part.skip };
         if skip >= total {
             return Ok(page);
         }
         let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to)?;
         // Walked from the end of the list that is nearer.
         let left = total - 1 - skip;
-        if skip <= left {
+        if let Some(place) = part.after {
+            scan.seek_behind(&tokens::nft_id(token.id, owner, &place.id()))?;
+        } else if skip <= left {
             scan.seek(&from)?;
             for _ in 0..skip {
                 scan.step()?;
@@ -167,7 +242,8 @@ impl Reader {
                 scan.step_back()?;
             }
         }
-        while page.ids.len() < limit
+        // One more than asked for says whether rows follow.
+        while page.ids.len() <= part.limit
             && let Some((key, _)) = scan.item()?
         {
             let id = tokens::decode_nft_id(key);
@@ -175,6 +251,7 @@ impl Reader {
                 .push(id.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::NftIds.name()))?);
             scan.step()?;
         }
+        page.next = part.cut(&mut page.ids, IdCursor::of);
         Ok(page)
     }
 }

@@ -5,6 +5,7 @@ mod facts;
 mod holders;
 mod holdings;
 mod observed;
+mod places;
 mod transfers;
 
 pub use audit::{LedgerBalance, LedgerToken, Touch};
@@ -12,6 +13,7 @@ pub use facts::{Exactness, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
 pub use holders::HolderPage;
 pub use holdings::{Held, HoldingPage, NftPage};
 pub use observed::{ObservedFacts, is_on, stands};
+pub use places::{HolderCursor, IdCursor, KeyCursor, KeyPart, TokenCursor};
 pub use transfers::{Standard, TransferPage};
 
 use super::{Created, QueryError, Reader};

@@ -93,13 +93,17 @@ impl TokenFacts for ObservedFacts {
     fn holders(
         &self,
         token: &Address,
+        after: Option<(Address, U256)>,
         skip: u64,
         limit: usize,
     ) -> Result<Option<Vec<(Address, U256)>>, StoreError> {
         if !self.observed.refreshed(token).whole {
             return Ok(None);
         }
-        Ok(self.observed.holders(token, skip, limit))
+        Ok(match after {
+            Some(after) => self.observed.holders_after(token, &after, limit),
+            None => self.observed.holders(token, skip, limit),
+        })
     }
 
     fn revision(&self) -> u64 {

@@ -97,10 +97,23 @@ impl Observed {
         self.keys(&prefix, &prefix)
             .skip(skip)
             .take(limit)
-            .map(|key| {
-                let (balance, holder) = codec::decode_order_key(&key?).ok()?;
-                Some((holder, balance))
-            })
+            .map(in_order)
+            .collect()
+    }
+
+    /// The same, from the first holder behind the place of `after`, who need not be there any more.
+    #[must_use]
+    pub fn holders_after(
+        &self,
+        token: &Address,
+        (holder, balance): &(Address, U256),
+        limit: usize,
+    ) -> Option<Vec<(Address, U256)>> {
+        let place = codec::order_key(token, *balance, holder);
+        self.keys(&codec::order_prefix(token), &place)
+            .skip_while(|key| key.as_deref() == Some(place.as_slice()))
+            .take(limit)
+            .map(in_order)
             .collect()
     }
 
@@ -132,4 +145,10 @@ impl Observed {
                 }
             })
     }
+}
+
+/// The holder and balance of a key of a token's order.
+fn in_order(key: Option<Vec<u8>>) -> Option<(Address, U256)> {
+    let (balance, holder) = codec::decode_order_key(&key?).ok()?;
+    Some((holder, balance))
 }

@@ -1,0 +1,191 @@
+//! Lists of tokens, holders and ids: their cursors, and what a store that begins late says. Over the demo's chain.
+
+use quarry::model::{Address, U256};
+use quarry::store::ToldBalance;
+use serde_json::Value;
+
+use crate::verdicts::{COIN, HOLDER, LIAR, World};
+
+/// Made in block 15, when the coin and others had moved.
+const DOLLAR: &str = "0x2910e325cf29dd912e3476b61ef12f49cb931096";
+const DEEDS: &str = "0x0116686e2291dbd5e317f47fadbfb43b599786ef";
+const OWNER: &str = "0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc";
+
+/// The rows of a list, page after page by `Link`, and how many pages there were.
+async fn walk(world: &World, first: &str, name: &str, source: Option<&str>) -> (Vec<Value>, usize) {
+    let mut rows = Vec::new();
+    let mut next = Some(first.to_owned());
+    let mut pages = 0;
+    let mut total = None;
+    while let Some(target) = next {
+        let reply = world.server.get(&target).await;
+        assert_eq!(
+            (reply.status, reply.header("x-balance-source")),
+            (200, source),
+            "{target}"
+        );
+        let said = reply.header("x-total-count").unwrap().to_owned();
+        assert_eq!(*total.get_or_insert(said.clone()), said, "{target}");
+        rows.extend(reply.json()[name].as_array().unwrap().iter().cloned());
+        pages += 1;
+        next = reply.next;
+    }
+    assert_eq!(total, Some(rows.len().to_string()));
+    (rows, pages)
+}
+
+/// The same list by page numbers.
+async fn by_number(world: &World, target: &str, name: &str) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for page in 1.. {
+        let reply = world.server.get(&format!("{target}&page={page}")).await;
+        let value = reply.json();
+        let found = value[name].as_array().unwrap();
+        if found.is_empty() {
+            assert_eq!(reply.next, None);
+            break;
+        }
+        rows.extend(found.iter().cloned());
+    }
+    rows
+}
+
+#[tokio::test]
+async fn cursors_walk_over_the_whole_list() {
+    let world = World::start(false).await;
+    let lists = [
+        (
+            format!("/api/token/holder-list?contractaddress={COIN}&offset=10"),
+            "holders",
+            Some("ledger"),
+        ),
+        (
+            format!("/api/token/balance?contractaddress={COIN}&offset=15"),
+            "holders",
+            Some("ledger"),
+        ),
+        (
+            format!("/api/token/erc20-holdings?address={HOLDER}&offset=1"),
+            "tokens",
+            None,
+        ),
+        (
+            format!("/api/token/erc721-holdings?address={OWNER}&offset=1"),
+            "tokens",
+            None,
+        ),
+        (
+            format!("/api/token/{OWNER}/nft-inventory?contractaddress={DEEDS}&offset=1"),
+            "tokens",
+            None,
+        ),
+    ];
+    for (target, name, source) in lists {
+        let (rows, pages) = walk(&world, &target, name, source).await;
+        assert!(!rows.is_empty());
+        assert!(pages > 1 || target.contains("erc721"), "{target} has one page");
+        assert_eq!(rows, by_number(&world, &target, name).await, "{target}");
+        // A cursor wins over a page; one of another list or form is none.
+        for wrong in [
+            "0",
+            "zz",
+            "%20",
+            &"0".repeat(34),
+            &"g".repeat(40),
+            &"g".repeat(64),
+            &"g".repeat(104),
+        ] {
+            let reply = world.server.get(&format!("{target}&cursor={wrong}")).await;
+            reply.assert_error(400, "Invalid cursor parameter");
+        }
+        let reply = world.server.get(&target).await;
+        if let Some(next) = &reply.next {
+            let first = reply.json()[name].as_array().unwrap().len();
+            let reply = world.server.get(&format!("{next}&page=7")).await;
+            assert_eq!(reply.json()[name][0], rows[first]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn cursors_walk_over_told_holders() {
+    let world = World::start(true).await;
+    world.judge(false);
+    let told: Vec<ToldBalance> = (1..=35u8)
+        .map(|holder| ToldBalance {
+            holder: Address::repeat_byte(holder),
+            balance: U256::from(holder / 3 + 1),
+            block: 9,
+        })
+        .collect();
+    let coin: Address = COIN.parse().unwrap();
+    world.observed.put_balances(&coin, &told, Some((None, true)));
+    let target = format!("/api/token/holder-list?contractaddress={COIN}&offset=10");
+    let (rows, pages) = walk(&world, &target, "holders", Some("node")).await;
+    assert_eq!((rows.len(), pages), (35, 4));
+    assert_eq!(rows, by_number(&world, &target, "holders").await);
+    // What only contracts tell of stands among the rest of what an account holds.
+    let told = |who: &Address| ToldBalance {
+        holder: *who,
+        balance: U256::from(7),
+        block: 9,
+    };
+    let accounts = [Address::repeat_byte(1), HOLDER.parse().unwrap()];
+    let liar: Address = LIAR.parse().unwrap();
+    world
+        .observed
+        .put_balances(&liar, &accounts.each_ref().map(told), None);
+    for (account, least) in accounts.iter().zip([2, 3]) {
+        let held = format!("/api/token/erc20-holdings?address={account:?}&offset=1");
+        let (rows, pages) = walk(&world, &held, "tokens", None).await;
+        assert!(rows.len() >= least && pages == rows.len(), "{held}: {pages}");
+        assert!(
+            rows.iter()
+                .any(|row| row["contractAddress"] == LIAR && row["balance"] == "7")
+        );
+        assert_eq!(rows, by_number(&world, &held, "tokens").await);
+    }
+    // One who is gone since is gone on behind.
+    let reply = world.server.get(&target).await;
+    let last: Address = rows[9]["address"].as_str().unwrap().parse().unwrap();
+    let gone = ToldBalance {
+        holder: last,
+        balance: U256::ZERO,
+        block: 10,
+    };
+    world.observed.put_balances(&coin, &[gone], None);
+    let reply = world.server.get(&reply.next.unwrap()).await;
+    assert_eq!(
+        reply.json()["holders"].as_array().unwrap()[0]["address"],
+        rows[10]["address"]
+    );
+    assert_eq!(reply.header("x-total-count"), Some("34"));
+}
+
+#[tokio::test]
+async fn short_lists_are_not_given() {
+    let world = World::start_at(false, 14).await;
+    let of_token = |token: &str| {
+        [
+            format!("/api/token/balance?contractaddress={token}"),
+            format!("/api/token/holder-list?contractaddress={token}"),
+            format!("/api/token/holder-count?contractaddress={token}"),
+            format!("/api/token/info?contractaddress={token}"),
+            format!("/api/token/{OWNER}/nft-inventory?contractaddress={token}"),
+        ]
+    };
+    let of_accounts = ["erc20", "erc721"].map(|kind| format!("/api/token/{kind}-holdings?address={HOLDER}"));
+    for target in of_token(COIN).iter().chain(&of_accounts) {
+        let reply = world.server.get(target).await;
+        reply.assert_error(503, "Data for the requested range is still being indexed");
+    }
+    for target in of_token(DOLLAR).iter().chain(&of_token(DEEDS)) {
+        assert_eq!(world.server.get(target).await.status, 200, "{target}");
+    }
+    let nobody = format!("/api/token/holder-count?contractaddress={HOLDER}");
+    world
+        .server
+        .get(&nobody)
+        .await
+        .assert_error(404, "Token not found");
+}
