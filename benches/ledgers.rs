@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use quarry::json::holder as write_holder;
 use quarry::model::{Address, U256};
-use quarry::query::Reader;
+use quarry::query::{KeyPart, Reader};
 use quarry::store::{OpenOptions, Store};
 use support::draw::Random;
 use support::filled::{self, SEED};
@@ -133,7 +133,8 @@ fn print_pages(store: &Store, many: u64) {
                 .token(&token.contract())
                 .expect("an answer")
                 .expect("a token");
-            reader.holders(&token, skip, PAGE).expect("a page")
+            let part = KeyPart::skipping(skip, PAGE);
+            reader.holders(&token, &part).expect("a page")
         };
         let mut out = Vec::new();
         let mut write = |rows: &[(Address, U256)], supply: &U256| {
