@@ -12,6 +12,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use quarry::audit::{Audit, Check, Mismatch, Observer};
+use quarry::codec::tokens::DOUBTS;
 use quarry::model::BlockRange;
 use quarry::store::{OpenOptions, Store, Table};
 use quarry::sync::verify::Rules;
@@ -118,8 +119,16 @@ const COVERED: &[Table] = &[
     Table::NftIds,
 ];
 
-/// Alters, removes or doubles a random row; answers what it did.
-fn alter(directory: &Path, table: Table, random: &mut fastrand::Rng) -> String {
+/// Tokens whose ledger does not follow from their transfers one by one: only the end of their history is told by
+/// other tables.
+fn doubted(directory: &Path) -> Vec<u32> {
+    let view = Store::open(&options(directory)).unwrap().view();
+    let doubts = |token: &u32| view.token_state(*token).unwrap().flags & DOUBTS != 0;
+    (0..view.checkpoint().tokens).filter(doubts).collect()
+}
+
+/// Alters or removes a random row, but no history of the tokens in `apart`; answers what it did.
+fn alter(directory: &Path, table: Table, apart: &[u32], random: &mut fastrand::Rng) -> String {
     let names: Vec<_> = Table::ALL
         .iter()
         .map(|table| table.name())
@@ -130,6 +139,10 @@ fn alter(directory: &Path, table: Table, random: &mut fastrand::Rng) -> String {
     let rows: Vec<_> = rocks
         .iterator_cf(family, rocksdb::IteratorMode::Start)
         .map(|row| row.unwrap())
+        .filter(|(key, _)| {
+            let of_token = matches!(table, Table::TokenBalances | Table::TokenSupply);
+            !(of_token && apart.contains(&u32::from_be_bytes(key[..4].try_into().unwrap())))
+        })
         .collect();
     let (key, value) = rows[random.usize(..rows.len())].clone();
     let shown = const_hex::encode(&key);
@@ -174,10 +187,17 @@ fn no_altered_row_goes_unnoticed() {
     let mut random = fastrand::Rng::with_seed(seed);
     let data_dir = tempfile::tempdir().unwrap();
     let sound = fill(data_dir.path());
+    let apart = doubted(&sound);
+    assert!(!apart.is_empty());
     for round in 0..5 * COVERED.len() {
         let directory = tempfile::tempdir().unwrap();
         copy(&sound, directory.path());
-        let what = alter(directory.path(), COVERED[round % COVERED.len()], &mut random);
+        let what = alter(
+            directory.path(),
+            COVERED[round % COVERED.len()],
+            &apart,
+            &mut random,
+        );
         let (_, mismatches) = audit(directory.path(), None);
         assert!(!mismatches.is_empty(), "seed {seed}: unnoticed: {what}");
     }

@@ -286,6 +286,27 @@ fn answers_about_tokens_are_their_contracts_words() {
     let supply = server.json(&format!("/api/token/{coin}/total-supply"));
     let tokens_all = tokens.all.clone();
     drop(tokens);
+    // The audit, beside the running service: the store against itself, and thousands of samples against the node.
+    let audit = binary::quarry([
+        "verify",
+        "--data-dir",
+        &data_dir,
+        "--mainnet-rpc",
+        &url,
+        "--samples",
+        "6000",
+        "--seed",
+        "7",
+    ]);
+    let audit = audit.succeeded().stdout;
+    for check in ["native balances", "token balances", "token supplies"] {
+        let line = audit
+            .lines()
+            .find(|line| line.starts_with(&format!("{check} against the node")));
+        let words: Vec<&str> = line.expect(&audit).split_whitespace().collect();
+        let asked: u64 = words[words.len() - 3].parse().expect(&audit);
+        assert!(asked > 1000 && words.ends_with(&["0"]), "{audit}");
+    }
     anvil.kill();
     let without_node = |server: &Server| {
         assert_eq!(server.json(&format!("/api/token/{coin}/total-supply")), supply);
