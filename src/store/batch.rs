@@ -61,7 +61,7 @@ impl Postings {
     }
 }
 
-fn with_room<K, V>(room: usize) -> HashMap<K, V> {
+pub(super) fn with_room<K, V>(room: usize) -> HashMap<K, V> {
     HashMap::with_capacity_and_hasher(room, Default::default())
 }
 
@@ -96,6 +96,8 @@ pub(super) struct Sizes {
     pub(super) postings: usize,
     pub(super) logs: usize,
     pub(super) sent: usize,
+    /// Balances and ids of tokens.
+    pub(super) moves: (usize, usize),
 }
 
 /// Rows of one or more blocks; see the module.
@@ -141,7 +143,7 @@ impl Batch {
             postings: with_room(room.postings),
             logs: with_room(room.logs),
             flats: Default::default(),
-            moves: TokenMoves::default(),
+            moves: TokenMoves::with_room(room.moves),
             nonces: HashMap::default(),
             sent: with_room(room.sent),
             bytes: 0,
@@ -156,6 +158,7 @@ impl Batch {
             postings: self.postings.len(),
             logs: self.logs.len(),
             sent: self.sent.len(),
+            moves: self.moves.sizes(),
         }
     }
 

@@ -36,6 +36,6 @@ pub use open::{OpenOptions, Store};
 pub use scan::{Item, Scan};
 pub use schema::Table;
 pub use schema_doc::render_schema;
-pub use token_ledger::TokenId;
+pub use token_ledger::BatchToken;
 pub use view::View;
 pub use writer::Writer;

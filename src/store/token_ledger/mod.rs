@@ -12,17 +12,26 @@ pub(super) use render::{Held, TokenTotals, prepare, render_balances, render_toke
 
 use alloy_primitives::map::HashMap;
 
+use super::batch::with_room;
 use super::{Batch, FlatArray, StoreError, Table};
 use crate::codec::tokens::{self, MIXED, OVERFLOWN, TokenState, WRAPPED};
 use crate::model::{Address, TokenKind, U256};
 
+/// A token as the store knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TokenId {
+    pub(super) id: u32,
+    /// The standard of its first transfer, [`TokenKind::Unknown`] before that.
+    pub(super) kind: TokenKind,
+}
+
 /// A token as a derivation knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenId {
+pub struct BatchToken {
     /// The id.
     pub id: u32,
-    /// The standard of its first transfer, [`TokenKind::Unknown`] before that.
-    pub kind: TokenKind,
+    /// Its place among what the batch changes.
+    slot: usize,
 }
 
 /// What a block moved to and from an account.
@@ -92,6 +101,7 @@ pub(super) struct Passage {
 /// What a batch changes of a token itself.
 #[derive(Clone, Debug)]
 pub(super) struct TokenChange {
+    pub(super) id: u32,
     pub(super) address: Address,
     /// Its kind before the batch.
     pub(super) kind_before: TokenKind,
@@ -104,30 +114,59 @@ pub(super) struct TokenChange {
 }
 
 /// What a batch changes of tokens.
+///
+/// A token is looked up once an event: what follows takes its slot.
 #[derive(Debug, Default)]
 pub(super) struct TokenMoves {
-    pub(super) changes: HashMap<u32, TokenChange>,
-    pub(super) balances: HashMap<(u32, Address), Flows>,
-    pub(super) ids: HashMap<(u32, U256), Vec<Passage>>,
+    slots: HashMap<Address, usize>,
+    /// By slot.
+    pub(super) changes: Vec<TokenChange>,
+    /// By slot and account.
+    pub(super) balances: HashMap<(usize, Address), Flows>,
+    /// By slot and id.
+    pub(super) ids: HashMap<(usize, U256), Vec<Passage>>,
 }
 
 impl TokenMoves {
-    fn flag(&mut self, token: u32, flags: u8) {
-        if let Some(change) = self.changes.get_mut(&token) {
+    /// With room for as many balances and ids as the batch before had.
+    pub(super) fn with_room((balances, ids): (usize, usize)) -> Self {
+        Self {
+            balances: with_room(balances),
+            ids: with_room(ids),
+            ..Self::default()
+        }
+    }
+
+    /// How many balances and ids there are.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.balances.len(), self.ids.len())
+    }
+
+    /// The tokens of which the batch saw the first transfer, and its standard.
+    pub(super) fn settled(&self) -> impl Iterator<Item = (&Address, TokenKind)> {
+        let settled = self
+            .changes
+            .iter()
+            .filter(|change| change.kind != change.kind_before);
+        settled.map(|change| (&change.address, change.kind))
+    }
+
+    fn flag(&mut self, slot: usize, flags: u8) {
+        if let Some(change) = self.changes.get_mut(slot) {
             change.flags |= flags;
         }
     }
 
     /// Moves `flow` to or from an account; answers whether it is new to the batch.
-    fn add(&mut self, token: u32, account: Address, flow: Flow) -> bool {
-        match self.balances.entry((token, account)) {
+    fn add(&mut self, slot: usize, account: Address, flow: Flow) -> bool {
+        match self.balances.entry((slot, account)) {
             std::collections::hash_map::Entry::Vacant(entry) => {
                 entry.insert(Flows::One(flow));
                 true
             }
             std::collections::hash_map::Entry::Occupied(mut entry) => {
                 if entry.get_mut().add(flow) {
-                    self.flag(token, OVERFLOWN);
+                    self.flag(slot, OVERFLOWN);
                 }
                 false
             }
@@ -135,8 +174,8 @@ impl TokenMoves {
     }
 
     /// Counts what came from and went to the zero address.
-    fn add_supply(&mut self, token: u32, flow: Flow) {
-        let Some(change) = self.changes.get_mut(&token) else {
+    fn add_supply(&mut self, slot: usize, flow: Flow) {
+        let Some(change) = self.changes.get_mut(slot) else {
             return;
         };
         match change.supply.last_mut() {
@@ -155,7 +194,12 @@ const MOVE_BYTES: usize = 280;
 
 impl Batch {
     /// The token at an address, known from now on where it is new. What the batch changes of it may follow.
-    pub fn token(&mut self, address: &Address) -> Result<TokenId, StoreError> {
+    pub fn token(&mut self, address: &Address) -> Result<BatchToken, StoreError> {
+        if let Some(&slot) = self.moves.slots.get(address)
+            && let Some(change) = self.moves.changes.get(slot)
+        {
+            return Ok(BatchToken { id: change.id, slot });
+        }
         let token = match self.dictionary.tokens.get(address) {
             Some(&token) => token,
             None => {
@@ -164,18 +208,19 @@ impl Batch {
                 token
             }
         };
-        self.moves.changes.entry(token.id).or_insert_with(|| {
-            self.bytes += 160;
-            TokenChange {
-                address: *address,
-                kind_before: token.kind,
-                kind: token.kind,
-                flags: 0,
-                first_transfer: None,
-                supply: Vec::new(),
-            }
+        let slot = self.moves.changes.len();
+        self.moves.slots.insert(*address, slot);
+        self.moves.changes.push(TokenChange {
+            id: token.id,
+            address: *address,
+            kind_before: token.kind,
+            kind: token.kind,
+            flags: 0,
+            first_transfer: None,
+            supply: Vec::new(),
         });
-        Ok(token)
+        self.bytes += 200;
+        Ok(BatchToken { id: token.id, slot })
     }
 
     fn find_token(&mut self, address: &Address) -> Result<TokenId, StoreError> {
@@ -203,38 +248,34 @@ impl Batch {
 
     /// States that a token emitted a transfer of `kind`, log `ordinal`; answers whether that is its standard, which
     /// the first one settles.
-    pub fn token_emits(&mut self, address: &Address, kind: TokenKind, ordinal: u64) -> bool {
-        let Some(token) = self.dictionary.tokens.get_mut(address) else {
+    pub fn token_emits(&mut self, token: BatchToken, kind: TokenKind, ordinal: u64) -> bool {
+        let Some(change) = self.moves.changes.get_mut(token.slot) else {
             return false;
         };
-        let Some(change) = self.moves.changes.get_mut(&token.id) else {
-            return false;
-        };
-        if token.kind == TokenKind::Unknown {
-            token.kind = kind;
+        if change.kind == TokenKind::Unknown {
             change.kind = kind;
             change.first_transfer = Some(ordinal);
-        } else if token.kind != kind {
+        } else if change.kind != kind {
             change.flags |= MIXED;
         }
-        token.kind == kind
+        change.kind == kind
     }
 
     /// Whether deposits and withdrawals move balances of a token: where it has another standard than ERC-20 they do
     /// not. It is remembered that they did.
-    pub fn token_wraps(&mut self, address: &Address) -> bool {
-        let Some(token) = self.dictionary.tokens.get(address) else {
+    pub fn token_wraps(&mut self, token: BatchToken) -> bool {
+        let Some(change) = self.moves.changes.get_mut(token.slot) else {
             return false;
         };
-        let wraps = matches!(token.kind, TokenKind::Unknown | TokenKind::Erc20);
+        let wraps = matches!(change.kind, TokenKind::Unknown | TokenKind::Erc20);
         if wraps {
-            self.moves.flag(token.id, WRAPPED);
+            change.flags |= WRAPPED;
         }
         wraps
     }
 
     /// Moves `value` of a token in the current block; the zero address has no balance, its sums are kept.
-    pub fn move_token(&mut self, token: u32, from: &Address, to: &Address, value: U256) {
+    pub fn move_token(&mut self, token: BatchToken, from: &Address, to: &Address, value: U256) {
         let block = self.checkpoint.next_block.saturating_sub(1);
         let incoming = Flow {
             block,
@@ -247,19 +288,19 @@ impl Batch {
             outgoing: value,
         };
         if from.is_zero() {
-            self.moves.add_supply(token, incoming);
-        } else if self.moves.add(token, *from, outgoing) {
+            self.moves.add_supply(token.slot, incoming);
+        } else if self.moves.add(token.slot, *from, outgoing) {
             self.bytes += MOVE_BYTES;
         }
         if to.is_zero() {
-            self.moves.add_supply(token, outgoing);
-        } else if self.moves.add(token, *to, incoming) {
+            self.moves.add_supply(token.slot, outgoing);
+        } else if self.moves.add(token.slot, *to, incoming) {
             self.bytes += MOVE_BYTES;
         }
     }
 
     /// Hands an id (ERC-721) on in the current block. Who owned it loses it, whoever `from` is.
-    pub fn move_id(&mut self, token: u32, id: U256, from: &Address, to: &Address) {
+    pub fn move_id(&mut self, token: BatchToken, id: U256, from: &Address, to: &Address) {
         let block = self.checkpoint.next_block.saturating_sub(1);
         let one = |minted: bool, burnt: bool| Flow {
             block,
@@ -267,14 +308,15 @@ impl Batch {
             outgoing: U256::from(u8::from(burnt)),
         };
         if from.is_zero() || to.is_zero() {
-            self.moves.add_supply(token, one(from.is_zero(), to.is_zero()));
+            self.moves
+                .add_supply(token.slot, one(from.is_zero(), to.is_zero()));
         }
         let passage = Passage {
             block,
             from: *from,
             to: *to,
         };
-        let passages = self.moves.ids.entry((token, id)).or_default();
+        let passages = self.moves.ids.entry((token.slot, id)).or_default();
         if passages.is_empty() {
             self.bytes += 2 * MOVE_BYTES;
         }

@@ -4,7 +4,7 @@ use alloy_primitives::map::HashMap;
 use rocksdb::ReadOptions;
 
 use super::replay::{pass, replay, settle};
-use super::{Flow, Flows, Passage, TokenMoves};
+use super::{Flow, Flows, Passage, TokenChange, TokenMoves};
 use crate::codec::tokens::{self, MIXED, NEGATIVE, OVERFLOWN, TokenState, WRAPPED};
 use crate::codec::{Corrupt, bytes};
 use crate::model::{Address, TokenKind, U256};
@@ -62,8 +62,8 @@ pub(in crate::store) fn prepare(
     render_ids(moves, rows)?;
     rename(moves, rows.store, tokens_before)?;
     let mut held = Vec::with_capacity(moves.balances.len());
-    for ((token, holder), mut flows) in moves.balances.drain() {
-        let Some(change) = moves.changes.get_mut(&token) else {
+    for ((slot, holder), mut flows) in moves.balances.drain() {
+        let Some(change) = moves.changes.get_mut(slot) else {
             return Err(StoreError::Overflow("a balance without its token"));
         };
         if let Flows::Many(many) = &mut flows
@@ -75,7 +75,7 @@ pub(in crate::store) fn prepare(
             holder,
             kind_before: change.kind_before,
             address: change.address,
-            token,
+            token: change.id,
             kind: change.kind,
             flows,
         });
@@ -87,13 +87,13 @@ pub(in crate::store) fn prepare(
 
 /// Holdings stand under the kind of their token: when that becomes known, all of them move.
 fn rename(moves: &mut TokenMoves, store: &Store, tokens_before: u32) -> Result<(), StoreError> {
-    for (&token, change) in &moves.changes {
-        if change.kind == change.kind_before || token >= tokens_before {
+    for (slot, change) in moves.changes.iter().enumerate() {
+        if change.kind == change.kind_before || change.id >= tokens_before {
             continue;
         }
         let name = Table::Holders.name();
         let mut options = ReadOptions::default();
-        options.set_iterate_range(rocksdb::PrefixRange(tokens::token(token)));
+        options.set_iterate_range(rocksdb::PrefixRange(tokens::token(change.id)));
         let mut scan = store
             .db
             .raw_iterator_cf_opt(family(&store.db, Table::Holders)?, options);
@@ -102,7 +102,7 @@ fn rename(moves: &mut TokenMoves, store: &Store, tokens_before: u32) -> Result<(
             let (_, holder) = tokens::decode_holder(key).map_err(corrupt(Table::Holders, key))?;
             moves
                 .balances
-                .entry((token, holder))
+                .entry((slot, holder))
                 .or_insert_with(|| Flows::Many(Vec::new()));
             scan.next();
         }
@@ -113,14 +113,20 @@ fn rename(moves: &mut TokenMoves, store: &Store, tokens_before: u32) -> Result<(
 
 /// Renders owners and ids; what they move of balances is added to `moves`.
 fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-    let mut ids: Vec<((u32, U256), Vec<Passage>)> = moves.ids.drain().collect();
-    ids.sort_unstable_by_key(|(id, _)| *id);
+    let mut ids: Vec<((u32, U256), usize, Vec<Passage>)> = Vec::with_capacity(moves.ids.len());
+    for ((slot, id), passages) in moves.ids.drain() {
+        let Some(change) = moves.changes.get(slot) else {
+            return Err(StoreError::Overflow("an id without its token"));
+        };
+        ids.push(((change.id, id), slot, passages));
+    }
+    ids.sort_unstable_by_key(|(id, _, _)| *id);
     let keys: Vec<[u8; 36]> = ids
         .iter()
-        .map(|((token, id), _)| tokens::nft_owner(*token, id))
+        .map(|((token, id), _, _)| tokens::nft_owner(*token, id))
         .collect();
     rows.look_up(Table::NftOwners, &keys, |rows, place, found| {
-        let (Some(((token, id), passages)), Some(key)) = (ids.get(place), keys.get(place)) else {
+        let (Some(((token, id), slot, passages)), Some(key)) = (ids.get(place), keys.get(place)) else {
             return Ok(());
         };
         let owner = found.map(|bytes| {
@@ -135,10 +141,10 @@ fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreEr
                 incoming: one(gained),
                 outgoing: one(!gained),
             };
-            moves.add(*token, who, flow);
+            moves.add(*slot, who, flow);
         });
         if flags != 0 {
-            moves.flag(*token, flags);
+            moves.flag(*slot, flags);
         }
         if now != before {
             let owner = now.as_ref().map(|owner| owner.as_slice());
@@ -235,16 +241,14 @@ pub(in crate::store) fn render_tokens(
     totals: &TokenTotals,
     rows: &mut Rows<'_>,
 ) -> Result<(), StoreError> {
-    let mut ids: Vec<u32> = moves.changes.keys().copied().collect();
-    ids.sort_unstable();
-    let keys: Vec<[u8; 4]> = ids.iter().map(|&id| tokens::token(id)).collect();
+    let mut changes: Vec<&TokenChange> = moves.changes.iter().collect();
+    changes.sort_unstable_by_key(|change| change.id);
+    let keys: Vec<[u8; 4]> = changes.iter().map(|change| tokens::token(change.id)).collect();
     rows.look_up(Table::TokenStates, &keys, |rows, place, found| {
-        let (Some(id), Some(key)) = (ids.get(place), keys.get(place)) else {
+        let (Some(change), Some(key)) = (changes.get(place), keys.get(place)) else {
             return Ok(());
         };
-        let Some(change) = moves.changes.get(id) else {
-            return Ok(());
-        };
+        let id = &change.id;
         let mut state = match found {
             Some(bytes) => TokenState::decode(bytes).map_err(corrupt(Table::TokenStates, key))?,
             None => TokenState::default(),

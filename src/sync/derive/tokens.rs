@@ -5,7 +5,7 @@ use alloy_primitives::map::HashMap;
 use super::narrow;
 use crate::codec::keys::{PostingKind, Term};
 use crate::model::{Address, Bundle, Log, TokenEvent, TokenKind, U256};
-use crate::store::{Batch, StoreError, TokenId};
+use crate::store::{Batch, BatchToken, StoreError};
 
 /// Pushes the transfers of a block whose logs begin at ordinal `first_log`.
 pub(super) fn derive(bundle: &Bundle, first_log: u64, batch: &mut Batch) -> Result<(), StoreError> {
@@ -68,16 +68,16 @@ fn push<'a>(
     ordinal: u64,
     log: &'a Log,
     event: &TokenEvent<'_>,
-    token: TokenId,
+    token: BatchToken,
     told: &mut Told<'a>,
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
     let id = token.id;
     match *event {
         TokenEvent::Fungible { from, to, value } => {
-            if batch.token_emits(&log.address, TokenKind::Erc20, ordinal) {
+            if batch.token_emits(token, TokenKind::Erc20, ordinal) {
                 batch.posting(Term::token(PostingKind::TokenTransfers, id), ordinal);
-                batch.move_token(id, &from, &to, value);
+                batch.move_token(token, &from, &to, value);
             }
             for account in [from, to] {
                 batch.posting(Term::account(PostingKind::AccountErc20, &account), ordinal);
@@ -86,9 +86,9 @@ fn push<'a>(
             }
         }
         TokenEvent::Unique { from, to, id: nft } => {
-            if batch.token_emits(&log.address, TokenKind::Erc721, ordinal) {
+            if batch.token_emits(token, TokenKind::Erc721, ordinal) {
                 batch.posting(Term::token(PostingKind::TokenTransfers, id), ordinal);
-                batch.move_id(id, nft, &from, &to);
+                batch.move_id(token, nft, &from, &to);
             }
             for account in [from, to] {
                 batch.posting(Term::account(PostingKind::AccountErc721, &account), ordinal);
@@ -97,13 +97,13 @@ fn push<'a>(
             }
         }
         TokenEvent::Multi { from, to, items } => {
-            let own = batch.token_emits(&log.address, TokenKind::Erc1155, ordinal);
+            let own = batch.token_emits(token, TokenKind::Erc1155, ordinal);
             for (position, (_, value)) in items.iter().enumerate() {
                 let position = narrow(position, "position in a batch")?;
                 let ordinal = batch.multi_transfer(ordinal, position);
                 if own {
                     batch.posting(Term::token(PostingKind::TokenMultiTransfers, id), ordinal);
-                    batch.move_token(id, &from, &to, value);
+                    batch.move_token(token, &from, &to, value);
                 }
                 for account in [from, to] {
                     batch.posting(Term::account(PostingKind::AccountErc1155, &account), ordinal);
@@ -112,15 +112,15 @@ fn push<'a>(
                 }
             }
         }
-        TokenEvent::Deposit { account, value } => wrap(id, log, account, value, true, told, batch),
-        TokenEvent::Withdrawal { account, value } => wrap(id, log, account, value, false, told, batch),
+        TokenEvent::Deposit { account, value } => wrap(token, log, account, value, true, told, batch),
+        TokenEvent::Withdrawal { account, value } => wrap(token, log, account, value, false, told, batch),
     }
     Ok(())
 }
 
 /// Moves what a deposit (`minted`) or withdrawal says, where no transfer says it too.
 fn wrap<'a>(
-    token: u32,
+    token: BatchToken,
     log: &'a Log,
     account: Address,
     value: U256,
@@ -129,7 +129,7 @@ fn wrap<'a>(
     batch: &mut Batch,
 ) {
     // Other standards count ids and not units; there such a log speaks of something else.
-    if !batch.token_wraps(&log.address) || told.take(&log.address, account, value, minted) {
+    if !batch.token_wraps(token) || told.take(&log.address, account, value, minted) {
         return;
     }
     let (from, to) = if minted {
