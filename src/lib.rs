@@ -9,7 +9,7 @@
 //!  http                               transport only: sockets, routing, parameters, errors, bodies
 //!  audit                              the store against itself and against the node
 //!  enquiry                            asks the node what blocks do not tell
-//!  query      sync                    read side | write side; never import each other
+//!  query      sync      import        read side | write side | what the operator supplies
 //!  node                               JSON-RPC in, model out; alloy-provider stops here
 //!  store                              RocksDB: tables, batches, snapshots, scans, postings, undo
 //!  codec                              bytes: sortable keys, versioned values; bincode stops here
@@ -27,6 +27,7 @@ pub mod codec;
 pub mod config;
 pub mod enquiry;
 pub mod http;
+pub mod import;
 pub mod json;
 pub mod metrics;
 pub mod model;

@@ -71,6 +71,11 @@ const ROOMS: &[Room] = &[
         may: &["query", "sync", "store", "codec", "model"],
     },
     Room {
+        name: "import",
+        about: "what the operator supplies beside the chain: files in, rows out",
+        may: &["query", "store", "codec", "model", "clock"],
+    },
+    Room {
         name: "query",
         about: "read side: typed questions about one snapshot",
         may: &["store", "codec", "model", "clock"],
@@ -128,8 +133,8 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "api", "http", "audit", "enquiry", "query", "sync", "node", "store", "codec", "json",
-    "model", "clock", "shutdown", "status", "metrics",
+    "config", "cli", "api", "http", "audit", "enquiry", "import", "query", "sync", "node", "store", "codec",
+    "json", "model", "clock", "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.

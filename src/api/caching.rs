@@ -73,7 +73,7 @@ impl<'a> Determinants<'a> {
             genesis: &identity.genesis_hash,
             head: reader.head().hash,
             revision: reader.revision().to_be_bytes(),
-            facts: reader.token_facts().revision().to_be_bytes(),
+            facts: reader.facts_revision().to_be_bytes(),
             path: request.path(),
             query: request.query(),
             accept,

@@ -9,7 +9,7 @@ use crate::model::{Address, ChainName, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
-use crate::store::{Observed, Store};
+use crate::store::{Imported, Observed, Store};
 
 /// One chain: its store may come later (a new one is made when the node says which chain it is).
 pub(super) struct Chain {
@@ -18,6 +18,8 @@ pub(super) struct Chain {
     store: OnceLock<Arc<Store>>,
     /// What a node told of it outside of blocks.
     observed: OnceLock<Arc<Observed>>,
+    /// What the operator imported beside it.
+    imported: OnceLock<Arc<Imported>>,
     node: RwLock<Option<Node>>,
     /// Answers in the place of a node.
     stand_in: Option<Arc<dyn Upstream>>,
@@ -42,6 +44,7 @@ impl Chain {
             status,
             store: OnceLock::new(),
             observed: OnceLock::new(),
+            imported: OnceLock::new(),
             node: RwLock::default(),
             stand_in: None,
             static_rewards: static_rewards.cloned().map(Arc::new),
@@ -58,6 +61,7 @@ impl Chain {
         Arc::new(Self {
             name,
             status: None,
+            imported: OnceLock::from(follow(&store)),
             store: OnceLock::from(store),
             observed: OnceLock::from(observed),
             node: RwLock::default(),
@@ -76,6 +80,7 @@ impl Chain {
         Arc::new(Self {
             name,
             status: None,
+            imported: OnceLock::from(follow(&store)),
             store: OnceLock::from(store),
             observed: OnceLock::from(observed),
             node: RwLock::default(),
@@ -101,6 +106,7 @@ impl Chain {
     /// Gives the chain its store, once, and what lies beside it.
     pub(super) fn set_store(&self, store: Arc<Store>, observed: Arc<Observed>) {
         let _ = self.observed.set(observed);
+        let _ = self.imported.set(follow(&store));
         // A second store for one chain would be a bug of the supervisor; the first one stays.
         let _ = self.store.set(store);
     }
@@ -115,6 +121,10 @@ impl Chain {
     pub(super) fn set_node(&self, node: Option<Node>) {
         *self.node.write().unwrap_or_else(PoisonError::into_inner) = node;
     }
+}
+
+fn follow(store: &Store) -> Arc<Imported> {
+    Imported::follow(store.directory(), store.identity())
 }
 
 /// All chains of the process.
@@ -143,6 +153,13 @@ impl Chains for Registry {
         let reader = match &chain.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
+        };
+        let reader = match chain.imported.get() {
+            Some(imported) => {
+                imported.look();
+                reader.with_imported(Arc::clone(imported))
+            }
+            None => reader,
         };
         Some(match facts {
             Some(facts) => reader.with_token_facts(Arc::new(facts)),

@@ -8,6 +8,7 @@ mod demo_node;
 mod export;
 mod figures;
 mod import;
+mod import_facts;
 mod inspect;
 mod process;
 mod progress;
@@ -59,6 +60,9 @@ pub enum AppError {
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
+    /// An import of facts failed.
+    #[error(transparent)]
+    Import(#[from] crate::import::ImportError),
 }
 
 impl AppError {

@@ -212,6 +212,19 @@ pub enum Import {
     Chain(ImportChainArgs),
 }
 
+/// What imports of facts beside the chain take.
+#[derive(Clone, Debug, Args)]
+pub struct ImportFactsArgs {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Which chain's store it is for.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+}
+
 /// `quarry import chain`.
 #[derive(Clone, Debug, Args)]
 pub struct ImportChainArgs {

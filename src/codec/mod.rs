@@ -5,6 +5,7 @@
 
 pub mod bytes;
 pub mod chunk;
+pub mod imported;
 pub mod keys;
 pub mod log_row;
 pub mod observed;

@@ -6,6 +6,7 @@
 mod block;
 mod entry;
 mod forks;
+mod import;
 mod rewards;
 pub mod token;
 mod trace;
@@ -19,6 +20,7 @@ pub use entry::{
     TransactionEntry,
 };
 pub use forks::ForkRules;
+pub use import::{ImportKind, ImportRecord};
 pub use rewards::{StaticRewards, blob_base_fee, uncle_inclusion_reward, uncle_reward};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};

@@ -37,7 +37,7 @@ pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
 use crate::model::{BlockId, StaticRewards};
-use crate::store::{StoreError, View};
+use crate::store::{Imported, StoreError, View};
 
 /// A question that could not be answered.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,8 @@ pub struct Reader {
     view: Arc<View>,
     static_rewards: Arc<StaticRewards>,
     token_facts: Arc<dyn TokenFacts>,
+    /// What the operator imported, and its revision before anything was read from it.
+    imported: Option<(Arc<Imported>, u64)>,
 }
 
 impl Reader {
@@ -82,6 +84,7 @@ impl Reader {
             view,
             static_rewards,
             token_facts: Arc::new(NoTokenFacts),
+            imported: None,
         }
     }
 
@@ -90,6 +93,29 @@ impl Reader {
     pub fn with_token_facts(mut self, facts: Arc<dyn TokenFacts>) -> Self {
         self.token_facts = facts;
         self
+    }
+
+    /// The same, with what the operator imported.
+    #[must_use]
+    pub fn with_imported(mut self, imported: Arc<Imported>) -> Self {
+        let revision = imported.revision();
+        self.imported = Some((imported, revision));
+        self
+    }
+
+    /// What the operator imported; `None` where no imports can be beside the store.
+    #[must_use]
+    pub fn imported(&self) -> Option<&Imported> {
+        self.imported.as_ref().map(|(imported, _)| &**imported)
+    }
+
+    /// A number that changes whenever something else than the snapshot may change an answer: what is known of
+    /// tokens, and imports.
+    #[must_use]
+    pub fn facts_revision(&self) -> u64 {
+        let imported = self.imported.as_ref().map_or(0, |(_, revision)| *revision);
+        // Both only grow.
+        self.token_facts.revision().wrapping_add(imported)
     }
 
     /// What is known of tokens from elsewhere than the blocks.

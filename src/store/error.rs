@@ -97,6 +97,15 @@ pub enum StoreError {
         /// The store's directory.
         path: PathBuf,
     },
+    /// What was imported beside a store is of another chain or version.
+    #[error(
+        "the imports in `{}` are of another chain or version: remove the directory and import again",
+        path.display()
+    )]
+    OtherImports {
+        /// The directory of the imports.
+        path: PathBuf,
+    },
     /// There is no store to open.
     #[error("there is no store in `{}`: fill one with `quarry run`, `quarry sync` or `quarry import chain`", path.display())]
     Absent {

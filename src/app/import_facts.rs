@@ -1,0 +1,141 @@
+//! `quarry import prices`, `tokens` and `contracts`: beside a running service too, which follows what is written.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::AppError;
+use super::process::{blocking, on_signals, say};
+use super::supervisor::open_stored;
+use crate::cli::ImportFactsArgs;
+use crate::clock;
+use crate::import::{ImportError, Report, Target, Watcher};
+use crate::model::ImportKind;
+use crate::store::{ImportWriter, Store};
+
+/// Elsewhere than on a terminal a line of progress is logged this often.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+/// Refused entries that are shown one by one; the others are counted.
+const SHOWN_MAX: u64 = 1000;
+
+/// Imports what `path` holds into the store of imports beside `store`, by `work`.
+pub(super) fn into_store(
+    store: &Store,
+    kind: ImportKind,
+    path: &Path,
+    watcher: &dyn Watcher,
+    work: impl FnOnce(&Target, &Path, &dyn Watcher) -> Result<Report, ImportError>,
+) -> Result<Report, AppError> {
+    let target = Target {
+        view: store.view(),
+        writer: ImportWriter::open(store.directory(), store.identity())?,
+    };
+    let report = work(&target, path, watcher)?;
+    target.writer.finish(&report.record(kind, path))?;
+    Ok(report)
+}
+
+/// One import as a command.
+pub(super) async fn command(
+    args: ImportFactsArgs,
+    kind: ImportKind,
+    work: impl FnOnce(&Target, &Path, &dyn Watcher) -> Result<Report, ImportError> + Send + 'static,
+) -> Result<(), AppError> {
+    let (_trigger, mut shutdown) = on_signals()?;
+    let terminal = Arc::new(Terminal::new());
+    let watched = Arc::clone(&terminal);
+    tokio::spawn(async move {
+        shutdown.fired().await;
+        watched.stopped.store(true, Ordering::Relaxed);
+    });
+    blocking(move || {
+        let store = open_stored(&args.store, args.chain)?;
+        let began = clock::now();
+        let report = into_store(&store, kind, &args.path, &*terminal, work);
+        terminal.bar.finish_and_clear();
+        let report = report?;
+        let shown = terminal.shown();
+        if shown > SHOWN_MAX {
+            say(&format!("... and {} more refused", shown - SHOWN_MAX));
+        }
+        say(&format!(
+            "{}: {} {} taken ({} new or changed) in {:.1} s, {} of other chains skipped, {} refused",
+            args.chain,
+            report.taken,
+            kind.name(),
+            report.changed,
+            (clock::now() - began).as_secs_f64(),
+            report.skipped,
+            report.rejected,
+        ));
+        if report.taken == 0 {
+            return Err(AppError::Usage(format!(
+                "nothing was imported from `{}`",
+                args.path.display()
+            )));
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A bar on a terminal, lines elsewhere; refused entries as lines.
+struct Terminal {
+    bar: ProgressBar,
+    told: Mutex<(Instant, u64)>,
+    stopped: AtomicBool,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        let target = if std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("importing {bar:30} {pos}/{len} {eta}") {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            told: Mutex::new((clock::now(), 0)),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Refused entries so far.
+    fn shown(&self) -> u64 {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+}
+
+impl Watcher for Terminal {
+    fn progress(&self, done: u64, of: Option<u64>) {
+        if let Some(of) = of {
+            self.bar.set_length(of);
+        }
+        self.bar.set_position(done);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.bar.is_hidden() && clock::now() - told.0 >= REPORT_EVERY {
+            told.0 = clock::now();
+            tracing::info!(done, of, "importing");
+        }
+    }
+
+    fn rejected(&self, entry: &str, reason: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.1 += 1;
+        if told.1 <= SHOWN_MAX {
+            self.bar.suspend(|| say(&format!("refused: {entry}: {reason}")));
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,239 @@
+//! The store of imports: what the operator supplied beside the chain (prices, facts about tokens, sources of
+//! contracts).
+//!
+//! It lies beside the chain's store in a database of its own. `quarry import` alone writes it and holds its lock while
+//! it does; a service follows it as RocksDB's secondary instance, which reads the writer's files and never writes
+//! them. So imports need no word with the service, and the service sees them within [`LOOK_EVERY`].
+
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
+};
+
+pub use writer::ImportWriter;
+
+use super::StoreError;
+use crate::clock;
+use crate::codec::imported as codec;
+use crate::codec::value::Identity;
+use crate::metrics::visits;
+use crate::model::ImportRecord;
+
+/// A reader looks for new imports when it is asked for, at most this often.
+pub const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// What errors call it.
+const NAME: &str = "imports";
+
+/// What was imported for one chain, as a service follows it.
+pub struct Imported {
+    directory: PathBuf,
+    /// The identity that its rows must be of.
+    wanted: Vec<u8>,
+    /// `None` while nothing was imported.
+    db: RwLock<Option<Arc<Followed>>>,
+    /// When was looked last.
+    looked: Mutex<Option<Instant>>,
+    /// Changes with every import.
+    revision: AtomicU64,
+}
+
+impl std::fmt::Debug for Imported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Imported")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A secondary instance and the directory of its own log.
+struct Followed {
+    db: DB,
+    scratch: PathBuf,
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+fn options() -> Options {
+    let mut block = BlockBasedOptions::default();
+    // Beside the store's cache: a page of source text is read once.
+    block.set_block_cache(&Cache::new_lru_cache(16 << 20));
+    block.set_cache_index_and_filter_blocks(true);
+    block.set_bloom_filter(10.0, false);
+    let mut options = Options::default();
+    options.set_block_based_table_factory(&block);
+    // Mostly text.
+    options.set_compression_type(DBCompressionType::Zstd);
+    options.set_write_buffer_size(16 << 20);
+    options.set_max_total_wal_size(32 << 20);
+    options.set_keep_log_file_num(1);
+    options
+}
+
+impl Imported {
+    /// The directory of the imports of the chain whose store lies in `store`.
+    #[must_use]
+    pub fn directory_of(store: &Path) -> PathBuf {
+        store.join("imports")
+    }
+
+    /// Follows the imports of a chain beside its store in `store`, those that come later too.
+    #[must_use]
+    pub fn follow(store: &Path, identity: &Identity) -> Arc<Self> {
+        let began = clock::unix_seconds(clock::wall());
+        let imported = Arc::new(Self {
+            directory: Self::directory_of(store),
+            wanted: codec::encode_identity(identity.chain_id, &identity.genesis_hash),
+            db: RwLock::new(None),
+            looked: Mutex::new(None),
+            // The clock does: two runs must not give one number to two states.
+            revision: AtomicU64::new((began * 1e6) as u64),
+        });
+        imported.look();
+        imported
+    }
+
+    /// A number that changes whenever an answer made from here may change.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    /// Looks for what was imported since, where the last look was [`LOOK_EVERY`] ago. Reads a disk.
+    pub fn look(&self) {
+        // Whoever finds another looking takes what is there.
+        let Ok(mut looked) = self.looked.try_lock() else {
+            return;
+        };
+        if looked.is_some_and(|looked| clock::now() - looked < LOOK_EVERY) {
+            return;
+        }
+        *looked = Some(clock::now());
+        let followed = self.followed();
+        let outcome = match &followed {
+            Some(followed) => self.catch_up(followed),
+            None => self.open(),
+        };
+        if let Err(error) = outcome {
+            tracing::warn!(%error, "imports cannot be followed; what was read before is still answered");
+        }
+    }
+
+    fn followed(&self) -> Option<Arc<Followed>> {
+        self.db.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn catch_up(&self, followed: &Followed) -> Result<(), rocksdb::Error> {
+        let before = followed.db.latest_sequence_number();
+        followed.db.try_catch_up_with_primary()?;
+        if followed.db.latest_sequence_number() != before {
+            self.revision.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<(), rocksdb::Error> {
+        if !self.directory.join("CURRENT").exists() {
+            return Ok(());
+        }
+        let scratch = std::env::temp_dir().join(format!(
+            "quarry-imports-{}-{:08x}",
+            std::process::id(),
+            fastrand::u32(..)
+        ));
+        let mut options = options();
+        // The writer's compactions remove files under their names: all of them are opened, and kept.
+        options.set_max_open_files(-1);
+        let opened = DB::open_as_secondary(&options, &self.directory, &scratch);
+        let followed = match opened {
+            Ok(db) => Arc::new(Followed { db, scratch }),
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(scratch);
+                return Err(error);
+            }
+        };
+        match followed.db.get(codec::IDENTITY)? {
+            Some(found) if found == self.wanted => {
+                *self.db.write().unwrap_or_else(PoisonError::into_inner) = Some(followed);
+                self.revision.fetch_add(1, Ordering::AcqRel);
+            }
+            // The writer is just making it.
+            None => {}
+            Some(_) => tracing::warn!(
+                directory = %self.directory.display(),
+                "imports are of another chain or version and are left out: remove the directory and import again"
+            ),
+        }
+        Ok(())
+    }
+
+    /// The row under a key, read by `decode`.
+    pub(super) fn row<T>(
+        &self,
+        key: &[u8],
+        decode: impl FnOnce(&[u8]) -> Result<T, crate::codec::Corrupt>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(followed) = self.followed() else {
+            return Ok(None);
+        };
+        visits::get();
+        let value = followed.db.get_pinned(key).map_err(StoreError::rocks(NAME))?;
+        value
+            .map(|value| decode(&value))
+            .transpose()
+            .map_err(StoreError::corrupt(NAME, key))
+    }
+
+    /// Hands the rows from `from` to `to`, both included, in order or from the last one back, to `each` until it
+    /// answers `false`.
+    pub(super) fn rows(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        backwards: bool,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<bool, crate::codec::Corrupt>,
+    ) -> Result<(), StoreError> {
+        let Some(followed) = self.followed() else {
+            return Ok(());
+        };
+        let mut end = to.to_vec();
+        end.push(0);
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(from.to_vec());
+        options.set_iterate_upper_bound(end);
+        let mode = if backwards {
+            IteratorMode::From(to, Direction::Reverse)
+        } else {
+            IteratorMode::From(from, Direction::Forward)
+        };
+        for row in followed.db.iterator_opt(mode, options) {
+            let (key, value) = row.map_err(StoreError::rocks(NAME))?;
+            visits::row();
+            if !each(&key, &value).map_err(StoreError::corrupt(NAME, &key))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was imported, by kind and source.
+    pub fn records(&self) -> Result<Vec<ImportRecord>, StoreError> {
+        let (from, to) = codec::record_range();
+        let mut records = Vec::new();
+        self.rows(&from, &to, false, |_, value| {
+            records.push(codec::decode_record(value)?);
+            Ok(true)
+        })?;
+        Ok(records)
+    }
+}

@@ -1,0 +1,96 @@
+//! The one writer of imports.
+
+use std::path::Path;
+
+use rocksdb::{DB, WriteBatch, WriteOptions};
+
+use super::{Imported, NAME, options};
+use crate::codec::imported as codec;
+use crate::codec::value::Identity;
+use crate::model::ImportRecord;
+use crate::store::StoreError;
+
+/// Writes what an import brings; holds the lock of the store of imports while it lives.
+pub struct ImportWriter {
+    db: DB,
+}
+
+impl std::fmt::Debug for ImportWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ImportWriter").finish_non_exhaustive()
+    }
+}
+
+impl ImportWriter {
+    /// Opens the imports of the chain whose store lies in `store`; made where there are none.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] while another import runs, [`StoreError::OtherImports`] where what is there is of another
+    /// chain or version.
+    pub fn open(store: &Path, identity: &Identity) -> Result<Self, StoreError> {
+        let directory = Imported::directory_of(store);
+        let mut options = options();
+        options.create_if_missing(true);
+        let db = DB::open(&options, &directory).map_err(|source| {
+            // RocksDB names no kind for it.
+            if source.to_string().contains("lock") {
+                StoreError::Busy {
+                    path: directory.clone(),
+                }
+            } else {
+                StoreError::rocks(NAME)(source)
+            }
+        })?;
+        let wanted = codec::encode_identity(identity.chain_id, &identity.genesis_hash);
+        match db.get(codec::IDENTITY).map_err(StoreError::rocks(NAME))? {
+            Some(found) if found == wanted => {}
+            Some(_) => return Err(StoreError::OtherImports { path: directory }),
+            None => db.put(codec::IDENTITY, wanted).map_err(StoreError::rocks(NAME))?,
+        }
+        Ok(Self { db })
+    }
+
+    /// The value under a key.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.db.get(key).map_err(StoreError::rocks(NAME))
+    }
+
+    /// Puts rows (`None` deletes), all or none; those that are there already cost no write. Answers how many changed.
+    pub fn write(&self, rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<usize, StoreError> {
+        let mut write = WriteBatch::default();
+        for (key, value) in rows {
+            if self.get(key)? == *value {
+                continue;
+            }
+            match value {
+                Some(value) => write.put(key, value),
+                None => write.delete(key),
+            }
+        }
+        let changed = write.len();
+        self.commit(write)?;
+        Ok(changed)
+    }
+
+    /// Keeps the record of an import, and brings everything to disk.
+    pub fn finish(&self, record: &ImportRecord) -> Result<(), StoreError> {
+        let mut write = WriteBatch::default();
+        write.put(
+            codec::record_key(record.kind, &record.source),
+            codec::encode_record(record),
+        );
+        self.commit(write)?;
+        self.db.flush().map_err(StoreError::rocks(NAME))
+    }
+
+    fn commit(&self, write: WriteBatch) -> Result<(), StoreError> {
+        if write.is_empty() {
+            return Ok(());
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.db
+            .write_opt(write, &options)
+            .map_err(StoreError::rocks(NAME))
+    }
+}
