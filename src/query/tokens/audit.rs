@@ -3,6 +3,7 @@
 
 use super::super::transactions::topics;
 use super::super::{QueryError, Reader};
+use crate::codec::amount::read_amount;
 use crate::codec::bytes;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
@@ -271,7 +272,7 @@ fn end_of(id: u32) -> Vec<u8> {
 }
 
 fn amount(value: &[u8]) -> Result<U256, QueryError> {
-    keys::read_amount(value).map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenBalances.name()))
+    read_amount(value).map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenBalances.name()))
 }
 
 /// The account and the block of a key of balances.

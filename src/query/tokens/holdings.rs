@@ -4,6 +4,7 @@ use std::iter::Peekable;
 
 use super::places::{IdCursor, KeyPart, TokenCursor};
 use super::{Token, TokenFacts};
+use crate::codec::amount::read_amount;
 use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
 use crate::query::{QueryError, Reader};
@@ -94,7 +95,7 @@ impl<'a> HoldingWalk<'a> {
             let row = row
                 .map(|(key, value)| {
                     let token = tokens::decode_holding(key).map_err(corrupt)?;
-                    let balance = tokens::read_amount(value).map_err(corrupt)?;
+                    let balance = read_amount(value).map_err(corrupt)?;
                     let refreshed = self.reader.refreshed(&token, self.holder)?;
                     Ok::<_, QueryError>((token, refreshed.unwrap_or(balance)))
                 })
