@@ -91,8 +91,8 @@ where
         if token.is_exact() {
             return self.answer(ledger().map_err(query_failed)?, LEDGER);
         }
-        let story = snapshot.reader.token_story(token).map_err(query_failed)?;
-        if token.is_whole() && block < story.created_or_seen() {
+        let reader = &snapshot.reader;
+        if token.is_whole() && reader.predates(token, block).map_err(query_failed)? {
             return self.answer(U256::ZERO, LEDGER);
         }
         let failure = self.failure;

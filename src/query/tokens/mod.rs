@@ -84,22 +84,8 @@ impl Token {
 pub struct TokenStory {
     /// Transfers of its own standard; those of an ERC-1155 batch count each.
     pub transfers: u64,
-    /// Block of its first transfer.
-    pub first_transfer_block: u64,
     /// How its contract came to be.
     pub created: Created,
-}
-
-impl TokenStory {
-    /// The block of the creation where that is known, else of the first transfer; the earlier one of a contract that
-    /// was made again.
-    #[must_use]
-    pub fn created_or_seen(&self) -> u64 {
-        match &self.created {
-            Created::Known(creation) => creation.block.min(self.first_transfer_block),
-            Created::Unknown | Created::NeedsTraces => self.first_transfer_block,
-        }
-    }
 }
 
 impl Reader {
@@ -177,11 +163,22 @@ impl Reader {
             TokenKind::Erc1155 => PostingKind::TokenMultiTransfers,
             _ => PostingKind::TokenTransfers,
         };
-        let first = token.state.first_transfer.unwrap_or(0);
         Ok(TokenStory {
             transfers: self.list_count(Term::token(kind, token.id))?,
-            first_transfer_block: self.view.block_of_log(first)?.0,
             created: self.contract_creation(&token.address)?,
+        })
+    }
+
+    /// Whether there was no such token yet after a block: it lies before the creation of the contract where that is
+    /// known, and before the first transfer (an earlier one than the creation of a contract that was made again).
+    pub fn predates(&self, token: &Token, block: u64) -> Result<bool, QueryError> {
+        let first = token.state.first_transfer.unwrap_or(0);
+        if block >= self.view.block_of_log(first)?.0 {
+            return Ok(false);
+        }
+        Ok(match self.contract_creation(&token.address)? {
+            Created::Known(creation) => block < creation.block,
+            Created::Unknown | Created::NeedsTraces => true,
         })
     }
 
