@@ -179,8 +179,8 @@ async fn every_token_of_the_demo_is_judged_rightly() {
         let held = desk.observed.holders(&address, 0, 10_000).unwrap();
         // An account that only ever sent what it never had is in no ledger.
         let reader = Reader::new(desk.store.view());
-        let id = reader.ledger_token(&address).unwrap().unwrap().id;
-        let known = reader.ledger_holders_ever(id, None, 10_000).unwrap();
+        let token = reader.token(&address).unwrap().unwrap();
+        let known = reader.ledger_holders_ever(&token, None, 10_000).unwrap();
         let mut expected: Vec<(Address, U256)> = truth
             .balances
             .iter()
@@ -365,5 +365,5 @@ async fn verdicts_of_orphaned_blocks_are_void() {
     .await;
     desk.stop().await;
     let reader = Reader::new(desk.store.view());
-    assert!(reader.ledger_token(&coin).unwrap().is_some());
+    assert!(reader.token(&coin).unwrap().is_some());
 }

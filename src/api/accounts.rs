@@ -1,7 +1,7 @@
 //! A3: transactions of an account. A4, A5, A6: internal transactions of an account, of blocks, of a transaction.
 //! A9: blocks that an account mined.
 
-use crate::http::{HttpError, parse_address};
+use crate::http::HttpError;
 use crate::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
 use crate::query::{InternalPage, MinedPage, Paged, QueryError, TransactionPage};
@@ -9,7 +9,7 @@ use crate::query::{InternalPage, MinedPage, Paged, QueryError, TransactionPage};
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
 use super::caching::Reach;
-use super::faults::{INVALID_ADDRESS, INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
+use super::faults::{INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
 use super::input::Input;
 use super::page::{Envelope, Found, Frame, ListParams, Places, RowSource, echoed};
 
@@ -22,7 +22,7 @@ struct AccountList {
 
 impl AccountList {
     fn take(input: &mut Input<'_>) -> Result<Self, HttpError> {
-        let account = input.segment(0, parse_address, || HttpError::bad_request(INVALID_ADDRESS))?;
+        let account = input.account()?;
         Ok(Self {
             account,
             bounds: Bounds::take(&mut input.params, "startblock", "endblock")?,

@@ -9,7 +9,7 @@ use crate::http::{
     Body, FrameBuffers, FrameSource, HttpError, Lane, Pool, Response, StatusCode, header_number,
     json_response, stream_frames,
 };
-use crate::model::{Address, BlockId, ChainName};
+use crate::model::{BlockId, ChainName};
 use crate::query::Reader;
 use crate::status::ChainStatus;
 
@@ -115,15 +115,6 @@ pub(super) enum Answer {
     Whole(Bytes, Extra),
     /// The first frame of a body and what gives the others.
     Begun(Bytes, Box<dyn FrameSource>, Extra),
-    /// Only the node knows.
-    AskNonce {
-        /// Whose transactions are counted.
-        address: Address,
-        /// After which block.
-        block: u64,
-        /// What the chain's blocks alone say, where there is no node to ask.
-        unless: Option<u64>,
-    },
     /// Only the node knows, and what it says is rendered by the operation.
     AskNode(Question),
 }
@@ -167,13 +158,21 @@ impl Question {
     }
 }
 
+/// A header and what it says.
+pub(super) type Source = (HeaderName, &'static str);
+
+/// The store told it.
+pub(super) const LEDGER: &str = "ledger";
+/// The node told it.
+pub(super) const NODE: &str = "node";
+
 /// Headers of particular operations, and what the answer speaks of.
 #[derive(Debug, Default)]
 pub(super) struct Extra {
     pub(super) total: Option<u64>,
     pub(super) link: Option<HeaderValue>,
-    pub(super) nonce_source: Option<&'static str>,
-    pub(super) balance_source: Option<&'static str>,
+    /// The header that says who told it, and [`LEDGER`] or [`NODE`].
+    pub(super) source: Option<Source>,
     /// How the list is written, where the answer is one; `Accept` decides.
     pub(super) shape: Option<Shape>,
     pub(super) reach: Reach,
@@ -207,11 +206,8 @@ impl Extra {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
             }
         }
-        if let Some(source) = self.balance_source {
-            headers.insert(X_BALANCE_SOURCE, HeaderValue::from_static(source));
-        }
-        if let Some(source) = self.nonce_source {
-            headers.insert(X_NONCE_SOURCE, HeaderValue::from_static(source));
+        if let Some((name, source)) = self.source {
+            headers.insert(name, HeaderValue::from_static(source));
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt};
 use serde::Serialize;
 
-use crate::http::{HttpError, parse_address};
+use crate::http::HttpError;
 use crate::model::{Address, ChainName, U256};
 use crate::query::{Balance, FirstFunding, Funding, FundingKind};
 
 use super::amounts::Unit;
-use super::answer::{Answer, Extra, Plan, Question, Snapshot};
+use super::answer::{Answer, Extra, LEDGER, NODE, Plan, Question, Snapshot, X_BALANCE_SOURCE};
 use super::bounds::take_block;
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamError};
@@ -21,9 +21,6 @@ use super::input::Input;
 const ACCOUNTS_MAX: usize = 100;
 /// Questions to the node in flight for one request.
 const IN_FLIGHT_MAX: usize = 8;
-
-pub(super) const LEDGER: &str = "ledger";
-pub(super) const NODE: &str = "node";
 
 #[derive(Serialize)]
 struct AccountBalance {
@@ -44,10 +41,6 @@ fn not_found() -> HttpError {
     HttpError::not_found(ADDRESS_NOT_FOUND)
 }
 
-fn take_account(input: &Input<'_>) -> Result<Address, HttpError> {
-    input.segment(0, parse_address, || HttpError::bad_request(INVALID_ADDRESS))
-}
-
 /// A body with the header that says where its balances come from.
 pub(super) fn sourced(
     value: &impl Serialize,
@@ -56,14 +49,8 @@ pub(super) fn sourced(
 ) -> Result<Answer, HttpError> {
     Answer::json(value, reach).map(|answer| match answer {
         Answer::Whole(body, extra) => {
-            let balance_source = Some(source);
-            Answer::Whole(
-                body,
-                Extra {
-                    balance_source,
-                    ..extra
-                },
-            )
+            let source = Some((X_BALANCE_SOURCE, source));
+            Answer::Whole(body, Extra { source, ..extra })
         }
         other => other,
     })
@@ -71,7 +58,7 @@ pub(super) fn sourced(
 
 /// A1.
 pub(super) fn of_account(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let account = take_account(input)?;
+    let account = input.account()?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::point(move |snapshot| {
         let found = snapshot.reader.account(&account).map_err(query_failed)?;
@@ -209,7 +196,7 @@ struct PastBalance {
 
 /// A11.
 pub(super) fn of_account_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let account = take_account(input)?;
+    let account = input.account()?;
     let asked = take_block(&mut input.params, "block")?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::point(move |snapshot| {
@@ -255,7 +242,7 @@ struct FundedBy {
 
 /// A10.
 pub(super) fn funded_by(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let account = take_account(input)?;
+    let account = input.account()?;
     Ok(Plan::point(move |snapshot| {
         match snapshot.reader.funding(&account).map_err(query_failed)? {
             FirstFunding::Known(funding) => funding_answer(&account, &funding, snapshot),

@@ -1,7 +1,8 @@
 //! A request as a handler sees it: chain, path segments and parameters.
 
-use crate::http::{HttpError, Params, Request, percent_decode};
-use crate::model::ChainName;
+use super::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS};
+use crate::http::{HttpError, Params, Request, parse_address, percent_decode};
+use crate::model::{Address, ChainName};
 
 /// What is left of a request once its chain and its endpoint are known.
 pub(super) struct Input<'a> {
@@ -25,6 +26,34 @@ impl Input<'_> {
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .and_then(|text| parse(&text))
             .ok_or_else(fault)
+    }
+
+    /// The account in the path.
+    pub(super) fn account(&self) -> Result<Address, HttpError> {
+        self.segment(0, parse_address, || HttpError::bad_request(INVALID_ADDRESS))
+    }
+
+    /// The contract in the path.
+    pub(super) fn contract(&self) -> Result<Address, HttpError> {
+        self.segment(0, parse_address, || {
+            HttpError::bad_request(INVALID_CONTRACT_ADDRESS)
+        })
+    }
+
+    fn require_address(&mut self, name: &'static str, fault: &'static str) -> Result<Address, HttpError> {
+        self.params
+            .take_address(name, fault)?
+            .ok_or_else(|| HttpError::missing(name))
+    }
+
+    /// The parameter `address`.
+    pub(super) fn require_account(&mut self) -> Result<Address, HttpError> {
+        self.require_address("address", INVALID_ADDRESS)
+    }
+
+    /// The parameter `contractaddress`.
+    pub(super) fn require_contract(&mut self) -> Result<Address, HttpError> {
+        self.require_address("contractaddress", INVALID_CONTRACT_ADDRESS)
     }
 
     /// This request's own address without `page` and `cursor`, ready for `cursor=...` to be appended.

@@ -8,7 +8,7 @@ use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
 use crate::query::{KeyPart, ListQuery, Page, RowCursor};
 
-use super::answer::{Answer, Extra, Snapshot};
+use super::answer::{Answer, Extra, Snapshot, X_BALANCE_SOURCE};
 use super::bounds::{Bound, Bounds};
 use super::caching::Reach;
 use super::frames::ListFrames;
@@ -165,8 +165,7 @@ impl ListParams {
             link: found.next.and_then(|cursor| link(&self.next_page_stem, &cursor)),
             shape: Some(self.shape),
             reach: found.reach,
-            balance_source: found.balance_source,
-            ..Extra::default()
+            source: found.balance_source.map(|told| (X_BALANCE_SOURCE, told)),
         };
         let (first, frames) = ListFrames::begin(source, snapshot.buffers.clone(), self.shape, envelope)?;
         Ok(match frames {

@@ -5,9 +5,10 @@ use crate::json::rpc;
 use crate::model::{B256, TransactionEntry};
 use crate::query::{Nonce, QueryError};
 
-use super::answer::{Answer, Extra, Plan, Snapshot};
+use super::answer::{Answer, Extra, LEDGER, NODE, Plan, Question, Snapshot, X_NONCE_SOURCE};
 use super::caching::Reach;
-use super::faults::{INVALID_ADDRESS, INVALID_HASH, query_failed, still_indexing};
+use super::context::UpstreamError;
+use super::faults::{INVALID_HASH, query_failed, still_indexing, upstream_failed};
 use super::input::Input;
 
 /// A block as JSON-RPC names it.
@@ -114,9 +115,9 @@ fn write_quantity(body: &mut Vec<u8>, number: u64) {
 }
 
 /// The answer to a transaction count, wherever it came from.
-pub(super) fn nonce(nonce: u64, source: &'static str, reach: Reach) -> Answer {
+fn nonce(nonce: u64, source: &'static str, reach: Reach) -> Answer {
     let extra = Extra {
-        nonce_source: Some(source),
+        source: Some((X_NONCE_SOURCE, source)),
         reach,
         ..Extra::default()
     };
@@ -188,10 +189,7 @@ pub(super) fn transaction_receipt(input: &mut Input<'_>) -> Result<Plan, HttpErr
 }
 
 pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = input
-        .params
-        .take_address("address", INVALID_ADDRESS)?
-        .ok_or_else(|| HttpError::missing("address"))?;
+    let address = input.require_account()?;
     let tag = input.params.take("tag")?;
     let tag = tag.map_or(Ok(Tag::Latest), |tag| Tag::parse(&tag))?;
     Ok(Plan::point(move |snapshot| {
@@ -201,26 +199,25 @@ pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError
         if block > snapshot.reader.head().number {
             return Err(invalid_tag());
         }
-        if block < snapshot.reader.first_block() {
-            return Ok(Answer::AskNonce {
-                address,
-                block,
-                unless: None,
-            });
-        }
-        match snapshot.reader.nonce(address, block).map_err(query_failed)? {
-            Nonce::Exact(count) => Ok(nonce(count, "ledger", tag.reach(block))),
-            Nonce::Untouched(count) => Ok(Answer::AskNonce {
-                address,
-                block,
-                unless: Some(count),
-            }),
-            Nonce::AskNode => Ok(Answer::AskNonce {
-                address,
-                block,
-                unless: None,
-            }),
-        }
+        let found = if block < snapshot.reader.first_block() {
+            Nonce::AskNode
+        } else {
+            snapshot.reader.nonce(address, block).map_err(query_failed)?
+        };
+        let unless = match found {
+            Nonce::Exact(count) => return Ok(nonce(count, LEDGER, tag.reach(block))),
+            Nonce::Untouched(count) => Ok(nonce(count, LEDGER, Reach::Head)),
+            Nonce::AskNode => {
+                let nobody = UpstreamError::Failed("no node is configured".to_owned());
+                Err(upstream_failed(&nobody))
+            }
+        };
+        Ok(Answer::AskNode(Question::new(unless, move |node| {
+            Box::pin(async move {
+                let count = node.transaction_count(address, block).await?;
+                Ok(Ok(nonce(count, NODE, Reach::Head)))
+            })
+        })))
     }))
 }
 
@@ -266,10 +263,10 @@ mod tests {
 
     #[test]
     fn envelope() {
-        let Answer::Whole(body, extra) = nonce(255, "node", Reach::Head) else {
+        let Answer::Whole(body, extra) = nonce(255, NODE, Reach::Head) else {
             panic!("a whole body was expected");
         };
         assert_eq!(&body[..], br#"{"jsonrpc":"2.0","id":1,"result":"0xff"}"#);
-        assert_eq!(extra.nonce_source, Some("node"));
+        assert_eq!(extra.source, Some((X_NONCE_SOURCE, "node")));
     }
 }

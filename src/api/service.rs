@@ -6,17 +6,17 @@ use crate::http::{
     self, Delivery, FrameBuffers, HttpError, Lane, Lifetime, Match, Params, Pool, Request, Response, Router,
     Traffic,
 };
-use crate::model::{Address, ChainName};
+use crate::model::ChainName;
 
 use super::answer::{Answer, Facts, Plan, Question, Snapshot, begun, whole};
-use super::caching::{Determinants, Reach};
+use super::caching::Determinants;
 use super::context::{Chains, Settings, UpstreamError};
 use super::counting::{Counted, counted};
 use super::endpoint::{Endpoint, Parameter};
-use super::faults::{not_configured, still_indexing, unsupported, upstream_failed, upstream_failed_with};
+use super::faults::{not_configured, still_indexing, unsupported, upstream_failed_with};
 use super::input::Input;
 use super::list::endpoints;
-use super::{figures, proxy, reports};
+use super::{figures, reports};
 
 /// What answers an endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -130,13 +130,6 @@ impl http::Handler for Api {
 /// What came of a look-up.
 enum Found {
     Answer(Response),
-    /// What [`Answer::AskNonce`] asks.
-    Nonce {
-        facts: Facts,
-        address: Address,
-        block: u64,
-        unless: Option<u64>,
-    },
     /// What [`Answer::AskNode`] asks.
     Question(Facts, Question),
 }
@@ -185,23 +178,6 @@ impl Inner {
         });
         match looked_up.await {
             Ok(Found::Answer(response)) => response,
-            Ok(Found::Nonce {
-                facts,
-                address,
-                block,
-                unless,
-            }) => {
-                let delivery = Delivery::of(&request);
-                let mut response = match self.ask_nonce(chain, address, block, unless).await {
-                    Ok(Answer::Whole(body, extra)) => {
-                        delivery.deliver_plain(whole(body, extra), Lifetime::Revalidate)
-                    }
-                    Ok(_) => refuse(&request, HttpError::internal("the node's answer was a question")),
-                    Err(error) => refuse(&request, error),
-                };
-                facts.add_to(&mut response);
-                response
-            }
             Ok(Found::Question(facts, question)) => {
                 let delivery = Delivery::of(&request);
                 let mut response = match self.ask(chain, question).await {
@@ -239,18 +215,6 @@ impl Inner {
                     let source = Counted::new(source, &self.traffic, request.operation());
                     let response = begun(&self.pool, first, Box::new(source), extra);
                     delivery.deliver(response, lifetime, Some(tag))
-                }
-                Ok(Answer::AskNonce {
-                    address,
-                    block,
-                    unless,
-                }) => {
-                    return Found::Nonce {
-                        facts,
-                        address,
-                        block,
-                        unless,
-                    };
                 }
                 Ok(Answer::AskNode(question)) => return Found::Question(facts, question),
                 Err(error) => refuse(request, error),
@@ -291,28 +255,6 @@ impl Inner {
             Err(_) if question.or_else_alone => question.unless.map(|answer| *answer),
             Err(error) => Err(upstream_failed_with(failure, &error)),
         }
-    }
-
-    async fn ask_nonce(
-        &self,
-        chain: ChainName,
-        address: Address,
-        block: u64,
-        unless: Option<u64>,
-    ) -> Result<Answer, HttpError> {
-        let asked = match self.chains.upstream(chain) {
-            None if let Some(count) = unless => return Ok(proxy::nonce(count, "ledger", Reach::Head)),
-            None => Err(UpstreamError::Failed("no node is configured".to_owned())),
-            Some(node) => {
-                let question = node.transaction_count(address, block);
-                tokio::time::timeout(self.settings.upstream_timeout, question)
-                    .await
-                    .unwrap_or(Err(UpstreamError::TimedOut))
-            }
-        };
-        asked
-            .map(|count| proxy::nonce(count, "node", Reach::Head))
-            .map_err(|error| upstream_failed(&error))
     }
 
     async fn report(self: Arc<Self>, request: Request, report: Report) -> Response {

@@ -10,7 +10,7 @@ use super::balances::sourced;
 use super::caching::Reach;
 use super::faults::query_failed;
 use super::input::Input;
-use super::tokens::{find_whole, require_contract, source};
+use super::tokens::{find_whole, source};
 
 /// The fields of a project come from lists of tokens; without one they are `null`.
 #[derive(Default, Serialize)]
@@ -52,7 +52,7 @@ struct Info {
 
 /// T5.
 pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = require_contract(input)?;
+    let address = input.require_contract()?;
     Ok(Plan::point(move |snapshot| {
         let reader = &snapshot.reader;
         let token = find_whole(snapshot, &address)?;

@@ -11,7 +11,7 @@ use super::caching::Reach;
 use super::faults::{INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, query_failed, still_indexing};
 use super::input::Input;
 use super::page::{Envelope, Found, Frame, Known, ListParams, Places, RowSource, take_cursor};
-use super::tokens::{find_whole, require_account, require_contract, source, take_account};
+use super::tokens::{find_whole, source};
 
 /// The pages of holders that may be asked for.
 const HOLDER_OFFSETS: [u64; 4] = [10, 15, 30, 45];
@@ -38,7 +38,7 @@ fn take_holder_offset(params: &mut Params) -> Result<u64, HttpError> {
 
 /// T3.
 pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = require_contract(input)?;
+    let address = input.require_contract()?;
     let offset = take_holder_offset(&mut input.params)?;
     let list = ListParams::take_pages(input, Some(offset))?;
     let part = list.key_part(take_cursor(&mut input.params)?);
@@ -71,7 +71,7 @@ pub(super) fn erc721_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError> 
 }
 
 fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
-    let account = require_account(input)?;
+    let account = input.require_account()?;
     let list = ListParams::take_pages(input, None)?;
     let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
@@ -97,8 +97,8 @@ fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
 
 /// T10.
 pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let account = take_account(input)?;
-    let address = require_contract(input)?;
+    let account = input.account()?;
+    let address = input.require_contract()?;
     let list = ListParams::take_pages(input, None)?;
     let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
@@ -130,7 +130,7 @@ pub(super) fn erc721_transfers(input: &mut Input<'_>) -> Result<Plan, HttpError>
 }
 
 fn transfers(input: &mut Input<'_>, standard: Standard) -> Result<Plan, HttpError> {
-    let account = take_account(input)?;
+    let account = input.account()?;
     let token = input
         .params
         .take_address("contractaddress", INVALID_CONTRACT_ADDRESS)?;

@@ -4,52 +4,21 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::http::{HttpError, parse_address};
+use crate::http::HttpError;
 use crate::model::{Address, U256};
 use crate::query::{QueryError, Token};
 
 use super::amounts::Unit;
-use super::answer::{Answer, Plan, Question, Snapshot};
-use super::balances::{LEDGER, NODE, sourced};
+use super::answer::{Answer, LEDGER, NODE, Plan, Question, Snapshot};
+use super::balances::sourced;
 use super::bounds::take_block;
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS, SUPPLY_FAILED, TOKEN_NOT_FOUND, UPSTREAM_FAILED, query_failed,
-    still_indexing, upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, UPSTREAM_FAILED, query_failed, still_indexing, upstream_failed_with,
 };
 use super::input::Input;
 use super::token_lists;
-
-/// The contract in the path.
-fn take_token(input: &Input<'_>) -> Result<Address, HttpError> {
-    input.segment(0, parse_address, || {
-        HttpError::bad_request(INVALID_CONTRACT_ADDRESS)
-    })
-}
-
-/// The account in the path.
-pub(super) fn take_account(input: &Input<'_>) -> Result<Address, HttpError> {
-    input.segment(0, parse_address, || HttpError::bad_request(INVALID_ADDRESS))
-}
-
-/// The parameter `contractaddress`.
-pub(super) fn require_contract(input: &mut Input<'_>) -> Result<Address, HttpError> {
-    let name = "contractaddress";
-    input
-        .params
-        .take_address(name, INVALID_CONTRACT_ADDRESS)?
-        .ok_or_else(|| HttpError::missing(name))
-}
-
-/// The parameter `address`.
-pub(super) fn require_account(input: &mut Input<'_>) -> Result<Address, HttpError> {
-    let name = "address";
-    input
-        .params
-        .take_address(name, INVALID_ADDRESS)?
-        .ok_or_else(|| HttpError::missing(name))
-}
 
 /// The token at an address, or 404 with this text.
 pub(super) fn find(snapshot: &Snapshot, address: &Address, text: &'static str) -> Result<Token, HttpError> {
@@ -122,8 +91,8 @@ where
         if token.is_exact() {
             return self.answer(ledger().map_err(query_failed)?, LEDGER);
         }
-        let story = snapshot.reader.token_story(token).map_err(query_failed)?;
-        if token.is_whole() && block < story.created_or_seen() {
+        let reader = &snapshot.reader;
+        if token.is_whole() && reader.predates(token, block).map_err(query_failed)? {
             return self.answer(U256::ZERO, LEDGER);
         }
         let failure = self.failure;
@@ -153,7 +122,7 @@ struct Supply {
 
 /// T1.
 pub(super) fn supply(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = take_token(input)?;
+    let address = input.contract()?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::point(move |snapshot| {
         let token = find(snapshot, &address, SUPPLY_FAILED)?;
@@ -179,7 +148,7 @@ pub(super) fn supply(input: &mut Input<'_>) -> Result<Plan, HttpError> {
 
 /// T8.
 pub(super) fn supply_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = take_token(input)?;
+    let address = input.contract()?;
     let asked = take_block(&mut input.params, "block")?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::point(move |snapshot| {
@@ -247,8 +216,8 @@ pub(super) fn balance(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     for pages in ["page", "offset", "cursor"] {
         input.params.take(pages)?;
     }
-    let account = require_account(input)?;
-    let address = require_contract(input)?;
+    let account = input.require_account()?;
+    let address = input.require_contract()?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::point(move |snapshot| {
         let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
@@ -266,8 +235,8 @@ pub(super) fn balance(input: &mut Input<'_>) -> Result<Plan, HttpError> {
 
 /// T9.
 pub(super) fn balance_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let account = take_account(input)?;
-    let address = require_contract(input)?;
+    let account = input.account()?;
+    let address = input.require_contract()?;
     let asked = take_block(&mut input.params, "block")?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::point(move |snapshot| {
@@ -294,7 +263,7 @@ struct HolderCount {
 
 /// T4.
 pub(super) fn holder_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = require_contract(input)?;
+    let address = input.require_contract()?;
     Ok(Plan::point(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
         let (holder_count, by_ledger) = snapshot.reader.holder_count(&token).map_err(query_failed)?;

@@ -156,22 +156,18 @@ impl DemoNode {
 /// Whether the ledger of a token says what its contract said, and how many values were compared.
 fn explains(recorded: &Recorded, zero: ZeroAddress, reader: &Reader) -> Result<(bool, u64), QueryError> {
     let head = reader.head().number;
-    let Some(token) = reader.ledger_token(&recorded.address)? else {
+    let Some(token) = reader.token(&recorded.address)? else {
         return Ok((false, 0));
     };
-    let (mut exact, mut compared) = (!token.doubted, 0);
+    let (mut exact, mut compared) = (!token.is_doubted(), 0);
     for block in recorded.supply.blocks().chain([head]) {
-        let (minted, to_zero) = reader.ledger_supply(token.id, block)?;
-        let supply = match zero {
-            ZeroAddress::Burns => minted.saturating_sub(to_zero),
-            ZeroAddress::Holds => minted,
-        };
-        exact &= supply == recorded.supply.at(block);
+        let (minted, to_zero) = reader.token_sums(&token, block)?;
+        exact &= zero.supply(minted, to_zero) == recorded.supply.at(block);
         compared += 1;
     }
     for (holder, changes) in recorded.balances.iter().filter(|(holder, _)| !holder.is_zero()) {
         for block in changes.blocks().chain([head]) {
-            exact &= reader.ledger_balance(token.id, holder, block)? == changes.at(block);
+            exact &= reader.token_balance_at(&token, holder, block)? == changes.at(block);
             compared += 1;
         }
     }

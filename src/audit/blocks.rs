@@ -16,13 +16,8 @@ const BLOCKS: u64 = 64;
 pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums) -> Result<Vec<Check>, QueryError> {
     let (first, last) = (audit.range.first(), audit.range.last());
     let chain = audit.tally("hash chain, roots and blooms", "blocks", last - first + 1);
-    let lookups = Tally {
-        name: "look-ups by hash, arrays",
-        unit: "transactions",
-        items: AtomicU64::new(0),
-        mismatches: AtomicU64::new(0),
-        observer: audit.observer,
-    };
+    // Goes along with the blocks, and so does its progress.
+    let lookups = Tally::new("look-ups by hash, arrays", "transactions", audit.observer);
     let next = AtomicU64::new(first);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -121,8 +116,6 @@ fn arrays(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Result<(), S
     if view.first_log(number + 1)? != log {
         wrong("its logs are not as many as the ordinals say".to_owned());
     }
-    tally
-        .items
-        .fetch_add(bundle.block.transactions.len() as u64, Ordering::Relaxed);
+    tally.count(bundle.block.transactions.len() as u64);
     Ok(())
 }

@@ -112,13 +112,7 @@ impl<'a> Audit<'a> {
 
     fn tally(&self, name: &'static str, unit: &'static str, items: u64) -> Tally<'_> {
         self.observer.begins(name, items);
-        Tally {
-            name,
-            unit,
-            items: AtomicU64::new(0),
-            mismatches: AtomicU64::new(0),
-            observer: self.observer,
-        }
+        Tally::new(name, unit, self.observer)
     }
 
     /// Blocks that the frames of are stored, of those that are audited.
@@ -136,10 +130,25 @@ struct Tally<'a> {
     observer: &'a dyn Observer,
 }
 
-impl Tally<'_> {
+impl<'a> Tally<'a> {
+    const fn new(name: &'static str, unit: &'static str, observer: &'a dyn Observer) -> Self {
+        Self {
+            name,
+            unit,
+            items: AtomicU64::new(0),
+            mismatches: AtomicU64::new(0),
+            observer,
+        }
+    }
+
     fn items(&self, items: u64) {
-        self.items.fetch_add(items, Ordering::Relaxed);
+        self.count(items);
         self.observer.advances(items);
+    }
+
+    /// Counts items of a check that another one tells the progress of.
+    fn count(&self, items: u64) {
+        self.items.fetch_add(items, Ordering::Relaxed);
     }
 
     fn wrong(&self, block: Option<u64>, text: impl Into<String>) {

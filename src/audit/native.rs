@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::{Audit, Check};
+use crate::codec::amount::read_amount;
 use crate::codec::keys;
-use crate::codec::value::{AccountRow, SupplyRow, decode_amount};
+use crate::codec::value::{AccountRow, SupplyRow};
 use crate::model::{Address, U256};
 use crate::query::QueryError;
 use crate::store::Table;
@@ -39,7 +40,7 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
                 Some((
                     account,
                     block,
-                    decode_amount(value).map_err(corrupt(Table::Balances))?,
+                    read_amount(value).map_err(corrupt(Table::Balances))?,
                 ))
             }
             None => None,

@@ -128,13 +128,7 @@ fn take_apart(
             })?;
         }
     }
-    let quiet = Tally {
-        name: tally.name,
-        unit: tally.unit,
-        items: 0.into(),
-        mismatches: 0.into(),
-        observer: &super::Nobody,
-    };
+    let quiet = Tally::new(tally.name, tally.unit, &super::Nobody);
     scan(audit, places, &quiet, &mut |term, ordinal, block| {
         if blocks.contains(&block) && !wanted.remove(&(term, ordinal, block)) {
             tally.wrong(

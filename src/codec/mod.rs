@@ -3,6 +3,7 @@
 //! This room knows nothing of RocksDB and of queries; it turns values into bytes and back. Every
 //! decoder checks lengths and answers [`Corrupt`] instead of panicking. `bincode` stops here.
 
+pub mod amount;
 pub mod bytes;
 pub mod chunk;
 pub mod imported;

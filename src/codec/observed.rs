@@ -13,6 +13,7 @@
 //! Rows of kind 3 are of tokens that are not exact; 4 and 5 have those of them that are not zero.
 
 use super::Corrupt;
+use super::amount::{put_sized_amount, read_sized_amount};
 use super::bytes::{Reader, put_varint};
 use crate::model::{Address, B256, BlockId, TokenMetadata, TokenVerdict, U256, ZeroAddress};
 
@@ -149,17 +150,6 @@ fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>, Corrupt> {
     Ok(Some(text.to_owned()))
 }
 
-fn put_amount(out: &mut Vec<u8>, amount: U256) {
-    let bytes = amount.to_be_bytes_trimmed_vec();
-    out.push(bytes.len() as u8);
-    out.extend_from_slice(&bytes);
-}
-
-fn read_amount(reader: &mut Reader<'_>) -> Result<U256, Corrupt> {
-    let len = usize::from(reader.byte()?);
-    U256::try_from_be_slice(reader.take(len)?).ok_or(reader.corrupt())
-}
-
 /// Metadata: name, symbol (0, or 1 and a length and UTF-8), decimals (0, or 1 and a byte).
 #[must_use]
 pub fn encode_metadata(metadata: &TokenMetadata) -> Vec<u8> {
@@ -217,7 +207,7 @@ pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
     put_varint(&mut out, verdict.compared);
     put_text(&mut out, Some(&verdict.reason));
     if let Some(supply) = verdict.supply {
-        put_amount(&mut out, supply);
+        put_sized_amount(&mut out, &supply);
     }
     out
 }
@@ -241,7 +231,7 @@ pub fn decode_verdict(bytes: &[u8]) -> Result<TokenVerdict, Corrupt> {
         anchor: has(4).then(|| read_block(&mut reader)).transpose()?,
         compared: reader.varint()?,
         reason: read_text(&mut reader)?.unwrap_or_default(),
-        supply: has(8).then(|| read_amount(&mut reader)).transpose()?,
+        supply: has(8).then(|| read_sized_amount(&mut reader)).transpose()?,
     };
     reader.end()?;
     Ok(verdict)
@@ -252,7 +242,7 @@ pub fn decode_verdict(bytes: &[u8]) -> Result<TokenVerdict, Corrupt> {
 pub fn encode_balance(balance: U256, block: u64) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, block);
-    put_amount(&mut out, balance);
+    put_sized_amount(&mut out, &balance);
     out
 }
 
@@ -260,7 +250,7 @@ pub fn encode_balance(balance: U256, block: u64) -> Vec<u8> {
 pub fn decode_balance(bytes: &[u8]) -> Result<(U256, u64), Corrupt> {
     let mut reader = Reader::new(bytes, "balance told");
     let block = reader.varint()?;
-    let balance = read_amount(&mut reader)?;
+    let balance = read_sized_amount(&mut reader)?;
     reader.end()?;
     Ok((balance, block))
 }
@@ -349,6 +339,8 @@ mod tests {
             assert!(decode_verdict(&verdict[..end]).is_err());
         }
         assert!(decode_balance(&[1, 33]).is_err());
+        assert_eq!(encode_balance(U256::from(258), 9), [9, 2, 1, 2]);
+        assert!(decode_balance(&[9, 3, 0, 1, 2]).is_err());
     }
 
     #[test]

@@ -2,23 +2,25 @@
 
 use crate::model::{Address, BlockId, U256, ZeroAddress};
 use crate::node::Told;
-use crate::query::{LedgerBalance, LedgerToken};
+use crate::query::LedgerBalance;
 
 /// What is compared of a token, all by the ledger of one snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) token: LedgerToken,
+    pub(super) token: Address,
     /// The block after which supply and present balances are compared.
     pub(super) head: BlockId,
+    /// The sums at that block.
+    pub(super) present: Sums,
     /// Balances, present and past.
     pub(super) balances: Vec<LedgerBalance>,
-    /// A supply of the past.
-    pub(super) past: Option<PastSupply>,
+    /// Sums of the past, of which the supply is compared.
+    pub(super) past: Option<Sums>,
 }
 
 /// What was minted and what went to the zero address up to a block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PastSupply {
+pub(super) struct Sums {
     pub(super) block: u64,
     pub(super) minted: U256,
     pub(super) to_zero: U256,
@@ -75,37 +77,30 @@ pub(super) fn conclude(plan: &Plan, answers: &Answers) -> Conclusion {
         .iter()
         .map(|&is| u64::from(is))
         .sum::<u64>();
-    let token = &plan.token;
     let explains = |zero_address: ZeroAddress| {
-        let supply_is = |minted: U256, to_zero: U256| match zero_address {
-            ZeroAddress::Burns => minted.saturating_sub(to_zero),
-            ZeroAddress::Holds => minted,
-        };
-        let zero_has = match zero_address {
-            ZeroAddress::Burns => U256::ZERO,
-            ZeroAddress::Holds => token.to_zero,
-        };
-        let expected = supply_is(token.minted, token.to_zero);
+        let supply_is = |sums: &Sums| zero_address.supply(sums.minted, sums.to_zero);
+        let (expected, zero_has) = (
+            supply_is(&plan.present),
+            zero_address.zero_holds(plan.present.to_zero),
+        );
+        let block = plan.present.block;
         if let Some(supply) = supply.filter(|supply| *supply != expected) {
             return Err(format!(
-                "totalSupply after block {} is {supply}, events give {expected}",
-                plan.head.number
+                "totalSupply after block {block} is {supply}, events give {expected}"
             ));
         }
         if let Some(zero) = zero.filter(|zero| *zero != zero_has) {
             return Err(format!(
-                "the zero address has {zero} after block {}, events give {zero_has}",
-                plan.head.number
+                "the zero address has {zero} after block {block}, events give {zero_has}"
             ));
         }
-        if let Some((past, supply)) = past
-            && supply != supply_is(past.minted, past.to_zero)
-        {
-            let expected = supply_is(past.minted, past.to_zero);
-            return Err(format!(
-                "totalSupply after block {} was {supply}, events give {expected}",
-                past.block
-            ));
+        if let Some((past, supply)) = past {
+            let (block, expected) = (past.block, supply_is(&past));
+            if supply != expected {
+                return Err(format!(
+                    "totalSupply after block {block} was {supply}, events give {expected}"
+                ));
+            }
         }
         Ok(())
     };
@@ -151,7 +146,7 @@ pub(super) fn once_each(balances: Vec<LedgerBalance>) -> Vec<LedgerBalance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{B256, TokenKind};
+    use crate::model::B256;
 
     fn number(value: u64) -> U256 {
         U256::from(value)
@@ -166,20 +161,18 @@ mod tests {
             balance: number(balance),
         };
         Plan {
-            token: LedgerToken {
-                id: 0,
-                address: Address::repeat_byte(9),
-                kind: TokenKind::Erc20,
-                doubted: false,
-                minted: number(100),
-                to_zero: number(30),
-            },
+            token: Address::repeat_byte(9),
             head: BlockId {
                 number: 9,
                 hash: B256::ZERO,
             },
+            present: Sums {
+                block: 9,
+                minted: number(100),
+                to_zero: number(30),
+            },
             balances: vec![balance(9, 70), balance(4, 50)],
-            past: Some(PastSupply {
+            past: Some(Sums {
                 block: 4,
                 minted: number(90),
                 to_zero: number(30),
@@ -254,7 +247,7 @@ mod tests {
     #[test]
     fn sums_beyond_their_bounds_do_not_overflow() {
         let mut plan = plan();
-        (plan.token.minted, plan.token.to_zero) = (number(1), U256::MAX);
+        (plan.present.minted, plan.present.to_zero) = (number(1), U256::MAX);
         assert_eq!(conclude(&plan, &answers(0, 0, [70, 50], 60)).differs, None);
     }
 }

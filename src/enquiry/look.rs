@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{EnquiryOptions, Tools};
 use crate::clock;
-use crate::model::{Address, BlockId, BlockRange, TokenKind};
+use crate::model::{Address, BlockId, BlockRange};
 use crate::query::{QueryError, Reader, Touch, is_on, stands};
 
 /// Blocks whose touched accounts are remembered, for the case that they are orphaned.
@@ -82,7 +82,7 @@ impl Looker {
         let node_head = tools.status.node_head().unwrap_or(head.number);
         news.near = node_head.saturating_sub(head.number) <= LAG_MAX;
         self.blocks(&reader, head, &mut news)?;
-        tools.status.tokens().set_known(u64::from(reader.ledger_tokens()));
+        tools.status.tokens().set_known(u64::from(tokens_of(&reader)));
         if room {
             self.tokens(&reader, tools, &mut news)?;
         }
@@ -102,7 +102,7 @@ impl Looker {
                 self.next_new = self.next_new.min(before.tokens);
             }
         }
-        let tokens = reader.ledger_tokens();
+        let tokens = tokens_of(reader);
         let next = self.seen.back().map(|last| last.block.number + 1);
         let next = next.unwrap_or(head.number + 1);
         if next.saturating_add(BLOCKS_MAX) <= head.number || self.seen.is_empty() {
@@ -141,7 +141,7 @@ impl Looker {
     }
 
     fn tokens(&mut self, reader: &Reader, tools: &Tools, news: &mut News) -> Result<(), QueryError> {
-        let count = reader.ledger_tokens();
+        let count = tokens_of(reader);
         let end = count.min(self.next_new.saturating_add(TOKENS_MAX));
         for id in self.next_new..end {
             self.token(reader, tools, id, news)?;
@@ -175,14 +175,9 @@ impl Looker {
         id: u32,
         news: &mut News,
     ) -> Result<Option<bool>, QueryError> {
-        let Some(address) = reader.ledger_token_address(id) else {
-            return Ok(None);
-        };
+        let address = reader.view().token_address(id)?;
         // Until its first transfer it is no token for readers; then it is among those that moved.
-        if reader
-            .ledger_token(&address)?
-            .is_none_or(|token| token.kind == TokenKind::Unknown)
-        {
+        if reader.token(&address)?.is_none() {
             return Ok(None);
         }
         if tools.observed.metadata(&address).is_none() {
@@ -206,4 +201,9 @@ impl Looker {
             }
         }
     }
+}
+
+/// How many ids of tokens are given; some of them are of contracts without a transfer so far.
+fn tokens_of(reader: &Reader) -> u32 {
+    reader.view().checkpoint().tokens
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Tools;
-use super::judge::{Answers, Conclusion, PastSupply, Plan, conclude, once_each};
+use super::judge::{Answers, Conclusion, Plan, Sums, conclude, once_each};
 use super::queue::{Ended, Job, Work};
 use crate::model::{Address, BlockId, TokenKind, TokenVerdict, U256};
 use crate::node::{ErrorClass, NodeError, Told};
-use crate::query::{LedgerBalance, QueryError, Reader, is_on, stands};
+use crate::query::{LedgerBalance, QueryError, Reader, Token, is_on, stands};
 use crate::store::ToldBalance;
 
 /// Accounts of a round asked for in one job.
@@ -119,18 +119,18 @@ impl Tools {
     }
 
     async fn judge(self: &Arc<Self>, token: Address, accounts: Vec<Address>) -> Result<Outcome, Failure> {
-        let Some(plan) = self
+        let Some((ledger, plan)) = self
             .read(move |reader, tools| plan(reader, tools, token, &accounts))
             .await?
         else {
             return Ok(Outcome::Done);
         };
-        if plan.token.kind == TokenKind::Erc1155 {
+        if ledger.kind() == TokenKind::Erc1155 {
             // It has no balance and no supply as a whole to compare.
             self.keep(&plan, &Conclusion::unasked(None), None);
             return Ok(Outcome::Done);
         }
-        if plan.token.doubted {
+        if ledger.is_doubted() {
             let supply = self.supply(token, plan.head.number).await?;
             let why = "its events contradict each other".to_owned();
             self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value());
@@ -157,7 +157,7 @@ impl Tools {
 
     /// What the contract says to a plan.
     async fn answers(&self, plan: &Plan) -> Result<Answers, Failure> {
-        let (token, at) = (plan.token.address, plan.head.number);
+        let (token, at) = (plan.token, plan.head.number);
         let supply = self.supply(token, at).await?;
         let zero = self.balance(token, Address::ZERO, at).await?;
         let mut balances = Vec::with_capacity(plan.balances.len());
@@ -179,7 +179,7 @@ impl Tools {
 
     /// Puts a verdict into the side store, on top of what stood before.
     fn keep(&self, plan: &Plan, conclusion: &Conclusion, supply: Option<U256>) {
-        let (token, view) = (plan.token.address, self.store.view());
+        let (token, view) = (plan.token, self.store.view());
         let known = self.observed.verdict(&token);
         let before = known.clone().filter(|verdict| stands(&view, verdict));
         let exact = conclusion.differs.is_none() && before.as_ref().is_none_or(|before| before.exact);
@@ -252,11 +252,11 @@ impl Tools {
     async fn round(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
         let accounts = self
             .read(move |reader, tools| {
-                let Some(ledger) = reader.ledger_token(&token)? else {
+                let Some(ledger) = reader.token(&token)? else {
                     return Ok(Vec::new());
                 };
                 let after = tools.observed.refreshed(&token).after;
-                reader.ledger_holders_ever(ledger.id, after.as_ref(), ROUND_STEP)
+                reader.ledger_holders_ever(&ledger, after.as_ref(), ROUND_STEP)
             })
             .await?;
         let over = accounts.len() < ROUND_STEP;
@@ -287,11 +287,8 @@ fn plan(
     tools: &Tools,
     token: Address,
     accounts: &[Address],
-) -> Result<Option<Plan>, QueryError> {
-    let Some(ledger) = reader
-        .ledger_token(&token)?
-        .filter(|ledger| ledger.kind != TokenKind::Unknown)
-    else {
+) -> Result<Option<(Token, Plan)>, QueryError> {
+    let Some(ledger) = reader.token(&token)? else {
         return Ok(None);
     };
     let head = reader.head();
@@ -304,33 +301,40 @@ fn plan(
         balances.push(LedgerBalance {
             holder,
             block: head.number,
-            balance: reader.ledger_balance(ledger.id, &holder, head.number)?,
+            balance: reader.token_balance_at(&ledger, &holder, head.number)?,
         });
     }
-    balances.extend(reader.ledger_largest(ledger.id, largest)?);
+    balances.extend(reader.ledger_largest(&ledger, largest)?);
     let mut past = None;
     for _ in 0..some {
         let at = Address::from(std::array::from_fn(|_| fastrand::u8(..)));
         let from = fastrand::u64(reader.first_block()..=head.number);
-        if let Some(sample) = reader.ledger_some_balance(ledger.id, &at, from)? {
-            let (minted, to_zero) = reader.ledger_supply(ledger.id, sample.block)?;
-            past = Some(PastSupply {
+        if let Some(sample) = reader.ledger_some_balance(&ledger, &at, from)? {
+            let (minted, to_zero) = reader.token_sums(&ledger, sample.block)?;
+            past = Some(Sums {
                 block: sample.block,
                 minted,
                 to_zero,
             });
             balances.push(LedgerBalance {
                 block: head.number,
-                balance: reader.ledger_balance(ledger.id, &sample.holder, head.number)?,
+                balance: reader.token_balance_at(&ledger, &sample.holder, head.number)?,
                 ..sample
             });
             balances.push(sample);
         }
     }
-    Ok(Some(Plan {
-        token: ledger,
+    let (minted, to_zero) = ledger.sums();
+    let plan = Plan {
+        token,
         head,
+        present: Sums {
+            block: head.number,
+            minted,
+            to_zero,
+        },
         balances: once_each(balances),
         past,
-    }))
+    };
+    Ok(Some((ledger, plan)))
 }

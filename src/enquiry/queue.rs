@@ -15,6 +15,12 @@ const ACCOUNTS_MAX: usize = 4;
 /// A job that the node answers an error to so often is left to the next round over all tokens.
 const ATTEMPTS_MAX: u32 = 3;
 
+/// The kinds of jobs that take turns: places in [`Queue::queues`], and tokens that moved.
+const METADATA: usize = 0;
+const JUDGE: usize = 1;
+const ROUND: usize = 2;
+const MOVED: usize = 3;
+
 /// A thing to do. Each asks a handful of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Work {
@@ -62,19 +68,17 @@ pub(super) struct Queue {
     busy: HashSet<Address>,
     /// Tokens that are not exact, and their accounts that moved. These go first.
     refresh: BTreeMap<Address, BTreeSet<Address>>,
-    metadata: VecDeque<Job>,
-    /// First verdicts.
-    judge: VecDeque<Job>,
+    /// Metadata, first verdicts, rounds: see the constants.
+    queues: [VecDeque<Job>; 3],
     /// Exact tokens that moved: the accounts, and when they may be compared.
     moved: HashMap<Address, Vec<Address>>,
     moved_at: VecDeque<(Instant, Address)>,
     /// When moving tokens were compared last.
     judged: HashMap<Address, Instant>,
-    rounds: VecDeque<Job>,
     /// Kinds other than the first take turns.
     turn: usize,
-    /// Tokens in one of the queues for first verdicts, metadata or rounds.
-    waiting: HashSet<(Address, u8)>,
+    /// Tokens in one of the queues.
+    waiting: HashSet<(Address, usize)>,
     near: bool,
 }
 
@@ -84,12 +88,10 @@ impl Queue {
             options,
             busy: HashSet::new(),
             refresh: BTreeMap::new(),
-            metadata: VecDeque::new(),
-            judge: VecDeque::new(),
+            queues: Default::default(),
             moved: HashMap::new(),
             moved_at: VecDeque::new(),
             judged: HashMap::new(),
-            rounds: VecDeque::new(),
             turn: 0,
             waiting: HashSet::new(),
             near: false,
@@ -102,16 +104,18 @@ impl Queue {
     }
 
     fn add(&mut self, token: Address, work: Work, attempts: u32) {
-        let (place, queue) = match work {
-            Work::Metadata => (0, &mut self.metadata),
-            Work::Judge(_) => (1, &mut self.judge),
-            Work::Round => (2, &mut self.rounds),
+        let kind = match work {
+            Work::Metadata => METADATA,
+            Work::Judge(_) => JUDGE,
+            Work::Round => ROUND,
             Work::Refresh(accounts) => {
                 self.refresh.entry(token).or_default().extend(accounts);
                 return;
             }
         };
-        if self.waiting.insert((token, place)) {
+        if let Some(queue) = self.queues.get_mut(kind)
+            && self.waiting.insert((token, kind))
+        {
             queue.push_back(Job {
                 token,
                 work,
@@ -183,20 +187,13 @@ impl Queue {
                 });
             }
         }
-        for _ in 0..4 {
-            self.turn = (self.turn + 1) % 4;
+        for _ in 0..=MOVED {
+            self.turn = (self.turn + 1) % (MOVED + 1);
             let found = match self.turn {
-                0 => Self::first(&mut self.metadata, &self.busy).inspect(|job| {
-                    self.waiting.remove(&(job.token, 0));
-                }),
-                1 if self.near => Self::first(&mut self.judge, &self.busy).inspect(|job| {
-                    self.waiting.remove(&(job.token, 1));
-                }),
-                2 if self.near => Self::first(&mut self.rounds, &self.busy).inspect(|job| {
-                    self.waiting.remove(&(job.token, 2));
-                }),
-                3 if self.near => self.next_moved(),
-                _ => None,
+                METADATA => self.first(METADATA),
+                _ if !self.near => None,
+                MOVED => self.next_moved(),
+                kind => self.first(kind),
             };
             if let Some(job) = found {
                 self.busy.insert(job.token);
@@ -206,9 +203,16 @@ impl Queue {
         None
     }
 
-    fn first(queue: &mut VecDeque<Job>, busy: &HashSet<Address>) -> Option<Job> {
-        let place = queue.iter().take(16).position(|job| !busy.contains(&job.token))?;
-        queue.remove(place)
+    /// Takes the first job of a kind whose token has none in progress.
+    fn first(&mut self, kind: usize) -> Option<Job> {
+        let queue = self.queues.get_mut(kind)?;
+        let place = queue
+            .iter()
+            .take(16)
+            .position(|job| !self.busy.contains(&job.token))?;
+        let job = queue.remove(place)?;
+        self.waiting.remove(&(job.token, kind));
+        Some(job)
     }
 
     fn next_moved(&mut self) -> Option<Job> {

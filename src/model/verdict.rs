@@ -12,6 +12,27 @@ pub enum ZeroAddress {
     Holds,
 }
 
+impl ZeroAddress {
+    /// The supply of a token, of what was minted and what was sent to the zero address; 0 where more was sent
+    /// there than minted.
+    #[must_use]
+    pub fn supply(self, minted: U256, to_zero: U256) -> U256 {
+        match self {
+            Self::Burns => minted.saturating_sub(to_zero),
+            Self::Holds => minted,
+        }
+    }
+
+    /// What the zero address has, of what was sent there.
+    #[must_use]
+    pub const fn zero_holds(self, to_zero: U256) -> U256 {
+        match self {
+            Self::Burns => U256::ZERO,
+            Self::Holds => to_zero,
+        }
+    }
+}
+
 /// What comparing a token's ledger with its contract has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenVerdict {

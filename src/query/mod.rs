@@ -30,8 +30,8 @@ pub use page::{ListQuery, Page, Paged, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
 pub use tokens::{
     Exactness, Held, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyCursor, KeyPart, LedgerBalance,
-    LedgerToken, NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor, TokenFacts, TokenStory,
-    Touch, TransferPage, Verdict, ZeroAddress, is_on, stands,
+    NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor, TokenFacts, TokenStory, Touch,
+    TransferPage, Verdict, ZeroAddress, is_on, stands,
 };
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 

@@ -26,11 +26,11 @@ impl Reader {
         let ledger = self.view.ledger_nonce(&account, block)?;
         let traced = self.view.checkpoint().next_traced > block;
         Ok(match (sent, ledger) {
-            (_, Some((NONCE_UNKNOWN, _))) => Nonce::AskNode,
+            (_, Some(NONCE_UNKNOWN)) => Nonce::AskNode,
             (Some(sent), None) => Nonce::Exact(sent),
             // Creations by a contract or a delegated account are known from frames only.
             (_, Some(_)) if !traced => Nonce::AskNode,
-            (sent, Some((ledger, _))) => Nonce::Exact(ledger.max(sent.unwrap_or(0))),
+            (sent, Some(ledger)) => Nonce::Exact(ledger.max(sent.unwrap_or(0))),
             (None, None) if self.first_block() > 0 || !traced || self.was_created(&account, end)? => {
                 Nonce::AskNode
             }

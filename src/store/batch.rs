@@ -400,23 +400,9 @@ impl Batch {
 
     /// The account's nonce by the `nonces` table after the batch so far.
     pub fn nonce(&self, account: &Address) -> Result<Option<u64>, StoreError> {
-        if let Some(&nonce) = self.nonces.get(account) {
-            return Ok(Some(nonce));
-        }
-        let name = Table::Nonces.name();
-        let mut options = rocksdb::ReadOptions::default();
-        options.set_iterate_lower_bound(keys::account_at(account, 0));
-        let mut scan = self
-            .store
-            .db
-            .raw_iterator_cf_opt(family(&self.store.db, Table::Nonces)?, options);
-        scan.seek_for_prev(keys::account_at(account, u64::MAX));
-        match scan.item() {
-            Some((key, value)) => bytes::Reader::new(value, "nonce")
-                .varint()
-                .map(Some)
-                .map_err(StoreError::corrupt(name, key)),
-            None => scan.status().map(|()| None).map_err(StoreError::rocks(name)),
+        match self.nonces.get(account) {
+            Some(&nonce) => Ok(Some(nonce)),
+            None => self.base().ledger_nonce(account, u64::MAX),
         }
     }
 

@@ -8,7 +8,8 @@ use super::render::Rows;
 use super::schema::Table;
 use super::view::family;
 use super::{Batch, StoreError, View};
-use crate::codec::value::{AccountRow, FundingRow, NativeState, SupplyRow, decode_amount};
+use crate::codec::amount::read_amount;
+use crate::codec::value::{AccountRow, FundingRow, NativeState, SupplyRow};
 use crate::codec::{Corrupt, keys};
 use crate::model::{Address, U256};
 
@@ -175,7 +176,7 @@ impl View {
     /// block; `None` where there is none.
     pub fn ledger_balance(&self, account: &Address, block: u64) -> Result<Option<U256>, StoreError> {
         let (from, to) = (keys::account_at(account, 0), keys::account_at(account, block));
-        self.last_row(Table::Balances, &from, &to, decode_amount)
+        self.last_row(Table::Balances, &from, &to, read_amount)
     }
 
     /// The last row between two keys of one account, token or holder, read by `decode`.

@@ -253,19 +253,12 @@ impl View {
         Ok(None)
     }
 
-    /// What the `nonces` table says of an account after a block: the nonce, and the block that set it.
-    pub fn ledger_nonce(&self, account: &Address, block: u64) -> Result<Option<(u64, u64)>, StoreError> {
+    /// The nonce of an account after a block, where the `nonces` table says one.
+    pub fn ledger_nonce(&self, account: &Address, block: u64) -> Result<Option<u64>, StoreError> {
         let (from, to) = (keys::account_at(account, 0), keys::account_at(account, block));
-        let mut end = to.to_vec();
-        end.push(0);
-        let mut scan = self.scan(Table::Nonces, from.to_vec(), end)?;
-        let Some((key, value)) = scan.seek_back(&to)? else {
-            return Ok(None);
-        };
-        let corrupt = StoreError::corrupt(Table::Nonces.name(), key);
-        let (_, at) = keys::decode_account_at(key).map_err(&corrupt)?;
-        let nonce = bytes::Reader::new(value, "nonce").varint().map_err(&corrupt)?;
-        Ok(Some((nonce, at)))
+        self.last_row(Table::Nonces, &from, &to, |value| {
+            bytes::Reader::new(value, "nonce").varint()
+        })
     }
 
     /// The nonce after the last transaction that an account sent among those before `end`.

@@ -16,7 +16,7 @@ mod transaction;
 
 pub use fees::{FeeRow, blob_gas_used, decode_fees};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
-pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow, decode_amount, encode_amount};
+pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow};
 pub use record::{
     Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, NativeFault, NativeFaultReason, NativeState,
     Tail, Undo,

@@ -1,22 +1,9 @@
 //! Rows of the ledger of native balances. Written by hand: there is one for every change of a balance.
 
 use super::super::Corrupt;
+use super::super::amount::{put_amount, put_sized_amount, read_amount, read_sized_amount};
 use super::super::bytes::{Reader, put_varint};
 use crate::model::{Address, U256};
-
-/// Appends an amount without its leading zero bytes; nothing for zero.
-pub fn encode_amount(amount: U256, out: &mut Vec<u8>) {
-    let bytes = amount.to_be_bytes::<32>();
-    out.extend_from_slice(bytes.get(amount.leading_zeros() / 8..).unwrap_or(&[]));
-}
-
-/// Reads an amount written by [`encode_amount`], which is all of `bytes`.
-pub fn decode_amount(bytes: &[u8]) -> Result<U256, Corrupt> {
-    if bytes.first() == Some(&0) {
-        return Err(Corrupt("amount"));
-    }
-    U256::try_from_be_slice(bytes).ok_or(Corrupt("amount"))
-}
 
 /// Whether an account was ever funded, as far as the store can know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +54,7 @@ impl AccountRow {
         if let Some(block) = self.first_block {
             put_varint(&mut out, block);
         }
-        encode_amount(self.balance, &mut out);
+        put_amount(&mut out, &self.balance);
         out
     }
 
@@ -86,7 +73,7 @@ impl AccountRow {
         };
         Ok(Self {
             first_block,
-            balance: decode_amount(reader.rest())?,
+            balance: read_amount(reader.rest())?,
             funded,
         })
     }
@@ -158,7 +145,7 @@ impl FundingRow {
             put_varint(&mut out, transaction);
             out.extend_from_slice(funder.as_slice());
         }
-        encode_amount(self.value, &mut out);
+        put_amount(&mut out, &self.value);
         out
     }
 
@@ -179,7 +166,7 @@ impl FundingRow {
             kind,
             block,
             by,
-            value: decode_amount(reader.rest())?,
+            value: read_amount(reader.rest())?,
         })
     }
 }
@@ -215,8 +202,7 @@ impl SupplyRow {
             self.blob_fees_burnt,
             self.destroyed,
         ] {
-            out.push((32 - amount.leading_zeros() / 8) as u8);
-            encode_amount(amount, &mut out);
+            put_sized_amount(&mut out, &amount);
         }
         out
     }
@@ -224,10 +210,7 @@ impl SupplyRow {
     /// From stored bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
         let mut reader = Reader::new(bytes, "supply");
-        let mut amount = || {
-            let length = usize::from(reader.byte()?);
-            decode_amount(reader.take(length)?)
-        };
+        let mut amount = || read_sized_amount(&mut reader);
         let row = Self {
             opening: amount()?,
             issued: amount()?,
@@ -253,14 +236,8 @@ impl SupplyRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::amount::amounts;
     use proptest::prelude::*;
-
-    fn amounts() -> impl Strategy<Value = U256> {
-        (any::<[u8; 32]>(), 0usize..=256).prop_map(|(bytes, bits)| {
-            let wide = U256::from_be_bytes(bytes);
-            if bits == 256 { wide } else { wide >> (256 - bits) }
-        })
-    }
 
     proptest! {
         #[test]
@@ -268,10 +245,6 @@ mod tests {
             amount in amounts(), other in amounts(), block in proptest::option::of(any::<u64>()),
             funded in 0usize..3, kind in 0usize..5, by in any::<(u64, [u8; 20])>(),
         ) {
-            let mut out = Vec::new();
-            encode_amount(amount, &mut out);
-            prop_assert_eq!(decode_amount(&out).unwrap(), amount);
-            prop_assert!(out.first() != Some(&0));
             let account = AccountRow { first_block: block, balance: amount, funded: Funded::ALL[funded] };
             prop_assert_eq!(AccountRow::decode(&account.encode()).unwrap(), account);
             let kind = FundingKind::ALL[kind];

@@ -3,29 +3,14 @@
 
 use super::super::transactions::topics;
 use super::super::{QueryError, Reader};
+use super::Token;
+use crate::codec::amount::read_amount;
 use crate::codec::bytes;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::codec::tokens::{self as keys, DOUBTS};
+use crate::codec::tokens as keys;
 use crate::model::{Address, BlockRange, TokenEvent, TokenKind, U256};
-use crate::store::{FlatArray, Table, Units};
-
-/// A token as its ledger has it now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LedgerToken {
-    /// Its id in this store.
-    pub id: u32,
-    /// Its contract.
-    pub address: Address,
-    /// The standard of its first transfer.
-    pub kind: TokenKind,
-    /// Whether the ledger itself doubts its sums.
-    pub doubted: bool,
-    /// What came from the zero address and by deposits.
-    pub minted: U256,
-    /// What went to the zero address and by withdrawals.
-    pub to_zero: U256,
-}
+use crate::store::{Table, Units};
 
 /// What an account has of a token after a block, by the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,78 +33,21 @@ pub struct Touch {
 }
 
 impl Reader {
-    /// How many ids of tokens are given; some of them are of contracts without a transfer so far.
-    #[must_use]
-    pub fn ledger_tokens(&self) -> u32 {
-        u32::try_from(self.view.array_len(FlatArray::Tokens)).unwrap_or(u32::MAX)
-    }
-
-    /// The contract of a token id; `None` when the id is not given.
-    #[must_use]
-    pub fn ledger_token_address(&self, id: u32) -> Option<Address> {
-        self.view.token_address(id).ok()
-    }
-
-    /// A token by its contract; `None` when nothing that it emitted is a token event.
-    ///
-    /// # Errors
-    ///
-    /// When the store fails.
-    pub fn ledger_token(&self, address: &Address) -> Result<Option<LedgerToken>, QueryError> {
-        let Some(id) = self.view.token(address)? else {
-            return Ok(None);
-        };
-        let state = self.view.token_state(id)?;
-        Ok(Some(LedgerToken {
-            id,
-            address: *address,
-            kind: state.kind,
-            doubted: state.flags & DOUBTS != 0 || !self.holds_all_of(address)?,
-            minted: state.minted,
-            to_zero: state.to_zero,
-        }))
-    }
-
-    /// What an account has of a token after `block`.
-    ///
-    /// # Errors
-    ///
-    /// When the store fails.
-    pub fn ledger_balance(&self, id: u32, holder: &Address, block: u64) -> Result<U256, QueryError> {
-        Ok(self.view.token_balance(id, holder, block)?)
-    }
-
-    /// What was minted of a token, and what went to the zero address, up to `block`.
-    ///
-    /// # Errors
-    ///
-    /// When the store fails.
-    pub fn ledger_supply(&self, id: u32, block: u64) -> Result<(U256, U256), QueryError> {
-        Ok(self.view.token_supply(id, block)?)
-    }
-
     /// The largest holders of a token now.
     ///
     /// # Errors
     ///
     /// When the store fails.
-    pub fn ledger_largest(&self, id: u32, limit: usize) -> Result<Vec<LedgerBalance>, QueryError> {
+    pub fn ledger_largest(&self, token: &Token, limit: usize) -> Result<Vec<LedgerBalance>, QueryError> {
         let block = self.head().number;
-        let from = keys::token(id).to_vec();
-        let mut scan = self.view.scan(Table::Holders, from.clone(), end_of(id))?;
-        let mut found = Vec::new();
-        let mut item = scan.seek(&from)?;
-        while let Some((key, _)) = item.filter(|_| found.len() < limit) {
-            let (balance, holder) = keys::decode_holder(key)
-                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Holders.name()))?;
-            found.push(LedgerBalance {
+        let holders = self.holders_past(token.id, 0, limit)?.into_iter();
+        Ok(holders
+            .map(|(holder, balance)| LedgerBalance {
                 holder,
                 block,
                 balance,
-            });
-            item = scan.step()?;
-        }
-        Ok(found)
+            })
+            .collect())
     }
 
     /// A balance of a token out of its past: that of the account at or after `at` in the order of addresses, after
@@ -130,10 +58,11 @@ impl Reader {
     /// When the store fails.
     pub fn ledger_some_balance(
         &self,
-        id: u32,
+        token: &Token,
         at: &Address,
         from_block: u64,
     ) -> Result<Option<LedgerBalance>, QueryError> {
+        let id = token.id;
         let table = Table::TokenBalances;
         let from = keys::balance(id, &Address::ZERO, 0).to_vec();
         let mut scan = self.view.scan(table, from.clone(), end_of(id))?;
@@ -169,13 +98,13 @@ impl Reader {
     /// When the store fails.
     pub fn ledger_holders_ever(
         &self,
-        id: u32,
+        token: &Token,
         after: Option<&Address>,
         limit: usize,
     ) -> Result<Vec<Address>, QueryError> {
         // Who sent what the ledger never saw coming has no row of a balance, but is in the lists of transfers.
-        let state = self.view.token_state(id)?;
-        let kind = match state.kind {
+        let id = token.id;
+        let kind = match token.kind() {
             TokenKind::Erc721 => PostingKind::TokenAccountErc721,
             TokenKind::Erc1155 => PostingKind::TokenAccountErc1155,
             TokenKind::Erc20 | TokenKind::Unknown => PostingKind::TokenAccountErc20,
@@ -271,7 +200,7 @@ fn end_of(id: u32) -> Vec<u8> {
 }
 
 fn amount(value: &[u8]) -> Result<U256, QueryError> {
-    keys::read_amount(value).map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenBalances.name()))
+    read_amount(value).map_err(|corrupt| QueryError::Corrupt(corrupt, Table::TokenBalances.name()))
 }
 
 /// The account and the block of a key of balances.

@@ -31,8 +31,8 @@ pub struct Verdict {
 
 /// Facts about tokens that blocks do not tell. May read a disk.
 ///
-/// The values are asked for only of tokens whose verdict is not [`Exactness::Exact`]; `None` leaves the
-/// question to the ledger.
+/// The values count only for tokens whose verdict is not [`Exactness::Exact`]; `None` leaves the question to the
+/// ledger.
 pub trait TokenFacts: fmt::Debug + Send + Sync {
     /// What the contract says of itself.
     fn metadata(&self, token: &Address) -> Result<TokenMetadata, StoreError>;

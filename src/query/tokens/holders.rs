@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use super::Token;
 use super::places::{HolderCursor, KeyPart};
-use super::{Token, ZeroAddress};
 use crate::codec::bytes::Reader as Bytes;
 use crate::codec::tokens;
 use crate::model::{Address, U256};
@@ -63,8 +63,8 @@ fn read_holders(scan: &mut Scan<'_>, limit: usize) -> Result<Vec<(Address, U256)
 impl Token {
     /// What the zero address holds as a holder like others; `None` where it is none.
     fn zero_holds(&self) -> Option<U256> {
-        (self.verdict.zero == ZeroAddress::Holds && !self.state.to_zero.is_zero())
-            .then_some(self.state.to_zero)
+        let held = self.verdict.zero.zero_holds(self.state.to_zero);
+        (!held.is_zero()).then_some(held)
     }
 }
 
@@ -171,7 +171,12 @@ impl Reader {
     }
 
     /// The holders by the ledger's rows, the zero address apart, past the first `skip`.
-    fn holders_past(&self, token: u32, skip: u64, limit: usize) -> Result<Vec<(Address, U256)>, QueryError> {
+    pub(super) fn holders_past(
+        &self,
+        token: u32,
+        skip: u64,
+        limit: usize,
+    ) -> Result<Vec<(Address, U256)>, QueryError> {
         let (mut scan, prefix, end) = self.holder_rows(token)?;
         if skip == 0 {
             scan.seek(&prefix)?;

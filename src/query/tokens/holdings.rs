@@ -2,8 +2,9 @@
 
 use std::iter::Peekable;
 
+use super::Token;
 use super::places::{IdCursor, KeyPart, TokenCursor};
-use super::{Token, TokenFacts};
+use crate::codec::amount::read_amount;
 use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
 use crate::query::{QueryError, Reader};
@@ -94,7 +95,7 @@ impl<'a> HoldingWalk<'a> {
             let row = row
                 .map(|(key, value)| {
                     let token = tokens::decode_holding(key).map_err(corrupt)?;
-                    let balance = tokens::read_amount(value).map_err(corrupt)?;
+                    let balance = read_amount(value).map_err(corrupt)?;
                     let refreshed = self.reader.refreshed(&token, self.holder)?;
                     Ok::<_, QueryError>((token, refreshed.unwrap_or(balance)))
                 })
@@ -113,6 +114,16 @@ impl<'a> HoldingWalk<'a> {
                 return Ok(Some((token, balance)));
             }
         }
+    }
+
+    /// How many tokens there are, with the `walked` ones before this place, where they are not many.
+    fn few(mut self, walked: u64) -> Result<Option<u64>, QueryError> {
+        for count in walked..=COUNTED_MAX {
+            if self.step()?.is_none() {
+                return Ok(Some(count));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -143,29 +154,14 @@ impl Reader {
                 None => ended = true,
             }
         }
-        page.total = if ended && part.after.is_none() {
-            Some(place + page.tokens.len() as u64)
-        } else {
-            self.few_holdings(holder, kind, &told)?
+        let walked = place + page.tokens.len() as u64;
+        page.total = match part.after {
+            None if ended => Some(walked),
+            None => walk.few(walked)?,
+            Some(_) => HoldingWalk::begin(self, holder, kind, &told, None)?.few(0)?,
         };
         page.next = part.cut(&mut page.tokens, |held| TokenCursor::of(&held.token));
         Ok(page)
-    }
-
-    /// How many tokens of a kind an account holds, where they are not many.
-    fn few_holdings(
-        &self,
-        holder: &Address,
-        kind: TokenKind,
-        told: &[(Address, U256)],
-    ) -> Result<Option<u64>, QueryError> {
-        let mut walk = HoldingWalk::begin(self, holder, kind, told, None)?;
-        for count in 0..=COUNTED_MAX {
-            if walk.step()?.is_none() {
-                return Ok(Some(count));
-            }
-        }
-        Ok(None)
     }
 
     /// Tokens of a kind that an account holds by what their contracts said last and not by events, by address.
@@ -173,9 +169,9 @@ impl Reader {
         let mut found = Vec::new();
         for token in self.token_facts.held_by(holder, TOLD_MAX)? {
             let known = self.token(&token)?;
-            if known.is_some_and(|known| known.kind() == kind)
+            if known.is_some_and(|known| known.kind() == kind && !known.is_exact())
                 && self.view.holding(holder, kind, &token)?.is_zero()
-                && let Some(balance) = self.refreshed(&token, holder)?
+                && let Some(balance) = self.token_facts.balance(&token, holder)?
             {
                 found.push((token, balance));
             }
@@ -185,11 +181,12 @@ impl Reader {
 
     /// What the contract said last that an account holds, where the ledger does not know it.
     fn refreshed(&self, token: &Address, holder: &Address) -> Result<Option<U256>, QueryError> {
-        let facts: &dyn TokenFacts = &*self.token_facts;
-        match self.token(token)? {
-            Some(token) if !token.is_exact() => Ok(facts.balance(&token.address, holder)?),
-            _ => Ok(None),
-        }
+        // Of most tokens nothing was said, as they are exact: the token itself need not be looked up for that.
+        let Some(balance) = self.token_facts.balance(token, holder)? else {
+            return Ok(None);
+        };
+        let exact = self.token(token)?.is_none_or(|token| token.is_exact());
+        Ok((!exact).then_some(balance))
     }
 
     /// The ids of an ERC-721 token that an account owns, by the ledger (T10).

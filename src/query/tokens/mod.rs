@@ -8,7 +8,7 @@ mod observed;
 mod places;
 mod transfers;
 
-pub use audit::{LedgerBalance, LedgerToken, Touch};
+pub use audit::{LedgerBalance, Touch};
 pub use facts::{Exactness, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
 pub use holders::HolderPage;
 pub use holdings::{Held, HoldingPage, NftPage};
@@ -60,29 +60,22 @@ impl Token {
         self.verdict.exactness == Exactness::Exact
     }
 
-    fn supply_of(&self, (minted, to_zero): (U256, U256)) -> U256 {
-        match self.verdict.zero {
-            ZeroAddress::Burns => minted.saturating_sub(to_zero),
-            ZeroAddress::Holds => minted,
-        }
+    /// Whether the ledger alone cannot be right about it: it says so itself, or lacks some of its logs.
+    #[must_use]
+    pub const fn is_doubted(&self) -> bool {
+        self.is_flagged() || !self.whole
     }
 
-    /// What the zero address has, of what was sent there.
-    fn of_zero(&self, (_, to_zero): (U256, U256)) -> U256 {
-        match self.verdict.zero {
-            ZeroAddress::Burns => U256::ZERO,
-            ZeroAddress::Holds => to_zero,
-        }
-    }
-
-    const fn sums(&self) -> (U256, U256) {
+    /// What was minted and what was sent to the zero address, by the ledger, now.
+    #[must_use]
+    pub const fn sums(&self) -> (U256, U256) {
         (self.state.minted, self.state.to_zero)
     }
 
     /// The supply by the ledger, now.
     #[must_use]
     pub fn supply(&self) -> U256 {
-        self.supply_of(self.sums())
+        self.verdict.zero.supply(self.state.minted, self.state.to_zero)
     }
 }
 
@@ -91,22 +84,8 @@ impl Token {
 pub struct TokenStory {
     /// Transfers of its own standard; those of an ERC-1155 batch count each.
     pub transfers: u64,
-    /// Block of its first transfer.
-    pub first_transfer_block: u64,
     /// How its contract came to be.
     pub created: Created,
-}
-
-impl TokenStory {
-    /// The block of the creation where that is known, else of the first transfer; the earlier one of a contract that
-    /// was made again.
-    #[must_use]
-    pub fn created_or_seen(&self) -> u64 {
-        match &self.created {
-            Created::Known(creation) => creation.block.min(self.first_transfer_block),
-            Created::Unknown | Created::NeedsTraces => self.first_transfer_block,
-        }
-    }
 }
 
 impl Reader {
@@ -131,15 +110,21 @@ impl Reader {
         }))
     }
 
+    /// What was minted of a token and what was sent to the zero address up to a block, by the ledger.
+    pub fn token_sums(&self, token: &Token, block: u64) -> Result<(U256, U256), QueryError> {
+        Ok(self.view.token_supply(token.id, block)?)
+    }
+
     /// The supply of a token after a block, by the ledger (T8); 0 before its first transfer.
     pub fn token_supply(&self, token: &Token, block: u64) -> Result<U256, QueryError> {
-        Ok(token.supply_of(self.view.token_supply(token.id, block)?))
+        let (minted, to_zero) = self.token_sums(token, block)?;
+        Ok(token.verdict.zero.supply(minted, to_zero))
     }
 
     /// What an account holds of a token now, by the ledger (T2).
     pub fn token_balance(&self, token: &Token, holder: &Address) -> Result<U256, QueryError> {
         if holder.is_zero() {
-            return Ok(token.of_zero(token.sums()));
+            return Ok(token.verdict.zero.zero_holds(token.state.to_zero));
         }
         Ok(self.view.holding(holder, token.kind(), &token.address)?)
     }
@@ -147,7 +132,8 @@ impl Reader {
     /// What an account held of a token after a block, by the ledger (T9).
     pub fn token_balance_at(&self, token: &Token, holder: &Address, block: u64) -> Result<U256, QueryError> {
         if holder.is_zero() {
-            return Ok(token.of_zero(self.view.token_supply(token.id, block)?));
+            let (_, to_zero) = self.token_sums(token, block)?;
+            return Ok(token.verdict.zero.zero_holds(to_zero));
         }
         Ok(self.view.token_balance(token.id, holder, block)?)
     }
@@ -177,11 +163,22 @@ impl Reader {
             TokenKind::Erc1155 => PostingKind::TokenMultiTransfers,
             _ => PostingKind::TokenTransfers,
         };
-        let first = token.state.first_transfer.unwrap_or(0);
         Ok(TokenStory {
             transfers: self.list_count(Term::token(kind, token.id))?,
-            first_transfer_block: self.view.block_of_log(first)?.0,
             created: self.contract_creation(&token.address)?,
+        })
+    }
+
+    /// Whether there was no such token yet after a block: it lies before the creation of the contract where that is
+    /// known, and before the first transfer (an earlier one than the creation of a contract that was made again).
+    pub fn predates(&self, token: &Token, block: u64) -> Result<bool, QueryError> {
+        let first = token.state.first_transfer.unwrap_or(0);
+        if block >= self.view.block_of_log(first)?.0 {
+            return Ok(false);
+        }
+        Ok(match self.contract_creation(&token.address)? {
+            Created::Known(creation) => block < creation.block,
+            Created::Unknown | Created::NeedsTraces => true,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The token ledger as one snapshot has it.
 
+use crate::codec::amount::read_amount;
 use crate::codec::bytes::Reader;
 use crate::codec::tokens::{self, TokenState};
 use crate::model::{Address, TokenKind, U256};
@@ -38,7 +39,7 @@ impl View {
             tokens::balance(token, holder, 0),
             tokens::balance(token, holder, block),
         );
-        let last = self.last_row(Table::TokenBalances, &from, &to, tokens::read_amount);
+        let last = self.last_row(Table::TokenBalances, &from, &to, read_amount);
         Ok(last?.unwrap_or_default())
     }
 
@@ -47,9 +48,7 @@ impl View {
         let key = tokens::holding(holder, kind, token);
         match self.get(Table::Holdings, &key)? {
             None => Ok(U256::ZERO),
-            Some(value) => {
-                tokens::read_amount(&value).map_err(StoreError::corrupt(Table::Holdings.name(), &key))
-            }
+            Some(value) => read_amount(&value).map_err(StoreError::corrupt(Table::Holdings.name(), &key)),
         }
     }
 

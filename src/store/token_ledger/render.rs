@@ -5,6 +5,7 @@ use rocksdb::ReadOptions;
 
 use super::replay::{pass, replay, settle};
 use super::{Flow, Flows, Passage, TokenChange, TokenMoves};
+use crate::codec::amount::{put_amount, read_amount};
 use crate::codec::tokens::{self, MIXED, NEGATIVE, OVERFLOWN, TokenState, WRAPPED};
 use crate::codec::{Corrupt, bytes};
 use crate::model::{Address, TokenKind, U256};
@@ -181,14 +182,14 @@ pub(in crate::store) fn render_balances(
         for ((held, key), found) in group.iter().zip(&keys).zip(found) {
             let found = found.map_err(StoreError::rocks(name))?;
             let before = match &found {
-                Some(bytes) => tokens::read_amount(bytes).map_err(corrupt(Table::Holdings, key))?,
+                Some(bytes) => read_amount(bytes).map_err(corrupt(Table::Holdings, key))?,
                 None => U256::ZERO,
             };
             let (token, holder) = (held.token, &held.holder);
             let mut written = Ok(());
             let (now, flags) = replay(before, held.flows.as_slice(), |block, after| {
                 value.clear();
-                tokens::put_amount(&mut value, after);
+                put_amount(&mut value, after);
                 if written.is_ok() {
                     let key = tokens::balance(token, holder, block);
                     written = put(Table::TokenBalances, &key, Some(&value), None);
@@ -208,7 +209,7 @@ pub(in crate::store) fn render_balances(
             }
             if !now.is_zero() {
                 value.clear();
-                tokens::put_amount(&mut value, &now);
+                put_amount(&mut value, &now);
                 let key = tokens::holding(holder, held.kind, &held.address);
                 put(Table::Holdings, &key, Some(&value), found.filter(|_| !renamed))?;
             }

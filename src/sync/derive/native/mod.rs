@@ -13,9 +13,10 @@ use alloy_primitives::map::HashMap;
 use flows::{Flow, Flows};
 pub use sealer::Sealing;
 
+use crate::codec::amount::put_amount;
 use crate::codec::keys;
 use crate::codec::value::{
-    AccountRow, Funded, FundingKind, FundingRow, NativeFault, NativeFaultReason, SupplyRow, encode_amount,
+    AccountRow, Funded, FundingKind, FundingRow, NativeFault, NativeFaultReason, SupplyRow,
 };
 use crate::model::{
     Address, Bundle, Receipt, StaticRewards, TransactionTrace, U256, blob_base_fee, uncle_inclusion_reward,
@@ -125,7 +126,7 @@ pub(super) fn derive(
 
 fn put_balance(batch: &mut Batch, account: &Address, block: u64, balance: U256) -> Result<(), StoreError> {
     let mut value = Vec::with_capacity(32);
-    encode_amount(balance, &mut value);
+    put_amount(&mut value, &balance);
     batch.row(Table::Balances, &keys::account_at(account, block), &value)
 }
 
