@@ -163,7 +163,7 @@ fn main() {
         ..filled::chain(logs)
     };
     let native = open(filled::kept(config, logs));
-    let directory = filled::named_directory(&format!("seed{SEED}-holders{many}"));
+    let directory = filled::named_directory(&format!("seed{SEED}-holders{many}.created"));
     let tokens = open(filled::kept_in(directory, || holders::chain(many)));
     let only = std::env::var("QUARRY_BENCH_ONLY").unwrap_or_default();
 

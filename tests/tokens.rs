@@ -7,6 +7,8 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "tokens/known.rs"]
+mod known;
 #[path = "tokens/model.rs"]
 mod model;
 #[path = "support/plain.rs"]

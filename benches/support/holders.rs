@@ -1,4 +1,4 @@
-//! A chain of tokens with many holders: what they hold is minted first, then some of it moves.
+//! A chain of tokens with many holders: their contracts are made, what they hold is minted, then some of it moves.
 
 use super::draw::{Random, address, word};
 use super::emitters::CommonSignatures;
@@ -73,8 +73,40 @@ pub(crate) fn chain(many: u64) -> impl Iterator<Item = Bundle> {
         let of_block: Vec<Log> = logs.by_ref().take(PER_BLOCK as usize).collect();
         let hash = word(SEED, 22, number);
         let parent = std::mem::replace(&mut parent, hash);
-        (!of_block.is_empty()).then(|| bundle(number, hash, parent, of_block))
+        (!of_block.is_empty()).then(|| {
+            let mut bundle = bundle(number, hash, parent, of_block);
+            if number == 1 {
+                create(&mut bundle);
+            }
+            bundle
+        })
     })
+}
+
+/// Makes the contracts in a block: without that the store does not know that it holds all of their logs.
+fn create(bundle: &mut Bundle) {
+    for token in Token::ALL {
+        let transaction_hash = word(SEED, 24, token as u64);
+        let gas_used = 1_000_000;
+        bundle.block.header.gas_used += gas_used;
+        bundle.block.transactions.push(Transaction {
+            hash: transaction_hash,
+            from: holder(0),
+            nonce: token as u64,
+            gas: gas_used,
+            gas_price: Some(1_000_000_000),
+            ..Transaction::default()
+        });
+        bundle.receipts.push(Receipt {
+            transaction_hash,
+            status: Some(true),
+            cumulative_gas_used: bundle.block.header.gas_used,
+            gas_used,
+            effective_gas_price: Some(1_000_000_000),
+            contract_address: Some(token.contract()),
+            ..Receipt::default()
+        });
+    }
 }
 
 fn bundle(number: u64, hash: B256, parent_hash: B256, logs: Vec<Log>) -> Bundle {

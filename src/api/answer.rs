@@ -86,6 +86,8 @@ impl Facts {
 /// What an operation does once its parameters are parsed.
 pub(super) struct Plan {
     pub(super) lane: Lane,
+    /// Whether it is tried where it was asked for first, out of memory.
+    pub(super) is_quick: bool,
     pub(super) work: Work,
 }
 
@@ -96,7 +98,17 @@ impl Plan {
     pub(super) fn point(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {
             lane: Lane::Point,
+            is_quick: false,
             work: Box::new(work),
+        }
+    }
+
+    /// One or two rows by key and a body of a line. Where they are in memory it is done by the thread that owns the
+    /// socket: handing it to another one and back costs more than the work (`docs/decisions/0024-reading.md`).
+    pub(super) fn quick(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
+        Self {
+            is_quick: true,
+            ..Self::point(work)
         }
     }
 
@@ -104,6 +116,7 @@ impl Plan {
     pub(super) fn scan(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {
             lane: Lane::Scan,
+            is_quick: false,
             work: Box::new(work),
         }
     }

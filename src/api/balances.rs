@@ -60,7 +60,7 @@ pub(super) fn sourced(
 pub(super) fn of_account(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.account()?;
     let unit = Unit::take(&mut input.params)?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let found = snapshot.reader.account(&account).map_err(query_failed)?;
         let known = found.known;
         // An address that holds something is somebody, whoever says it.
@@ -199,7 +199,7 @@ pub(super) fn of_account_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.account()?;
     let asked = take_block(&mut input.params, "block")?;
     let unit = Unit::take(&mut input.params)?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let block = asked.indexed(snapshot.extent())?;
         let chain = snapshot.chain.as_str();
         let answer = move |balance: U256, source, reach| {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::http::{FrameSource, HttpError, Traffic};
 use crate::metrics::visits;
+use crate::query::from_memory;
 
 /// Does `work` and counts what it read from the store for the operation at `place`.
 pub(super) fn counted<T>(traffic: &Traffic, place: usize, work: impl FnOnce() -> T) -> T {
@@ -14,6 +15,14 @@ pub(super) fn counted<T>(traffic: &Traffic, place: usize, work: impl FnOnce() ->
     let done = work();
     traffic.visited(place, visits::take());
     done
+}
+
+/// The same without waiting for a disk; `None`, and nothing counted, where that cannot be.
+pub(super) fn counted_from_memory<T>(traffic: &Traffic, place: usize, work: impl FnOnce() -> T) -> Option<T> {
+    let _ = visits::take();
+    let done = from_memory(work)?;
+    traffic.visited(place, visits::take());
+    Some(done)
 }
 
 /// Frames that are counted as they are made.

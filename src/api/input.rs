@@ -20,12 +20,14 @@ impl Input<'_> {
         parse: impl Fn(&str) -> Option<T>,
         fault: impl FnOnce() -> HttpError,
     ) -> Result<T, HttpError> {
-        self.segments
-            .get(at)
-            .and_then(|segment| percent_decode(segment))
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .and_then(|text| parse(&text))
-            .ok_or_else(fault)
+        let parsed = match self.segments.get(at) {
+            Some(segment) if segment.contains('%') => percent_decode(segment)
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+                .and_then(|text| parse(&text)),
+            Some(segment) => parse(segment),
+            None => None,
+        };
+        parsed.ok_or_else(fault)
     }
 
     /// The account in the path.

@@ -11,7 +11,7 @@ use crate::model::ChainName;
 use super::answer::{Answer, Facts, Plan, Question, Snapshot, begun, whole};
 use super::caching::Determinants;
 use super::context::{Chains, Settings, UpstreamError};
-use super::counting::{Counted, counted};
+use super::counting::{Counted, counted, counted_from_memory};
 use super::endpoint::{Endpoint, Parameter};
 use super::faults::{not_configured, still_indexing, unsupported, upstream_failed_with};
 use super::input::Input;
@@ -130,6 +130,8 @@ impl http::Handler for Api {
 /// What came of a look-up.
 enum Found {
     Answer(Response),
+    /// A refusal, and the snapshot that it speaks of where there was one.
+    Refused(Option<Facts>, HttpError),
     /// What [`Answer::AskNode`] asks.
     Question(Facts, Question),
 }
@@ -170,14 +172,15 @@ impl Inner {
 
     async fn operate(self: Arc<Self>, request: Request, chain: ChainName, plan: Plan) -> Response {
         let request = Arc::new(request);
-        let (inner, asked) = (Arc::clone(&self), Arc::clone(&request));
-        let looked_up = self.pool.run(plan.lane, move || {
-            counted(&inner.traffic, asked.operation(), || {
-                inner.look_up(&asked, chain, plan)
-            })
-        });
-        match looked_up.await {
+        match self.find(&request, chain, plan).await {
             Ok(Found::Answer(response)) => response,
+            Ok(Found::Refused(facts, error)) => {
+                let mut response = refuse(&request, error);
+                if let Some(facts) = facts {
+                    facts.add_to(&mut response);
+                }
+                response
+            }
             Ok(Found::Question(facts, question)) => {
                 let delivery = Delivery::of(&request);
                 let mut response = match self.ask(chain, question).await {
@@ -190,15 +193,42 @@ impl Inner {
                 facts.add_to(&mut response);
                 response
             }
-            Err(error) => refuse(&request, error.into()),
+            Err(error) => refuse(&request, error),
         }
+    }
+
+    /// Looks up on the pool; what is quick, here first.
+    async fn find(
+        self: &Arc<Self>,
+        request: &Arc<Request>,
+        chain: ChainName,
+        mut plan: Plan,
+    ) -> Result<Found, HttpError> {
+        if plan.is_quick {
+            let look_up = || self.look_up(request, chain, plan);
+            if let Some(found) = counted_from_memory(&self.traffic, request.operation(), look_up) {
+                return Ok(found);
+            }
+            // The plan went with the attempt. It was made of the request alone, and is made of it again.
+            plan = match self.parse(request)? {
+                Parsed::Operation(_, plan) => plan,
+                Parsed::Report(_) => return Err(HttpError::internal("a request was read in two ways")),
+            };
+        }
+        let (inner, asked) = (Arc::clone(self), Arc::clone(request));
+        let looked_up = self.pool.run(plan.lane, move || {
+            counted(&inner.traffic, asked.operation(), || {
+                inner.look_up(&asked, chain, plan)
+            })
+        });
+        Ok(looked_up.await?)
     }
 
     /// Takes a snapshot, does the work on it, and makes the answer that the client wants of it. Blocks.
     fn look_up(&self, request: &Request, chain: ChainName, plan: Plan) -> Found {
         let snapshot = match self.snapshot(chain) {
             Ok(snapshot) => snapshot,
-            Err(error) => return Found::Answer(refuse(request, error)),
+            Err(error) => return Found::Refused(None, error),
         };
         let facts = snapshot.facts();
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
@@ -217,7 +247,7 @@ impl Inner {
                     delivery.deliver(response, lifetime, Some(tag))
                 }
                 Ok(Answer::AskNode(question)) => return Found::Question(facts, question),
-                Err(error) => refuse(request, error),
+                Err(error) => return Found::Refused(Some(facts), error),
             },
         };
         facts.add_to(&mut response);

@@ -124,7 +124,7 @@ struct Supply {
 pub(super) fn supply(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.contract()?;
     let unit = Unit::take(&mut input.params)?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let token = find(snapshot, &address, SUPPLY_FAILED)?;
         let (chain, block) = (snapshot.chain.as_str(), snapshot.reader.head().number);
         let render = move |total_supply, source| {
@@ -151,7 +151,7 @@ pub(super) fn supply_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.contract()?;
     let asked = take_block(&mut input.params, "block")?;
     let unit = Unit::take(&mut input.params)?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let block = asked.indexed(snapshot.extent())?;
         let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
         let chain = snapshot.chain.as_str();
@@ -219,7 +219,7 @@ pub(super) fn balance(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.require_account()?;
     let address = input.require_contract()?;
     let unit = Unit::take(&mut input.params)?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
         let block = snapshot.reader.head().number;
         let render = balance_body(snapshot, account, address, None);
@@ -239,7 +239,7 @@ pub(super) fn balance_at(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.require_contract()?;
     let asked = take_block(&mut input.params, "block")?;
     let unit = Unit::take(&mut input.params)?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let block = asked.indexed(snapshot.extent())?;
         let token = find(snapshot, &address, TOKEN_NOT_FOUND)?;
         let render = balance_body(snapshot, account, address, Some(block));

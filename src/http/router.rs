@@ -8,6 +8,8 @@ pub struct Router {
 
 #[derive(Debug)]
 struct Route {
+    /// The template up to its first placeholder: most routes are told apart by one comparison.
+    prefix: &'static str,
     segments: Vec<Segment>,
     value: usize,
 }
@@ -34,6 +36,7 @@ impl Router {
         let mut routes: Vec<Route> = templates
             .into_iter()
             .map(|(template, value)| Route {
+                prefix: template.split('{').next().unwrap_or_default(),
                 segments: split(template).map(segment).collect(),
                 value,
             })
@@ -54,7 +57,11 @@ impl Router {
         if !path.starts_with('/') {
             return None;
         }
-        self.routes.iter().find_map(|route| route.matches(path))
+        let begins = |route: &&Route| path.starts_with(route.prefix);
+        self.routes
+            .iter()
+            .filter(begins)
+            .find_map(|route| route.matches(path))
     }
 }
 

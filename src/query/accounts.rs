@@ -123,6 +123,7 @@ impl TransactionPage {
         let view = self.page.view();
         let units = Units::opened(&mut self.units, &view, Table::Transactions)?;
         let mut top_frames = None;
+        let mut hashes = self.page.hashes();
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let (number, index) = (row.block, row.index);
@@ -143,7 +144,7 @@ impl TransactionPage {
             };
             let (gas_price, fee) = price_and_fee(&view, number, &slice)?;
             let transaction = ListedTransaction {
-                hash: view.transaction_hash(ordinal)?,
+                hash: hashes.next(&view)?,
                 block: BlockId {
                     number,
                     hash: block.hash,

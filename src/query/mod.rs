@@ -37,6 +37,7 @@ pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
 use crate::model::{BlockId, StaticRewards};
+pub use crate::store::from_memory;
 use crate::store::{Imported, StoreError, View};
 
 /// A question that could not be answered.

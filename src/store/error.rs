@@ -136,7 +136,13 @@ pub enum StoreError {
 impl StoreError {
     /// A RocksDB failure in a table.
     pub(super) const fn rocks(table: &'static str) -> impl Fn(rocksdb::Error) -> Self {
-        move |source| Self::Rocks { table, source }
+        move |source| {
+            // What a read says that must not wait.
+            if source.kind() == rocksdb::ErrorKind::Incomplete {
+                super::memory::miss();
+            }
+            Self::Rocks { table, source }
+        }
     }
 
     /// A decoding failure at a key.

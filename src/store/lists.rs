@@ -14,12 +14,11 @@ use crate::metrics::visits;
 
 /// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
 ///
-/// A unit is copied whole, which is one streaming read: stepping from row to row where it lies would wait for memory
-/// at each of them. It is then read up to the row that is wanted.
+/// A unit is read where it lies in RocksDB's block. Stepping from row to row would wait for memory at each of them, so
+/// the lines up to the wanted row are touched first, all at once.
 pub struct Units<'v> {
     scan: Scan<'v>,
     table: Table,
-    bytes: Vec<u8>,
     /// Ordinal of the unit's first row.
     first: u64,
     /// Ordinal of the first row after the unit.
@@ -58,7 +57,6 @@ impl<'v> Units<'v> {
         Self {
             scan,
             table,
-            bytes: Vec::new(),
             first: 0,
             end: 0,
             marks: Vec::new(),
@@ -80,13 +78,15 @@ impl<'v> Units<'v> {
         let reached = usize::try_from(place)
             .unwrap_or(usize::MAX)
             .min(self.marks.len() - 1);
-        let mark = *self.marks.get(reached).ok_or(missing)?;
+        let (Some(&mark), Some((_, value))) = (self.marks.get(reached), self.scan.item()?) else {
+            return Err(missing);
+        };
         let key = keys::number(self.end.wrapping_sub(1));
         let corrupt = StoreError::corrupt(name, &key);
-        let mut unit = UnitReader::resume(&self.bytes, mark, name).map_err(&corrupt)?;
+        let mut unit = UnitReader::resume(value, mark, name).map_err(&corrupt)?;
         for _ in mark.position()..place {
             unit.next_row().map_err(&corrupt)?;
-            self.marks.push(unit.mark(&self.bytes));
+            self.marks.push(unit.mark(value));
         }
         let bytes = unit.row_at(place).map_err(&corrupt)?;
         visits::row();
@@ -131,10 +131,9 @@ impl<'v> Units<'v> {
         let (key, value) = self.scan.item()?.ok_or_else(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(value);
-        let unit = UnitReader::new(&self.bytes, name).map_err(&corrupt)?;
-        let start = unit.mark(&self.bytes);
+        let unit = UnitReader::new(value, name).map_err(&corrupt)?;
+        let start = unit.mark(value);
+        touch(value, last.wrapping_sub(ordinal), unit.header().count);
         self.first = (last + 1).wrapping_sub(unit.header().count);
         self.end = last + 1;
         // The unit after a hole, or one that says it holds more rows than there are ordinals.
@@ -145,6 +144,21 @@ impl<'v> Units<'v> {
         visits::unit();
         Ok(())
     }
+}
+
+/// Reads a byte of each cache line of a unit up to the row that `after` rows follow, where rows are about equally long.
+/// None of the reads waits for another one.
+fn touch(value: &[u8], after: u64, rows: u64) {
+    const LINE: usize = 64;
+    let before = rows.saturating_sub(after).min(rows);
+    let share = value.len() as u64 * before / rows.max(1);
+    let lines = usize::try_from(share).unwrap_or(usize::MAX) / LINE + 2;
+    let touched = value
+        .iter()
+        .step_by(LINE)
+        .take(lines)
+        .fold(0, |all, byte| all ^ byte);
+    std::hint::black_box(touched);
 }
 
 /// Logs of one emitter by ordinal.

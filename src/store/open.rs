@@ -138,7 +138,7 @@ impl Store {
             std::fs::create_dir_all(&flats).map_err(io("make", &flats))?;
         }
         // The cache counts all blocks, indexes and filters of all tables.
-        let cache = Cache::new_lru_cache(options.cache_bytes);
+        let cache = Cache::new_hyper_clock_cache(options.cache_bytes, 0);
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
         let per_table = options.memtable_bytes / 2;
         let descriptors = Table::ALL.iter().map(|&table| {

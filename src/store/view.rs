@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use rocksdb::{DB, DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
+use rocksdb::{DB, DBPinnableSlice, ReadOptions, ReadTier, SnapshotWithThreadMode};
 use self_cell::self_cell;
 
 use super::batch::{NO_SIGNATURE, STATUS_NOT_SAID};
 use super::flat::{FlatArray, FlatView, address, hash};
+use super::known::Known;
 use super::scan::RawIterator;
 use super::schema::Table;
-use super::{Direction, PostingCursor, StoreError, Units, flat};
+use super::{Direction, PostingCursor, StoreError, Units, flat, memory};
 use crate::codec::value::{Checkpoint, Finality, Identity, decode_transaction};
 use crate::codec::{Corrupt, bytes, keys};
 use crate::metrics::visits;
@@ -33,6 +34,7 @@ pub struct View {
     finality: Finality,
     identity: Arc<Identity>,
     revision: u64,
+    pub(super) known: Known,
 }
 
 impl std::fmt::Debug for View {
@@ -61,6 +63,7 @@ impl View {
             finality,
             identity,
             revision,
+            known: Known::default(),
         }
     }
 
@@ -133,6 +136,8 @@ impl View {
         number: u64,
     ) -> Result<&[u8], StoreError> {
         self.flat(array)
+            // A page of the file may have to be read.
+            .filter(|flat| !(memory::only() && number < flat.file_len() && memory::forbids()))
             .and_then(|flat| flat.get(number))
             .ok_or_else(|| Self::missing(array, what, number))
     }
@@ -287,13 +292,14 @@ impl View {
         visits::get();
         self.cell
             .borrow_dependent()
-            .get_pinned_cf(family, key)
+            .get_pinned_cf_opt(family, key, in_tier(ReadOptions::default()))
             .map_err(StoreError::rocks(table.name()))
     }
 
     /// An iterator over a table as this snapshot has it.
     pub(super) fn iterator(&self, table: Table, options: ReadOptions) -> Result<RawIterator<'_>, StoreError> {
         let family = family(self.cell.borrow_owner(), table)?;
+        let options = in_tier(options);
         Ok(self.cell.borrow_dependent().raw_iterator_cf_opt(family, options))
     }
 
@@ -308,6 +314,14 @@ impl View {
     pub fn array_len(&self, array: FlatArray) -> u64 {
         self.flat(array).map_or(0, flat::FlatView::len)
     }
+}
+
+/// The same, kept from the disk where reads must not wait.
+pub(super) fn in_tier(mut options: ReadOptions) -> ReadOptions {
+    if memory::only() {
+        options.set_read_tier(ReadTier::BlockCache);
+    }
+    options
 }
 
 pub(super) fn family(db: &DB, table: Table) -> Result<&rocksdb::ColumnFamily, StoreError> {

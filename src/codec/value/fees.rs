@@ -1,8 +1,5 @@
 //! What a transaction paid, without the rest of its row.
 
-use super::super::Corrupt;
-use super::decode;
-use super::transaction::TransactionValue;
 use crate::model::{Receipt, Transaction};
 
 /// What of a transaction and its receipt says who was paid for it.
@@ -34,23 +31,6 @@ pub fn blob_gas_used(stated: Option<u64>, blobs: usize) -> u64 {
 }
 
 impl FeeRow {
-    pub(super) fn of_value(value: &TransactionValue<'_>) -> Self {
-        let mut row = Self {
-            gas_used: value.gas_used,
-            effective_gas_price: value.effective_gas_price,
-            gas_price: value.gas_price,
-            ..Self::default()
-        };
-        if let Some(typed) = &value.typed {
-            row.max_fee_per_gas = typed.max_fee_per_gas;
-            row.max_priority_fee_per_gas = typed.max_priority_fee_per_gas;
-            let blobs = typed.blob_versioned_hashes.as_ref().map_or(0, Vec::len);
-            row.blob_gas_used = blob_gas_used(typed.blob_gas_used, blobs);
-            row.blob_gas_price = typed.blob_gas_price;
-        }
-        row
-    }
-
     /// Of a transaction and its receipt.
     #[must_use]
     pub fn new(transaction: &Transaction, receipt: &Receipt) -> Self {
@@ -91,10 +71,4 @@ impl FeeRow {
             .saturating_sub(u128::from(base_fee.unwrap_or(0)));
         u128::from(self.gas_used).saturating_mul(above)
     }
-}
-
-/// Reads what a transaction's row says of its fee; copies nothing of the rest.
-pub fn decode_fees(bytes: &[u8]) -> Result<FeeRow, Corrupt> {
-    let value: TransactionValue<'_> = decode(bytes, "transaction")?;
-    Ok(FeeRow::of_value(&value))
 }

@@ -10,18 +10,20 @@ mod fees;
 mod frame;
 mod native;
 mod record;
+mod slice;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
-pub use fees::{FeeRow, blob_gas_used, decode_fees};
+pub use fees::{FeeRow, blob_gas_used};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
 pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow};
 pub use record::{
     Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, NativeFault, NativeFaultReason, NativeState,
     Tail, Undo,
 };
-pub use transaction::{TransactionRow, TransactionSlice, decode_transaction, encode_transaction};
+pub use slice::{TransactionSlice, decode_fees};
+pub use transaction::{TransactionRow, decode_transaction, encode_transaction};
 
 use super::Corrupt;
 use crate::model::{Address, B64, B256, Block, Bloom, Bytes, Header, U256, Withdrawal};

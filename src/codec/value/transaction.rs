@@ -3,9 +3,8 @@
 use bincode::{BorrowDecode, Encode};
 
 use super::super::Corrupt;
-use super::fees::FeeRow;
 use super::{Trimmed, decode, encode_into, trim};
-use crate::model::{AccessListItem, Address, Authorization, B256, Bytes, Receipt, Transaction, U256};
+use crate::model::{AccessListItem, Address, Authorization, B256, Bytes, Receipt, Transaction};
 
 /// Address, storage keys.
 type AccessValue = ([u8; 20], Vec<[u8; 32]>);
@@ -22,44 +21,44 @@ struct AuthorizationValue<'a> {
 
 /// What only some types of transactions have.
 #[derive(Encode, BorrowDecode)]
-pub(super) struct TypedValue<'a> {
-    pub(super) max_fee_per_gas: Option<u128>,
-    pub(super) max_priority_fee_per_gas: Option<u128>,
-    pub(super) max_fee_per_blob_gas: Option<u128>,
+struct TypedValue<'a> {
+    max_fee_per_gas: Option<u128>,
+    max_priority_fee_per_gas: Option<u128>,
+    max_fee_per_blob_gas: Option<u128>,
     access_list: Option<Vec<AccessValue>>,
-    pub(super) blob_versioned_hashes: Option<Vec<[u8; 32]>>,
+    blob_versioned_hashes: Option<Vec<[u8; 32]>>,
     authorization_list: Option<Vec<AuthorizationValue<'a>>>,
-    pub(super) y_parity: Option<u8>,
-    pub(super) blob_gas_used: Option<u64>,
-    pub(super) blob_gas_price: Option<u128>,
-    pub(super) transaction_extra: Option<&'a str>,
-    pub(super) receipt_extra: Option<&'a str>,
+    y_parity: Option<u8>,
+    blob_gas_used: Option<u64>,
+    blob_gas_price: Option<u128>,
+    transaction_extra: Option<&'a str>,
+    receipt_extra: Option<&'a str>,
 }
 
 #[derive(Encode, BorrowDecode)]
-pub(super) struct TransactionValue<'a> {
-    pub(super) kind: u8,
-    pub(super) status: Option<bool>,
-    pub(super) nonce: u64,
-    pub(super) from: [u8; 20],
-    pub(super) to: Option<[u8; 20]>,
-    pub(super) value: Trimmed<'a>,
-    pub(super) gas: u64,
-    pub(super) gas_price: Option<u128>,
-    pub(super) chain_id: Option<u64>,
-    pub(super) v: Option<u64>,
-    pub(super) r: Trimmed<'a>,
-    pub(super) s: Trimmed<'a>,
-    pub(super) cumulative_gas_used: u64,
-    pub(super) gas_used: u64,
-    pub(super) effective_gas_price: Option<u128>,
-    pub(super) contract_address: Option<[u8; 20]>,
-    pub(super) root: Option<[u8; 32]>,
-    pub(super) receipt_kind: u8,
-    pub(super) first_log_index: u32,
-    pub(super) logs: u32,
-    pub(super) typed: Option<TypedValue<'a>>,
-    pub(super) input: &'a [u8],
+struct TransactionValue<'a> {
+    kind: u8,
+    status: Option<bool>,
+    nonce: u64,
+    from: [u8; 20],
+    to: Option<[u8; 20]>,
+    value: Trimmed<'a>,
+    gas: u64,
+    gas_price: Option<u128>,
+    chain_id: Option<u64>,
+    v: Option<u64>,
+    r: Trimmed<'a>,
+    s: Trimmed<'a>,
+    cumulative_gas_used: u64,
+    gas_used: u64,
+    effective_gas_price: Option<u128>,
+    contract_address: Option<[u8; 20]>,
+    root: Option<[u8; 32]>,
+    receipt_kind: u8,
+    first_log_index: u32,
+    logs: u32,
+    typed: Option<TypedValue<'a>>,
+    input: &'a [u8],
 }
 
 /// Appends a transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
@@ -237,54 +236,4 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
         first_log_index: value.first_log_index,
         logs: value.logs,
     })
-}
-
-/// A transaction's row as lists need it: what is long is borrowed, signatures and access lists are passed over.
-#[derive(Clone, Copy, Debug)]
-pub struct TransactionSlice<'a> {
-    /// EIP-2718 type.
-    pub kind: u8,
-    /// What the receipt says became of it; `None` before Byzantium.
-    pub status: Option<bool>,
-    /// Sender's nonce.
-    pub nonce: u64,
-    /// Sender.
-    pub from: Address,
-    /// Recipient.
-    pub to: Option<Address>,
-    /// Value in wei.
-    pub value: U256,
-    /// Gas limit.
-    pub gas: u64,
-    /// Gas used by the block up to and with this transaction.
-    pub cumulative_gas_used: u64,
-    /// Gas used and what it cost.
-    pub fees: FeeRow,
-    /// The contract that the receipt names.
-    pub contract_address: Option<Address>,
-    /// Fields of the receipt that we do not know, as the JSON object the node gave.
-    pub receipt_extra: Option<&'a str>,
-    /// Call data or init code.
-    pub input: &'a [u8],
-}
-
-impl<'a> TransactionSlice<'a> {
-    /// Reads a transaction's row.
-    pub fn decode(bytes: &'a [u8]) -> Result<Self, Corrupt> {
-        let value: TransactionValue<'a> = decode(bytes, "transaction")?;
-        Ok(Self {
-            kind: value.kind,
-            status: value.status,
-            nonce: value.nonce,
-            from: Address::from(value.from),
-            to: value.to.map(Address::from),
-            value: value.value.number()?,
-            gas: value.gas,
-            cumulative_gas_used: value.cumulative_gas_used,
-            fees: FeeRow::of_value(&value),
-            contract_address: value.contract_address.map(Address::from),
-            receipt_extra: value.typed.as_ref().and_then(|typed| typed.receipt_extra),
-            input: value.input,
-        })
-    }
 }

@@ -20,7 +20,7 @@ use super::{Created, QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::tokens::{DOUBTS, TokenState};
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
-use crate::store::{Direction, PostingCursor};
+use crate::store::{Direction, KnownToken, PostingCursor};
 
 /// A token of one snapshot.
 #[derive(Clone, Debug)]
@@ -91,14 +91,20 @@ pub struct TokenStory {
 impl Reader {
     /// The token at an address; `None` where none emitted a transfer.
     pub fn token(&self, address: &Address) -> Result<Option<Token>, QueryError> {
-        let Some(id) = self.view.token(address)? else {
+        let known = self.view.known_token(address, || {
+            let Some(id) = self.view.token(address)? else {
+                return Ok(None);
+            };
+            let state = self.view.token_state(id)?;
+            let whole = self.holds_all_of(address)?;
+            Ok::<_, QueryError>(Some(KnownToken { id, state, whole }))
+        })?;
+        let Some(KnownToken { id, state, whole }) = known else {
             return Ok(None);
         };
-        let state = self.view.token_state(id)?;
         if state.kind == TokenKind::Unknown {
             return Ok(None);
         }
-        let whole = self.holds_all_of(address)?;
         let doubted = state.flags & DOUBTS != 0 || !whole;
         let verdict = self.token_facts.verdict(address, doubted)?;
         Ok(Some(Token {

@@ -35,9 +35,7 @@ impl ObservedFacts {
 #[must_use]
 pub fn is_on(view: &View, block: BlockId) -> bool {
     view.head().is_some_and(|head| block.number <= head.number)
-        && view
-            .block(block.number)
-            .is_ok_and(|found| found.hash == block.hash)
+        && view.known_hash(block.number).is_ok_and(|hash| hash == block.hash)
 }
 
 /// Whether a verdict stands on a chain: the last comparison, or the one that it rests on, was made on it.

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use rocksdb::{Direction, IteratorMode, WriteBatch};
 
+use super::super::memory;
 use super::Observed;
 use crate::codec::observed as codec;
 use crate::codec::observed::Refreshed;
@@ -132,6 +133,7 @@ impl Observed {
         let mut failed = false;
         self.db
             .as_ref()
+            .filter(|_| !memory::forbids())
             .map(|db| db.iterator(IteratorMode::From(from, Direction::Forward)))
             .into_iter()
             .flatten()

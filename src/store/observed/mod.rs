@@ -10,13 +10,16 @@ mod balances;
 mod open;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rocksdb::{DB, DBPinnableSlice};
+use alloy_primitives::map::HashMap;
+use rocksdb::{DB, DBPinnableSlice, ReadOptions};
 
 pub use balances::ToldBalance;
 
+use super::memory;
+use super::view::in_tier;
 pub use crate::codec::observed::Refreshed;
 use crate::codec::{Corrupt, observed as codec};
 use crate::metrics::visits;
@@ -30,8 +33,20 @@ pub struct Observed {
     directory: Option<PathBuf>,
     /// Raised by everything that readers can see.
     revision: AtomicU64,
+    verdicts: RwLock<KnownVerdicts>,
     /// Held while rows that belong together are read and written.
     writing: Mutex<()>,
+}
+
+/// Verdicts that are remembered; where there are more all are forgotten.
+const VERDICTS_MAX: usize = 1 << 14;
+
+/// Verdicts as they are on disk: every answer about a token asks for one.
+#[derive(Debug, Default)]
+struct KnownVerdicts {
+    /// Raised by every verdict that is written, after it was: what was read before that is not remembered.
+    writes: u64,
+    by_token: HashMap<Address, Arc<TokenVerdict>>,
 }
 
 impl std::fmt::Debug for Observed {
@@ -75,7 +90,21 @@ impl Observed {
     /// still those of the chain.
     #[must_use]
     pub fn verdict(&self, token: &Address) -> Option<TokenVerdict> {
-        self.row(&codec::verdict_key(token), codec::decode_verdict)
+        let known = self.verdicts.read().unwrap_or_else(PoisonError::into_inner);
+        let writes = known.writes;
+        if let Some(verdict) = known.by_token.get(token) {
+            return Some(TokenVerdict::clone(verdict));
+        }
+        drop(known);
+        let verdict = self.row(&codec::verdict_key(token), codec::decode_verdict)?;
+        let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
+        if known.writes == writes {
+            if known.by_token.len() >= VERDICTS_MAX {
+                known.by_token.clear();
+            }
+            known.by_token.insert(*token, Arc::new(verdict.clone()));
+        }
+        Some(verdict)
     }
 
     /// Keeps the verdict on a token.
@@ -83,6 +112,11 @@ impl Observed {
         let shown = |verdict: &TokenVerdict| (verdict.exact, verdict.zero_address, verdict.supply);
         let before = self.verdict(token);
         self.put(&codec::verdict_key(token), &codec::encode_verdict(verdict));
+        {
+            let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
+            known.writes += 1;
+            known.by_token.remove(token);
+        }
         if before.as_ref().map(shown) != Some(shown(verdict)) {
             self.changed();
         }
@@ -90,8 +124,16 @@ impl Observed {
 
     fn get(&self, key: &[u8]) -> Option<DBPinnableSlice<'_>> {
         visits::get();
-        match self.db.as_ref()?.get_pinned(key) {
+        match self
+            .db
+            .as_ref()?
+            .get_pinned_opt(key, &in_tier(ReadOptions::default()))
+        {
             Ok(value) => value,
+            Err(error) if error.kind() == rocksdb::ErrorKind::Incomplete => {
+                memory::miss();
+                None
+            }
             Err(error) => {
                 self.damaged(&error);
                 None

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, Options};
 
@@ -58,6 +58,7 @@ impl Observed {
             db,
             directory,
             revision: AtomicU64::new((began * 1e6) as u64),
+            verdicts: RwLock::default(),
             writing: Mutex::new(()),
         }
     }

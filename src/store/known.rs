@@ -1,0 +1,113 @@
+//! What was looked up in a snapshot before: tokens by address, and hashes of blocks that verdicts rest on.
+//!
+//! It belongs to one [`View`] and goes with it. What a view sees never changes, so nothing here can be out of date:
+//! a commit, an unwinding or a new finality is a new view, which begins with nothing.
+
+use std::hash::Hash;
+use std::sync::{PoisonError, RwLock};
+
+use alloy_primitives::map::HashMap;
+
+use super::{StoreError, View};
+use crate::codec::tokens::TokenState;
+use crate::model::{Address, B256};
+
+/// Parts with a lock of their own, so that readers on many cores seldom meet.
+const SHARDS: usize = 16;
+/// Entries of a part; a full one is emptied. In all 16,384 tokens, some 3 MB, where a view lives long.
+const SHARD_MAX: usize = 1024;
+
+/// A token of the ledger, as a snapshot has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownToken {
+    /// Its id.
+    pub id: u32,
+    /// Its row.
+    pub state: TokenState,
+    /// Whether the stored blocks hold all that its contract ever did.
+    pub whole: bool,
+}
+
+/// A bounded map that many threads read.
+#[derive(Debug)]
+struct Shards<K, V>([RwLock<HashMap<K, V>>; SHARDS]);
+
+impl<K, V> Default for Shards<K, V> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| RwLock::default()))
+    }
+}
+
+impl<K: Eq + Hash, V: Copy> Shards<K, V> {
+    fn shard(&self, place: u8) -> &RwLock<HashMap<K, V>> {
+        let [first, ..] = &self.0;
+        self.0.get(usize::from(place) % SHARDS).unwrap_or(first)
+    }
+
+    fn get(&self, place: u8, key: &K) -> Option<V> {
+        let shard = self.shard(place).read().unwrap_or_else(PoisonError::into_inner);
+        shard.get(key).copied()
+    }
+
+    fn put(&self, place: u8, key: K, value: V) {
+        let mut shard = self.shard(place).write().unwrap_or_else(PoisonError::into_inner);
+        if shard.len() >= SHARD_MAX {
+            shard.clear();
+        }
+        shard.insert(key, value);
+    }
+}
+
+/// What is remembered of one view.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    tokens: Shards<Address, KnownToken>,
+    hashes: Shards<u64, B256>,
+}
+
+impl View {
+    /// A token that was looked up in this view before; otherwise `look_up` does, and what it finds is remembered.
+    /// That there is none is not: there are too many addresses without a token.
+    pub fn known_token<E>(
+        &self,
+        address: &Address,
+        look_up: impl FnOnce() -> Result<Option<KnownToken>, E>,
+    ) -> Result<Option<KnownToken>, E> {
+        let [.., place] = address.0.0;
+        if let Some(token) = self.known.tokens.get(place, address) {
+            return Ok(Some(token));
+        }
+        let found = look_up()?;
+        if let Some(token) = found {
+            self.known.tokens.put(place, *address, token);
+        }
+        Ok(found)
+    }
+
+    /// The hash of a block that is asked for again and again: once it was read, it is in memory.
+    pub fn known_hash(&self, number: u64) -> Result<B256, StoreError> {
+        let place = number.to_le_bytes()[0];
+        if let Some(hash) = self.known.hashes.get(place, &number) {
+            return Ok(hash);
+        }
+        let hash = self.block(number)?.hash;
+        self.known.hashes.put(place, number, hash);
+        Ok(hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_part_is_emptied() {
+        let shards = Shards::<u64, u64>::default();
+        for key in 0..=SHARD_MAX as u64 {
+            shards.put(1, key, key);
+        }
+        assert_eq!(shards.get(1, &0), None);
+        assert_eq!(shards.get(1, &(SHARD_MAX as u64)), Some(SHARD_MAX as u64));
+        assert_eq!(shards.get(2, &(SHARD_MAX as u64)), None);
+    }
+}
