@@ -101,7 +101,7 @@ mod tests {
         for kind in ImportKind::ALL {
             let record = ImportRecord {
                 kind,
-                source: "prices – 2026.csv".to_owned(),
+                source: "prices 2026 \u{e9}.csv".to_owned(),
                 time: 1_700_000_000,
                 taken: 3,
                 rejected: 0,

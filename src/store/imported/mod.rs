@@ -18,7 +18,7 @@ use rocksdb::{
 
 pub use writer::ImportWriter;
 
-use super::StoreError;
+use super::{StoreError, memory};
 use crate::clock;
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
@@ -111,7 +111,10 @@ impl Imported {
 
     /// Looks for what was imported since, where the last look was [`LOOK_EVERY`] ago. Reads a disk.
     pub fn look(&self) {
-        // Whoever finds another looking takes what is there.
+        // It may wait for a disk. Whoever must not, and whoever finds another looking, takes what is there.
+        if memory::only() {
+            return;
+        }
         let Ok(mut looked) = self.looked.try_lock() else {
             return;
         };
@@ -183,7 +186,7 @@ impl Imported {
         key: &[u8],
         decode: impl FnOnce(&[u8]) -> Result<T, crate::codec::Corrupt>,
     ) -> Result<Option<T>, StoreError> {
-        let Some(followed) = self.followed() else {
+        let Some(followed) = self.followed().filter(|_| !memory::forbids()) else {
             return Ok(None);
         };
         visits::get();
@@ -203,7 +206,7 @@ impl Imported {
         backwards: bool,
         mut each: impl FnMut(&[u8], &[u8]) -> Result<bool, crate::codec::Corrupt>,
     ) -> Result<(), StoreError> {
-        let Some(followed) = self.followed() else {
+        let Some(followed) = self.followed().filter(|_| !memory::forbids()) else {
             return Ok(());
         };
         let mut end = to.to_vec();
