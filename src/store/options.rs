@@ -42,6 +42,8 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
     options.set_max_write_buffer_number(3);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
+    // Level 1 in place of 3: a fifteenth less work on cores in a load for a hundredth more bytes (decision 0021).
+    options.set_bottommost_compression_options(-14, 1, 0, 0, true);
     // Backfill looks up a row before it appends to it, and mostly finds none: a filter over the memtable
     // answers that without a walk through the skip list (measured: a tenth of a load).
     let filtered = |options: &mut Options| {
