@@ -20,6 +20,7 @@ fn identity(chain_id: u64) -> Identity {
         schema: 0,
         chain_id,
         genesis_hash: [3; 32],
+        static_rewards: None,
         first_block: 0,
     }
 }

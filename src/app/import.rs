@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::AppError;
 use super::process::{on_signals, say};
-use super::supervisor::{Memory, load_genesis, open_options};
+use super::supervisor::{Memory, load_genesis, open_options, stated_rewards};
 use crate::cli::ImportChainArgs;
 use crate::clock;
 use crate::config::Config;
@@ -119,7 +119,9 @@ impl ChainImport {
         };
         let adds_genesis = genesis.is_some() && preview.first_block == 1;
         let first_block = if adds_genesis { 0 } else { preview.first_block };
-        let open = self.open.clone();
+        let mut open = self.open.clone();
+        // What a new store remembers, so that it is served by the rules that it is filled by.
+        open.static_rewards = stated_rewards(self.static_rewards.as_ref(), genesis);
         let opened = tokio::task::spawn_blocking(move || {
             match Store::open(&open) {
                 // A store that holds some of the recording already is gone on with.
@@ -157,7 +159,7 @@ impl ChainImport {
             identity.first_block,
             self.trust_node,
         )
-        .with_static_rewards(self.static_rewards.as_ref());
+        .with_static_rewards(self.static_rewards.as_ref().or(store.static_rewards().as_ref()));
         let pipeline = Pipeline {
             rules: rules.clone(),
             finalized: u64::MAX,

@@ -8,7 +8,7 @@ use super::chains::Chain;
 use crate::cli::StoreArgs;
 use crate::config::{ChainConfig, Config};
 use crate::enquiry::{Enquirer, EnquiryOptions};
-use crate::model::ChainName;
+use crate::model::{ChainName, StaticRewards};
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
@@ -63,6 +63,15 @@ pub(super) fn load_genesis(path: Option<&std::path::Path>) -> Result<Option<Chai
     Ok(path.map(genesis::load).transpose()?)
 }
 
+/// The static rewards that somebody states: the operator, else the genesis file.
+pub(super) fn stated_rewards(
+    stated: Option<&StaticRewards>,
+    genesis: Option<&ChainGenesis>,
+) -> Option<StaticRewards> {
+    let by_file = || genesis.map(|genesis| StaticRewards::of_forks(&genesis.forks));
+    stated.cloned().or_else(by_file)
+}
+
 /// Syncs a chain until the end is asked for, or until something happens that waiting cannot mend.
 #[derive(Debug)]
 pub(super) struct Supervisor {
@@ -108,7 +117,7 @@ impl Supervisor {
             identity.first_block,
             self.settings.trust_node,
         )
-        .with_static_rewards(self.chain.static_rewards());
+        .with_static_rewards(self.chain.static_rewards().or(store.static_rewards().as_ref()));
         let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
         let options = SyncOptions {
             stop_at,
@@ -204,7 +213,9 @@ impl Supervisor {
                 _ => Ok(Arc::clone(store)),
             };
         }
-        let (open, start) = (self.open.clone(), self.settings.start_block);
+        let (mut open, start) = (self.open.clone(), self.settings.start_block);
+        // What a new store remembers, so that it is served by the rules that it is filled by.
+        open.static_rewards = stated_rewards(self.chain.static_rewards(), genesis);
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
             let observed = Observed::open(store.directory(), store.identity(), false);

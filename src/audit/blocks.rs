@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::days::DaySums;
 use super::expected::{self, Signatures};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Tally, tokens};
@@ -13,7 +14,12 @@ use crate::sync::verify::verify;
 /// Blocks that a thread takes at a time.
 const BLOCKS: u64 = 64;
 
-pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums) -> Result<Vec<Check>, QueryError> {
+pub(super) fn run(
+    audit: &Audit<'_>,
+    sums: &Sums,
+    moves: &Sums,
+    days: &DaySums,
+) -> Result<Vec<Check>, QueryError> {
     let (first, last) = (audit.range.first(), audit.range.last());
     let chain = audit.tally("hash chain, roots and blooms", "blocks", last - first + 1);
     // Goes along with the blocks, and so does its progress.
@@ -33,6 +39,7 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums) -> Result<Vec<Ch
                     for number in begin..=last.min(begin + (BLOCKS - 1)) {
                         let bundle = block(audit, number, sums, &mut signatures, &chain, &lookups);
                         if let Some(bundle) = bundle {
+                            days.add(&bundle);
                             chain.read(number, tokens::moves(&audit.view, &bundle, &mut known, moves));
                         }
                     }

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod copies;
+mod days;
 mod expected;
 mod native;
 mod postings;
@@ -101,10 +102,12 @@ impl<'a> Audit<'a> {
     pub fn run(&self) -> Result<Vec<Check>, QueryError> {
         let sums = sums::Sums::new(self.range);
         let moves = sums::Sums::new(self.range);
-        let mut checks = blocks::run(self, &sums, &moves)?;
+        let days = days::DaySums::default();
+        let mut checks = blocks::run(self, &sums, &moves, &days)?;
         checks.push(postings::run(self, &sums)?);
         checks.push(copies::run(self)?);
         checks.push(copies::dictionaries(self)?);
+        checks.push(days::run(self, days)?);
         checks.push(native::run(self)?);
         checks.extend(tokens::run(self, &moves)?);
         Ok(checks)

@@ -378,6 +378,38 @@ pub fn account_at(account: &Address, number: u64) -> [u8; 28] {
     key
 }
 
+/// What a row of the table `days` counts; the code leads its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DayKind {
+    /// Sums over the blocks of the day.
+    Blocks = 0,
+    /// Addresses that first took part on the day; known once frames are stored.
+    NewAddresses = 1,
+}
+
+/// A day since 1970-01-01.
+#[must_use]
+pub fn day(kind: DayKind, number: u64) -> [u8; 9] {
+    let mut key = [kind as u8; 9];
+    let (_, tail) = key.split_at_mut(1);
+    tail.copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Reads a key written by [`day`].
+pub fn decode_day(key: &[u8]) -> Result<(DayKind, u64), Corrupt> {
+    const WHAT: Corrupt = Corrupt("day key");
+    let (kind, number) = key.split_first().ok_or(WHAT)?;
+    let kind = match kind {
+        0 => DayKind::Blocks,
+        1 => DayKind::NewAddresses,
+        _ => return Err(WHAT),
+    };
+    let number = number.try_into().map_err(|_| WHAT)?;
+    Ok((kind, u64::from_be_bytes(number)))
+}
+
 /// Reads a key written by [`account_at`].
 pub fn decode_account_at(key: &[u8]) -> Result<(Address, u64), Corrupt> {
     let (account, number) = key.split_first_chunk::<20>().ok_or(Corrupt("account key"))?;
@@ -415,12 +447,16 @@ mod tests {
             let (p, q) = (Address::from(p), Address::from(q));
             prop_assert_eq!((p, a.1).cmp(&(q, b.1)), account_at(&p, a.1).cmp(&account_at(&q, b.1)));
             prop_assert_eq!(decode_account_at(&account_at(&p, a.1)).unwrap(), (p, a.1));
+            for kind in [DayKind::Blocks, DayKind::NewAddresses] {
+                prop_assert_eq!(decode_day(&day(kind, a.1)).unwrap(), (kind, a.1));
+                prop_assert_eq!(a.1.cmp(&b.1), day(kind, a.1).cmp(&day(kind, b.1)));
+            }
             prop_assert_eq!(a.1.cmp(&b.1), number(a.1).cmp(&number(b.1)));
         }
 
         #[test]
         fn arbitrary_keys_never_panic(key in proptest::collection::vec(any::<u8>(), 0..50)) {
-            let _ = (Term::decode(&key), decode_emitter_run(&key), decode_account_at(&key), decode_number(&key));
+            let _ = (Term::decode(&key), decode_emitter_run(&key), decode_account_at(&key), decode_number(&key), decode_day(&key));
         }
     }
 

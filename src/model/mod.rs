@@ -4,6 +4,7 @@
 //! disk, of JSON, of sockets, of who asks or who answers.
 
 mod block;
+mod day;
 mod entry;
 mod forks;
 mod import;
@@ -15,13 +16,16 @@ mod verdict;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
+pub use day::Day;
 pub use entry::{
     BlockEntry, BlockId, InternalTransaction, ListedTransaction, ListedTransfer, LogEntry, MinedBlock,
     TransactionEntry,
 };
 pub use forks::ForkRules;
 pub use import::{ImportKind, ImportRecord};
-pub use rewards::{StaticRewards, blob_base_fee, uncle_inclusion_reward, uncle_reward};
+pub use rewards::{
+    StaticRewards, blob_base_fee, eighths_of, uncle_eighths, uncle_inclusion_reward, uncle_reward,
+};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};

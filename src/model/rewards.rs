@@ -46,6 +46,24 @@ impl StaticRewards {
         Self { steps }
     }
 
+    /// The steps, as first block and wei.
+    #[must_use]
+    pub fn steps(&self) -> &[(u64, u128)] {
+        &self.steps
+    }
+
+    /// Rewards by first block and wei, ascending.
+    #[must_use]
+    pub const fn of_steps(steps: Vec<(u64, u128)>) -> Self {
+        Self { steps }
+    }
+
+    /// Whether the blocks from `first` to `last` have the same rule.
+    #[must_use]
+    pub fn is_steady(&self, first: u64, last: u64) -> bool {
+        !self.steps.iter().any(|&(step, _)| first < step && step <= last)
+    }
+
     /// The reward of a block, in wei; 0 for block 0 and for a block without difficulty.
     #[must_use]
     pub fn of_block(&self, number: u64, difficulty: U256) -> U256 {
@@ -64,12 +82,23 @@ pub fn uncle_inclusion_reward(static_reward: U256, uncles: usize) -> U256 {
     (static_reward >> 5) * U256::from(uncles)
 }
 
-/// What an uncle of number `uncle` brings to its fee recipient, named by `block`: an eighth of the static reward
-/// less for each block that it came late.
+/// How many eighths of the static reward an uncle of number `uncle` brings to its fee recipient, named by `block`:
+/// one less for each block that it came late; 0 to 8.
+#[must_use]
+pub const fn uncle_eighths(block: u64, uncle: u64) -> usize {
+    8usize.saturating_sub(block.saturating_sub(uncle) as usize)
+}
+
+/// So many eighths of a static reward.
+#[must_use]
+pub fn eighths_of(static_reward: U256, eighths: usize) -> U256 {
+    (static_reward * U256::from(eighths)) >> 3
+}
+
+/// What an uncle of number `uncle` brings to its fee recipient, named by `block`.
 #[must_use]
 pub fn uncle_reward(static_reward: U256, block: u64, uncle: u64) -> U256 {
-    let late = block.saturating_sub(uncle).min(8);
-    (static_reward * U256::from(8 - late)) >> 3
+    eighths_of(static_reward, uncle_eighths(block, uncle))
 }
 
 impl FromStr for StaticRewards {

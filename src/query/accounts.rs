@@ -2,10 +2,9 @@
 
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Paged, Rows};
-use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::{FeeRow, TransactionSlice};
+use crate::codec::value::{FeeRow, TransactionSlice, blob_price};
 use crate::model::{Address, BlockId, ListedTransaction, MinedBlock, U256};
 use crate::store::{Table, Units, View};
 
@@ -201,42 +200,8 @@ fn price_and_fee(view: &View, block: u64, slice: &TransactionSlice<'_>) -> Resul
         (gas, Some(price), _) => product(gas, U256::from(price)),
         (gas, None, header) => product(gas, header.as_ref().and_then(blob_price).unwrap_or_default()),
     };
-    let below = slice.receipt_extra.and_then(l1_fee).unwrap_or_default();
     let fee = product(fees.gas_used, U256::from(price))
         .saturating_add(blobs)
-        .saturating_add(below);
+        .saturating_add(fees.below);
     Ok((price, fee))
-}
-
-/// `l1Fee` of the receipts of OP Stack chains and Scroll.
-fn l1_fee(extra: &str) -> Option<U256> {
-    #[derive(serde::Deserialize)]
-    struct Extra<'a> {
-        #[serde(rename = "l1Fee", borrow)]
-        l1_fee: Option<&'a str>,
-    }
-    let extra: Extra<'_> = serde_json::from_str(extra).ok()?;
-    U256::from_str_radix(extra.l1_fee?.strip_prefix("0x")?, 16).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fees_of_the_layer_below() {
-        assert_eq!(
-            l1_fee(r#"{"l1GasUsed":"0x1","l1Fee":"0x1f","l1FeeScalar":"0.5"}"#),
-            Some(U256::from(31))
-        );
-        for without in [
-            "",
-            "{}",
-            r#"{"l1Fee":null}"#,
-            r#"{"l1Fee":"31"}"#,
-            r#"{"l1Fee":"0xzz"}"#,
-        ] {
-            assert_eq!(l1_fee(without), None, "{without}");
-        }
-    }
 }

@@ -61,12 +61,12 @@ impl Reader {
         self.native().fault
     }
 
-    fn native(&self) -> NativeState {
+    pub(super) fn native(&self) -> NativeState {
         self.view.checkpoint().native
     }
 
     /// Whether the ledger speaks of blocks up to this one.
-    fn keeps_balances(&self, block: u64) -> bool {
+    pub(super) fn keeps_balances(&self, block: u64) -> bool {
         self.native().fault.is_none() && block < self.view.checkpoint().next_traced
     }
 

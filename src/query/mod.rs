@@ -7,6 +7,7 @@ mod accounts;
 mod balances;
 mod blocks;
 mod creations;
+mod days;
 mod expression;
 mod internal;
 mod logs;
@@ -14,6 +15,7 @@ mod merge;
 mod nonces;
 mod page;
 mod rewards;
+mod supply;
 mod tokens;
 mod transactions;
 
@@ -23,11 +25,13 @@ pub use accounts::{MinedPage, TransactionPage};
 pub use balances::{Account, Balance, FirstFunding, Funding, FundingKind, NativeFault};
 pub use blocks::{BlockCounts, BlockTime, Closest};
 pub use creations::{ContractCreation, Created};
+pub use days::{DayReward, DayRow};
 pub use internal::InternalPage;
 pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, Paged, RowCursor};
 pub use rewards::{BlockReward, UncleReward};
+pub use supply::CoinSupply;
 pub use tokens::{
     Exactness, Held, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyCursor, KeyPart, LedgerBalance,
     NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor, TokenFacts, TokenStory, Touch,
@@ -36,7 +40,7 @@ pub use tokens::{
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
-use crate::model::{BlockId, StaticRewards};
+use crate::model::{Address, BlockId, StaticRewards};
 pub use crate::store::from_memory;
 use crate::store::{Imported, StoreError, View};
 
@@ -65,17 +69,23 @@ pub enum QueryError {
 pub struct Reader {
     view: Arc<View>,
     static_rewards: Arc<StaticRewards>,
+    not_circulating: Arc<[Address]>,
     token_facts: Arc<dyn TokenFacts>,
     /// What the operator imported, and its revision before anything was read from it.
     imported: Option<(Arc<Imported>, u64)>,
 }
 
 impl Reader {
-    /// Reads `view`. The chain's rewards are those known of its genesis hash.
+    /// Reads `view`. The chain's rewards are those that the store remembers, by which its ledger is kept; else those
+    /// known of its genesis hash.
     #[must_use]
     pub fn new(view: Arc<View>) -> Self {
-        let known = StaticRewards::well_known(view.identity().genesis_hash.into());
-        Self::with_rewards(view, Arc::new(known))
+        let identity = view.identity();
+        let rewards = match &identity.static_rewards {
+            Some(steps) => StaticRewards::of_steps(steps.clone()),
+            None => StaticRewards::well_known(identity.genesis_hash.into()),
+        };
+        Self::with_rewards(view, Arc::new(rewards))
     }
 
     /// Reads `view` of a chain whose static rewards the operator states.
@@ -84,9 +94,17 @@ impl Reader {
         Self {
             view,
             static_rewards,
+            not_circulating: Arc::default(),
             token_facts: Arc::new(NoTokenFacts),
             imported: None,
         }
+    }
+
+    /// The same, where the operator says that what these accounts hold does not circulate.
+    #[must_use]
+    pub fn with_not_circulating(mut self, accounts: Arc<[Address]>) -> Self {
+        self.not_circulating = accounts;
+        self
     }
 
     /// The same, with what is known of tokens from elsewhere than the blocks.

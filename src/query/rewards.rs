@@ -1,10 +1,8 @@
 //! B3: what a block brought to its fee recipient and to those of its uncles, and what it burnt.
 
 use super::{QueryError, Reader};
-use crate::codec::value::{FeeRow, decode_fees};
-use crate::model::{
-    Address, Block, Header, StaticRewards, U256, blob_base_fee, uncle_inclusion_reward, uncle_reward,
-};
+use crate::codec::value::{BlockFees, FeeRow, decode_fees};
+use crate::model::{Address, Block, StaticRewards, U256, uncle_inclusion_reward, uncle_reward};
 use crate::store::{Table, Units};
 
 /// What one uncle brought to its fee recipient.
@@ -74,36 +72,19 @@ impl BlockReward {
             uncles: uncle_rewards(block, static_reward),
             ..Self::default()
         };
-        let base_fee = u128::from(header.base_fee_per_gas.unwrap_or(0));
-        // One price for the whole block: by the header, where a receipt does not state it.
-        let mut blob_fee_by_header = None;
+        let mut split = BlockFees::of(header);
         for fee in fees {
-            let gas = U256::from(fee.gas_used);
-            let price = fee.price(header.base_fee_per_gas);
-            let burnt = price.min(base_fee);
-            add(&mut reward.base_fees_burnt, gas, U256::from(burnt));
-            let tip = U256::from(fee.tip(header.base_fee_per_gas));
-            reward.transaction_fees = reward.transaction_fees.saturating_add(tip);
-            if fee.blob_gas_used > 0 {
-                let price = match fee.blob_gas_price {
-                    Some(price) => U256::from(price),
-                    None => *blob_fee_by_header.get_or_insert_with(|| blob_price(header).unwrap_or_default()),
-                };
-                add(&mut reward.blob_fees_burnt, U256::from(fee.blob_gas_used), price);
+            let paid = split.split(&fee);
+            for (sum, more) in [
+                (&mut reward.base_fees_burnt, paid.base_fee_burnt),
+                (&mut reward.blob_fees_burnt, paid.blob_fee_burnt),
+                (&mut reward.transaction_fees, U256::from(paid.tip)),
+            ] {
+                *sum = sum.saturating_add(more);
             }
         }
         reward
     }
-}
-
-fn add(sum: &mut U256, gas: U256, price: U256) {
-    *sum = sum.saturating_add(gas.saturating_mul(price));
-}
-
-/// The price of blob gas in a block, where it has one.
-pub(super) fn blob_price(header: &Header) -> Option<U256> {
-    let excess = header.excess_blob_gas?;
-    Some(blob_base_fee(excess, header.requests_hash.is_some()))
 }
 
 fn uncle_rewards(block: &Block, static_reward: U256) -> Option<Vec<UncleReward>> {

@@ -1,10 +1,9 @@
 //! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
 use super::internal::TopFrames;
-use super::rewards::blob_price;
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::codec::value::{TransactionRow, blob_gas_used, decode_transaction};
+use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
 use crate::model::{B256, BlockId, Bloom, Bytes, Frame, Header, Log, Receipt, Topics, TransactionEntry};
 use crate::store::{Table, Units, View};
 

@@ -10,6 +10,7 @@ use alloy_primitives::map::HashMap;
 use rocksdb::WriteBatch;
 
 use super::StoreError;
+use super::days::Days;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
 use super::ledger::LedgerRows;
 use super::open::Store;
@@ -116,6 +117,8 @@ pub struct Batch {
     pub(super) flats: [Vec<u8>; ARRAYS],
     /// What moved of tokens.
     pub(super) moves: TokenMoves,
+    /// What days gain.
+    pub(super) days: Days,
     nonces: HashMap<Address, u64>,
     sent: HashMap<Address, u64>,
     pub(super) bytes: usize,
@@ -144,6 +147,7 @@ impl Batch {
             logs: with_room(room.logs),
             flats: Default::default(),
             moves: TokenMoves::with_room(room.moves),
+            days: Days::default(),
             nonces: HashMap::default(),
             sent: with_room(room.sent),
             bytes: 0,

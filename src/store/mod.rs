@@ -7,6 +7,7 @@
 
 mod batch;
 mod cursor;
+mod days;
 mod error;
 mod flat;
 mod imported;

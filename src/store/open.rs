@@ -12,7 +12,7 @@ use super::writer::{State, Writer};
 use super::{StoreError, options};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
-use crate::model::B256;
+use crate::model::{B256, StaticRewards};
 
 pub(super) const IDENTITY: &[u8] = b"identity";
 pub(super) const CHECKPOINT: &[u8] = b"checkpoint";
@@ -29,6 +29,8 @@ pub struct OpenOptions {
     pub memtable_bytes: usize,
     /// Open for reading only; another process may be writing.
     pub read_only: bool,
+    /// Static rewards that a store which is made now remembers; else they follow from the genesis hash.
+    pub static_rewards: Option<StaticRewards>,
 }
 
 impl OpenOptions {
@@ -40,6 +42,7 @@ impl OpenOptions {
             cache_bytes: 1 << 30,
             memtable_bytes: 128 << 20,
             read_only: false,
+            static_rewards: None,
         }
     }
 }
@@ -81,6 +84,10 @@ impl Store {
             chain_id,
             genesis_hash: genesis_hash.0,
             first_block: first_block.unwrap_or(0),
+            static_rewards: options
+                .static_rewards
+                .as_ref()
+                .map(|rewards| rewards.steps().to_vec()),
         };
         let store = Self::open_with(options, Some(wanted))?;
         store.check_chain(chain_id, genesis_hash)?;
@@ -250,6 +257,12 @@ impl Store {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The static rewards that were stated when the store was made.
+    #[must_use]
+    pub fn static_rewards(&self) -> Option<StaticRewards> {
+        self.identity.static_rewards.clone().map(StaticRewards::of_steps)
     }
 
     /// The store's directory.

@@ -200,6 +200,7 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
         Ok::<_, StoreError>(())
     })?;
     batch.render_accounts(rows)?;
+    batch.render_days(rows)?;
     render_tokens(&moves, &totals, rows)?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());

@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub enum Table {
     NftIds = 25,
     /// Numbers of holders by size of their amounts.
     HolderCounts = 26,
+    /// Sums over days.
+    Days = 27,
 }
 
 /// What docs/SCHEMA.md says of a table.
@@ -100,7 +102,7 @@ pub struct Description {
 
 impl Table {
     /// All tables; the position is the stored code (undo records name tables by it).
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Meta,
         Self::Blocks,
         Self::Transactions,
@@ -128,6 +130,7 @@ impl Table {
         Self::NftOwners,
         Self::NftIds,
         Self::HolderCounts,
+        Self::Days,
     ];
 
     /// Name of the column family.
@@ -334,6 +337,13 @@ impl Table {
                 key: "| token u32 | first two bytes of the coded amount |",
                 value: "| count varint |",
                 profile: Profile::Point,
+            },
+            Self::Days => Description {
+                name: "days",
+                doc: "exact sums over the blocks of each UTC day that has some, and how many addresses first took part on it",
+                key: "| kind u8: 0 blocks, 1 new addresses | days since 1970-01-01 u64 |",
+                value: "| of blocks: first block | last block | first time | last time | blocks | transactions | size | blocks without a size | blocks with difficulty but for block 0 | uncles: varints | where there are uncles, how many bring 0, 1 .. 8 eighths of the static reward: varints | (length u8, big-endian without leading zeros)*: gas used, gas limits, effective gas prices, tips, base fees burnt, blob fees burnt, fees of the layer below; of new addresses: count varint |",
+                profile: Profile::Small,
             },
         }
     }

@@ -44,7 +44,8 @@ impl ChainSpec {
             seed,
             chain_id: 1337,
             transactions_max: 8,
-            block_seconds: 12,
+            // A day has a few blocks.
+            block_seconds: 7_001,
             genesis_time: 1_700_000_000,
             accounts: 24,
             contracts: 12,

@@ -85,8 +85,8 @@ pub fn block(seed: u64, number: u64, parent: B256, fork: u64, config: &ChainConf
             header: Header {
                 parent_hash: parent,
                 number,
-                // Some blocks share a time.
-                timestamp: 1_000_000 + number / 3 * 36,
+                // Some blocks share a time; some days have one or none.
+                timestamp: 1_000_000 + number / 3 * 36 + number / 7 * 30_000 + number / 21 * 200_000,
                 beneficiary: account(rng.below(3)),
                 gas_limit: 30_000_000,
                 gas_used: 21_000 * transactions,

@@ -6,6 +6,7 @@
 use bincode::config::{Configuration, standard};
 use bincode::{BorrowDecode, Encode};
 
+mod days;
 mod fees;
 mod frame;
 mod native;
@@ -15,7 +16,8 @@ mod slice;
 mod tests;
 mod transaction;
 
-pub use fees::{FeeRow, blob_gas_used};
+pub use days::DayRow;
+pub use fees::{BlockFees, FeeRow, Paid, blob_gas_used, blob_price};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
 pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow};
 pub use record::{

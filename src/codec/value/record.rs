@@ -16,6 +16,9 @@ pub struct Identity {
     pub genesis_hash: [u8; 32],
     /// The first block that the store holds.
     pub first_block: u64,
+    /// Static rewards by first block and wei, where the operator or a genesis file stated them when the store was
+    /// made; else they follow from the genesis hash.
+    pub static_rewards: Option<Vec<(u64, u128)>>,
 }
 
 impl Identity {

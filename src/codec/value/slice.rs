@@ -5,7 +5,7 @@
 
 use super::super::Corrupt;
 use super::super::bytes::Reader;
-use super::fees::{FeeRow, blob_gas_used};
+use super::fees::{FeeRow, blob_gas_used, l1_fee};
 use crate::model::{Address, U256};
 
 /// A transaction's row as lists need it: what is long is borrowed, signatures and access lists are passed over.
@@ -31,8 +31,6 @@ pub struct TransactionSlice<'a> {
     pub fees: FeeRow,
     /// The contract that the receipt names.
     pub contract_address: Option<Address>,
-    /// Fields of the receipt that we do not know, as the JSON object the node gave.
-    pub receipt_extra: Option<&'a str>,
     /// Call data or init code.
     pub input: &'a [u8],
 }
@@ -65,7 +63,7 @@ impl<'a> TransactionSlice<'a> {
         row.0.byte()?; // kind of the receipt
         row.u64()?; // index of the first log
         row.u64()?; // logs
-        let receipt_extra = row.optional(|row| row.typed(&mut fees))?.flatten();
+        row.optional(|row| row.typed(&mut fees))?;
         let input = row.bytes()?;
         row.0.end()?;
         Ok(Self {
@@ -79,7 +77,6 @@ impl<'a> TransactionSlice<'a> {
             cumulative_gas_used,
             fees,
             contract_address,
-            receipt_extra,
             input,
         })
     }
@@ -162,8 +159,8 @@ impl<'a> Fields<'a> {
         self.0.take(len).map(|_| ())
     }
 
-    /// What only some types of transactions have: fees, and the fields of the receipt that we do not know.
-    fn typed(&mut self, fees: &mut FeeRow) -> Result<Option<&'a str>, Corrupt> {
+    /// What only some types of transactions have: fees, some of them in fields of the receipt that we do not know.
+    fn typed(&mut self, fees: &mut FeeRow) -> Result<(), Corrupt> {
         fees.max_fee_per_gas = self.optional(Self::u128)?;
         fees.max_priority_fee_per_gas = self.optional(Self::u128)?;
         self.optional(Self::u128)?; // most per blob gas
@@ -193,10 +190,11 @@ impl<'a> Fields<'a> {
         fees.blob_gas_used = blob_gas_used(self.optional(Self::u64)?, blobs.unwrap_or(0));
         fees.blob_gas_price = self.optional(Self::u128)?;
         self.optional(Self::bytes)?; // what we do not know of the transaction
-        let extra = self.optional(Self::bytes)?;
-        extra
-            .map(|text| std::str::from_utf8(text).map_err(|_| self.0.corrupt()))
-            .transpose()
+        if let Some(extra) = self.optional(Self::bytes)? {
+            let extra = std::str::from_utf8(extra).map_err(|_| self.0.corrupt())?;
+            fees.below = l1_fee(extra).unwrap_or_default();
+        }
+        Ok(())
     }
 }
 
@@ -345,7 +343,6 @@ mod tests {
                     receipt.contract_address
                 )
             );
-            assert_eq!(slice.receipt_extra, receipt.extra.as_deref());
             // What ends early or goes on is no row.
             let cut = random.usize(..bytes.len());
             assert!(TransactionSlice::decode(&bytes[..cut]).is_err());

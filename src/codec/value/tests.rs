@@ -14,8 +14,12 @@ fn records_are_these_bytes() {
         chain_id: 31_337,
         genesis_hash: [0xab; 32],
         first_block: 7,
+        static_rewards: Some(vec![(0, 5), (9, 3)]),
     };
-    assert_eq!(hex(&identity.encode()), format!("01fb697a{}07", "ab".repeat(32)));
+    assert_eq!(
+        hex(&identity.encode()),
+        format!("01fb697a{}07010200050903", "ab".repeat(32))
+    );
     assert_eq!(Identity::decode(&identity.encode()), Ok(identity));
     let checkpoint = Checkpoint {
         next_block: 250,

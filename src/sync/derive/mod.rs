@@ -3,6 +3,7 @@
 //! One derivation, one file. They push into a [`Batch`] and decide nothing about when it is written.
 
 mod blocks;
+mod days;
 mod frames;
 mod logs;
 pub mod native;

@@ -5,10 +5,10 @@ use alloy_primitives::map::HashMap;
 
 use super::NativeRules;
 use super::sealer::fee_recipient;
-use crate::codec::value::{FeeRow, FundingKind, NativeFaultReason};
+use crate::codec::value::{BlockFees, FeeRow, FundingKind, NativeFaultReason};
 use crate::model::{
-    Address, Bundle, Frame, FrameKind, Transaction, TransactionTrace, U256, blob_base_fee,
-    uncle_inclusion_reward, uncle_reward,
+    Address, Bundle, Frame, FrameKind, Transaction, TransactionTrace, U256, uncle_inclusion_reward,
+    uncle_reward,
 };
 
 const GWEI: u64 = 1_000_000_000;
@@ -71,34 +71,21 @@ impl Flows {
                 header.beneficiary
             }
         };
-        let base_fee = u128::from(header.base_fee_per_gas.unwrap_or(0));
-        let mut blob_price = None;
+        let mut split = BlockFees::of(header);
         let mut tips = U256::ZERO;
         let pairs = bundle.block.transactions.iter().zip(&bundle.receipts);
         for (index, (transaction, receipt)) in pairs.enumerate() {
             if transaction.kind > LAST_KIND || receipt.extra.as_deref().is_some_and(pays_below) {
                 flows.fault.get_or_insert(NativeFaultReason::Foreign);
             }
-            let fees = FeeRow::new(transaction, receipt);
-            let gas = U256::from(fees.gas_used);
-            let price = fees.price(header.base_fee_per_gas);
-            let burnt = gas.saturating_mul(U256::from(price.min(base_fee)));
-            let tip = U256::from(fees.tip(header.base_fee_per_gas));
-            flows.base_fees_burnt = flows.base_fees_burnt.saturating_add(burnt);
+            let fees = split.split(&FeeRow::new(transaction, receipt));
+            let tip = U256::from(fees.tip);
+            flows.base_fees_burnt = flows.base_fees_burnt.saturating_add(fees.base_fee_burnt);
+            flows.blob_fees_burnt = flows.blob_fees_burnt.saturating_add(fees.blob_fee_burnt);
             tips = tips.saturating_add(tip);
-            let mut paid = burnt.saturating_add(tip);
-            if fees.blob_gas_used > 0 {
-                let price = match fees.blob_gas_price {
-                    Some(price) => U256::from(price),
-                    None => *blob_price.get_or_insert_with(|| {
-                        let excess = header.excess_blob_gas.unwrap_or(0);
-                        blob_base_fee(excess, header.requests_hash.is_some())
-                    }),
-                };
-                let blobs = U256::from(fees.blob_gas_used).saturating_mul(price);
-                flows.blob_fees_burnt = flows.blob_fees_burnt.saturating_add(blobs);
-                paid = paid.saturating_add(blobs);
-            }
+            let paid = tip
+                .saturating_add(fees.base_fee_burnt)
+                .saturating_add(fees.blob_fee_burnt);
             let mut ended = Ended::new();
             flows.of_transaction(transaction, paid);
             if let Some(trace) = traces.get(index) {

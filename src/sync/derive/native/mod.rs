@@ -19,8 +19,8 @@ use crate::codec::value::{
     AccountRow, Funded, FundingKind, FundingRow, NativeFault, NativeFaultReason, SupplyRow,
 };
 use crate::model::{
-    Address, Bundle, Receipt, StaticRewards, TransactionTrace, U256, blob_base_fee, uncle_inclusion_reward,
-    uncle_reward,
+    Address, Bundle, Day, Header, Receipt, StaticRewards, TransactionTrace, U256, blob_base_fee,
+    uncle_inclusion_reward, uncle_reward,
 };
 use crate::store::{Batch, StoreError, Table};
 
@@ -98,7 +98,7 @@ pub(super) fn derive(
     if native.fault.is_none() {
         let supply = batch.supply(number)?;
         match apply(bundle, &flows, &supply, rules, batch) {
-            Ok((changes, supply)) => return push(&changes, supply, number, batch),
+            Ok((changes, supply)) => return push(&changes, supply, &bundle.block.header, batch),
             Err(reason) => {
                 tracing::warn!(
                     block = number,
@@ -114,13 +114,16 @@ pub(super) fn derive(
         }
     }
     // Who took part is known whatever they hold.
+    let mut new_addresses = 0;
     for (account, flow) in &flows.accounts {
         let row = batch.account(account).unwrap_or_default();
         if flow.participant && row.first_block.is_none() {
             let first_block = Some(number);
             batch.set_account(account, AccountRow { first_block, ..row });
+            new_addresses += 1;
         }
     }
+    batch.add_new_addresses(Day::of(bundle.block.header.timestamp), new_addresses);
     Ok(())
 }
 
@@ -281,8 +284,9 @@ fn burnt(bundle: &Bundle) -> (U256, U256) {
 }
 
 /// Pushes the changes of a block that adds up.
-fn push(changes: &[Change], supply: SupplyRow, number: u64, batch: &mut Batch) -> Result<(), StoreError> {
-    let first_block = batch.first_block();
+fn push(changes: &[Change], supply: SupplyRow, header: &Header, batch: &mut Batch) -> Result<(), StoreError> {
+    let (number, first_block) = (header.number, batch.first_block());
+    let mut new_addresses = 0;
     for change in changes {
         let Change {
             account,
@@ -310,6 +314,7 @@ fn push(changes: &[Change], supply: SupplyRow, number: u64, batch: &mut Batch) -
         }
         if flow.participant && row.first_block.is_none() {
             row.first_block = Some(number);
+            new_addresses += 1;
         }
         if row.funded == Funded::Never
             && let Some(first) = flow.first
@@ -327,5 +332,6 @@ fn push(changes: &[Change], supply: SupplyRow, number: u64, batch: &mut Batch) -
             batch.set_account(account, row);
         }
     }
+    batch.add_new_addresses(Day::of(header.timestamp), new_addresses);
     batch.set_supply(number, supply)
 }
