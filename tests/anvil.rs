@@ -20,6 +20,8 @@ mod balances;
 mod binary;
 #[path = "anvil/contracts.rs"]
 mod contracts;
+#[path = "anvil/days.rs"]
+mod days;
 #[path = "anvil/verdicts.rs"]
 mod verdicts;
 

@@ -19,6 +19,8 @@ mod chain;
 mod client;
 #[path = "http/contracts.rs"]
 mod contracts;
+#[path = "http/days.rs"]
+mod days;
 #[path = "http/documentation.rs"]
 mod documentation;
 #[path = "http/encoding.rs"]

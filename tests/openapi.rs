@@ -142,6 +142,9 @@ fn fault(form: Form, value: &Value) -> Option<String> {
         Form::Quantity => hex(None),
         Form::Integer => value.as_u64().is_some(),
         Form::Number => value.is_number(),
+        Form::Date => value
+            .as_str()
+            .is_some_and(|date| date.parse::<quarry::model::Day>().is_ok()),
         Form::Boolean => value.is_boolean(),
         Form::Words(words) => text.is_some_and(|text| words.contains(&text)),
         Form::Uuid => text.is_some_and(|text| text.len() == 36 && text.as_bytes()[14] == b'5'),

@@ -52,9 +52,47 @@ pub(super) fn decimal(amount: U256, decimals: usize) -> String {
     }
 }
 
+/// `sum` over `count`, rounded half up; `None` over nothing.
+pub(super) fn mean(sum: U256, count: U256) -> Option<U256> {
+    let (whole, rest) = (sum.checked_div(count)?, sum.checked_rem(count)?);
+    Some(if rest >= count - rest {
+        whole + U256::ONE
+    } else {
+        whole
+    })
+}
+
+/// `amount` over 10 to the power of `decimals`, with exactly so many decimals.
+pub(super) fn fixed(amount: U256, decimals: usize) -> String {
+    let digits = format!(
+        "{amount:0>width$}",
+        amount = amount.to_string(),
+        width = decimals + 1
+    );
+    let (whole, fraction) = digits.split_at(digits.len() - decimals);
+    format!("{whole}.{fraction}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn means_are_rounded_half_up() {
+        let text = |sum: u64, count: u64| mean(U256::from(sum), U256::from(count)).map(|mean| fixed(mean, 2));
+        assert_eq!(text(0, 0), None);
+        assert_eq!(text(5, 0), None);
+        assert_eq!(text(0, 7).as_deref(), Some("0.00"));
+        assert_eq!(text(4, 3).as_deref(), Some("0.01"));
+        assert_eq!(text(3, 2).as_deref(), Some("0.02"));
+        assert_eq!(text(5, 2).as_deref(), Some("0.03"));
+        assert_eq!(text(7, 3).as_deref(), Some("0.02"));
+        assert_eq!(text(10_000, 1).as_deref(), Some("100.00"));
+        assert_eq!(text(123_456, 1).as_deref(), Some("1234.56"));
+        assert_eq!(mean(U256::MAX, U256::MAX), Some(U256::ONE));
+        assert_eq!(mean(U256::MAX - U256::ONE, U256::MAX), Some(U256::ONE));
+        assert_eq!(mean(U256::MAX, U256::from(2)), Some((U256::MAX >> 1) + U256::ONE));
+    }
 
     #[test]
     fn decimals_are_exact() {

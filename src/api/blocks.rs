@@ -10,11 +10,6 @@ use super::caching::Reach;
 use super::faults::{BLOCK_NOT_FOUND, needs_traces, query_failed, still_indexing};
 use super::input::Input;
 
-/// Blocks by which the index may trail the node before a time beyond the indexed head counts as not
-/// indexed. At the tip the node is a block ahead for a moment after each block, and answers to "the
-/// block before now" must not flicker with it.
-const TIP_LAG_BLOCKS_MAX: u64 = 5;
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TransactionCount {
@@ -89,7 +84,7 @@ fn settle(
     found: Option<BlockTime>,
 ) -> Result<BlockTime, HttpError> {
     let extent = snapshot.extent();
-    let behind = extent.node_head - extent.head > TIP_LAG_BLOCKS_MAX;
+    let behind = extent.is_behind();
     let (above, below) = match (closest, found) {
         // The blocks that follow may still be at or before the time.
         (Closest::Before, Some(block)) => (block.number == extent.head, false),

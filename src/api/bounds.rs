@@ -6,6 +6,11 @@ use crate::model::BlockRange;
 use super::caching::Reach;
 use super::faults::{BLOCK_NOT_FOUND, INVALID_RANGE, still_indexing};
 
+/// Blocks by which the index may trail the node before what lies beyond the indexed head counts as not
+/// indexed. At the tip the node is a block ahead for a moment after each block, and answers to "the
+/// block before now" must not flicker with it.
+const TIP_LAG_BLOCKS_MAX: u64 = 5;
+
 /// How far a snapshot and its node are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
@@ -132,6 +137,11 @@ fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpErro
 }
 
 impl Extent {
+    /// Whether the index trails its node by more than what is usual at the tip.
+    pub(super) const fn is_behind(self) -> bool {
+        self.node_head - self.head > TIP_LAG_BLOCKS_MAX
+    }
+
     /// Lets an indexed block pass and says of any other why it cannot be shown.
     pub(super) fn check_block(self, number: u64) -> Result<(), HttpError> {
         if number > self.node_head && self.node_known {

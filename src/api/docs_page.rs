@@ -151,6 +151,7 @@ pub(super) fn form_name(form: Form) -> String {
         Form::Hash => "hash".to_owned(),
         Form::Hex => "hex".to_owned(),
         Form::Quantity => "quantity".to_owned(),
+        Form::Date => "date".to_owned(),
         Form::Integer => "integer".to_owned(),
         Form::Number => "number".to_owned(),
         Form::Boolean => "true or false".to_owned(),

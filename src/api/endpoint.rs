@@ -71,6 +71,8 @@ pub enum Kind {
     Integer,
     /// Decimal within bounds.
     Between(u64, u64),
+    /// `yyyy-MM-dd`, a date that exists.
+    Date,
     /// `latest` or decimal.
     Block,
     /// `0x` quantity, `latest`, `earliest`, `safe` or `finalized`.

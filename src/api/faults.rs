@@ -12,6 +12,7 @@ pub(super) const INVALID_HASH: &str = "Invalid transaction hash format";
 pub(super) const INVALID_TOPIC: &str = "Invalid topic format";
 pub(super) const TOPIC_REQUIRED: &str = "At least one topic is required";
 pub(super) const INVALID_RANGE: &str = "Invalid block range";
+pub(super) const REVERSED_DATES: &str = "endDate is before startDate";
 pub(super) const BLOCK_NOT_FOUND: &str = "Block not found";
 pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
 pub(super) const CONTRACT_NOT_FOUND: &str = "Contract not found";
@@ -36,6 +37,11 @@ pub(super) fn needs_traces() -> HttpError {
 
 /// 503: the block came from a source that does not say who sealed its uncles.
 pub(super) fn needs_uncles() -> HttpError {
+    still_indexing()
+}
+
+/// 503: a block came from a source that does not say how large it is.
+pub(super) fn needs_sizes() -> HttpError {
     still_indexing()
 }
 

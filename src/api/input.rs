@@ -1,5 +1,6 @@
 //! A request as a handler sees it: chain, path segments and parameters.
 
+use super::endpoint::Endpoint;
 use super::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS};
 use crate::http::{HttpError, Params, Request, parse_address, percent_decode};
 use crate::model::{Address, ChainName};
@@ -7,6 +8,7 @@ use crate::model::{Address, ChainName};
 /// What is left of a request once its chain and its endpoint are known.
 pub(super) struct Input<'a> {
     pub(super) chain: ChainName,
+    pub(super) endpoint: &'static Endpoint,
     pub(super) params: Params,
     pub(super) request: &'a Request,
     pub(super) segments: Vec<&'a str>,

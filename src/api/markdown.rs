@@ -124,6 +124,7 @@ pub(super) fn render_kind(kind: Kind) -> String {
         Kind::Integer => "decimal".to_owned(),
         Kind::Between(least, u64::MAX) => format!("decimal, {least} or more"),
         Kind::Between(least, most) => format!("decimal, {least} to {most}"),
+        Kind::Date => "`yyyy-MM-dd`".to_owned(),
         Kind::Block => "`latest` or decimal".to_owned(),
         Kind::Tag => "`0x` quantity, `latest`, `earliest`, `safe`, `finalized`".to_owned(),
         Kind::Quantity => "`0x` quantity".to_owned(),

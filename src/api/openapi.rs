@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::bodies;
 use super::endpoint::{Endpoint, Group, Kind, Parameter, Place};
 use super::examples::example;
+use super::faults::REVERSED_DATES;
 use super::list::endpoints;
 use super::shape::{Field, Form};
 
@@ -174,6 +175,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Integer => json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
         Kind::Between(least, u64::MAX) => json!({"type": "integer", "minimum": least}),
         Kind::Between(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Kind::Date => json!({"type": "string", "format": "date"}),
         Kind::Block => text("^(latest|[0-9]+)$"),
         Kind::Tag => text("^(latest|earliest|safe|finalized|0[xX][0-9a-fA-F]+)$"),
         Kind::Quantity => text("^0[xX][0-9a-fA-F]+$"),
@@ -328,6 +330,7 @@ fn form(form: Form) -> Value {
         Form::Hash => text("^0x[0-9a-f]{64}$"),
         Form::Hex => text("^0x([0-9a-f]{2})*$"),
         Form::Quantity => text("^0x(0|[1-9a-f][0-9a-f]*)$"),
+        Form::Date => json!({"type": "string", "format": "date"}),
         Form::Integer => json!({"type": "integer"}),
         Form::Number => json!({"type": "number"}),
         Form::Boolean => json!({"type": "boolean"}),
@@ -367,6 +370,10 @@ fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
         .any(|parameter| matches!(parameter.kind, Kind::Block))
     {
         texts.push("Invalid block range".to_owned());
+    }
+    if let Some(days) = endpoint.days_max {
+        texts.push(REVERSED_DATES.to_owned());
+        texts.push(format!("Date range exceeds {days} days"));
     }
     texts.extend(endpoint.bad_requests.iter().map(|text| (*text).to_owned()));
     if endpoint.main_only {

@@ -160,6 +160,7 @@ impl Inner {
             Handler::Chain(parse) => {
                 let mut input = Input {
                     chain,
+                    endpoint,
                     params,
                     request,
                     segments,

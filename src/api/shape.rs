@@ -16,6 +16,8 @@ pub enum Form {
     Hex,
     /// A JSON-RPC quantity.
     Quantity,
+    /// `yyyy-MM-dd`.
+    Date,
     /// A JSON integer.
     Integer,
     /// A JSON number.

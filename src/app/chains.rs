@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
+use crate::config::Config;
 use crate::metrics::Page;
 use crate::model::{Address, ChainName, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError, Told};
@@ -23,8 +24,25 @@ pub(super) struct Chain {
     node: RwLock<Option<Node>>,
     /// Answers in the place of a node.
     stand_in: Option<Arc<dyn Upstream>>,
-    /// What the operator states; else what is known of the chain.
+    stated: Stated,
+}
+
+/// What the operator states of a chain.
+#[derive(Debug, Default)]
+pub(super) struct Stated {
+    /// Static rewards; else what the store remembers, or what is known of the chain.
     static_rewards: Option<Arc<StaticRewards>>,
+    /// Accounts whose coins do not circulate.
+    excluded: Arc<[Address]>,
+}
+
+impl Stated {
+    pub(super) fn of(config: &Config, chain: ChainName) -> Self {
+        Self {
+            static_rewards: config.static_rewards_of(chain).cloned().map(Arc::new),
+            excluded: config.excluded_of(chain).into(),
+        }
+    }
 }
 
 impl std::fmt::Debug for Chain {
@@ -37,7 +55,7 @@ impl std::fmt::Debug for Chain {
 
 impl Chain {
     /// A chain that is synced.
-    pub(super) fn synced(name: ChainName, static_rewards: Option<&StaticRewards>) -> Arc<Self> {
+    pub(super) fn synced(name: ChainName, stated: Stated) -> Arc<Self> {
         let status = Some(Arc::new(ChainStatus::default()));
         Arc::new(Self {
             name,
@@ -47,7 +65,7 @@ impl Chain {
             imported: OnceLock::new(),
             node: RwLock::default(),
             stand_in: None,
-            static_rewards: static_rewards.cloned().map(Arc::new),
+            stated,
         })
     }
 
@@ -56,7 +74,7 @@ impl Chain {
         name: ChainName,
         store: Arc<Store>,
         observed: Arc<Observed>,
-        static_rewards: Option<&StaticRewards>,
+        stated: Stated,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
@@ -66,7 +84,7 @@ impl Chain {
             observed: OnceLock::from(observed),
             node: RwLock::default(),
             stand_in: None,
-            static_rewards: static_rewards.cloned().map(Arc::new),
+            stated,
         })
     }
 
@@ -85,13 +103,13 @@ impl Chain {
             observed: OnceLock::from(observed),
             node: RwLock::default(),
             stand_in: Some(stand_in),
-            static_rewards: None,
+            stated: Stated::default(),
         })
     }
 
     /// The static rewards that the operator states.
     pub(super) fn static_rewards(&self) -> Option<&StaticRewards> {
-        self.static_rewards.as_deref()
+        self.stated.static_rewards.as_deref()
     }
 
     pub(super) fn store(&self) -> Option<&Arc<Store>> {
@@ -150,10 +168,11 @@ impl Chains for Registry {
         let facts = chain.observed().map(|observed| {
             ObservedFacts::new(Arc::clone(observed), Arc::clone(&view), chain.status.is_some())
         });
-        let reader = match &chain.static_rewards {
+        let reader = match &chain.stated.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
         };
+        let reader = reader.with_not_circulating(Arc::clone(&chain.stated.excluded));
         let reader = match chain.imported.get() {
             Some(imported) => {
                 imported.look();

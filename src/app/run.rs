@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::chains::{Chain, Registry};
+use super::chains::{Chain, Registry, Stated};
 use super::process::{on_signals, say};
 use super::supervisor::{Memory, Supervisor, open_options};
 use super::{AppError, progress};
@@ -69,7 +69,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         NodeConfig::new(settings.rpc.clone().unwrap_or_default())
             .check()
             .map_err(SyncError::from)?;
-        let chain = Chain::synced(settings.name, config.static_rewards_of(settings.name));
+        let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
         match Store::open(&open) {
@@ -168,8 +168,8 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         match Store::open(&open) {
             Ok(store) => {
                 let observed = Observed::open(store.directory(), store.identity(), true);
-                let rewards = config.static_rewards_of(name);
-                chains.push(Chain::stored(name, store, observed, rewards));
+                let stated = Stated::of(&config, name);
+                chains.push(Chain::stored(name, store, observed, stated));
             }
             Err(StoreError::Absent { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -46,6 +46,18 @@ pub struct ChainFile {
     pub trust_node: Option<bool>,
     /// Static reward of blocks with difficulty.
     pub static_reward: Option<String>,
+    /// What is said of its supply.
+    #[serde(default)]
+    pub supply: SupplyFile,
+}
+
+/// The section of a chain's supply.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SupplyFile {
+    /// Accounts whose coins do not circulate.
+    #[serde(default)]
+    pub excluded: Vec<String>,
 }
 
 impl ConfigFile {

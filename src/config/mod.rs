@@ -13,7 +13,7 @@ pub use file::{ChainFile, ConfigFile};
 pub use size::ByteSize;
 
 use crate::cli::{ListenArgs, NodeArgs, RunArgs, StoreArgs};
-use crate::model::{ChainName, StaticRewards};
+use crate::model::{Address, ChainName, StaticRewards};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +80,8 @@ pub struct Config {
     pub chains: Vec<ChainConfig>,
     /// Static rewards that the operator states, by chain; a chain that is well known needs none.
     pub static_rewards: Vec<(ChainName, StaticRewards)>,
+    /// Accounts whose coins do not circulate, by chain, each once.
+    pub excluded: Vec<(ChainName, Vec<Address>)>,
 }
 
 impl Config {
@@ -152,6 +154,7 @@ impl Config {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let static_rewards = static_rewards(listen, &file, &chains)?;
+        let excluded = excluded(&file)?;
         Ok(Self {
             data_dir: store
                 .data_dir
@@ -171,6 +174,7 @@ impl Config {
             )?,
             chains,
             static_rewards,
+            excluded,
         })
     }
 
@@ -179,6 +183,13 @@ impl Config {
     pub fn static_rewards_of(&self, chain: ChainName) -> Option<&StaticRewards> {
         let stated = self.static_rewards.iter().find(|(name, _)| *name == chain);
         stated.map(|(_, rewards)| rewards)
+    }
+
+    /// The accounts whose coins do not circulate.
+    #[must_use]
+    pub fn excluded_of(&self, chain: ChainName) -> &[Address] {
+        let stated = self.excluded.iter().find(|(name, _)| *name == chain);
+        stated.map_or(&[], |(_, accounts)| accounts)
     }
 
     /// The directory of a chain's store.
@@ -219,6 +230,16 @@ impl Config {
             if let Some(rewards) = self.static_rewards_of(chain.name) {
                 let _ = writeln!(out, "static_reward = {}", quoted(&rewards.to_string()));
             }
+            let accounts = self.excluded_of(chain.name).iter();
+            let accounts: Vec<String> = accounts.map(|account| format!("\"{account:#x}\"")).collect();
+            if !accounts.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "\n[{}.supply]\nexcluded = [{}]",
+                    chain.name,
+                    accounts.join(", ")
+                );
+            }
         }
         out
     }
@@ -252,6 +273,27 @@ fn static_rewards(
         .collect()
 }
 
+/// The accounts that the file leaves out of what circulates, by chain.
+fn excluded(file: &ConfigFile) -> Result<Vec<(ChainName, Vec<Address>)>, ConfigError> {
+    let sections = ChainName::ALL.into_iter().zip([&file.mainnet, &file.testnet]);
+    sections
+        .map(|(chain, section)| {
+            let mut accounts: Vec<Address> = Vec::with_capacity(section.supply.excluded.len());
+            for text in &section.supply.excluded {
+                let account = text.starts_with("0x").then(|| text.parse().ok()).flatten();
+                let account = account.ok_or_else(|| ConfigError::Value {
+                    name: "supply.excluded",
+                    reason: format!("`{text}` is not an address: 0x and 40 hex digits"),
+                })?;
+                if !accounts.contains(&account) {
+                    accounts.push(account);
+                }
+            }
+            Ok((chain, accounts))
+        })
+        .collect()
+}
+
 /// The directory of a chain's store under a data directory.
 #[must_use]
 pub fn store_dir(data_dir: &Path, chain: ChainName) -> PathBuf {
@@ -268,7 +310,7 @@ mod tests {
         let path = directory.path().join("quarry.toml");
         std::fs::write(
             &path,
-            "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\nstatic_reward = \"2\"\n",
+            "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\nstatic_reward = \"2\"\n[testnet.supply]\nexcluded = [\"0x00000000000000000000000000000000000000AA\", \"0x00000000000000000000000000000000000000aa\"]\n",
         )
         .unwrap();
         let args = RunArgs {
@@ -297,6 +339,9 @@ mod tests {
         let again: ConfigFile = toml::from_str(&config.to_toml()).unwrap();
         assert_eq!(again.testnet.start_block, Some(9));
         assert_eq!(again.testnet.static_reward.as_deref(), Some("0:2"));
+        let excluded = "0x00000000000000000000000000000000000000aa";
+        assert_eq!(again.testnet.supply.excluded, [excluded]);
+        assert_eq!(config.excluded_of(ChainName::Mainnet), [] as [Address; 0]);
     }
 
     #[test]
@@ -317,6 +362,14 @@ mod tests {
         assert!(error(args("127.0.0.1:1", "much")).starts_with("cache-size: `much`"));
         let mut reward = args("127.0.0.1:1", "1GiB");
         reward.listen.static_reward = Some("5 ether".to_owned());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("quarry.toml");
+        for account in ["", "00000000000000000000000000000000000000aa", "0x00aa", "0x0x00"] {
+            std::fs::write(&path, format!("[mainnet.supply]\nexcluded = [\"{account}\"]\n")).unwrap();
+            let mut args = args("127.0.0.1:1", "1GiB");
+            args.store.config = Some(path.clone());
+            assert!(error(args).starts_with(&format!("supply.excluded: `{account}` is not an address")));
+        }
         assert!(error(reward).starts_with("static-reward: `5 ether` is not WEI or BLOCK:WEI"));
     }
 }

@@ -22,6 +22,7 @@ struct OneChain {
     status: Arc<ChainStatus>,
     node: Option<Arc<Node>>,
     static_rewards: Option<Arc<StaticRewards>>,
+    excluded: Arc<[Address]>,
 }
 
 struct Node(Result<u64, UpstreamError>);
@@ -48,10 +49,11 @@ impl Upstream for Node {
 impl Chains for OneChain {
     fn reader(&self, chain: ChainName) -> Option<Reader> {
         let view = self.store.view();
-        (chain == ChainName::Mainnet).then(|| match &self.static_rewards {
+        let reader = || match &self.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
-        })
+        };
+        (chain == ChainName::Mainnet).then(|| reader().with_not_circulating(Arc::clone(&self.excluded)))
     }
     fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>> {
         (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
@@ -67,6 +69,7 @@ impl Chains for OneChain {
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) bundles: Vec<Bundle>,
+    pub(crate) status: Arc<ChainStatus>,
     _directory: tempfile::TempDir,
 }
 
@@ -118,19 +121,33 @@ impl World {
             writer.commit_final(batch).unwrap();
         }
         drop(writer);
+        Self::serving(directory, store, bundles, node, static_rewards, &[]).await
+    }
+
+    /// A server over a store that holds these blocks, or some of them.
+    pub(crate) async fn serving(
+        directory: tempfile::TempDir,
+        store: Arc<Store>,
+        bundles: Vec<Bundle>,
+        node: Option<Result<u64, UpstreamError>>,
+        static_rewards: Option<&str>,
+        excluded: &[Address],
+    ) -> Self {
         let status = Arc::new(ChainStatus::default());
         status.set_node_head(NODE_HEAD);
         status.set_blocks_per_second(2.0);
         let chains = OneChain {
             store,
-            status,
+            status: Arc::clone(&status),
             node: node.map(|answer| Arc::new(Node(answer))),
             static_rewards: static_rewards.map(|text| Arc::new(text.parse().unwrap())),
+            excluded: excluded.into(),
         };
         let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
         Self {
             server: Server::start(api, Limits::default()).await,
             bundles,
+            status,
             _directory: directory,
         }
     }

@@ -62,6 +62,9 @@ impl Maker {
             ("action", _) => action.unwrap_or("x").to_owned(),
             (_, Kind::Address | Kind::Addresses) => self.hex(40),
             (_, Kind::Hash | Kind::Topics) => self.hex(64),
+            // Any first day goes with any last one, also where 5 days are the most.
+            ("startDate", _) => format!("2024-03-{:02}", self.rng.u8(8..=10)),
+            (_, Kind::Date) => format!("2024-03-{:02}", self.rng.u8(10..=12)),
             (_, Kind::Integer | Kind::Block) => self.rng.u64(0..BLOCKS).to_string(),
             (_, Kind::Between(least, most)) => self.rng.u64(least..=most.min(least + 50)).to_string(),
             (_, Kind::Tag | Kind::Quantity) => format!("{:#x}", self.rng.u64(0..BLOCKS)),
@@ -105,6 +108,31 @@ impl Maker {
                     "latest".to_owned(),
                 ]);
             }
+            Kind::Date => all.extend(
+                [
+                    "2023-02-29",
+                    "1900-02-29",
+                    "2024-04-31",
+                    "2024-00-10",
+                    "2024-13-01",
+                    "2024-03-00",
+                    "2024-3-8",
+                    "24-03-08",
+                    "20240308",
+                    "2024/03/08",
+                    "2024-03-08T00:00:00Z",
+                    "%202024-03-08",
+                    "0000-01-01",
+                    "10000-01-01",
+                    "-024-03-08",
+                    "1709856000",
+                    "latest",
+                    // Days that exist, and are too far from any good one, before or after it.
+                    "0001-01-01",
+                    "9999-12-31",
+                ]
+                .map(str::to_owned),
+            ),
             Kind::Integer => all.extend(not_numbers.map(str::to_owned)),
             Kind::Block => {
                 all.extend(not_numbers.map(str::to_owned));

@@ -8,14 +8,14 @@ use crate::chain::{HEAD, World};
 use crate::plain::{self, ChainConfig, Rng, account};
 
 /// Static reward by era, as the operator states it.
-const REWARDS: &str = "0:5000000000000000001,20:3000000000000000000,30:2000000000000000000";
+pub(crate) const REWARDS: &str = "0:5000000000000000001,20:3000000000000000000,30:2000000000000000000";
 const LONDON: u64 = 25;
 const MERGE: u64 = 40;
 const CANCUN: u64 = 45;
 const PRAGUE: u64 = 52;
 
 /// Proof of work with uncles up to the merge, base fees from London on, blobs from Cancun on.
-fn eras(seed: u64) -> Vec<Bundle> {
+pub(crate) fn eras(seed: u64) -> Vec<Bundle> {
     let mut bundles = plain::chain(seed, HEAD + 1, &ChainConfig::default());
     let mut rng = Rng(seed);
     for bundle in &mut bundles {

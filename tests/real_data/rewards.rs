@@ -1,9 +1,9 @@
 //! Block rewards against what a node recorded of them, and against the balances of a whole chain.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use quarry::codec::value::FeeRow;
-use quarry::model::{StaticRewards, U256};
+use quarry::model::{Day, StaticRewards, U256};
 use quarry::node::recorded::RecordedChain;
 use quarry::query::BlockReward;
 use serde_json::Value;
@@ -120,9 +120,52 @@ fn rewards_and_burnt_fees_are_what_the_balances_gained() {
         assert_eq!(before + made, after + amount(&found["burntFees"]), "block {at}");
     }
     assert_eq!(uncles, 18);
+    // The chain is not well known, but the genesis file told its forks when the store was made.
+    let alone = super::serve(chain.path());
+    let supply = alone.get("/api/stats/total-supply").text();
+    let held = balances.values().fold(U256::ZERO, |sum, balance| sum + *balance);
+    assert_eq!(
+        supply,
+        format!(
+            r#"{{"totalSupply":{0},"circulatingSupply":{0},"chain":"mainnet"}}"#,
+            coins(held)
+        )
+    );
+    let mut days: BTreeMap<Day, [U256; 2]> = BTreeMap::new();
+    for line in &chain.lines {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let target = format!("/api/block/{}/rewards", number(&line["block"]["number"]));
+        let found = alone.json(&target);
+        assert_eq!(found, server.json(&target));
+        let [miners, protocol] = days
+            .entry(Day::of(number(&line["block"]["timestamp"])))
+            .or_default();
+        *miners += amount(&found["blockReward"]);
+        *protocol += amount(&found["staticReward"]) + amount(&found["uncleInclusionReward"]);
+        for reward in list(&found["rewards"])
+            .iter()
+            .filter(|reward| reward["type"] == "uncle")
+        {
+            *protocol += amount(&reward["reward"]);
+        }
+    }
+    for (day, [miners, protocol]) in days {
+        for (path, wanted) in [
+            ("daily-count-and-rewards", miners),
+            ("daily-block-rewards", protocol),
+        ] {
+            let target = format!("/api/block/{path}?startDate={day}&endDate={day}");
+            let found = alone.json(&target)["data"][0]["blockRewards_Coin"].clone();
+            assert_eq!(found, coins(wanted).as_str(), "{target}");
+        }
+    }
+    alone.stop();
     server.stop();
-    // The chain is not well known: without a word from the operator it pays fees alone.
-    let server = super::serve(chain.path());
-    assert_eq!(server.json("/api/block/1/rewards")["staticReward"], "0");
-    server.stop();
+}
+
+fn coins(wei: U256) -> String {
+    let digits = format!("{:0>19}", wei.to_string());
+    let (whole, fraction) = digits.split_at(digits.len() - 18);
+    let text = format!("{whole}.{}", fraction.trim_end_matches('0'));
+    text.trim_end_matches('.').to_owned()
 }

@@ -1,11 +1,16 @@
 //! The bodies of all operations, field by field, in their order (answers.md sections 3 to 10).
 
 mod accounts;
+mod days;
 mod tokens;
 
 pub(super) use accounts::{
     ACCOUNT_INTERNAL, BALANCE, BALANCES, FUNDED_BY, MINED_BLOCKS, PAST_BALANCE, RANGE_INTERNAL,
     TRANSACTION_INTERNAL, TRANSACTIONS,
+};
+pub(super) use days::{
+    COIN_SUPPLY, DAILY_BLOCK_TIME, DAILY_BLOCKS, DAILY_FEES, DAILY_GAS, DAILY_GAS_PRICE, DAILY_NEW_ADDRESSES,
+    DAILY_REWARDS, DAILY_SIZE, DAILY_TRANSACTIONS, DAILY_UTILIZATION,
 };
 pub(super) use tokens::{
     ERC20_TRANSFERS, ERC721_TRANSFERS, HOLDER_COUNT, HOLDERS, HOLDINGS, INVENTORY, TOKEN_BALANCE,

@@ -1,9 +1,15 @@
 //! The endpoints of the group of blocks.
 
-use super::{CHAIN, NONE};
+use super::{CHAIN, END_DATE, NONE, SORT, START_DATE};
 use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
 use crate::api::service::Handler;
-use crate::api::{blocks, bodies, rewards};
+use crate::api::{blocks, bodies, day_values, rewards};
+
+const DAYS: Endpoint = Endpoint {
+    group: Group::Blocks,
+    parameters: &[CHAIN, START_DATE, END_DATE, SORT],
+    ..NONE
+};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -50,5 +56,45 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         not_found: &["Block not found"],
         handler: Handler::Chain(rewards::block_rewards),
         ..NONE
+    },
+    Endpoint {
+        ids: &["B4"],
+        path: "/api/block/daily-average-size",
+        days_max: Some(15),
+        doc: "The mean size of each day's blocks.",
+        bodies: &[bodies::DAILY_SIZE],
+        example: "/api/block/daily-average-size?startDate=2024-03-08&endDate=2024-03-10",
+        handler: Handler::Chain(day_values::size),
+        ..DAYS
+    },
+    Endpoint {
+        ids: &["B5"],
+        path: "/api/block/daily-count-and-rewards",
+        days_max: Some(15),
+        doc: "Blocks of each day, and what their fee recipients got.",
+        bodies: &[bodies::DAILY_BLOCKS],
+        example: "/api/block/daily-count-and-rewards?startDate=2024-03-08&endDate=2024-03-10",
+        handler: Handler::Chain(day_values::blocks),
+        ..DAYS
+    },
+    Endpoint {
+        ids: &["B6"],
+        path: "/api/block/daily-block-rewards",
+        days_max: Some(31),
+        doc: "What the protocol gave on each day to those who sealed blocks and uncles.",
+        bodies: &[bodies::DAILY_REWARDS],
+        example: "/api/block/daily-block-rewards?startDate=2024-03-08&endDate=2024-03-10",
+        handler: Handler::Chain(day_values::rewards),
+        ..DAYS
+    },
+    Endpoint {
+        ids: &["B7"],
+        path: "/api/block/daily-average-block-time",
+        days_max: Some(5),
+        doc: "The mean time between blocks of each day.",
+        bodies: &[bodies::DAILY_BLOCK_TIME],
+        example: "/api/block/daily-average-block-time?startDate=2024-03-08&endDate=2024-03-10",
+        handler: Handler::Chain(day_values::block_time),
+        ..DAYS
     },
 ];

@@ -6,6 +6,7 @@ mod contracts;
 mod logs;
 mod proxy;
 mod service;
+mod stats;
 mod tokens;
 mod transactions;
 
@@ -34,6 +35,10 @@ const START: Parameter =
     Parameter::query("startblock", Kind::Block, "First block.").or("first indexed block");
 const END: Parameter = Parameter::query("endblock", Kind::Block, "Last block.").or("latest");
 
+const START_DATE: Parameter =
+    Parameter::query("startDate", Kind::Date, "First day (UTC), included.").required();
+const END_DATE: Parameter = Parameter::query("endDate", Kind::Date, "Last day (UTC), included.").required();
+
 const NONE: Endpoint = Endpoint {
     ids: &[],
     group: Group::Service,
@@ -58,6 +63,7 @@ const GROUPS: &[&[Endpoint]] = &[
     proxy::ENDPOINTS,
     accounts::ENDPOINTS,
     blocks::ENDPOINTS,
+    stats::ENDPOINTS,
     contracts::ENDPOINTS,
     transactions::ENDPOINTS,
     service::ENDPOINTS,

@@ -1,0 +1,41 @@
+//! S1: the supply of the native coin.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::http::HttpError;
+use crate::model::U256;
+
+use super::amounts::Unit;
+use super::answer::{Answer, Plan};
+use super::caching::Reach;
+use super::faults::{query_failed, still_indexing};
+use super::input::Input;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Supply {
+    total_supply: Box<RawValue>,
+    circulating_supply: Box<RawValue>,
+    chain: &'static str,
+}
+
+/// S1.
+pub(super) fn coin_supply(_: &mut Input<'_>) -> Result<Plan, HttpError> {
+    Ok(Plan::point(|snapshot| {
+        let supply = snapshot.reader.coin_supply().map_err(query_failed)?;
+        let supply = supply.ok_or_else(still_indexing)?;
+        let answer = Supply {
+            total_supply: coins(supply.total)?,
+            circulating_supply: coins(supply.circulating)?,
+            chain: snapshot.chain.as_str(),
+        };
+        Answer::json(&answer, Reach::Head)
+    }))
+}
+
+/// An amount as a JSON number in whole coins: exact, which no float is.
+fn coins(wei: U256) -> Result<Box<RawValue>, HttpError> {
+    RawValue::from_string(Unit::Coin.native(wei))
+        .map_err(|error| HttpError::internal(format!("an amount is no number: {error}")))
+}
