@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, Export, Import};
 use crate::config::{Config, ConfigError};
+use crate::model::ImportKind;
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::sync::SyncError;
@@ -104,6 +105,12 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
             Box::pin(run::serve(config)).await
         }
         Command::Import(Import::Chain(args)) => Box::pin(import::chain(&args)).await,
+        Command::Import(Import::Prices(args)) => {
+            import_facts::command(args, ImportKind::Prices, crate::import::prices).await
+        }
+        Command::Import(Import::Tokens(args)) => {
+            import_facts::command(args, ImportKind::Tokens, crate::import::tokens).await
+        }
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
         Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,

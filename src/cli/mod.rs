@@ -210,6 +210,11 @@ pub struct ServeArgs {
 pub enum Import {
     /// A recorded chain: JSON lines, zstd-compressed or plain.
     Chain(ImportChainArgs),
+    /// Dated prices: CSV with the header `time,asset,usd`, or JSON of such objects. Beside a running service too.
+    Prices(ImportFactsArgs),
+    /// Facts about tokens and their projects: a list of the Token Lists standard, or a file or directory of
+    /// ethereum-lists. Beside a running service too.
+    Tokens(ImportFactsArgs),
 }
 
 /// What imports of facts beside the chain take.

@@ -4,8 +4,17 @@
 //! or is not what it should be) changes nothing: it is read to its end before anything is written. The same import
 //! again changes nothing either.
 
+mod prices;
+mod reading;
+mod token_entry;
+mod tokens;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use prices::{prices, prices_of};
+pub use reading::ReadSeek;
+pub use tokens::{tokens, tokens_of};
 
 use crate::model::{ImportKind, ImportRecord};
 use crate::store::{ImportWriter, StoreError, View};

@@ -4,9 +4,9 @@ use alloy_primitives::b256;
 
 use super::B256;
 
-const MAINNET_GENESIS_HASH: B256 =
+pub(super) const MAINNET_GENESIS_HASH: B256 =
     b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
-const SEPOLIA_GENESIS_HASH: B256 =
+pub(super) const SEPOLIA_GENESIS_HASH: B256 =
     b256!("0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9");
 const HOLESKY_GENESIS_HASH: B256 =
     b256!("0xb5f7f912443c940f21fd611f12828d75b534364ed9e95ca4e307729a4661bde4");

@@ -8,7 +8,10 @@ mod day;
 mod entry;
 mod forks;
 mod import;
+mod price;
+mod project;
 mod rewards;
+mod text;
 pub mod token;
 mod trace;
 mod transaction;
@@ -26,6 +29,9 @@ pub use import::{ImportKind, ImportRecord};
 pub use rewards::{
     StaticRewards, blob_base_fee, eighths_of, uncle_eighths, uncle_inclusion_reward, uncle_reward,
 };
+pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, Usd};
+pub use project::TokenProject;
+pub use text::{shown_text, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};

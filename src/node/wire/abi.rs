@@ -1,6 +1,6 @@
 //! What contracts return, in the contract ABI: words and texts. Contracts may return anything at all.
 
-use crate::model::U256;
+use crate::model::{U256, shown_text};
 
 /// Bytes of an ABI word.
 const WORD: usize = 32;
@@ -49,17 +49,7 @@ fn string_bytes(returned: &[u8]) -> Option<&[u8]> {
 }
 
 fn cleaned(bytes: &[u8]) -> String {
-    bytes
-        .utf8_chunks()
-        .flat_map(|chunk| chunk.valid().chars())
-        .filter(|&char| !char.is_control() && !misleads(char))
-        .take(TEXT_CHARS_MAX)
-        .collect()
-}
-
-/// Characters that show nothing themselves and change how others are shown.
-const fn misleads(char: char) -> bool {
-    matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    shown_text(bytes, TEXT_CHARS_MAX)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! it does; a service follows it as RocksDB's secondary instance, which reads the writer's files and never writes
 //! them. So imports need no word with the service, and the service sees them within [`LOOK_EVERY`].
 
+mod prices;
+mod tokens;
 mod writer;
 
 use std::path::{Path, PathBuf};
