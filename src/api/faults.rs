@@ -22,6 +22,7 @@ pub(super) const UPSTREAM_FAILED: &str = "Upstream node error";
 pub(super) const INVALID_OFFSET: &str = "offset must be one of 10, 15, 30, 45";
 pub(super) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
 
+pub(super) const PRICE_NOT_AVAILABLE: &str = "Price data not available";
 pub(super) const ADDRESS_NOT_FOUND: &str = "Address not found";
 pub(super) const TOO_MANY_ADDRESSES: &str = "At most 100 addresses are allowed";
 

@@ -29,6 +29,7 @@ mod logs;
 mod markdown;
 mod openapi;
 mod page;
+mod prices;
 mod proxy;
 mod reports;
 mod revert;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::http::HttpError;
+use crate::model::Asset;
 use crate::query::Created;
 
 use super::answer::Plan;
@@ -12,8 +13,8 @@ use super::faults::query_failed;
 use super::input::Input;
 use super::tokens::{find_whole, source};
 
-/// The fields of a project come from lists of tokens; without one they are `null`.
-#[derive(Default, Serialize)]
+/// The fields of a project come from imported lists of tokens; without one they are `null`.
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Project {
     description: Option<String>,
@@ -63,12 +64,18 @@ pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             Created::Known(creation) => Some(creation),
             Created::Unknown | Created::NeedsTraces => None,
         };
+        let told = reader.token_project(&address).map_err(query_failed)?;
+        let head = reader.head_time().map_err(query_failed)?;
+        let price = reader
+            .prices(Asset::Token(address))
+            .and_then(|mut prices| prices.at(head))
+            .map_err(query_failed)?;
         let body = Info {
             contract_address: const_hex::encode_prefixed(address),
             chain: snapshot.chain.as_str(),
-            token_name: metadata.name,
-            symbol: metadata.symbol,
-            decimals: metadata.decimals,
+            token_name: metadata.name.or(told.name),
+            symbol: metadata.symbol.or(told.symbol),
+            decimals: metadata.decimals.or(told.decimals),
             token_type: token.kind().name(),
             total_supply: reader
                 .token_supply_known(&token)
@@ -80,7 +87,20 @@ pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
                 .as_ref()
                 .map(|creation| const_hex::encode_prefixed(creation.creator)),
             created_block: created.map(|creation| creation.block.to_string()),
-            project: Project::default(),
+            project: Project {
+                description: told.description,
+                website: told.website,
+                email: told.email,
+                blog: told.blog,
+                reddit: told.reddit,
+                twitter: told.twitter,
+                github: told.github,
+                telegram: told.telegram,
+                discord: told.discord,
+                whitepaper: told.whitepaper,
+                logo_uri: told.logo_uri,
+                token_price_usd: price.map(|price| price.usd.to_string()),
+            },
         };
         sourced(&body, source(by_ledger), Reach::Head)
     }))

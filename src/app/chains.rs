@@ -6,7 +6,7 @@ use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::config::Config;
 use crate::metrics::Page;
-use crate::model::{Address, ChainName, StaticRewards, U256};
+use crate::model::{Address, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
@@ -25,6 +25,8 @@ pub(super) struct Chain {
     /// Answers in the place of a node.
     stand_in: Option<Arc<dyn Upstream>>,
     stated: Stated,
+    /// The feeds of its prices.
+    price_feeds: OnceLock<Arc<PriceFeeds>>,
 }
 
 /// What the operator states of a chain.
@@ -34,6 +36,8 @@ pub(super) struct Stated {
     static_rewards: Option<Arc<StaticRewards>>,
     /// Accounts whose coins do not circulate.
     excluded: Arc<[Address]>,
+    /// Prices.
+    prices: StatedPrices,
 }
 
 impl Stated {
@@ -41,6 +45,7 @@ impl Stated {
         Self {
             static_rewards: config.static_rewards_of(chain).cloned().map(Arc::new),
             excluded: config.excluded_of(chain).into(),
+            prices: config.prices_of(chain),
         }
     }
 }
@@ -56,16 +61,9 @@ impl std::fmt::Debug for Chain {
 impl Chain {
     /// A chain that is synced.
     pub(super) fn synced(name: ChainName, stated: Stated) -> Arc<Self> {
-        let status = Some(Arc::new(ChainStatus::default()));
         Arc::new(Self {
-            name,
-            status,
-            store: OnceLock::new(),
-            observed: OnceLock::new(),
-            imported: OnceLock::new(),
-            node: RwLock::default(),
-            stand_in: None,
-            stated,
+            status: Some(Arc::new(ChainStatus::default())),
+            ..Self::new(name, stated)
         })
     }
 
@@ -76,16 +74,9 @@ impl Chain {
         observed: Arc<Observed>,
         stated: Stated,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            name,
-            status: None,
-            imported: OnceLock::from(follow(&store)),
-            store: OnceLock::from(store),
-            observed: OnceLock::from(observed),
-            node: RwLock::default(),
-            stand_in: None,
-            stated,
-        })
+        let chain = Self::new(name, stated);
+        chain.set_store(store, observed);
+        Arc::new(chain)
     }
 
     /// A chain that is only served, with recorded answers in the place of a node.
@@ -95,16 +86,27 @@ impl Chain {
         observed: Arc<Observed>,
         stand_in: Arc<dyn Upstream>,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        let chain = Self {
+            stand_in: Some(stand_in),
+            ..Self::new(name, Stated::default())
+        };
+        chain.set_store(store, observed);
+        Arc::new(chain)
+    }
+
+    /// A chain without a store, a node and a status.
+    fn new(name: ChainName, stated: Stated) -> Self {
+        Self {
             name,
             status: None,
-            imported: OnceLock::from(follow(&store)),
-            store: OnceLock::from(store),
-            observed: OnceLock::from(observed),
+            store: OnceLock::new(),
+            observed: OnceLock::new(),
+            imported: OnceLock::new(),
             node: RwLock::default(),
-            stand_in: Some(stand_in),
-            stated: Stated::default(),
-        })
+            stand_in: None,
+            stated,
+            price_feeds: OnceLock::new(),
+        }
     }
 
     /// The static rewards that the operator states.
@@ -125,8 +127,20 @@ impl Chain {
     pub(super) fn set_store(&self, store: Arc<Store>, observed: Arc<Observed>) {
         let _ = self.observed.set(observed);
         let _ = self.imported.set(follow(&store));
+        let genesis = store.identity().genesis_hash.into();
+        let _ = self
+            .price_feeds
+            .set(Arc::new(self.stated.prices.on_chain(genesis)));
         // A second store for one chain would be a bug of the supervisor; the first one stays.
         let _ = self.store.set(store);
+    }
+
+    /// The contracts of its price feeds.
+    pub(super) fn feeds(&self) -> Vec<Address> {
+        let feeds = self.price_feeds.get();
+        feeds.map_or_else(Vec::new, |feeds| {
+            feeds.native.iter().chain(&feeds.stable).copied().collect()
+        })
     }
 
     /// How long the node takes on average.
@@ -178,6 +192,10 @@ impl Chains for Registry {
                 imported.look();
                 reader.with_imported(Arc::clone(imported))
             }
+            None => reader,
+        };
+        let reader = match chain.price_feeds.get() {
+            Some(feeds) => reader.with_price_feeds(Arc::clone(feeds)),
             None => reader,
         };
         Some(match facts {

@@ -1,20 +1,23 @@
 //! `quarry demo`: a recorded chain that ships in the binary.
 
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::AppError;
 use super::chains::Chain;
 use super::demo_node::DemoNode;
 use super::import::ChainImport;
+use super::import_facts::into_store;
 use super::process::{on_signals, say};
 use super::run::{bind, serve_chains};
 use crate::cli::{DemoArgs, NodeArgs, StoreArgs};
 use crate::config::{Config, store_dir};
-use crate::model::ChainName;
+use crate::import::{self, Target, Watcher};
+use crate::model::{ChainName, ImportKind};
 use crate::node::recorded::RecordedChain;
 use crate::query::Reader;
-use crate::store::{Observed, OpenOptions};
+use crate::store::{Observed, OpenOptions, Store};
 use crate::sync::genesis;
 
 /// The recording; see docs/DEMO.md for what it holds and how it is made.
@@ -22,6 +25,10 @@ static RECORDING: &[u8] = include_bytes!("../../demo/chain.jsonl.zst");
 
 /// Its genesis file.
 static GENESIS: &str = include_str!("../../demo/genesis.json");
+
+/// Prices of its coins and facts about its tokens, made up; imported as an operator's files are.
+static PRICES: &[u8] = include_bytes!("../../demo/prices.csv");
+static TOKENS: &[u8] = include_bytes!("../../demo/token-list.json");
 
 /// `quarry demo`.
 pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
@@ -55,6 +62,7 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     let observed = Observed::open(store.directory(), store.identity(), false);
     let node = DemoNode::load()?;
     node.tell(&observed, &Reader::new(Arc::clone(&view)))?;
+    import_facts(&store)?;
     let address = listener.local_addr().map_err(AppError::io("read the address"))?;
     let checkpoint = view.checkpoint();
     say(&format!(
@@ -79,6 +87,42 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         shutdown,
     )
     .await
+}
+
+/// Brings what ships beside the recording into the store of imports.
+fn import_facts(store: &Store) -> Result<(), AppError> {
+    let prices = |target: &Target, path: &Path, watcher: &dyn Watcher| {
+        import::prices_of(target, path, &mut Cursor::new(PRICES), watcher)
+    };
+    into_store(
+        store,
+        ImportKind::Prices,
+        Path::new("demo/prices.csv"),
+        &Silent,
+        prices,
+    )?;
+    let tokens = |target: &Target, path: &Path, watcher: &dyn Watcher| {
+        import::tokens_of(target, path, &mut Cursor::new(TOKENS), watcher)
+    };
+    into_store(
+        store,
+        ImportKind::Tokens,
+        Path::new("demo/token-list.json"),
+        &Silent,
+        tokens,
+    )?;
+    Ok(())
+}
+
+/// Nothing is refused of what ships.
+struct Silent;
+
+impl Watcher for Silent {
+    fn progress(&self, _: u64, _: Option<u64>) {}
+
+    fn rejected(&self, entry: &str, reason: &str) {
+        tracing::warn!(entry, reason, "the demo's facts");
+    }
 }
 
 /// Three requests that show something, from what the chain holds.

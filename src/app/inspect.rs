@@ -7,7 +7,7 @@ use crate::cli::InspectArgs;
 use crate::codec::keys;
 use crate::codec::posting;
 use crate::codec::value::{Checkpoint, Identity};
-use crate::store::Table;
+use crate::store::{Imported, Table};
 
 /// `quarry inspect`.
 pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
@@ -42,6 +42,16 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
         checkpoint.emitters,
         checkpoint.signatures
     ));
+    for record in Imported::follow(store.directory(), identity).records()? {
+        say(&format!(
+            "import     {} from {}, {} taken, {} refused, Unix time {}",
+            record.kind.name(),
+            record.source,
+            record.taken,
+            record.rejected,
+            record.time
+        ));
+    }
     if args.full {
         say(&format!(
             "\n{:<20} {:>12} {:>14}  digest",

@@ -150,6 +150,7 @@ impl Supervisor {
                 Arc::clone(status),
                 EnquiryOptions::new(per_second),
             )
+            .with_feeds(self.chain.feeds())
         })
     }
 

@@ -8,6 +8,7 @@
 //! 04 | token 20 | !balance 32 | holder 20     -> nothing; largest balance first
 //! 05 | holder 20 | token 20                   -> nothing
 //! 06 | token 20                               -> holders varint, whole 1, the holder after which to go on 0 or 20
+//! 07 | feed 20                                -> decimals (0, or 1 and a byte), aggregators 20 each
 //! ```
 //!
 //! Rows of kind 3 are of tokens that are not exact; 4 and 5 have those of them that are not zero.
@@ -15,7 +16,7 @@
 use super::Corrupt;
 use super::amount::{put_sized_amount, read_sized_amount};
 use super::bytes::{Reader, put_varint};
-use crate::model::{Address, B256, BlockId, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use crate::model::{Address, B256, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256, ZeroAddress};
 
 /// The version of this layout; a side store of another one is made anew.
 pub const FORMAT: u8 = 1;
@@ -29,6 +30,7 @@ const BALANCE: u8 = 3;
 const ORDER: u8 = 4;
 const HELD: u8 = 5;
 const REFRESH: u8 = 6;
+const FEED: u8 = 7;
 
 const ADDRESS: usize = 20;
 const WORD: usize = 32;
@@ -60,6 +62,37 @@ pub fn verdict_key(token: &Address) -> [u8; 1 + ADDRESS] {
 #[must_use]
 pub fn refresh_key(token: &Address) -> [u8; 1 + ADDRESS] {
     key(REFRESH, &[token.as_slice()])
+}
+
+/// The key of what a contract of a price feed is.
+#[must_use]
+pub fn feed_key(feed: &Address) -> [u8; 1 + ADDRESS] {
+    key(FEED, &[feed.as_slice()])
+}
+
+/// What a contract of a price feed is.
+#[must_use]
+pub fn encode_feed(facts: &FeedFacts) -> Vec<u8> {
+    let mut out = vec![u8::from(facts.decimals.is_some())];
+    out.extend(facts.decimals);
+    for aggregator in &facts.aggregators {
+        out.extend_from_slice(aggregator.as_slice());
+    }
+    out
+}
+
+/// Reads what a contract of a price feed is.
+pub fn decode_feed(bytes: &[u8]) -> Result<FeedFacts, Corrupt> {
+    let mut reader = Reader::new(bytes, "price feed");
+    let decimals = read_some(&mut reader)?.then(|| reader.byte()).transpose()?;
+    let mut aggregators = Vec::new();
+    while !reader.is_empty() {
+        aggregators.push(Address::from(reader.array::<ADDRESS>()?));
+    }
+    Ok(FeedFacts {
+        decimals,
+        aggregators,
+    })
 }
 
 /// The key of what a holder has.
@@ -338,6 +371,18 @@ mod tests {
         for end in 0..verdict.len() {
             assert!(decode_verdict(&verdict[..end]).is_err());
         }
+        for facts in [
+            FeedFacts::default(),
+            FeedFacts {
+                decimals: Some(8),
+                aggregators: vec![Address::repeat_byte(1), Address::repeat_byte(2)],
+            },
+        ] {
+            let bytes = encode_feed(&facts);
+            assert_eq!(decode_feed(&bytes), Ok(facts));
+            assert!(decode_feed(&[bytes.as_slice(), &[0]].concat()).is_err());
+        }
+        assert!(decode_feed(&[]).is_err() && decode_feed(&[1]).is_err() && decode_feed(&[2]).is_err());
         assert!(decode_balance(&[1, 33]).is_err());
         assert_eq!(encode_balance(U256::from(258), 9), [9, 2, 1, 2]);
         assert!(decode_balance(&[9, 3, 0, 1, 2]).is_err());

@@ -49,6 +49,11 @@ pub struct ChainFile {
     /// What is said of its supply.
     #[serde(default)]
     pub supply: SupplyFile,
+    /// Symbol of the native coin.
+    pub symbol: Option<String>,
+    /// Price feeds.
+    #[serde(default)]
+    pub prices: PricesFile,
 }
 
 /// The section of a chain's supply.
@@ -58,6 +63,37 @@ pub struct SupplyFile {
     /// Accounts whose coins do not circulate.
     #[serde(default)]
     pub excluded: Vec<String>,
+}
+
+/// The feeds of a chain's prices; one that is absent is what is known of the chain.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PricesFile {
+    /// Of the native coin.
+    pub native: Option<OneOrMany>,
+    /// Of the stable coin.
+    pub stable: Option<OneOrMany>,
+}
+
+/// A text or a list of them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Some; none at all switches the feed off.
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// All of them.
+    #[must_use]
+    pub fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Many(texts) => texts,
+        }
+    }
 }
 
 impl ConfigFile {

@@ -3,6 +3,7 @@
 //! clap merges flags and environment; this room reads the file, fills in the rest and checks it.
 
 mod file;
+mod prices;
 mod size;
 
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ pub use file::{ChainFile, ConfigFile};
 pub use size::ByteSize;
 
 use crate::cli::{ListenArgs, NodeArgs, RunArgs, StoreArgs};
-use crate::model::{Address, ChainName, StaticRewards};
+use crate::model::{Address, ChainName, StatedPrices, StaticRewards};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +83,8 @@ pub struct Config {
     pub static_rewards: Vec<(ChainName, StaticRewards)>,
     /// Accounts whose coins do not circulate, by chain, each once.
     pub excluded: Vec<(ChainName, Vec<Address>)>,
+    /// What the operator states of prices, by chain.
+    pub prices: Vec<(ChainName, StatedPrices)>,
 }
 
 impl Config {
@@ -155,6 +158,7 @@ impl Config {
             .collect::<Result<Vec<_>, _>>()?;
         let static_rewards = static_rewards(listen, &file, &chains)?;
         let excluded = excluded(&file)?;
+        let prices = prices::stated(&file)?;
         Ok(Self {
             data_dir: store
                 .data_dir
@@ -175,6 +179,7 @@ impl Config {
             chains,
             static_rewards,
             excluded,
+            prices,
         })
     }
 
@@ -190,6 +195,13 @@ impl Config {
     pub fn excluded_of(&self, chain: ChainName) -> &[Address] {
         let stated = self.excluded.iter().find(|(name, _)| *name == chain);
         stated.map_or(&[], |(_, accounts)| accounts)
+    }
+
+    /// What the operator states of a chain's prices.
+    #[must_use]
+    pub fn prices_of(&self, chain: ChainName) -> StatedPrices {
+        let stated = self.prices.iter().find(|(name, _)| *name == chain);
+        stated.map(|(_, prices)| prices.clone()).unwrap_or_default()
     }
 
     /// The directory of a chain's store.
@@ -212,7 +224,15 @@ impl Config {
             "backfill_memory = {}",
             quoted(&self.backfill_memory.to_string())
         );
-        for chain in &self.chains {
+        for name in ChainName::ALL {
+            let prices = self.prices_of(name);
+            let Some(chain) = self.chains.iter().find(|chain| chain.name == name) else {
+                if prices != StatedPrices::default() {
+                    let _ = writeln!(out, "\n[{name}]");
+                    prices::write(&mut out, name, &prices);
+                }
+                continue;
+            };
             let _ = writeln!(out, "\n[{}]", chain.name);
             if let Some(rpc) = &chain.rpc {
                 let _ = writeln!(out, "rpc = {}", quoted(rpc));
@@ -230,6 +250,7 @@ impl Config {
             if let Some(rewards) = self.static_rewards_of(chain.name) {
                 let _ = writeln!(out, "static_reward = {}", quoted(&rewards.to_string()));
             }
+            prices::write(&mut out, name, &prices);
             let accounts = self.excluded_of(chain.name).iter();
             let accounts: Vec<String> = accounts.map(|account| format!("\"{account:#x}\"")).collect();
             if !accounts.is_empty() {

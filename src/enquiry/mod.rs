@@ -6,6 +6,7 @@
 //! store; none of it is needed for the chain's own store. It asks at a bounded rate, a few questions at a time, and
 //! waits longer and longer while the node fails.
 
+mod feeds;
 mod judge;
 mod look;
 mod perform;
@@ -19,6 +20,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::clock;
+use crate::model::Address;
 use crate::node::Node;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
@@ -79,6 +81,8 @@ struct Tools {
 pub struct Enquirer {
     tools: Arc<Tools>,
     options: EnquiryOptions,
+    /// Contracts that are configured as price feeds.
+    feeds: Vec<Address>,
 }
 
 impl Enquirer {
@@ -101,12 +105,25 @@ impl Enquirer {
                 rate,
             }),
             options,
+            feeds: Vec::new(),
         }
     }
 
+    /// The same, which also asks what these contracts of price feeds are.
+    #[must_use]
+    pub fn with_feeds(mut self, feeds: Vec<Address>) -> Self {
+        self.feeds = feeds;
+        self
+    }
+
     /// Asks until the end is asked for. Nothing that a node or a token does ends it.
-    pub async fn run(self, mut shutdown: Shutdown) {
-        let Self { tools, options } = self;
+    pub async fn run(self, shutdown: Shutdown) {
+        let feeds = feeds::run(Arc::clone(&self.tools), self.feeds.clone(), shutdown.clone());
+        tokio::join!(self.tokens(shutdown), feeds);
+    }
+
+    async fn tokens(self, mut shutdown: Shutdown) {
+        let Self { tools, options, .. } = self;
         let mut looker = Looker::new(options);
         let mut queue = Queue::new(options);
         let mut running = FuturesUnordered::new();

@@ -65,12 +65,12 @@ impl Tools {
     }
 
     /// Waits for the turn of a question, and counts it.
-    async fn turn(&self) {
+    pub(super) async fn turn(&self) {
         self.rate.turn().await;
         self.status.tokens().questions.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn counted<T>(&self, result: Result<T, NodeError>) -> Result<T, NodeError> {
+    pub(super) fn counted<T>(&self, result: Result<T, NodeError>) -> Result<T, NodeError> {
         if result.is_err() {
             self.status.tokens().errors.fetch_add(1, Ordering::Relaxed);
         }

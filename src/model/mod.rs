@@ -29,7 +29,7 @@ pub use import::{ImportKind, ImportRecord};
 pub use rewards::{
     StaticRewards, blob_base_fee, eighths_of, uncle_eighths, uncle_inclusion_reward, uncle_reward,
 };
-pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, Usd};
+pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, StatedPrices, Usd};
 pub use project::TokenProject;
 pub use text::{shown_text, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};

@@ -261,6 +261,30 @@ const MAINNET_STABLE: &[Address] = &[
 const SEPOLIA_NATIVE: &[Address] = &[address!("694aa1769357215de4fac081bf1f309adc325306")];
 const SEPOLIA_STABLE: &[Address] = &[address!("a2f78ab2355fe2f984d808b5cee7fd0a93d5270e")];
 
+/// What the operator states of prices; what is `None` is as it is known of the chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatedPrices {
+    /// Symbol of the native coin.
+    pub symbol: Option<String>,
+    /// Feeds of the native coin.
+    pub native: Option<Vec<Address>>,
+    /// Feeds of the stable coin.
+    pub stable: Option<Vec<Address>>,
+}
+
+impl StatedPrices {
+    /// The feeds of the chain with this genesis hash.
+    #[must_use]
+    pub fn on_chain(&self, genesis_hash: B256) -> PriceFeeds {
+        let known = PriceFeeds::well_known(genesis_hash);
+        PriceFeeds {
+            symbol: self.symbol.clone().unwrap_or(known.symbol),
+            native: self.native.clone().unwrap_or(known.native),
+            stable: self.stable.clone().unwrap_or(known.stable),
+        }
+    }
+}
+
 /// What a node told of a contract that is configured as a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedFacts {

@@ -38,7 +38,13 @@ mod tests {
         for text in [format!("0x{}", "aB".repeat(20)), format!("0X{}", "AB".repeat(20))] {
             assert_eq!(written_address(&text), Some(address), "{text}");
         }
-        for text in ["", "0x", &"ab".repeat(20), &format!("0x{}", "ab".repeat(19)), &format!("0x0x{}", "ab".repeat(19))] {
+        for text in [
+            "",
+            "0x",
+            &"ab".repeat(20),
+            &format!("0x{}", "ab".repeat(19)),
+            &format!("0x0x{}", "ab".repeat(19)),
+        ] {
             assert_eq!(written_address(text), None, "{text}");
         }
     }

@@ -43,7 +43,7 @@ impl<T> Told<T> {
         }
     }
 
-    fn and_then<U>(self, read: impl FnOnce(&T) -> Option<U>, expected: &'static str) -> Told<U> {
+    pub(super) fn and_then<U>(self, read: impl FnOnce(&T) -> Option<U>, expected: &'static str) -> Told<U> {
         match self {
             Self::Value(value) => match read(&value) {
                 Some(read) => Told::Value(read),

@@ -11,6 +11,7 @@ mod client;
 mod config;
 mod contract;
 mod error;
+mod feed;
 mod heads;
 mod link;
 pub mod pace;

@@ -14,12 +14,13 @@ mod logs;
 mod merge;
 mod nonces;
 mod page;
+mod prices;
 mod rewards;
 mod supply;
 mod tokens;
 mod transactions;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use accounts::{MinedPage, TransactionPage};
 pub use balances::{Account, Balance, FirstFunding, Funding, FundingKind, NativeFault};
@@ -30,6 +31,7 @@ pub use internal::InternalPage;
 pub use logs::{LogPage, LogQuery, Operator};
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, Paged, RowCursor};
+pub use prices::{KnownPrice, Prices};
 pub use rewards::{BlockReward, UncleReward};
 pub use supply::CoinSupply;
 pub use tokens::{
@@ -40,7 +42,7 @@ pub use tokens::{
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 
 use crate::codec::Corrupt;
-use crate::model::{Address, BlockId, StaticRewards};
+use crate::model::{Address, BlockId, PriceFeeds, StaticRewards};
 pub use crate::store::from_memory;
 use crate::store::{Imported, StoreError, View};
 
@@ -73,7 +75,11 @@ pub struct Reader {
     token_facts: Arc<dyn TokenFacts>,
     /// What the operator imported, and its revision before anything was read from it.
     imported: Option<(Arc<Imported>, u64)>,
+    price_feeds: Arc<PriceFeeds>,
 }
+
+/// What chains have of which nothing is stated.
+static NO_FEEDS: LazyLock<Arc<PriceFeeds>> = LazyLock::new(Arc::default);
 
 impl Reader {
     /// Reads `view`. The chain's rewards are those that the store remembers, by which its ledger is kept; else those
@@ -97,6 +103,7 @@ impl Reader {
             not_circulating: Arc::default(),
             token_facts: Arc::new(NoTokenFacts),
             imported: None,
+            price_feeds: Arc::clone(&NO_FEEDS),
         }
     }
 
@@ -119,6 +126,13 @@ impl Reader {
     pub fn with_imported(mut self, imported: Arc<Imported>) -> Self {
         let revision = imported.revision();
         self.imported = Some((imported, revision));
+        self
+    }
+
+    /// The same, with the feeds of the chain's coins.
+    #[must_use]
+    pub fn with_price_feeds(mut self, feeds: Arc<PriceFeeds>) -> Self {
+        self.price_feeds = feeds;
         self
     }
 

@@ -156,9 +156,9 @@ const fn transfer(moved: Field) -> [Field; 20] {
 pub(in crate::api) const TOKEN_INFO: &[Field] = &[
     CONTRACT,
     CHAIN,
-    NAME,
-    field("symbol", Form::Text, "The contract's word.").or_null(),
-    field("decimals", Form::Integer, "The contract's word.").or_null(),
+    field("tokenName", Form::Text, OF_CONTRACT).or_null(),
+    field("symbol", Form::Text, OF_CONTRACT).or_null(),
+    field("decimals", Form::Integer, OF_CONTRACT).or_null(),
     field(
         "tokenType",
         Form::Words(&["ERC20", "ERC721", "ERC1155"]),
@@ -180,10 +180,18 @@ pub(in crate::api) const TOKEN_INFO: &[Field] = &[
     project("discord"),
     project("whitepaper"),
     project("logoURI"),
-    field("tokenPriceUSD", Form::Text, "The price last known.").or_null(),
+    field(
+        "tokenPriceUSD",
+        Form::Text,
+        "US dollars, exact: the last imported price dated at or before the indexed head.",
+    )
+    .or_null(),
 ];
+
+/// Who tells names.
+const OF_CONTRACT: &str = "The contract's word; where it has none, that of an imported list of tokens.";
 
 /// A field that a list of tokens tells.
 const fn project(name: &'static str) -> Field {
-    field(name, Form::Text, "By a list of tokens.").or_null()
+    field(name, Form::Text, "By imported lists of tokens.").or_null()
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod blocks;
 mod contracts;
 mod logs;
+mod prices;
 mod proxy;
 mod service;
 mod stats;
@@ -65,6 +66,7 @@ const GROUPS: &[&[Endpoint]] = &[
     blocks::ENDPOINTS,
     stats::ENDPOINTS,
     contracts::ENDPOINTS,
+    prices::ENDPOINTS,
     transactions::ENDPOINTS,
     service::ENDPOINTS,
 ];

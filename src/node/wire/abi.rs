@@ -1,6 +1,6 @@
 //! What contracts return, in the contract ABI: words and texts. Contracts may return anything at all.
 
-use crate::model::{U256, shown_text};
+use crate::model::{Address, U256, shown_text};
 
 /// Bytes of an ABI word.
 const WORD: usize = 32;
@@ -21,6 +21,14 @@ pub fn number(returned: &[u8]) -> Option<U256> {
 #[must_use]
 pub fn decimals(returned: &[u8]) -> Option<u8> {
     u8::try_from(number(returned)?).ok()
+}
+
+/// An address; `None` for anything else.
+#[must_use]
+pub fn address(returned: &[u8]) -> Option<Address> {
+    let (zeros, address) = returned.first_chunk::<WORD>()?.split_at(WORD - 20);
+    let short = zeros.iter().all(|&byte| byte == 0);
+    short.then(|| Address::from_slice(address))
 }
 
 /// A text: an ABI `string` (or `bytes`), or the `bytes32` of early tokens; `None` when it is neither.
@@ -113,5 +121,8 @@ mod tests {
         assert_eq!(decimals(&word(255)), Some(255));
         assert_eq!(decimals(&word(256)), None);
         assert_eq!(decimals(&[0xff; 32]), None);
+        assert_eq!(address(&word(7)), Some(Address::with_last_byte(7)));
+        assert_eq!(address(&[1; 32]), None);
+        assert_eq!(address(&[0; 31]), None);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 pub use crate::model::ZeroAddress;
 
-use crate::model::{Address, TokenMetadata, U256};
+use crate::model::{Address, FeedFacts, TokenMetadata, U256};
 use crate::store::StoreError;
 
 /// Whether the ledger of a token, summed from its logs, is what its contract says.
@@ -43,6 +43,11 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
     /// A number that changes whenever any of these may answer something else on the same snapshot.
     fn revision(&self) -> u64 {
         0
+    }
+
+    /// What a contract of a price feed is.
+    fn feed(&self, _feed: &Address) -> Result<Option<FeedFacts>, StoreError> {
+        Ok(None)
     }
 
     /// The supply as the contract said last.

@@ -19,7 +19,7 @@ pub use transfers::{Standard, TransferPage};
 use super::{Created, QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::tokens::{DOUBTS, TokenState};
-use crate::model::{Address, TokenKind, TokenMetadata, U256};
+use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256};
 use crate::store::{Direction, KnownToken, PostingCursor};
 
 /// A token of one snapshot.
@@ -157,6 +157,15 @@ impl Reader {
     /// What a token's contract says of itself.
     pub fn token_metadata(&self, token: &Address) -> Result<TokenMetadata, QueryError> {
         Ok(self.token_facts.metadata(token)?)
+    }
+
+    /// What imported lists of tokens tell of a token; empty where they tell nothing.
+    pub fn token_project(&self, token: &Address) -> Result<TokenProject, QueryError> {
+        let told = match self.imported() {
+            Some(imported) => imported.token(token)?,
+            None => None,
+        };
+        Ok(told.unwrap_or_default())
     }
 
     fn list_count(&self, term: Term) -> Result<u64, QueryError> {

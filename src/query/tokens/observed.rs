@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::facts::{Exactness, TokenFacts, Verdict};
-use crate::model::{Address, BlockId, TokenMetadata, TokenVerdict, U256};
+use crate::model::{Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256};
 use crate::store::{Observed, StoreError, View};
 
 /// What a node told of tokens, on a snapshot.
@@ -68,6 +68,10 @@ impl TokenFacts for ObservedFacts {
             _ => Exactness::Exact,
         };
         Ok(Verdict { exactness, zero })
+    }
+
+    fn feed(&self, feed: &Address) -> Result<Option<FeedFacts>, StoreError> {
+        Ok(self.observed.feed(feed))
     }
 
     fn supply(&self, token: &Address) -> Result<Option<U256>, StoreError> {

@@ -23,7 +23,7 @@ use super::view::in_tier;
 pub use crate::codec::observed::Refreshed;
 use crate::codec::{Corrupt, observed as codec};
 use crate::metrics::visits;
-use crate::model::{Address, TokenMetadata, TokenVerdict};
+use crate::model::{Address, FeedFacts, TokenMetadata, TokenVerdict};
 
 /// What a node told of one chain.
 pub struct Observed {
@@ -84,6 +84,20 @@ impl Observed {
     pub fn put_metadata(&self, token: &Address, metadata: &TokenMetadata) {
         self.put(&codec::metadata_key(token), &codec::encode_metadata(metadata));
         self.changed();
+    }
+
+    /// What a contract of a price feed is; `None` when it was not asked yet.
+    #[must_use]
+    pub fn feed(&self, feed: &Address) -> Option<FeedFacts> {
+        self.row(&codec::feed_key(feed), codec::decode_feed)
+    }
+
+    /// Keeps what a contract of a price feed is.
+    pub fn put_feed(&self, feed: &Address, facts: &FeedFacts) {
+        if self.feed(feed).as_ref() != Some(facts) {
+            self.put(&codec::feed_key(feed), &codec::encode_feed(facts));
+            self.changed();
+        }
     }
 
     /// The verdict on a token; `None` when there is none yet. Whoever uses it looks whether its blocks are
