@@ -248,6 +248,10 @@ const FENCES: &[Fence] = &[
         rooms: &["cli", "main"],
     },
     Fence {
+        package: "csv_core",
+        rooms: &["import"],
+    },
+    Fence {
         package: "toml",
         rooms: &["config"],
     },

@@ -21,9 +21,9 @@ pub(super) struct DayRange {
 
 /// The days of a range that the chain has reached, and what the answer speaks of.
 #[derive(Clone, Copy, Debug)]
-struct Covered {
+pub(super) struct Covered {
     days: Option<(Day, Day)>,
-    reach: Reach,
+    pub(super) reach: Reach,
 }
 
 /// A day with what is needed to say something of it.
@@ -60,7 +60,7 @@ impl DayRange {
     }
 
     /// What the chain covers of the range; 503 where a part of it is not wholly indexed.
-    fn cover(self, snapshot: &Snapshot) -> Result<Covered, HttpError> {
+    pub(super) fn cover(self, snapshot: &Snapshot) -> Result<Covered, HttpError> {
         let extent = snapshot.extent();
         let (first, head) = snapshot.reader.day_span().map_err(query_failed)?;
         // A store that begins later holds a part of its first day at most. While the index is behind, the day of
@@ -118,7 +118,7 @@ struct Entry<T> {
 
 impl DayRange {
     /// The series with what `values` says of each day that is covered, in ascending order.
-    fn answer<T: Serialize>(
+    pub(super) fn answer<T: Serialize>(
         self,
         snapshot: &Snapshot,
         covered: Covered,

@@ -111,3 +111,14 @@ series!(
     field("gasUsed", Form::Decimal, "Gas used."),
     field("gasLimit", Form::Decimal, "Mean gas limit of its blocks; `null` without any.").or_null(),
 );
+series!(
+    /// S3.
+    DAILY_PRICES:
+    field(
+        "nativeCoinPrice_USD",
+        Form::Text,
+        "The last price known at the day's end, exact; `null` before the first.",
+    )
+    .or_null(),
+    field("stableCoinPrice_USD", Form::Text, "The same of the stable coin.").or_null(),
+);
