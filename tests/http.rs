@@ -39,6 +39,8 @@ mod mined;
 mod parameters;
 #[path = "support/plain.rs"]
 mod plain;
+#[path = "http/prices.rs"]
+mod prices;
 #[path = "http/rewards.rs"]
 mod rewards;
 #[path = "http/token_lists.rs"]

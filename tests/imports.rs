@@ -1,0 +1,207 @@
+//! Imports through the real binary, beside a running service: what is served changes, a file that is broken changes
+//! nothing, and the same import again changes nothing either.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so by ending"
+)]
+
+#[path = "support/binary.rs"]
+mod binary;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use binary::{Outcome, Server, eventually, quarry};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(5);
+const TOKEN: &str = "0x948b3c65b89df0b4894abe91e6d02fe579834f8f";
+const PRICE: &str = "/api/stats/token-price";
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).unwrap();
+        }
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn import(&self, what: &str, file: &Path) -> Outcome {
+        let data = self.data();
+        quarry([
+            "import",
+            what,
+            file.to_str().unwrap(),
+            "--data-dir",
+            data.to_str().unwrap(),
+        ])
+    }
+}
+
+fn info(server: &Server) -> Value {
+    server.json(&format!("/api/token/info?contractaddress={TOKEN}"))
+}
+
+fn tag(server: &Server, target: &str) -> String {
+    server.get(target).header("etag").unwrap().to_owned()
+}
+
+#[test]
+fn a_service_follows_imports() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    let server = Server::start(["demo", "--data-dir", place.data().to_str().unwrap()]);
+    let newest = server.json("/api/block/timestamp/1900000000/block-number");
+    let head: u64 = binary::text(&newest["blockTimestamp"]).parse().unwrap();
+    let before = server.json(PRICE);
+    let list = format!("/api/token/holder-count?contractaddress={TOKEN}");
+    let tags = [tag(&server, PRICE), tag(&server, &list)];
+
+    // Broken as a whole, in the last line: nothing of it is taken.
+    let broken = place.write("broken.csv", &format!("time,asset,usd\n{head},native,1\n\u{0}"));
+    let mut bytes = std::fs::read(&broken).unwrap();
+    bytes.extend_from_slice(b"\xff\n");
+    std::fs::write(&broken, bytes).unwrap();
+    place
+        .import("prices", &broken)
+        .refused(&["broken.csv", "line 3 is not UTF-8"]);
+    let json_broken = place.write(
+        "broken.json",
+        &format!("[{{\"time\":{head},\"asset\":\"native\",\"usd\":1}}, {{"),
+    );
+    place
+        .import("prices", &json_broken)
+        .refused(&["broken.json", "EOF"]);
+    place
+        .import("tokens", &json_broken)
+        .refused(&["broken.json", "EOF"]);
+    let other = place.write("other.json", "{\"a\":1}");
+    place
+        .import("tokens", &other)
+        .refused(&["neither a list of tokens nor a token"]);
+    place
+        .import("prices", &place.directory.path().join("none.csv"))
+        .refused(&["cannot read", "none.csv"]);
+    std::thread::sleep(Duration::from_millis(400));
+    assert_eq!(server.json(PRICE), before);
+
+    // Good and bad lines; the last price of a time stays.
+    let upper = TOKEN.to_uppercase().replace("0X", "0x");
+    let good = place.write(
+        "good.csv",
+        &format!(
+            "time,asset,usd\n{head},native,7.10\n{head},native,8.250\nx,native,1\n{},native,99\n{head},{upper},0.125\n",
+            head + 1
+        ),
+    );
+    let said = place.import("prices", &good).succeeded().stdout;
+    assert!(said.contains("4 prices taken (3 new or changed)"), "{said}");
+    assert!(
+        said.contains("1 refused") && said.contains("refused: line 4: time `x`"),
+        "{said}"
+    );
+    let after = eventually("the price is served", SOON, || {
+        let after = server.json(PRICE);
+        (after != before).then_some(after)
+    });
+    assert_eq!(
+        (&after["priceUSD"], &after["timestamp"]),
+        (&json!("8.25"), &json!(head.to_string()))
+    );
+    assert_eq!(info(&server)["tokenPriceUSD"], "0.125");
+    assert_ne!(tag(&server, PRICE), tags[0]);
+    let again = place.import("prices", &good).succeeded().stdout;
+    assert!(again.contains("4 prices taken (0 new or changed)"), "{again}");
+    assert_eq!(server.json(PRICE), after);
+
+    // A list of the standard, then a directory of single tokens.
+    let entry = |fields: &str| format!("{{\"chainId\": 31337, \"address\": \"{upper}\" {fields}}}");
+    let standard = place.write(
+        "list.json",
+        &format!(
+            "{{\"name\": \"x\", \"tokens\": [{}, {}, {}, 5]}}",
+            entry(", \"name\": \"Renamed\", \"extensions\": {\"website\": \"https://a.example\", \"blog\": \"javascript:x\"}"),
+            entry(", \"decimals\": \"18\""),
+            entry("").replace("31337", "1"),
+        ),
+    );
+    let said = place.import("tokens", &standard).succeeded().stdout;
+    assert!(
+        said.contains("1 tokens taken (1 new or changed)")
+            && said.contains("1 of other chains skipped, 2 refused"),
+        "{said}"
+    );
+    assert!(
+        said.contains("entry 1, extensions.blog") && said.contains("left out"),
+        "{said}"
+    );
+    let told = eventually("the website is served", SOON, || {
+        let told = info(&server);
+        (told["website"] == "https://a.example").then_some(told)
+    });
+    // The contract's own word stays.
+    assert_eq!(
+        (&told["tokenName"], &told["blog"]),
+        (&json!("Ancient Coin"), &Value::Null)
+    );
+    let token = format!(
+        "{{\"symbol\": \"ANC\", \"address\": \"{TOKEN}\", \"decimals\": 9, \"website\": \"\", \"social\": {{\"github\": \"https://g.example\"}}}}"
+    );
+    place.write("tokens/a.json", &token);
+    place.write("tokens/b.json", "{\"symbol\": ");
+    place.write("tokens/readme.txt", "x");
+    let directory = place.directory.path().join("tokens");
+    let said = place.import("tokens", &directory).succeeded().stdout;
+    assert!(
+        said.contains("1 tokens taken (1 new or changed)") && said.contains("refused: b.json"),
+        "{said}"
+    );
+    let told = eventually("the directory is served", SOON, || {
+        let told = info(&server);
+        (told["github"] == "https://g.example").then_some(told)
+    });
+    assert_eq!(told["website"], "https://a.example", "what is not told stays");
+    let again = place.import("tokens", &directory).succeeded().stdout;
+    assert!(again.contains("(0 new or changed)"), "{again}");
+
+    // What is written is kept, and listed.
+    let data = place.data();
+    let inspected = quarry(["inspect", "--data-dir", data.to_str().unwrap()])
+        .succeeded()
+        .stdout;
+    assert!(
+        inspected.contains("import     prices from") && inspected.contains("good.csv, 4 taken, 1 refused"),
+        "{inspected}"
+    );
+    assert!(inspected.contains("import     tokens from"), "{inspected}");
+    server.stop();
+    let served = Server::start(["serve", "--data-dir", data.to_str().unwrap()]);
+    assert_eq!(served.json(PRICE), after);
+    assert_eq!(info(&served)["github"], "https://g.example");
+}
+
+#[test]
+fn imports_need_a_store() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    let file = place.write("a.csv", "time,asset,usd\n");
+    place
+        .import("prices", &file)
+        .refused(&[place.data().to_str().unwrap()]);
+}
