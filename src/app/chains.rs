@@ -85,10 +85,17 @@ impl Chain {
         store: Arc<Store>,
         observed: Arc<Observed>,
         stand_in: Arc<dyn Upstream>,
+        stated_prices: StatedPrices,
     ) -> Arc<Self> {
         let chain = Self {
             stand_in: Some(stand_in),
-            ..Self::new(name, Stated::default())
+            ..Self::new(
+                name,
+                Stated {
+                    prices: stated_prices,
+                    ..Stated::default()
+                },
+            )
         };
         chain.set_store(store, observed);
         Arc::new(chain)

@@ -4,6 +4,8 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
+use alloy_primitives::address;
+
 use super::AppError;
 use super::chains::Chain;
 use super::demo_node::DemoNode;
@@ -14,7 +16,7 @@ use super::run::{bind, serve_chains};
 use crate::cli::{DemoArgs, NodeArgs, StoreArgs};
 use crate::config::{Config, store_dir};
 use crate::import::{self, Target, Watcher};
-use crate::model::{ChainName, ImportKind};
+use crate::model::{ChainName, ImportKind, StatedPrices};
 use crate::node::recorded::RecordedChain;
 use crate::query::Reader;
 use crate::store::{Observed, OpenOptions, Store};
@@ -83,10 +85,23 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
             store,
             observed,
             Arc::new(node),
+            feeds(),
         )],
         shutdown,
     )
     .await
+}
+
+/// The aggregators on its chain: the native coin has another one from day 60 on.
+fn feeds() -> StatedPrices {
+    StatedPrices {
+        native: Some(vec![
+            address!("9fe46736679d2d9a65f0992f2272de9f3c7fa6e0"),
+            address!("40918ba7f132e0acba2ce4de4c4baf9bd2d7d849"),
+        ]),
+        stable: Some(vec![address!("dc64a140aa3e981100a9beca4e685f962f0cf6c9")]),
+        symbol: None,
+    }
 }
 
 /// Brings what ships beside the recording into the store of imports.

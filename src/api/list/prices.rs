@@ -27,7 +27,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         main_only: true,
         doc: "Prices of the native and the stable coin at the end of each day, in US dollars.",
         bodies: &[bodies::DAILY_PRICES],
-        example: "/api/stats/historical-price?startDate=2024-01-21&endDate=2024-01-25",
+        example: "/api/stats/historical-price?startDate=2024-03-08&endDate=2024-03-10",
         not_found: &["Price data not available"],
         bad_requests: &["endDate is before startDate"],
         handler: Handler::Chain(prices::historical),
