@@ -104,6 +104,7 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
             Box::pin(run::serve(config)).await
         }
         Command::Import(Import::Chain(args)) => Box::pin(import::chain(&args)).await,
+        Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
         Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,

@@ -210,6 +210,20 @@ pub struct ServeArgs {
 pub enum Import {
     /// A recorded chain: JSON lines, zstd-compressed or plain.
     Chain(ImportChainArgs),
+    /// Sources and ABIs of contracts: a repository tree as Sourcify keeps it, or one file for one contract.
+    Contracts(ImportContractsArgs),
+}
+
+/// `quarry import contracts`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportContractsArgs {
+    /// The contract, where the path does not tell it: for a standard-JSON file, an artifact, an ABI, or the directory
+    /// of one contract.
+    #[arg(long, value_name = "0x...")]
+    pub address: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub facts: ImportFactsArgs,
 }
 
 /// What imports of facts beside the chain take.

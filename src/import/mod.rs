@@ -4,8 +4,12 @@
 //! or is not what it should be) changes nothing: it is read to its end before anything is written. The same import
 //! again changes nothing either.
 
+mod contracts;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use contracts::contracts;
 
 use crate::model::{ImportKind, ImportRecord};
 use crate::store::{ImportWriter, StoreError, View};

@@ -4,6 +4,7 @@
 //! disk, of JSON, of sockets, of who asks or who answers.
 
 mod block;
+mod contract;
 mod day;
 mod entry;
 mod forks;
@@ -16,6 +17,7 @@ mod verdict;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
+pub use contract::{ContractFacts, ContractNames, CustomError, MatchKind};
 pub use day::Day;
 pub use entry::{
     BlockEntry, BlockId, InternalTransaction, ListedTransaction, ListedTransfer, LogEntry, MinedBlock,

@@ -186,7 +186,7 @@ impl Reader {
     }
 
     /// The top call of a transaction; `None` where the frames of its block are not stored.
-    fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
+    pub(super) fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
         TopFrames::new(&self.view)?.frame(block, index)

@@ -7,6 +7,8 @@
 //!
 //! The kinds of rows from 02 on have a file each.
 
+pub mod contracts;
+
 use super::Corrupt;
 use super::bytes::{Reader, put_varint};
 use crate::model::{ImportKind, ImportRecord};
