@@ -22,6 +22,8 @@ mod binary;
 mod contracts;
 #[path = "anvil/days.rs"]
 mod days;
+#[path = "anvil/sources.rs"]
+mod sources;
 #[path = "anvil/verdicts.rs"]
 mod verdicts;
 

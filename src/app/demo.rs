@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::AppError;
 use super::chains::Chain;
 use super::demo_node::DemoNode;
+use super::demo_sources::import_sources;
 use super::import::ChainImport;
 use super::process::{on_signals, say};
 use super::run::{bind, serve_chains};
@@ -51,6 +52,7 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
     };
     let (store, _) = import.run(&mut shutdown).await?;
+    import_sources(&store, &data_dir)?;
     let view = store.view();
     let observed = Observed::open(store.directory(), store.identity(), false);
     let node = DemoNode::load()?;

@@ -5,6 +5,7 @@
 mod chains;
 mod demo;
 mod demo_node;
+mod demo_sources;
 mod export;
 mod figures;
 mod import;
