@@ -145,7 +145,7 @@ impl Text {
             self.flush();
         }
         match row {
-            Row::Transaction(row) => listed_transaction(&mut self.out, row, self.head),
+            Row::Transaction(row) => listed_transaction(&mut self.out, row, self.head, ""),
             Row::Mined(row) => mined_block(&mut self.out, row),
             Row::Transfer(row) => transfer(&mut self.out, &self.ids, row, self.head),
             Row::Internal(row) => internal_transaction(&mut self.out, &self.ids, &mut self.room, row),

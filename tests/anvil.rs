@@ -24,6 +24,8 @@ mod contracts;
 mod days;
 #[path = "anvil/prices.rs"]
 mod prices;
+#[path = "anvil/sources.rs"]
+mod sources;
 #[path = "anvil/verdicts.rs"]
 mod verdicts;
 

@@ -96,7 +96,7 @@ fn ask(
                 let mut left = frame;
                 let more = page.visit(&mut |transaction| {
                     let mut out = Vec::new();
-                    listed_transaction(&mut out, transaction, head);
+                    listed_transaction(&mut out, transaction, head, "");
                     items.push(serde_json::from_slice(&out).unwrap());
                     left -= 1;
                     left > 0

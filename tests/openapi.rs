@@ -161,6 +161,9 @@ fn fault(form: Form, value: &Value) -> Option<String> {
             };
             return chains.values().find_map(|chain| object_fault(fields, chain));
         }
+        Form::Texts => value
+            .as_object()
+            .is_some_and(|texts| texts.values().all(Value::is_string)),
         Form::JsonRpc => true,
     };
     (!fits).then(|| format!("{value} is no {form:?}"))

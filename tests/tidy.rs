@@ -191,6 +191,19 @@ const FENCES: &[Fence] = &[
         package: "alloy_trie",
         rooms: &["sync"],
     },
+    // ABIs: names at import, values when they are shown.
+    Fence {
+        package: "alloy_json_abi",
+        rooms: &["import"],
+    },
+    Fence {
+        package: "alloy_dyn_abi",
+        rooms: &["import", "api"],
+    },
+    Fence {
+        package: "sha2",
+        rooms: &["import"],
+    },
     // Storage.
     Fence {
         package: "rocksdb",

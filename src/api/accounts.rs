@@ -1,10 +1,12 @@
 //! A3: transactions of an account. A4, A5, A6: internal transactions of an account, of blocks, of a transaction.
 //! A9: blocks that an account mined.
 
+use std::sync::Arc;
+
 use crate::http::HttpError;
 use crate::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
-use crate::query::{InternalPage, MinedPage, Paged, QueryError, TransactionPage};
+use crate::query::{CallNames, InternalPage, MinedPage, Paged, QueryError, TransactionPage};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::bounds::Bounds;
@@ -50,10 +52,12 @@ pub(super) fn transactions(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .account_transactions(&asked.account, &asked.list.part(Some(range)))
             .map_err(query_failed)?;
         let found = Found::from(page.page());
-        let head = snapshot.reader.head().number;
-        asked
-            .list
-            .answer(snapshot, envelope, found, TransactionRows { page, head })
+        let rows = TransactionRows {
+            page,
+            head: snapshot.reader.head().number,
+            names: Arc::new(CallNames::new(&snapshot.reader).map_err(query_failed)?),
+        };
+        asked.list.answer(snapshot, envelope, found, rows)
     }))
 }
 
@@ -61,6 +65,8 @@ pub(super) fn transactions(input: &mut Input<'_>) -> Result<Plan, HttpError> {
 struct TransactionRows {
     page: TransactionPage,
     head: u64,
+    /// Shared by all that write parts of the page.
+    names: Arc<CallNames>,
 }
 
 impl RowSource for TransactionRows {
@@ -72,13 +78,23 @@ impl RowSource for TransactionRows {
         Self {
             page: self.page.again(),
             head: self.head,
+            names: Arc::clone(&self.names),
         }
     }
 
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        let head = self.head;
-        self.page
-            .visit(&mut |transaction| frame.item(|out| listed_transaction(out, transaction, head)))
+        let (head, names) = (self.head, &self.names);
+        let mut failed = None;
+        let more = self.page.visit(
+            &mut |transaction| match names.of_call(transaction.to, transaction.input) {
+                Ok(name) => frame.item(|out| listed_transaction(out, transaction, head, &name)),
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            },
+        )?;
+        failed.map_or(Ok(more), Err)
     }
 }
 

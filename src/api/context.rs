@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::metrics::Page;
-use crate::model::{Address, ChainName, U256};
+use crate::model::{Address, B256, ChainName, U256};
 use crate::query::Reader;
 use crate::status::ChainStatus;
 
@@ -44,6 +44,16 @@ pub trait Upstream: Send + Sync {
 
     /// `eth_getBalance` of `address` after `block`, wei.
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;
+
+    /// A word of a contract's storage after `block`. What stands in for a node need not know it.
+    fn storage(&self, _contract: Address, _slot: B256, _block: u64) -> UpstreamFuture<'_, B256> {
+        Box::pin(async { Err(UpstreamError::Failed("storage is not known".to_owned())) })
+    }
+
+    /// `implementation()` of a proxy's beacon after `block`, likewise; a contract that does not tell is a failure.
+    fn beacon_implementation(&self, _beacon: Address, _block: u64) -> UpstreamFuture<'_, Address> {
+        Box::pin(async { Err(UpstreamError::Failed("beacons are not known".to_owned())) })
+    }
 }
 
 /// Why the node gave no answer.

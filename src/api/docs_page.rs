@@ -160,6 +160,7 @@ pub(super) fn form_name(form: Form) -> String {
         Form::Object(_) => "object".to_owned(),
         Form::List(_) => "list".to_owned(),
         Form::Chains(_) => "object by chain".to_owned(),
+        Form::Texts => "object of texts".to_owned(),
         Form::JsonRpc => "as the method answers".to_owned(),
     }
 }

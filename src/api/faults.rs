@@ -16,6 +16,7 @@ pub(super) const REVERSED_DATES: &str = "endDate is before startDate";
 pub(super) const BLOCK_NOT_FOUND: &str = "Block not found";
 pub(super) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
 pub(super) const CONTRACT_NOT_FOUND: &str = "Contract not found";
+pub(super) const NOT_VERIFIED: &str = "Contract source code not verified";
 pub(super) const TOKEN_NOT_FOUND: &str = "Token not found";
 pub(super) const SUPPLY_FAILED: &str = "Failed to fetch token total supply";
 pub(super) const UPSTREAM_FAILED: &str = "Upstream node error";

@@ -339,6 +339,7 @@ fn form(form: Form) -> Value {
         Form::Object(fields) => object(fields),
         Form::List(fields) => json!({"type": "array", "items": object(fields)}),
         Form::Chains(fields) => json!({"type": "object", "additionalProperties": object(fields)}),
+        Form::Texts => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         // Whatever the method answers: an object, text or null.
         Form::JsonRpc => json!({}),
     }

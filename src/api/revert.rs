@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use crate::model::U256;
+use super::custom_error;
+use crate::model::{CustomError, U256};
 
 /// Longest reason, characters.
 const TEXT_MAX: usize = 1024;
@@ -32,13 +33,23 @@ const PANICS: [(u64, &str); 10] = [
 ];
 
 /// What a failed transaction's answer says: the trace's error, and what the revert data says.
-pub(super) fn describe(error: &str, output: &[u8]) -> String {
+/// `known` is what an ABI says of the custom error that it begins with.
+pub(super) fn describe(error: &str, output: &[u8], known: Option<&CustomError>) -> String {
     // A failed transaction is never without a word.
     let error = if error.is_empty() { "failed" } else { error };
-    match reason(output) {
+    match known
+        .and_then(|known| custom_error::render(known, output.get(4..)?))
+        .or_else(|| reason(output))
+    {
         Some(reason) => format!("{error}: {reason}"),
         None => error.to_owned(),
     }
+}
+
+/// What revert data begins with where it is a custom error.
+pub(super) fn custom_selector(output: &[u8]) -> Option<[u8; 4]> {
+    let selector = *output.first_chunk::<4>()?;
+    (selector != ERROR && selector != PANIC).then_some(selector)
 }
 
 /// What revert data says; `None` for none.
@@ -139,9 +150,9 @@ mod tests {
 
     #[test]
     fn reasons_are_told() {
-        let told = |output: &[u8]| describe("reverted", output);
-        assert_eq!(describe("out of gas", &[]), "out of gas");
-        assert_eq!(describe("", &[]), "failed");
+        let told = |output: &[u8]| describe("reverted", output, None);
+        assert_eq!(describe("out of gas", &[], None), "out of gas");
+        assert_eq!(describe("", &[], None), "failed");
         assert_eq!(told(&[]), "reverted");
         assert_eq!(told(&error(b"no funds")), "reverted: no funds");
         assert_eq!(told(&error("gr\u{fc}n".as_bytes())), "reverted: gr\u{fc}n");
@@ -210,7 +221,7 @@ mod tests {
         ) {
             let mut output = data(selector, &words, &tail);
             output.truncate(cut);
-            let told = describe("reverted", &output);
+            let told = describe("reverted", &output, None);
             prop_assert!(told.starts_with("reverted"));
             prop_assert!(told.len() <= 20 + 4 * (TEXT_MAX + 3), "{}", told.len());
         }

@@ -34,6 +34,8 @@ pub enum Form {
     List(&'static [Field]),
     /// An object with one of these for each configured chain.
     Chains(&'static [Field]),
+    /// An object of texts, by whatever names.
+    Texts,
     /// What the method of the same name answers (Ethereum JSON-RPC specification).
     JsonRpc,
 }

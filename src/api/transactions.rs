@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::http::{HttpError, parse_hash};
-use crate::query::{Execution, TransactionStatus};
+use crate::query::{CallNames, Execution, TransactionStatus};
 
 use super::answer::{Answer, Plan};
 use super::caching::Reach;
@@ -48,11 +48,24 @@ struct ContractStatus {
 pub(super) fn contract_status(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let hash = input.segment(0, parse_hash, || HttpError::bad_request(INVALID_HASH))?;
     Ok(Plan::point(move |snapshot| {
+        let mut custom = false;
         let (is_error, err_description) = match snapshot.reader.execution(&hash).map_err(query_failed)? {
             Execution::Unknown => return Err(HttpError::not_found(TRANSACTION_NOT_FOUND)),
             Execution::NeedsTraces => return Err(needs_traces()),
             Execution::Succeeded => (0, String::new()),
-            Execution::Failed { error, output } => (1, revert::describe(&error, &output)),
+            Execution::Failed {
+                callee,
+                error,
+                output,
+            } => {
+                let selector = revert::custom_selector(&output);
+                custom = selector.is_some();
+                let known = callee
+                    .zip(selector)
+                    .map(|(callee, selector)| CallNames::new(&snapshot.reader)?.error(&callee, selector));
+                let known = known.transpose().map_err(query_failed)?.flatten();
+                (1, revert::describe(&error, &output, known.as_ref()))
+            }
         };
         let is_final = snapshot
             .reader
@@ -64,6 +77,7 @@ pub(super) fn contract_status(input: &mut Input<'_>) -> Result<Plan, HttpError> 
             is_error,
             err_description,
         };
-        Answer::json(&answer, Reach::of_transaction(is_final))
+        // An ABI that is imported later may name it otherwise.
+        Answer::json(&answer, Reach::of_transaction(is_final && !custom))
     }))
 }

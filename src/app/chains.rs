@@ -6,7 +6,7 @@ use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::config::Config;
 use crate::metrics::Page;
-use crate::model::{Address, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
+use crate::model::{Address, B256, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
@@ -260,10 +260,18 @@ impl Upstream for NodeUpstream {
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
         Box::pin(async move { self.0.balance(address, block).await.map_err(failed) })
     }
+
+    fn storage(&self, contract: Address, slot: B256, block: u64) -> UpstreamFuture<'_, B256> {
+        Box::pin(async move { self.0.storage(contract, slot, block).await.map_err(failed) })
+    }
+
+    fn beacon_implementation(&self, beacon: Address, block: u64) -> UpstreamFuture<'_, Address> {
+        Box::pin(async move { told(self.0.beacon_implementation(beacon, block).await) })
+    }
 }
 
 /// A contract that gives no number is as good as a node that fails: "0" would be a lie.
-fn told(told: Result<Told<U256>, NodeError>) -> Result<U256, UpstreamError> {
+fn told<T>(told: Result<Told<T>, NodeError>) -> Result<T, UpstreamError> {
     match told.map_err(failed)? {
         Told::Value(value) => Ok(value),
         Told::Nothing(why) => Err(UpstreamError::Failed(format!(

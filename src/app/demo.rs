@@ -9,6 +9,7 @@ use alloy_primitives::address;
 use super::AppError;
 use super::chains::Chain;
 use super::demo_node::DemoNode;
+use super::demo_sources::import_sources;
 use super::import::ChainImport;
 use super::import_facts::into_store;
 use super::process::{on_signals, say};
@@ -60,6 +61,7 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
     };
     let (store, _) = import.run(&mut shutdown).await?;
+    import_sources(&store, &data_dir)?;
     let view = store.view();
     let observed = Observed::open(store.directory(), store.identity(), false);
     let node = DemoNode::load()?;

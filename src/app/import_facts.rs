@@ -11,10 +11,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::AppError;
 use super::process::{blocking, on_signals, say};
 use super::supervisor::open_stored;
-use crate::cli::ImportFactsArgs;
+use crate::cli::{ImportContractsArgs, ImportFactsArgs};
 use crate::clock;
-use crate::import::{ImportError, Report, Target, Watcher};
-use crate::model::ImportKind;
+use crate::import::{self, ImportError, Report, Target, Watcher};
+use crate::model::{Address, ImportKind};
 use crate::store::{ImportWriter, Store};
 
 /// Elsewhere than on a terminal a line of progress is logged this often.
@@ -79,6 +79,21 @@ pub(super) async fn command(
             )));
         }
         Ok(())
+    })
+    .await
+}
+
+/// `quarry import contracts PATH`.
+pub(super) async fn contracts(args: ImportContractsArgs) -> Result<(), AppError> {
+    let given = args
+        .address
+        .map(|text| {
+            let address = text.strip_prefix("0x").and_then(|_| text.parse::<Address>().ok());
+            address.ok_or_else(|| AppError::Usage(format!("--address: `{text}` is no address")))
+        })
+        .transpose()?;
+    command(args.facts, ImportKind::Contracts, move |target, path, watcher| {
+        import::contracts(target, path, given, watcher)
     })
     .await
 }

@@ -5,6 +5,7 @@
 mod chains;
 mod demo;
 mod demo_node;
+mod demo_sources;
 mod export;
 mod figures;
 mod import;
@@ -111,6 +112,7 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
         Command::Import(Import::Tokens(args)) => {
             import_facts::command(args, ImportKind::Tokens, crate::import::tokens).await
         }
+        Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
         Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,

@@ -215,6 +215,20 @@ pub enum Import {
     /// Facts about tokens and their projects: a list of the Token Lists standard, or a file or directory of
     /// ethereum-lists. Beside a running service too.
     Tokens(ImportFactsArgs),
+    /// Sources and ABIs of contracts: a repository tree as Sourcify keeps it, or one file for one contract.
+    Contracts(ImportContractsArgs),
+}
+
+/// `quarry import contracts`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportContractsArgs {
+    /// The contract, where the path does not tell it: for a standard-JSON file, an artifact, an ABI, or the directory
+    /// of one contract.
+    #[arg(long, value_name = "0x...")]
+    pub address: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub facts: ImportFactsArgs,
 }
 
 /// What imports of facts beside the chain take.

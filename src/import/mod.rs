@@ -4,6 +4,7 @@
 //! or is not what it should be) changes nothing: it is read to its end before anything is written. The same import
 //! again changes nothing either.
 
+mod contracts;
 mod prices;
 mod reading;
 mod token_entry;
@@ -12,6 +13,7 @@ mod tokens;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use contracts::contracts;
 pub use prices::{prices, prices_of};
 pub use reading::ReadSeek;
 pub use tokens::{tokens, tokens_of};

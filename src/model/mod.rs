@@ -4,6 +4,7 @@
 //! disk, of JSON, of sockets, of who asks or who answers.
 
 mod block;
+mod contract;
 mod day;
 mod entry;
 mod forks;
@@ -19,6 +20,7 @@ mod verdict;
 
 pub use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
 pub use block::{Block, BlockRange, Bundle, Header, Withdrawal};
+pub use contract::{ContractFacts, ContractNames, CustomError, MatchKind};
 pub use day::Day;
 pub use entry::{
     BlockEntry, BlockId, InternalTransaction, ListedTransaction, ListedTransfer, LogEntry, MinedBlock,
@@ -26,11 +28,11 @@ pub use entry::{
 };
 pub use forks::ForkRules;
 pub use import::{ImportKind, ImportRecord};
+pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, StatedPrices, Usd};
+pub use project::TokenProject;
 pub use rewards::{
     StaticRewards, blob_base_fee, eighths_of, uncle_eighths, uncle_inclusion_reward, uncle_reward,
 };
-pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, StatedPrices, Usd};
-pub use project::TokenProject;
 pub use text::{shown_text, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};

@@ -7,7 +7,7 @@ use super::pace::{Outcome, Pace, RequestClass};
 use super::stats::NodeStats;
 use super::wire::{self, BlockId};
 use crate::clock;
-use crate::model::{Address, U256};
+use crate::model::{Address, B256, U256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -207,6 +207,29 @@ impl Node {
             method: METHOD,
             reason: error.to_string(),
         })
+    }
+
+    /// The word at `slot` of a contract's storage after block `number`.
+    ///
+    /// # Errors
+    ///
+    /// As the node fails.
+    pub async fn storage(&self, contract: Address, slot: B256, number: u64) -> Result<B256, NodeError> {
+        const METHOD: &str = "eth_getStorageAt";
+        let params = format!("[\"{contract:?}\",\"{slot:?}\",\"0x{number:x}\"]");
+        let text = self
+            .call(RequestClass::Light, METHOD, &params, Repeat::Always)
+            .await?;
+        let malformed = |reason: String| NodeError::Malformed {
+            method: METHOD,
+            reason,
+        };
+        let word = wire::bytes(text.get()).map_err(|error| malformed(error.to_string()))?;
+        // Some leave leading zeros out.
+        if word.len() > 32 {
+            return Err(malformed(format!("a word of {} bytes", word.len())));
+        }
+        Ok(B256::left_padding_from(&word))
     }
 
     pub(super) async fn block_id_of(

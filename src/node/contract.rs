@@ -22,6 +22,7 @@ const NAME: [u8; 4] = [0x06, 0xfd, 0xde, 0x03];
 const SYMBOL: [u8; 4] = [0x95, 0xd8, 0x9b, 0x41];
 const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 const TOTAL_SUPPLY: [u8; 4] = [0x18, 0x16, 0x0d, 0xdd];
+const IMPLEMENTATION: [u8; 4] = [0x5c, 0x60, 0xda, 0x1b];
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
 
 /// What a contract told.
@@ -120,6 +121,24 @@ impl Node {
             .copy_from_slice(holder.as_slice());
         let told = self.call_contract(token, &input, Some(block)).await?;
         Ok(told.and_then(|returned| abi::number(returned), "number"))
+    }
+
+    /// `implementation()` of a beacon (EIP-1967) after block `block`.
+    ///
+    /// # Errors
+    ///
+    /// As the node fails.
+    pub async fn beacon_implementation(
+        &self,
+        beacon: Address,
+        block: u64,
+    ) -> Result<Told<Address>, NodeError> {
+        let told = self.call_contract(beacon, &IMPLEMENTATION, Some(block)).await?;
+        let address = |returned: &Vec<u8>| {
+            let word = abi::number(returned)?;
+            (word.bit_len() <= 160).then(|| Address::from_word(word.into()))
+        };
+        Ok(told.and_then(address, "address"))
     }
 
     /// `name()`, `symbol()` and `decimals()` of a token now, each `None` where the contract does not tell.

@@ -48,23 +48,30 @@ impl Reader {
         Ok(scan.seek(&from)?.is_some())
     }
 
-    /// The latest creation of a contract.
-    pub fn contract_creation(&self, contract: &Address) -> Result<Created, QueryError> {
+    /// The row of the latest creation of a contract, and its transaction's ordinal.
+    pub(super) fn latest_creation(&self, contract: &Address) -> Result<Option<(u64, Creation)>, QueryError> {
         let (from, to) = (
             keys::account_at(contract, 0),
             keys::account_at(contract, u64::MAX),
         );
         let mut scan = self.view.scan(Table::Creations, from.to_vec(), to.to_vec())?;
         let Some((key, value)) = scan.seek_back(&to)? else {
+            return Ok(None);
+        };
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Creations.name());
+        let (_, ordinal) = keys::decode_account_at(key).map_err(corrupt)?;
+        Ok(Some((ordinal, Creation::decode(value).map_err(corrupt)?)))
+    }
+
+    /// The latest creation of a contract.
+    pub fn contract_creation(&self, contract: &Address) -> Result<Created, QueryError> {
+        let Some((ordinal, creation)) = self.latest_creation(contract)? else {
             return Ok(if self.has_traces() {
                 Created::Unknown
             } else {
                 Created::NeedsTraces
             });
         };
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Creations.name());
-        let (_, ordinal) = keys::decode_account_at(key).map_err(corrupt)?;
-        let creation = Creation::decode(value).map_err(corrupt)?;
         // What a factory made it can make again, after a self-destruct; an account's nonce never comes again.
         if creation.factory.is_some() && !self.has_traces() {
             return Ok(Created::NeedsTraces);

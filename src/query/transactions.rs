@@ -4,7 +4,9 @@ use super::internal::TopFrames;
 use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
-use crate::model::{B256, BlockId, Bloom, Bytes, Frame, Header, Log, Receipt, Topics, TransactionEntry};
+use crate::model::{
+    Address, B256, BlockId, Bloom, Bytes, Frame, Header, Log, Receipt, Topics, TransactionEntry,
+};
 use crate::store::{Table, Units, View};
 
 /// What became of a transaction (X1).
@@ -29,6 +31,8 @@ pub enum Execution {
     Succeeded,
     /// It failed.
     Failed {
+        /// The contract that was called; `None` where one was to be made.
+        callee: Option<Address>,
         /// The top call's error, as traces word it; empty where they tell of none.
         error: String,
         /// What the top call handed back: the revert data.
@@ -178,6 +182,7 @@ impl Reader {
         Ok(match self.top_frame(ordinal)? {
             Some(frame) if stated.is_none() && frame.error.is_none() => Execution::Succeeded,
             Some(frame) => Execution::Failed {
+                callee: frame.to.filter(|_| !frame.kind.is_creation()),
                 error: frame.error.unwrap_or_default(),
                 output: frame.output,
             },
@@ -186,7 +191,7 @@ impl Reader {
     }
 
     /// The top call of a transaction; `None` where the frames of its block are not stored.
-    fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
+    pub(super) fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
         TopFrames::new(&self.view)?.frame(block, index)

@@ -33,7 +33,7 @@ pub use batch::Batch;
 pub use cursor::{Direction, PostingCursor};
 pub use error::StoreError;
 pub use flat::{BlockEarnings, BlockFacts, BlockFrames, FlatArray};
-pub use imported::{ImportWriter, Imported, LOOK_EVERY};
+pub use imported::{ImportRow, ImportWriter, Imported, LOOK_EVERY};
 pub use inspect::{Contents, Figures};
 pub use known::KnownToken;
 pub use lists::{Runs, UnitRow, Units};

@@ -18,6 +18,11 @@ pub(super) const IDENTITY: &[u8] = b"identity";
 pub(super) const CHECKPOINT: &[u8] = b"checkpoint";
 pub(super) const FINALITY: &[u8] = b"final";
 
+/// How often a store that is being written is opened anew for reading when a file has just gone.
+const REOPENINGS_MAX: usize = 40;
+/// And how long is waited before each.
+const REOPENING_PAUSE: std::time::Duration = std::time::Duration::from_millis(25);
+
 /// How to open a store.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
@@ -148,15 +153,27 @@ impl Store {
         let cache = Cache::new_hyper_clock_cache(options.cache_bytes, 0);
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
         let per_table = options.memtable_bytes / 2;
-        let descriptors = Table::ALL.iter().map(|&table| {
-            ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
-        });
         let database = options::database(options.memtable_bytes, options.read_only);
-        let opened = if options.read_only {
-            DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
-        } else {
-            DB::open_cf_descriptors(&database, &path, descriptors)
+        let open = || {
+            let descriptors = Table::ALL.iter().map(|&table| {
+                ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
+            });
+            if options.read_only {
+                DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
+            } else {
+                DB::open_cf_descriptors(&database, &path, descriptors)
+            }
         };
+        let mut opened = open();
+        for _ in 0..REOPENINGS_MAX {
+            // Another process that writes may remove a file between our reading of its name and our opening it.
+            let gone = |error: &rocksdb::Error| error.to_string().contains("No such file");
+            if !options.read_only || !opened.as_ref().is_err_and(gone) {
+                break;
+            }
+            std::thread::sleep(REOPENING_PAUSE);
+            opened = open();
+        }
         let db = opened.map_err(|source| {
             if source.kind() == rocksdb::ErrorKind::IOError && source.to_string().contains("LOCK") {
                 StoreError::Busy {

@@ -127,6 +127,43 @@ const REWARD: &[Field] = &[
     field("reward", Form::Decimal, "Wei."),
 ];
 
+/// C1.
+pub(super) const ABI: &[Field] = &[field("abi", Form::Text, "A JSON array, as text.")];
+
+/// C2.
+pub(super) const SOURCE_CODE: &[Field] = &[
+    field("contractAddress", Form::Address, "The contract."),
+    CHAIN,
+    field("contractName", Form::Text, "Its name.").or_null(),
+    field("language", Form::Text, "The language of its sources.").or_null(),
+    field("compilerVersion", Form::Text, "The compiler's version.").or_null(),
+    field("optimizationUsed", Form::Boolean, "Whether the optimizer was on.").or_null(),
+    field("runs", Form::Integer, "The optimizer's runs.").or_null(),
+    field("evmVersion", Form::Text, "The machine that was compiled for.").or_null(),
+    field(
+        "constructorArguments",
+        Form::Hex,
+        "What follows the code in the creating input.",
+    )
+    .or_null(),
+    field("licenseType", Form::Text, "The license of the main file.").or_null(),
+    field("sourceCode", Form::Text, "The main file.").or_null(),
+    field("sources", Form::Texts, "All files, by path."),
+    field("abi", Form::Text, "A JSON array, as text.").or_null(),
+    field("proxy", Form::Boolean, "Whether it runs another contract's code."),
+    field(
+        "implementation",
+        Form::Address,
+        "That contract, at the indexed head, where it is known.",
+    )
+    .or_null(),
+    field(
+        "matchType",
+        Form::Words(&["full", "partial"]),
+        "Whether the hash of the metadata behind the code vouches for every byte.",
+    ),
+];
+
 /// C3.
 pub(super) const CREATIONS: &[Field] = &[
     CHAIN,

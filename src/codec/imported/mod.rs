@@ -7,6 +7,7 @@
 //!
 //! The kinds of rows from 02 on have a file each.
 
+pub mod contracts;
 pub mod prices;
 pub mod tokens;
 

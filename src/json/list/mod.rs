@@ -13,8 +13,9 @@ use crate::model::{Address, InternalTransaction, ListedTransaction, MinedBlock, 
 /// Bytes of an item's names, punctuation and values of bounded length; more are rare and only cost a growth.
 const ITEM_BYTES: usize = 1100;
 
-/// Appends a transaction (A3); `head` is the last indexed block, from which confirmations count.
-pub fn listed_transaction(out: &mut Vec<u8>, transaction: &ListedTransaction<'_>, head: u64) {
+/// Appends a transaction (A3); `head` is the last indexed block, from which confirmations count, and `function` the
+/// function that is called by an ABI, or nothing.
+pub fn listed_transaction(out: &mut Vec<u8>, transaction: &ListedTransaction<'_>, head: u64, function: &str) {
     out.reserve(ITEM_BYTES + 2 * transaction.input.len());
     hex(out, "{\"hash\":\"0x", &transaction.hash.0);
     decimal(out, "\",\"blockNumber\":\"", transaction.block.number);
@@ -58,10 +59,11 @@ pub fn listed_transaction(out: &mut Vec<u8>, transaction: &ListedTransaction<'_>
     );
     writer::hex_digits(out, transaction.input);
     text(out, "\",\"methodId\":\"0x");
-    // Names of methods come with ABIs.
     writer::hex_digits(out, transaction.input.get(..4).unwrap_or(&[]));
     let confirmations = head.saturating_sub(transaction.block.number) + 1;
-    decimal(out, "\",\"functionName\":\"\",\"confirmations\":", confirmations);
+    text(out, "\",\"functionName\":\"");
+    writer::escaped(out, function);
+    decimal(out, "\",\"confirmations\":", confirmations);
     out.push(b'}');
 }
 

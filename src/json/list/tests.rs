@@ -156,7 +156,7 @@ proptest! {
             confirmations: above + 1,
         };
         let mut out = Vec::new();
-        listed_transaction(&mut out, &transaction, block + above);
+        listed_transaction(&mut out, &transaction, block + above, "");
         prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&plain).unwrap());
     }
 

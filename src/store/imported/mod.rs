@@ -5,6 +5,7 @@
 //! it does; a service follows it as RocksDB's secondary instance, which reads the writer's files and never writes
 //! them. So imports need no word with the service, and the service sees them within [`LOOK_EVERY`].
 
+mod contracts;
 mod prices;
 mod tokens;
 mod writer;
@@ -18,6 +19,7 @@ use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
 };
 
+pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
 use super::{StoreError, memory};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
-use super::{Imported, NAME, options};
+use super::{ImportRow, Imported, NAME, options};
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
 use crate::model::ImportRecord;
@@ -56,7 +56,7 @@ impl ImportWriter {
     }
 
     /// Puts rows (`None` deletes), all or none; those that are there already cost no write. Answers how many changed.
-    pub fn write(&self, rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<usize, StoreError> {
+    pub fn write(&self, rows: &[ImportRow]) -> Result<usize, StoreError> {
         let mut write = WriteBatch::default();
         for (key, value) in rows {
             if self.get(key)? == *value {

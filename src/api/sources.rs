@@ -1,0 +1,180 @@
+//! C1: a contract's ABI. C2: its sources, and what stands behind a proxy.
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use crate::http::HttpError;
+use crate::model::{Address, B256, ContractFacts};
+use crate::query::{ContractSources, Proxy, QueryError};
+
+use super::answer::{Answer, Plan, Question, Snapshot};
+use super::caching::Reach;
+use super::context::{Upstream, UpstreamError};
+use super::faults::{NOT_VERIFIED, query_failed};
+use super::input::Input;
+
+#[derive(serde::Serialize)]
+struct Abi {
+    abi: String,
+}
+
+/// C1.
+pub(super) fn abi(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let contract = input.contract()?;
+    Ok(Plan::point(move |snapshot| {
+        let abi = snapshot.reader.contract_abi(&contract).map_err(query_failed)?;
+        let abi = abi.ok_or_else(|| HttpError::not_found(NOT_VERIFIED))?;
+        // Another may be imported.
+        Answer::json(&Abi { abi }, Reach::Head)
+    }))
+}
+
+/// Texts by path.
+#[derive(Clone)]
+struct Texts(Vec<(String, String)>);
+
+impl Serialize for Texts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (path, text) in &self.0 {
+            map.serialize_entry(path, text)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Clone, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SourceCode {
+    contract_address: String,
+    chain: &'static str,
+    contract_name: Option<String>,
+    language: Option<String>,
+    compiler_version: Option<String>,
+    optimization_used: Option<bool>,
+    runs: Option<u64>,
+    evm_version: Option<String>,
+    constructor_arguments: Option<String>,
+    license_type: Option<String>,
+    source_code: Option<String>,
+    sources: Texts,
+    abi: Option<String>,
+    proxy: bool,
+    implementation: Option<String>,
+    match_type: &'static str,
+}
+
+impl SourceCode {
+    /// What was imported of the contract; `None` where that is no source.
+    fn find(snapshot: &Snapshot, contract: &Address) -> Result<Option<Self>, QueryError> {
+        let reader = &snapshot.reader;
+        let Some(ContractSources { facts, texts }) = reader.contract_sources(contract)? else {
+            return Ok(None);
+        };
+        let ContractFacts {
+            match_kind,
+            name,
+            language,
+            compiler_version,
+            optimizer,
+            runs,
+            evm_version,
+            license,
+            main,
+            constructor_arguments,
+            ..
+        } = facts;
+        let source_code = texts
+            .iter()
+            .find(|(path, _)| Some(path) == main.as_ref())
+            .map(|(_, text)| text.clone());
+        Ok(Some(Self {
+            contract_address: const_hex::encode_prefixed(contract),
+            chain: snapshot.chain.as_str(),
+            contract_name: name,
+            language,
+            compiler_version,
+            optimization_used: optimizer,
+            runs,
+            evm_version,
+            constructor_arguments: constructor_arguments.map(const_hex::encode_prefixed),
+            license_type: license,
+            source_code,
+            sources: Texts(texts),
+            abi: reader.contract_abi(contract)?,
+            proxy: false,
+            implementation: None,
+            match_type: match_kind.as_str(),
+        }))
+    }
+
+    fn answer(&mut self, proxy: Proxy) -> Result<Answer, HttpError> {
+        self.proxy = matches!(proxy, Proxy::Fixed(_) | Proxy::Told(_));
+        self.implementation = proxy.implementation().map(const_hex::encode_prefixed);
+        Answer::json(self, Reach::Head)
+    }
+}
+
+/// C2.
+pub(super) fn source_code(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let contract = input.contract()?;
+    Ok(Plan::point(move |snapshot| {
+        let found = SourceCode::find(snapshot, &contract).map_err(query_failed)?;
+        let mut body = found.ok_or_else(|| HttpError::not_found(NOT_VERIFIED))?;
+        let proxy = snapshot.reader.proxy(&contract).map_err(query_failed)?;
+        let alone = body.answer(proxy);
+        if matches!(proxy, Proxy::Fixed(_) | Proxy::Never) {
+            return alone;
+        }
+        let head = snapshot.reader.head().number;
+        let question = Question::new(alone, move |node| {
+            Box::pin(async move {
+                let told = ask(&*node, contract, head).await?;
+                // Proxies from before EIP-1967 keep the address elsewhere and tell of it in logs all the same.
+                Ok(body.answer(told.unwrap_or(proxy)))
+            })
+        });
+        Ok(Answer::AskNode(question.or_else_alone()))
+    }))
+}
+
+/// Where a proxy keeps its implementation: `keccak256("eip1967.proxy.implementation") - 1`.
+const IMPLEMENTATION: B256 =
+    alloy_primitives::b256!("360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc");
+/// Where it keeps its beacon: `keccak256("eip1967.proxy.beacon") - 1`.
+const BEACON: B256 =
+    alloy_primitives::b256!("a3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50");
+
+/// What the node says of a contract's slots; `None` where both are empty.
+async fn ask(node: &dyn Upstream, contract: Address, head: u64) -> Result<Option<Proxy>, UpstreamError> {
+    let slot = async |slot| {
+        let word = node.storage(contract, slot, head).await?;
+        Ok((word != B256::ZERO).then(|| Address::from_word(word)))
+    };
+    if let Some(implementation) = slot(IMPLEMENTATION).await? {
+        return Ok(Some(Proxy::Told(Some(implementation))));
+    }
+    let Some(beacon) = slot(BEACON).await? else {
+        return Ok(None);
+    };
+    let implementation = node.beacon_implementation(beacon, head).await?;
+    Ok(Some(Proxy::Told(Some(implementation))))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::keccak256;
+
+    use super::*;
+    use crate::model::U256;
+
+    #[test]
+    fn slots() {
+        for (slot, name) in [
+            (IMPLEMENTATION, "eip1967.proxy.implementation"),
+            (BEACON, "eip1967.proxy.beacon"),
+        ] {
+            let hash = U256::from_be_bytes(keccak256(name).0);
+            assert_eq!(slot, B256::from(hash - U256::ONE));
+        }
+    }
+}

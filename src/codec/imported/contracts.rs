@@ -1,0 +1,264 @@
+//! Rows of imported contracts.
+//!
+//! ```text
+//! 10 | contract 20 -> format 1, match 1, bits 1 (checked, arguments, optimizer known, on, runs), [runs varint],
+//!                     [arguments], name, language, compiler, EVM, license, main file (each 0, or 1 and a text),
+//!                     sources: count varint, each a path and a hash 32
+//! 11 | contract 20 -> the ABI, JSON text
+//! 12 | contract 20 -> functions: count varint, each selector 4 and text; errors: count varint, each selector 4, name,
+//!                     inputs: count varint, each a type and a name
+//! 13 | hash 32     -> the text of a source
+//! ```
+
+use super::super::Corrupt;
+use super::super::bytes::{Reader, put_varint};
+use super::{put_text, read_text};
+use crate::model::{Address, B256, Bytes, ContractFacts, ContractNames, CustomError, MatchKind};
+
+const FACTS: u8 = 0x10;
+const ABI: u8 = 0x11;
+const NAMES: u8 = 0x12;
+const SOURCE: u8 = 0x13;
+
+/// Version of a row of facts.
+const FORMAT: u8 = 1;
+
+fn key<const N: usize, const LEN: usize>(kind: u8, of: &[u8; N]) -> [u8; LEN] {
+    let mut key = [0; LEN];
+    if let Some((first, rest)) = key.split_first_mut() {
+        *first = kind;
+        rest.copy_from_slice(of);
+    }
+    key
+}
+
+/// The key of a contract's facts.
+#[must_use]
+pub fn facts_key(contract: &Address) -> [u8; 21] {
+    key(FACTS, &contract.0.0)
+}
+
+/// The key of a contract's ABI.
+#[must_use]
+pub fn abi_key(contract: &Address) -> [u8; 21] {
+    key(ABI, &contract.0.0)
+}
+
+/// The key of the names in a contract's ABI.
+#[must_use]
+pub fn names_key(contract: &Address) -> [u8; 21] {
+    key(NAMES, &contract.0.0)
+}
+
+/// What lies around all names.
+#[must_use]
+pub const fn names_range() -> ([u8; 1], [u8; 22]) {
+    let mut end = [0xff; 22];
+    end[0] = NAMES;
+    ([NAMES], end)
+}
+
+/// The key of a source's text.
+#[must_use]
+pub fn source_key(hash: &B256) -> [u8; 33] {
+    key(SOURCE, &hash.0)
+}
+
+/// Reads a text that is a whole row.
+pub fn decode_whole_text(bytes: &[u8]) -> Result<String, Corrupt> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Corrupt("text"))?;
+    Ok(text.to_owned())
+}
+
+fn put_optional(out: &mut Vec<u8>, text: Option<&str>) {
+    out.push(u8::from(text.is_some()));
+    if let Some(text) = text {
+        put_text(out, text);
+    }
+}
+
+fn read_optional(reader: &mut Reader<'_>) -> Result<Option<String>, Corrupt> {
+    match reader.byte()? {
+        0 => Ok(None),
+        1 => read_text(reader).map(Some),
+        _ => Err(reader.corrupt()),
+    }
+}
+
+/// Facts as a row.
+#[must_use]
+pub fn encode_facts(facts: &ContractFacts) -> Vec<u8> {
+    let bits = [
+        facts.checked,
+        facts.constructor_arguments.is_some(),
+        facts.optimizer.is_some(),
+        facts.optimizer == Some(true),
+        facts.runs.is_some(),
+    ];
+    let bits = bits
+        .iter()
+        .enumerate()
+        .fold(0, |bits, (at, &set)| bits | u8::from(set) << at);
+    let mut out = vec![FORMAT, facts.match_kind as u8, bits];
+    if let Some(runs) = facts.runs {
+        put_varint(&mut out, runs);
+    }
+    if let Some(arguments) = &facts.constructor_arguments {
+        put_varint(&mut out, arguments.len() as u64);
+        out.extend_from_slice(arguments);
+    }
+    for text in [
+        &facts.name,
+        &facts.language,
+        &facts.compiler_version,
+        &facts.evm_version,
+        &facts.license,
+        &facts.main,
+    ] {
+        put_optional(&mut out, text.as_deref());
+    }
+    put_varint(&mut out, facts.sources.len() as u64);
+    for (path, hash) in &facts.sources {
+        put_text(&mut out, path);
+        out.extend_from_slice(hash.as_slice());
+    }
+    out
+}
+
+/// Reads facts.
+pub fn decode_facts(bytes: &[u8]) -> Result<ContractFacts, Corrupt> {
+    let mut reader = Reader::new(bytes, "facts of a contract");
+    if reader.byte()? != FORMAT {
+        return Err(reader.corrupt());
+    }
+    let match_kind = MatchKind::from_code(reader.byte()?).ok_or(Corrupt("kind of a match"))?;
+    let bits = reader.byte()?;
+    if bits > 31 {
+        return Err(reader.corrupt());
+    }
+    let has = |at: u8| bits & 1 << at != 0;
+    let runs = has(4).then(|| reader.varint()).transpose()?;
+    let constructor_arguments = if has(1) {
+        let len = reader.varint_usize()?;
+        Some(Bytes::copy_from_slice(reader.take(len)?))
+    } else {
+        None
+    };
+    let mut facts = ContractFacts {
+        match_kind,
+        checked: has(0),
+        name: read_optional(&mut reader)?,
+        language: read_optional(&mut reader)?,
+        compiler_version: read_optional(&mut reader)?,
+        optimizer: has(2).then_some(has(3)),
+        runs,
+        evm_version: read_optional(&mut reader)?,
+        license: read_optional(&mut reader)?,
+        main: read_optional(&mut reader)?,
+        constructor_arguments,
+        sources: Vec::new(),
+    };
+    for _ in 0..reader.varint()? {
+        let path = read_text(&mut reader)?;
+        facts.sources.push((path, B256::from(reader.array::<32>()?)));
+    }
+    reader.end()?;
+    Ok(facts)
+}
+
+/// Names as a row.
+#[must_use]
+pub fn encode_names(names: &ContractNames) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, names.functions.len() as u64);
+    for (selector, text) in &names.functions {
+        out.extend_from_slice(selector);
+        put_text(&mut out, text);
+    }
+    put_varint(&mut out, names.errors.len() as u64);
+    for error in &names.errors {
+        out.extend_from_slice(&error.selector);
+        put_text(&mut out, &error.name);
+        put_varint(&mut out, error.inputs.len() as u64);
+        for (kind, name) in &error.inputs {
+            put_text(&mut out, kind);
+            put_text(&mut out, name);
+        }
+    }
+    out
+}
+
+/// Reads names.
+pub fn decode_names(bytes: &[u8]) -> Result<ContractNames, Corrupt> {
+    let mut reader = Reader::new(bytes, "names of a contract");
+    let mut names = ContractNames::default();
+    for _ in 0..reader.varint()? {
+        let selector = reader.array::<4>()?;
+        names.functions.push((selector, read_text(&mut reader)?));
+    }
+    for _ in 0..reader.varint()? {
+        let mut error = CustomError {
+            selector: reader.array::<4>()?,
+            name: read_text(&mut reader)?,
+            inputs: Vec::new(),
+        };
+        for _ in 0..reader.varint()? {
+            let kind = read_text(&mut reader)?;
+            error.inputs.push((kind, read_text(&mut reader)?));
+        }
+        names.errors.push(error);
+    }
+    reader.end()?;
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_and_every_cut_is_corrupt() {
+        let facts = ContractFacts {
+            match_kind: MatchKind::Full,
+            checked: true,
+            name: Some("Coin".to_owned()),
+            language: Some("Solidity".to_owned()),
+            compiler_version: None,
+            optimizer: Some(true),
+            runs: Some(200),
+            evm_version: Some("prague".to_owned()),
+            license: None,
+            main: Some("contracts/Coin.sol".to_owned()),
+            constructor_arguments: Some(Bytes::from(vec![1, 2])),
+            sources: vec![("caf\u{e9}.sol".to_owned(), B256::repeat_byte(3))],
+        };
+        let none = ContractFacts::default();
+        let off = ContractFacts {
+            optimizer: Some(false),
+            ..ContractFacts::default()
+        };
+        for facts in [&facts, &none, &off] {
+            let bytes = encode_facts(facts);
+            assert_eq!(decode_facts(&bytes).as_ref(), Ok(facts));
+            for end in 0..bytes.len() {
+                assert!(decode_facts(&bytes[..end]).is_err(), "{end}");
+            }
+        }
+        let mut names = ContractNames {
+            functions: vec![([9; 4], "b()".to_owned()), ([1; 4], "a(uint256 x)".to_owned())],
+            errors: vec![CustomError {
+                selector: [4; 4],
+                name: "Bad".to_owned(),
+                inputs: vec![("uint256".to_owned(), String::new())],
+            }],
+        };
+        names.sort();
+        assert_eq!(names.function([9; 4]), Some("b()"));
+        assert_eq!(names.function([2; 4]), None);
+        let bytes = encode_names(&names);
+        assert_eq!(decode_names(&bytes).as_ref(), Ok(&names));
+        for end in 0..bytes.len() {
+            assert!(decode_names(&bytes[..end]).is_err(), "{end}");
+        }
+    }
+}

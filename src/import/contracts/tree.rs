@@ -1,0 +1,265 @@
+//! A walk over a repository of sources, contract by contract; nothing of it is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::ImportError;
+use crate::model::Address;
+
+/// What a repository says of how its sources match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// They match byte by byte.
+    Full,
+    /// They give the code.
+    Partial,
+    /// It says nothing.
+    #[default]
+    None,
+}
+
+/// One thing met on the walk.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The directory of a contract.
+    Contract(PathBuf, Address, Claim),
+    /// Contracts of another chain.
+    OtherChain(u64),
+    /// Something that is no part of a repository, and why.
+    Rejected(PathBuf, &'static str),
+}
+
+/// What is known of a directory from those above it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    claim: Claim,
+    chain: Option<u64>,
+}
+
+/// Directories inside of one another: `contracts/full_match/1/0x...`, and one more for what holds it.
+const DEPTH_MAX: usize = 6;
+
+/// The address that a directory is named after.
+pub(super) fn address(name: &str) -> Option<Address> {
+    let digits = name.strip_prefix("0x")?;
+    const_hex::decode_to_array::<_, 20>(digits)
+        .ok()
+        .map(Address::from)
+}
+
+fn claim(name: &str) -> Option<Claim> {
+    match name {
+        "full_match" => Some(Claim::Full),
+        "partial_match" => Some(Claim::Partial),
+        _ => None,
+    }
+}
+
+fn chain(name: &str) -> Option<u64> {
+    let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| name.parse().ok()).flatten()
+}
+
+/// What the names of a directory and those above it say.
+fn place_of(directory: &Path) -> Place {
+    let mut place = Place::default();
+    let names = directory
+        .ancestors()
+        .filter_map(|path| path.file_name()?.to_str())
+        .skip_while(|name| address(name).is_some());
+    for name in names.take(2) {
+        match (chain(name), claim(name)) {
+            (Some(number), _) if place.chain.is_none() => place.chain = Some(number),
+            (_, Some(claim)) => {
+                place.claim = claim;
+                break;
+            }
+            _ => break,
+        }
+    }
+    place
+}
+
+/// Walks over `root`: a repository, the directory of one chain, or that of one contract, whose address is `given` where
+/// its name does not tell. Full matches come first. `each` answers whether to go on.
+pub(super) fn walk(
+    root: &Path,
+    chain_id: u64,
+    given: Option<Address>,
+    each: &mut dyn FnMut(Step) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let real = root.canonicalize().map_err(ImportError::read(root))?;
+    let malformed = |reason: &str| ImportError::Malformed {
+        path: root.to_path_buf(),
+        reason: reason.to_owned(),
+    };
+    let place = place_of(&real);
+    if real.join("metadata.json").exists() {
+        let named = real.file_name().and_then(|name| name.to_str()).and_then(address);
+        let contract = given
+            .or(named)
+            .ok_or_else(|| malformed("it does not tell its contract: pass --address"))?;
+        if place.chain.is_some_and(|chain| chain != chain_id) && given.is_none() {
+            return each(Step::OtherChain(1));
+        }
+        return each(Step::Contract(real, contract, place.claim));
+    }
+    if given.is_some() {
+        return Err(malformed(
+            "--address is for one contract, and it holds no metadata.json",
+        ));
+    }
+    visit(&real, place, chain_id, 0, each)
+}
+
+fn visit(
+    directory: &Path,
+    place: Place,
+    chain_id: u64,
+    depth: usize,
+    each: &mut dyn FnMut(Step) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let other_chain = place.chain.is_some_and(|chain| chain != chain_id);
+    let mut below: Vec<(PathBuf, Place)> = Vec::new();
+    let mut contracts = 0;
+    for entry in fs::read_dir(directory).map_err(ImportError::read(directory))? {
+        let entry = entry.map_err(ImportError::read(directory))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(ImportError::read(&path))?;
+        if kind.is_file() {
+            continue;
+        }
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            each(Step::Rejected(path, "its name is no text"))?;
+            continue;
+        };
+        if name.starts_with('.') {
+            continue;
+        }
+        if kind.is_symlink() {
+            each(Step::Rejected(path, "it is a symbolic link"))?;
+        } else if let Some(contract) = address(name) {
+            if other_chain {
+                contracts += 1;
+            } else {
+                each(Step::Contract(path, contract, place.claim))?;
+            }
+        } else if depth == DEPTH_MAX {
+            each(Step::Rejected(path, "it lies too deep"))?;
+        } else if let Some(claim) = claim(name) {
+            below.push((path, Place { claim, ..place }));
+        } else if let chain @ Some(_) = chain(name) {
+            below.push((path, Place { chain, ..place }));
+        } else if name == "contracts" || name == "repository" {
+            below.push((path, place));
+        } else {
+            let reason = "it is named after no chain, no contract and no kind of match";
+            each(Step::Rejected(path, reason))?;
+        }
+    }
+    if contracts > 0 {
+        each(Step::OtherChain(contracts))?;
+    }
+    // Full matches before partial ones, else in the order of their names.
+    below.sort_by_key(|(path, place)| (place.claim != Claim::Full, path.clone()));
+    for (path, place) in below {
+        visit(&path, place, chain_id, depth + 1, each)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "0x00000000000000000000000000000000000000aA";
+    const B: &str = "0x00000000000000000000000000000000000000bb";
+
+    fn contract(root: &Path, path: &str) -> PathBuf {
+        let directory = root.join(path);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("metadata.json"), "{}").unwrap();
+        directory
+    }
+
+    fn steps(root: &Path, given: Option<Address>) -> Result<Vec<String>, ImportError> {
+        let real = root.canonicalize().unwrap();
+        let shown = |path: PathBuf| path.strip_prefix(&real).unwrap().display().to_string();
+        let mut steps = Vec::new();
+        walk(root, 5, given, &mut |step| {
+            steps.push(match step {
+                Step::Contract(path, address, claim) => {
+                    format!("{} {claim:?} {:x}", shown(path), address.0.0[19])
+                }
+                Step::OtherChain(count) => format!("other {count}"),
+                Step::Rejected(path, reason) => format!("{}: {reason}", shown(path)),
+            });
+            Ok(())
+        })?;
+        Ok(steps)
+    }
+
+    #[test]
+    fn layouts() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        contract(root, &format!("contracts/partial_match/5/{A}"));
+        contract(root, &format!("contracts/full_match/5/{A}"));
+        contract(root, &format!("contracts/full_match/1/{A}"));
+        contract(root, &format!("contracts/full_match/1/{B}"));
+        fs::write(root.join("stats.json"), "{}").unwrap();
+        fs::create_dir_all(root.join("contracts/full_match/5/strange")).unwrap();
+        std::os::unix::fs::symlink(root, root.join("contracts/full_match/5").join(B)).unwrap();
+        let mut all = steps(root, None).unwrap();
+        assert_eq!(
+            all.last().unwrap(),
+            &format!("contracts/partial_match/5/{A} Partial aa")
+        );
+        all.sort();
+        let reason = "it is named after no chain, no contract and no kind of match";
+        assert_eq!(
+            all,
+            [
+                format!("contracts/full_match/5/{A} Full aa"),
+                format!("contracts/full_match/5/{B}: it is a symbolic link"),
+                format!("contracts/full_match/5/strange: {reason}"),
+                format!("contracts/partial_match/5/{A} Partial aa"),
+                "other 2".to_owned(),
+            ]
+        );
+        // A chain's directory and a contract's say the same of themselves.
+        let chain = root.join("contracts/partial_match/5");
+        assert_eq!(steps(&chain, None).unwrap(), [format!("{A} Partial aa")]);
+        let one = chain.join(A);
+        assert_eq!(steps(&one, None).unwrap(), [" Partial aa"]);
+        assert_eq!(
+            steps(&one, Some(Address::repeat_byte(9))).unwrap(),
+            [" Partial 9"]
+        );
+        assert_eq!(
+            steps(&root.join("contracts/full_match/1"), None).unwrap(),
+            ["other 2"]
+        );
+        assert_eq!(
+            steps(&root.join(format!("contracts/full_match/1/{A}")), None).unwrap(),
+            ["other 1"]
+        );
+    }
+
+    #[test]
+    fn bare_layouts() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        contract(root, &format!("5/{A}"));
+        contract(root, &format!("6/{A}"));
+        let mut all = steps(root, None).unwrap();
+        all.sort();
+        assert_eq!(all, [format!("5/{A} None aa"), "other 1".to_owned()]);
+        let odd = contract(root, "7/mine");
+        assert!(steps(&odd, None).unwrap_err().to_string().contains("--address"));
+        assert_eq!(steps(&odd, Some(Address::repeat_byte(3))).unwrap(), [" None 3"]);
+        assert!(steps(root, Some(Address::ZERO)).is_err());
+        assert!(walk(&root.join("absent"), 5, None, &mut |_| Ok(())).is_err());
+    }
+}

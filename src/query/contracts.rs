@@ -1,0 +1,242 @@
+//! What the chain itself knows of a contract's code and of what stands behind a proxy.
+
+use alloy_primitives::{b256, hex};
+
+use super::{LogQuery, QueryError, Reader};
+use crate::codec::Corrupt;
+use crate::codec::value::decode_frame;
+use crate::model::{Address, B256, Bytes, ContractFacts};
+use crate::store::{Table, Units};
+
+/// The code of a contract, as far as its latest creation tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContractCode {
+    /// What was run to make it, with the arguments of its constructor.
+    pub init: Option<Bytes>,
+    /// What that left behind; only frames tell.
+    pub runtime: Option<Bytes>,
+}
+
+/// What was imported of a contract that has sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractSources {
+    /// But for the texts.
+    pub facts: ContractFacts,
+    /// Texts by path, in the order of the facts.
+    pub texts: Vec<(String, String)>,
+}
+
+/// What the store knows of a contract as a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxy {
+    /// It is none: its code cannot run another's.
+    Never,
+    /// It is one of this contract for ever: the address stands in its code.
+    Fixed(Address),
+    /// It told of an implementation, or of a beacon; of that one's implementation nothing may be known.
+    Told(Option<Address>),
+    /// Nothing says that it is one.
+    Untold,
+}
+
+impl Proxy {
+    /// The contract whose code it runs, where that is known.
+    #[must_use]
+    pub const fn implementation(self) -> Option<Address> {
+        match self {
+            Self::Fixed(implementation) => Some(implementation),
+            Self::Told(implementation) => implementation,
+            Self::Never | Self::Untold => None,
+        }
+    }
+}
+
+/// `Upgraded(address)` (EIP-1967).
+const UPGRADED: B256 = b256!("bc7cd75a20ee27fd9adebab32041f755214dbc6bffa90cc0225b39da2e5c2d3b");
+/// `BeaconUpgraded(address)` (EIP-1967).
+const BEACON_UPGRADED: B256 = b256!("1cf3b03a6cf19fa2baba4df148e9dcabedea7f8a5c07840e207e5c089be95d3e");
+
+/// Minimal proxies (EIP-1167, and the same with other instructions): what stands before and behind the address.
+const MINIMAL: [(&[u8], &[u8]); 3] = [
+    (
+        &hex!("363d3d373d3d3d363d73"),
+        &hex!("5af43d82803e903d91602b57fd5bf3"),
+    ),
+    (
+        &hex!("3d3d3d3d363d3d37363d73"),
+        &hex!("5af43d3d93803e602a57fd5bf3"),
+    ),
+    (
+        &hex!("365f5f375f5f365f73"),
+        &hex!("5af43d5f5f3e5f3d91602a57fd5bf3"),
+    ),
+];
+
+/// The address in a minimal proxy's code, which begins `code`.
+fn minimal_at(code: &[u8]) -> Option<Address> {
+    MINIMAL.iter().find_map(|(before, behind)| {
+        let (address, rest) = code.strip_prefix(*before)?.split_first_chunk::<20>()?;
+        rest.starts_with(behind).then(|| Address::from(*address))
+    })
+}
+
+/// Whether code can run another's: it has the instruction outside of pushed bytes. Behind the code data may follow,
+/// so that "yes" is a guess and "no" is certain.
+fn delegates(code: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(&instruction) = code.get(at) {
+        match instruction {
+            0xf4 => return true,
+            push @ 0x60..=0x7f => at += usize::from(push - 0x5f),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+impl Reader {
+    /// The imported ABI of a contract: a JSON array.
+    pub fn contract_abi(&self, contract: &Address) -> Result<Option<String>, QueryError> {
+        match self.imported() {
+            Some(imported) => Ok(imported.contract_abi(contract)?),
+            None => Ok(None),
+        }
+    }
+
+    /// What was imported of a contract with its sources; `None` where there are none.
+    pub fn contract_sources(&self, contract: &Address) -> Result<Option<ContractSources>, QueryError> {
+        let Some(imported) = self.imported() else {
+            return Ok(None);
+        };
+        let Some(facts) = imported
+            .contract(contract)?
+            .filter(|facts| !facts.sources.is_empty())
+        else {
+            return Ok(None);
+        };
+        let mut texts = Vec::with_capacity(facts.sources.len());
+        for (path, hash) in &facts.sources {
+            let missing = QueryError::Corrupt(Corrupt("source without its text"), "imports");
+            let text = imported.source_text(hash)?.ok_or(missing)?;
+            texts.push((path.clone(), text));
+        }
+        Ok(Some(ContractSources { facts, texts }))
+    }
+
+    /// The code of a contract; nothing where its creation is not in the store's blocks.
+    pub fn contract_code(&self, contract: &Address) -> Result<ContractCode, QueryError> {
+        let Some((ordinal, creation)) = self.latest_creation(contract)? else {
+            return Ok(ContractCode::default());
+        };
+        if let Some(frame) = creation.frame {
+            let mut units = Units::new(&self.view, Table::Frames)?;
+            let (_, frame) = decode_frame(units.row(frame)?.bytes)
+                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
+            return Ok(ContractCode {
+                init: Some(frame.input),
+                runtime: Some(frame.output),
+            });
+        }
+        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let (_, row) = Self::transaction_row(&mut units, ordinal)?;
+        Ok(ContractCode {
+            init: Some(row.transaction.input),
+            runtime: self.top_frame(ordinal)?.map(|frame| frame.output),
+        })
+    }
+
+    /// Whether a contract is a proxy, and of what, by its code and its logs up to the indexed head.
+    pub fn proxy(&self, contract: &Address) -> Result<Proxy, QueryError> {
+        let code = self.contract_code(contract)?;
+        let runtime = code.runtime.as_deref().filter(|code| !code.is_empty());
+        let of_code = match (runtime, &code.init) {
+            (Some(runtime), _) => minimal_at(runtime),
+            (None, Some(init)) => (0..init.len()).find_map(|at| minimal_at(init.get(at..)?)),
+            (None, None) => None,
+        };
+        if let Some(implementation) = of_code {
+            return Ok(Proxy::Fixed(implementation));
+        }
+        // A beacon tells of upgrades too, and runs nobody's code.
+        if runtime.is_some_and(|code| !delegates(code)) {
+            return Ok(Proxy::Never);
+        }
+        let upgraded = self.last_address(contract, UPGRADED)?;
+        let beacon = self.last_address(contract, BEACON_UPGRADED)?;
+        Ok(match (upgraded, beacon) {
+            (None, None) => Proxy::Untold,
+            (Some((ordinal, implementation)), beacon) if beacon.is_none_or(|(later, _)| later < ordinal) => {
+                Proxy::Told(Some(implementation))
+            }
+            (_, Some((_, beacon))) => {
+                let told = self.last_address(&beacon, UPGRADED)?;
+                Proxy::Told(told.map(|(_, implementation)| implementation))
+            }
+            (Some((_, implementation)), None) => Proxy::Told(Some(implementation)),
+        })
+    }
+
+    /// The address in a contract's last log of this signature, indexed or not, and which log that is.
+    fn last_address(
+        &self,
+        contract: &Address,
+        signature: B256,
+    ) -> Result<Option<(u64, Address)>, QueryError> {
+        let mut query = LogQuery {
+            address: Some(*contract),
+            first_block: self.first_block(),
+            last_block: self.head().number,
+            descending: true,
+            limit: 1,
+            ..LogQuery::default()
+        };
+        let [first, ..] = &mut query.topics;
+        first.push(signature);
+        let mut found = None;
+        self.logs(&query)?.visit(&mut |log| {
+            let word = match (log.topics.get(1), log.data.first_chunk::<32>()) {
+                (Some(topic), _) => Some(*topic),
+                (None, Some(data)) => Some(B256::from(*data)),
+                (None, None) => None,
+            };
+            found = word.map(|word| (log.ordinal, Address::from_word(word)));
+            true
+        })?;
+        Ok(found.filter(|(_, address)| !address.is_zero()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::keccak256;
+
+    use super::*;
+
+    #[test]
+    fn signatures() {
+        assert_eq!(UPGRADED, keccak256("Upgraded(address)"));
+        assert_eq!(BEACON_UPGRADED, keccak256("BeaconUpgraded(address)"));
+    }
+
+    #[test]
+    fn minimal_proxies_are_known_by_their_code() {
+        let address = Address::repeat_byte(0xbe);
+        for (before, behind) in MINIMAL {
+            let code = [before, address.as_slice(), behind].concat();
+            assert_eq!(minimal_at(&code), Some(address));
+            let with_data = [code.as_slice(), b"immutable arguments"].concat();
+            assert_eq!(minimal_at(&with_data), Some(address));
+            assert_eq!(minimal_at(&code[..code.len() - 1]), None);
+            assert!(delegates(&code));
+        }
+        assert_eq!(minimal_at(&[]), None);
+    }
+
+    #[test]
+    fn pushed_bytes_are_no_instructions() {
+        assert!(!delegates(&hex!("60f4 61f4f4 00 7f f4f4f4f4")));
+        assert!(delegates(&hex!("60f4 f4")));
+        assert!(!delegates(&[]));
+    }
+}

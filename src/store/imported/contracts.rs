@@ -1,0 +1,78 @@
+//! Imported contracts: facts, ABIs, names and texts of sources.
+
+use super::{ImportWriter, Imported};
+use crate::codec::imported::contracts as codec;
+use crate::model::{Address, B256, ContractFacts, ContractNames};
+use crate::store::StoreError;
+
+/// A key and what is to lie under it; `None` deletes it.
+pub type ImportRow = (Vec<u8>, Option<Vec<u8>>);
+
+impl Imported {
+    /// What was imported of a contract; `None` where nothing was.
+    pub fn contract(&self, contract: &Address) -> Result<Option<ContractFacts>, StoreError> {
+        self.row(&codec::facts_key(contract), codec::decode_facts)
+    }
+
+    /// The ABI of a contract: a JSON array.
+    pub fn contract_abi(&self, contract: &Address) -> Result<Option<String>, StoreError> {
+        self.row(&codec::abi_key(contract), codec::decode_whole_text)
+    }
+
+    /// The names in a contract's ABI.
+    pub fn contract_names(&self, contract: &Address) -> Result<Option<ContractNames>, StoreError> {
+        self.row(&codec::names_key(contract), codec::decode_names)
+    }
+
+    /// Whether there are names of any contract.
+    pub fn has_contract_names(&self) -> Result<bool, StoreError> {
+        let (from, to) = codec::names_range();
+        let mut any = false;
+        self.rows(&from, &to, false, |_, _| {
+            any = true;
+            Ok(false)
+        })?;
+        Ok(any)
+    }
+
+    /// The text of a source by its Keccak-256.
+    pub fn source_text(&self, hash: &B256) -> Result<Option<String>, StoreError> {
+        self.row(&codec::source_key(hash), codec::decode_whole_text)
+    }
+}
+
+impl ImportWriter {
+    /// What was imported of a contract.
+    pub fn contract(&self, contract: &Address) -> Result<Option<ContractFacts>, StoreError> {
+        let key = codec::facts_key(contract);
+        let value = self.get(&key)?;
+        value
+            .map(|value| codec::decode_facts(&value))
+            .transpose()
+            .map_err(StoreError::corrupt(super::NAME, &key))
+    }
+
+    /// The rows of a contract, and of the texts of its sources. A text that is there already, of whichever contract, is
+    /// the same text.
+    #[must_use]
+    pub fn contract_rows(
+        contract: &Address,
+        facts: &ContractFacts,
+        abi: Option<(&str, &ContractNames)>,
+        texts: Vec<(B256, String)>,
+    ) -> Vec<ImportRow> {
+        let texts = texts
+            .into_iter()
+            .map(|(hash, text)| (codec::source_key(&hash).to_vec(), Some(text.into_bytes())));
+        let mut rows: Vec<ImportRow> = texts.collect();
+        rows.push((
+            codec::facts_key(contract).to_vec(),
+            Some(codec::encode_facts(facts)),
+        ));
+        let abi_text = abi.map(|(text, _)| text.as_bytes().to_vec());
+        rows.push((codec::abi_key(contract).to_vec(), abi_text));
+        let names = abi.map(|(_, names)| codec::encode_names(names));
+        rows.push((codec::names_key(contract).to_vec(), names));
+        rows
+    }
+}

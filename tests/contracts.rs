@@ -1,0 +1,395 @@
+//! `quarry import contracts` into the demo chain's store, beside a service that answers meanwhile: what is taken, what is
+//! refused and why, and what C1, C2, A3 and X2 say afterwards.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so by ending"
+)]
+
+#[path = "support/binary.rs"]
+mod binary;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use binary::{Outcome, Server, eventually, list, quarry, text};
+use serde_json::Value;
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
+const COIN: &str = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const TOLL: &str = "0x663F3ad617193148711d28f5334eE4Ed07016602";
+const SIGNALS: &str = "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512";
+/// A contract of the demo of which nothing is imported.
+const FEED: &str = "0x9fe46736679d2d9a65f0992f2272de9f3c7fa6e0";
+const NOBODY: &str = "0x00000000000000000000000000000000000000AA";
+/// What a service follows is seen this soon.
+const SOON: Duration = Duration::from_secs(10);
+const NOT_VERIFIED: &str = "Contract source code not verified";
+
+fn demo(contract: &str) -> PathBuf {
+    Path::new(DEMO).join("contracts/full_match/31337").join(contract)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+struct Rig {
+    root: tempfile::TempDir,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let rig = Self {
+            root: tempfile::tempdir().unwrap(),
+        };
+        let (chain, genesis) = (format!("{DEMO}/chain.jsonl.zst"), format!("{DEMO}/genesis.json"));
+        quarry([
+            "import",
+            "chain",
+            &chain,
+            "--genesis",
+            &genesis,
+            "--data-dir",
+            &rig.data(),
+        ])
+        .succeeded();
+        rig
+    }
+
+    fn data(&self) -> String {
+        self.path("data").display().to_string()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn serve(&self) -> Server {
+        Server::start(["serve", "--data-dir", &self.data()])
+    }
+
+    fn import(&self, path: &Path, address: Option<&str>) -> Outcome {
+        let (path, data) = (path.display().to_string(), self.data());
+        let mut args = vec!["import", "contracts", &path, "--data-dir", &data];
+        args.extend(address.iter().flat_map(|address| ["--address", address]));
+        quarry(args)
+    }
+}
+
+fn abi(contract: &str) -> String {
+    format!("/api/contract/{contract}/abi")
+}
+
+fn source(contract: &str) -> String {
+    format!("/api/contract/{contract}/source-code")
+}
+
+#[track_caller]
+fn said(outcome: &Outcome, words: &[&str]) {
+    for word in words {
+        assert!(outcome.stdout.contains(word), "`{word}` is not in {outcome:?}");
+    }
+}
+
+#[test]
+fn a_tree_is_taken_entry_by_entry_beside_a_service() {
+    let rig = Rig::new();
+    let server = rig.serve();
+    for path in [abi(COIN), source(COIN), abi(NOBODY), source(NOBODY)] {
+        server.assert_error(&path, 404, NOT_VERIFIED);
+    }
+    let tree = rig.path("repository/contracts");
+    let at = |kind: &str, chain: u64, contract: &str| tree.join(format!("{kind}/{chain}/{contract}"));
+    let contract = |digit: char| format!("0x{}", digit.to_string().repeat(40));
+    copy(&demo(COIN), &at("full_match", 31337, COIN));
+    copy(&demo(COIN), &at("partial_match", 31337, COIN));
+    copy(&demo(TOLL), &at("partial_match", 31337, TOLL));
+    copy(&demo(COIN), &at("full_match", 1, COIN));
+    copy(&demo(COIN), &at("full_match", 31337, NOBODY));
+    // Refused, one for each reason.
+    copy(&demo(COIN), &at("full_match", 31337, SIGNALS));
+    copy(&demo(COIN), &at("full_match", 31337, &contract('1')));
+    fs::write(
+        at("full_match", 31337, &contract('1')).join("sources/Coin.sol"),
+        "contract Coin {}",
+    )
+    .unwrap();
+    let escaping = at("full_match", 31337, &contract('2'));
+    copy(&demo(COIN), &escaping);
+    fs::rename(escaping.join("sources/Coin.sol"), tree.join("Coin.sol")).unwrap();
+    fs::write(
+        escaping.join("path-translation.json"),
+        r#"{"Coin.sol":"../../../../Coin.sol"}"#,
+    )
+    .unwrap();
+    let missing = at("full_match", 31337, &contract('3'));
+    copy(&demo(TOLL), &missing);
+    fs::remove_file(missing.join("sources/OddCoins.sol")).unwrap();
+    fs::create_dir_all(at("full_match", 31337, &contract('4'))).unwrap();
+    let broken = at("full_match", 31337, &contract('5'));
+    copy(&demo(COIN), &broken);
+    fs::write(broken.join("metadata.json"), "{\"compiler\":").unwrap();
+    let linked = at("full_match", 31337, &contract('6'));
+    copy(&demo(COIN), &linked);
+    fs::remove_file(linked.join("sources/Coin.sol")).unwrap();
+    std::os::unix::fs::symlink(tree.join("Coin.sol"), linked.join("sources/Coin.sol")).unwrap();
+
+    let outcome = rig.import(&rig.path("repository"), None).succeeded();
+    said(
+        &outcome,
+        &[
+            "mainnet: 3 contracts taken (3 new or changed)",
+            "1 of other chains skipped, 8 refused",
+            "the contract's code names other metadata",
+            "source `Coin.sol` has another hash than the metadata states",
+            "source `Coin.sol` lies outside of the contract's directory",
+            "source `OddCoins.sol` is not there",
+            "it has no metadata.json",
+            "the metadata cannot be read",
+            "what is there of its contract already is worth more",
+        ],
+    );
+    assert!(outcome.stdout.matches("lies outside").count() == 2, "{outcome:?}");
+
+    let reply = eventually("the import is served", SOON, || {
+        let reply = server.get(&source(COIN));
+        (reply.status == 200).then_some(reply)
+    });
+    let metadata: Value =
+        serde_json::from_slice(&fs::read(demo(COIN).join("metadata.json")).unwrap()).unwrap();
+    let coin = reply.json();
+    let main = fs::read_to_string(demo(COIN).join("sources/Coin.sol")).unwrap();
+    let expected = [
+        ("contractAddress", COIN.to_lowercase().into()),
+        ("chain", "mainnet".into()),
+        ("contractName", "Coin".into()),
+        ("language", "Solidity".into()),
+        ("compilerVersion", metadata["compiler"]["version"].clone()),
+        ("optimizationUsed", true.into()),
+        ("runs", 200.into()),
+        ("evmVersion", "prague".into()),
+        ("licenseType", "MIT".into()),
+        ("sourceCode", main.clone().into()),
+        ("sources", serde_json::json!({ "Coin.sol": main })),
+        ("proxy", false.into()),
+        ("implementation", Value::Null),
+        ("matchType", "full".into()),
+    ];
+    for (field, value) in expected {
+        assert_eq!(coin[field], value, "{field}");
+    }
+    // The ABI is the compiler's, and the same in both answers.
+    let parsed: Value = serde_json::from_str(text(&coin["abi"])).unwrap();
+    assert_eq!(parsed, metadata["output"]["abi"]);
+    assert_eq!(server.json(&abi(COIN)), serde_json::json!({ "abi": coin["abi"] }));
+    // What the creation sent behind its code, by the chain's own words.
+    let creation = server.json(&format!(
+        "/api/contract/contract-creation?contractaddresses={COIN}"
+    ));
+    let creation = text(&creation["contracts"][0]["creationBytecode"]).to_owned();
+    let arguments = text(&coin["constructorArguments"]).strip_prefix("0x").unwrap();
+    assert!(
+        arguments.len() == 64 * 8 && creation.ends_with(arguments),
+        "{arguments}"
+    );
+    assert!(arguments.contains(&const_hex::encode("Demo Coin")));
+
+    let toll = server.json(&source(TOLL));
+    assert_eq!(
+        (&toll["matchType"], &toll["contractName"]),
+        (&"partial".into(), &"FeeCoin".into())
+    );
+    assert_eq!(toll["sources"].as_object().unwrap().len(), 2);
+    // A contract that is not in the store is taken at its word.
+    let nobody = server.json(&source(NOBODY));
+    assert_eq!(
+        (&nobody["matchType"], &nobody["constructorArguments"]),
+        (&"full".into(), &Value::Null)
+    );
+    server.assert_error(&source(SIGNALS), 404, NOT_VERIFIED);
+
+    // The same again changes nothing, and a tag stays good.
+    let tag = server.get(&source(COIN)).header("etag").unwrap().to_owned();
+    let again = rig.import(&rig.path("repository"), None).succeeded();
+    said(
+        &again,
+        &["mainnet: 3 contracts taken (0 new or changed)", "8 refused"],
+    );
+    assert_eq!(server.get(&source(COIN)).header("etag"), Some(tag.as_str()));
+
+    // A bare layout is full where the code says so, and takes the place of the partial match.
+    let bare = rig.path("bare");
+    copy(&demo(TOLL), &bare.join(format!("31337/{TOLL}")));
+    said(
+        &rig.import(&bare, None).succeeded(),
+        &["1 contracts taken (1 new or changed)"],
+    );
+    eventually("the better match is served", SOON, || {
+        (server.json(&source(TOLL))["matchType"] == "full").then_some(())
+    });
+    // And stays when the directory of one contract comes that says less.
+    let less = at("partial_match", 31337, TOLL);
+    rig.import(&less, None).refused(&["nothing was imported"]);
+    assert_eq!(server.json(&source(TOLL))["matchType"], "full");
+    server.stop();
+}
+
+#[test]
+fn single_files_name_their_contract() {
+    let rig = Rig::new();
+    let server = rig.serve();
+    let standard = Path::new(DEMO).join("contracts/Signals.standard.json");
+    rig.import(&standard, None).refused(&["--address"]);
+    rig.import(&standard, Some("0x12"))
+        .refused(&["`0x12` is no address"]);
+    let nowhere = rig.path("nowhere");
+    rig.import(&nowhere, Some(SIGNALS))
+        .refused(&["cannot read", "nowhere"]);
+    let empty = rig.path("empty");
+    fs::create_dir_all(&empty).unwrap();
+    rig.import(&empty, None).refused(&["nothing was imported"]);
+
+    // An ABI alone: C1 answers, C2 has no sources.
+    let metadata: Value =
+        serde_json::from_slice(&fs::read(demo(COIN).join("metadata.json")).unwrap()).unwrap();
+    let alone = rig.file(
+        "abi.json",
+        &serde_json::to_string_pretty(&metadata["output"]["abi"]).unwrap(),
+    );
+    rig.import(&alone, Some(COIN)).succeeded();
+    let found = eventually("the ABI is served", SOON, || {
+        let reply = server.get(&abi(COIN));
+        (reply.status == 200).then(|| reply.json())
+    });
+    let parsed: Value = serde_json::from_str(text(&found["abi"])).unwrap();
+    assert_eq!(parsed, metadata["output"]["abi"]);
+    assert!(!text(&found["abi"]).contains("\n"));
+    server.assert_error(&source(COIN), 404, NOT_VERIFIED);
+
+    // A standard-JSON input alone tells neither name nor ABI.
+    rig.import(&standard, Some(SIGNALS)).succeeded();
+    let signals = eventually("the input is served", SOON, || {
+        let reply = server.get(&source(SIGNALS));
+        (reply.status == 200).then(|| reply.json())
+    });
+    for field in ["contractName", "compilerVersion", "abi"] {
+        assert_eq!(signals[field], Value::Null, "{field}");
+    }
+    assert_eq!(
+        (&signals["matchType"], &signals["licenseType"]),
+        (&"partial".into(), &"MIT".into())
+    );
+    assert_eq!(signals["sourceCode"], signals["sources"]["Signals.sol"]);
+    server.assert_error(&abi(SIGNALS), 404, NOT_VERIFIED);
+
+    // What is broken changes nothing, and an ABI does not take the place of sources.
+    let broken = fs::read_to_string(&standard).unwrap();
+    let broken = rig.file("broken.json", &broken[..broken.len() / 2]);
+    rig.import(&broken, Some(SIGNALS))
+        .refused(&["broken.json", "cannot be read"]);
+    let other = rig.file("other.json", r#"{"hello":"world"}"#);
+    rig.import(&other, Some(SIGNALS))
+        .refused(&["no standard-JSON input"]);
+    rig.import(&alone, Some(SIGNALS))
+        .refused(&["nothing was imported"]);
+    assert_eq!(server.json(&source(SIGNALS)), signals);
+    // The directory of one contract, under whatever name.
+    let mine = rig.path("mine");
+    copy(&demo(TOLL), &mine);
+    rig.import(&mine, None).refused(&["--address"]);
+    rig.import(&mine, Some(TOLL)).succeeded();
+    eventually("the directory is served", SOON, || {
+        (server.get(&source(TOLL)).status == 200).then_some(())
+    });
+    assert_eq!(server.json(&source(TOLL))["matchType"], "full");
+    server.stop();
+}
+
+#[test]
+fn names_come_with_abis() {
+    let rig = Rig::new();
+    let server = rig.serve();
+    let page = format!("/api/account/{COIN}/tx-list");
+    let names = |rows: &Value| -> Vec<String> {
+        let rows = list(&rows["transactions"]).iter();
+        rows.map(|row| text(&row["functionName"]).to_owned()).collect()
+    };
+    let before = server.get(&page);
+    let tag = before.header("etag").unwrap().to_owned();
+    let before = before.json();
+    assert!(names(&before).iter().all(String::is_empty));
+    // Transactions that failed with an error of the contract's own.
+    let custom: Vec<(String, String)> = list(&before["transactions"])
+        .iter()
+        .filter(|row| row["isError"] == 1)
+        .map(|row| {
+            let path = format!("/api/transaction/{}/contract-status", text(&row["hash"]));
+            let reply = server.get(&path);
+            let said = text(&reply.json()["errDescription"]).to_owned();
+            // It may be named one day, so that it is not kept for ever.
+            let kept = reply.header("cache-control").unwrap().contains("immutable");
+            assert_eq!(kept, !said.contains("custom error"), "{said}");
+            (path, said)
+        })
+        .filter(|(_, said)| said.contains("custom error"))
+        .collect();
+    assert!(!custom.is_empty(), "the demo has such transactions");
+    rig.import(&demo(COIN), None).succeeded();
+    let after = eventually("names are served", SOON, || {
+        let reply = server.get(&page);
+        (reply.header("etag") != Some(tag.as_str())).then(|| reply.json())
+    });
+    let transfers: Vec<&Value> = list(&after["transactions"])
+        .iter()
+        .filter(|row| row["methodId"] == "0xa9059cbb" && row["to"] == COIN.to_lowercase())
+        .collect();
+    assert!(transfers.len() > 10);
+    for row in &transfers {
+        assert_eq!(row["functionName"], "transfer(address to, uint256 value)");
+    }
+    let unnamed = list(&after["transactions"]).iter();
+    let unnamed: Vec<&Value> = unnamed.filter(|row| row["functionName"] == "").collect();
+    assert!(
+        unnamed.iter().any(|row| row["to"].is_null()),
+        "a creation calls nothing"
+    );
+    for (path, before) in custom {
+        let said = text(&server.json(&path)["errDescription"]).to_owned();
+        assert_ne!(said, before);
+        assert!(
+            said.starts_with("reverted: Insufficient") && said.contains("(holder: 0x") && said.ends_with(')'),
+            "{before}: {said}"
+        );
+    }
+    server.assert_error(&source(FEED), 404, NOT_VERIFIED);
+    // Forms and chains are looked at before anything else.
+    for path in [abi("0x12"), source("nothing")] {
+        server.assert_error(&path, 400, "Invalid contract address format");
+    }
+    for path in [abi(COIN), source(COIN)] {
+        let path = format!("{path}?chain=testnet");
+        server.assert_error(&path, 400, "Chain testnet is not supported for this operation");
+    }
+    server.stop();
+}
