@@ -267,8 +267,11 @@ mod tests {
 
     const TOKEN: &str = "0xAbabababababababababababababababababABAB";
 
+    /// The place of an entry, and what it is read as.
+    type Placed = (String, Result<Price, String>);
+
     /// What a text is read as: entries in order with their places, or why it is broken.
-    fn read_text(text: &[u8]) -> Result<Vec<(String, Result<Price, String>)>, String> {
+    fn read_text(text: &[u8]) -> Result<Vec<Placed>, String> {
         let path = Path::new("file");
         let mut file = Cursor::new(text);
         let source = Source::look(path, &mut file).unwrap();
