@@ -22,12 +22,17 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
     let mut units = Units::new(view, Table::LogsByBlock)?;
     for ordinal in logs {
         let row = units.row(ordinal)?;
-        let block = row.block;
+        let (block, index) = (row.block, row.index);
         let Ok((place, body)) = decode_block_row(row.bytes) else {
             tally.wrong(Some(block), format!("log {ordinal} cannot be read"));
             continue;
         };
-        let transaction = view.block(block)?.first_transaction + u64::from(place.transaction_index);
+        let facts = view.block(block)?;
+        if ordinal.checked_sub(facts.first_log) != Some(index) {
+            let text = format!("log {ordinal} is called the one at place {index}");
+            tally.wrong(Some(block), text);
+        }
+        let transaction = facts.first_transaction + u64::from(place.transaction_index);
         let hash = view.transaction_hash(transaction)?;
         let whole = (
             place.emitter,

@@ -3,9 +3,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::model::BlockRange;
+use crate::model::{BlockRange, U256};
 
-/// A sum for each block of a range, 8 bytes a block. Sums wrap; what is added in one order and taken away in
+/// The largest prime below 2^64. Sums are modulo a prime, so that every bit of an amount of 256 bits counts: modulo 2^64
+/// those above the lowest 64 would not.
+const PRIME: u64 = u64::MAX - 58;
+
+/// A sum for each block of a range, 8 bytes a block, modulo [`PRIME`]; what is added in one order and taken away in
 /// another leaves zero.
 pub(super) struct Sums {
     range: BlockRange,
@@ -28,13 +32,13 @@ impl Sums {
 
     pub(super) fn add(&self, block: u64, fingerprint: u64) {
         if let Some(sum) = self.of(block) {
-            sum.fetch_add(fingerprint, Ordering::Relaxed);
+            add(sum, fingerprint % PRIME);
         }
     }
 
     pub(super) fn take(&self, block: u64, fingerprint: u64) {
         if let Some(sum) = self.of(block) {
-            sum.fetch_sub(fingerprint, Ordering::Relaxed);
+            add(sum, PRIME - fingerprint % PRIME);
         }
     }
 
@@ -47,9 +51,44 @@ impl Sums {
     }
 }
 
+fn add(sum: &AtomicU64, by: u64) {
+    let added = |sum: u64| ((u128::from(sum) + u128::from(by)) % u128::from(PRIME)) as u64;
+    let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(added(sum)));
+}
+
+/// An amount as sums count it, times a weight of its own that is not zero: sums of amounts that do not wrap are the same
+/// however they are cut.
+pub(super) fn weighed(amount: U256, weight: u64) -> u64 {
+    let amount = amount % U256::from(PRIME);
+    let weight = U256::from(weight % (PRIME - 1) + 1);
+    amount.mul_mod(weight, U256::from(PRIME)).to()
+}
+
 /// A fingerprint of anything; the same in every process of the same build.
 pub(super) fn fingerprint(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_of_an_amount_counts_and_sums_do_not_depend_on_their_cut() {
+        let sums = Sums::new(BlockRange::new(5, 6).unwrap());
+        let random = fastrand::u64(..);
+        for bit in 0..256 {
+            assert_ne!(weighed(U256::ONE << bit, random), 0, "bit {bit}");
+        }
+        let (a, b) = (U256::MAX >> 1, U256::MAX >> 2);
+        sums.add(5, weighed(a, 7));
+        sums.add(5, weighed(b, 7));
+        sums.add(5, u64::MAX);
+        assert_eq!(sums.unbalanced(), [5]);
+        sums.take(5, u64::MAX);
+        sums.take(5, weighed(a + b, 7));
+        assert_eq!(sums.unbalanced(), [0u64; 0]);
+    }
 }

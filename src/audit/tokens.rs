@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::sums::{Sums, fingerprint};
+use super::sums::{Sums, fingerprint, weighed};
 use super::{Audit, Check};
 use crate::codec::Corrupt;
 use crate::codec::amount::read_amount;
@@ -14,9 +14,7 @@ use crate::store::{StoreError, Table, View};
 
 /// A change of what a holder has, as a number whose sum over a block does not depend on how changes are cut.
 pub(super) fn change(token: u32, holder: &Address, by: U256) -> u64 {
-    // Odd, so that no change counts nothing.
-    let weight = fingerprint((token, holder)) | 1;
-    weight.wrapping_mul(by.as_limbs().first().copied().unwrap_or(0))
+    weighed(by, fingerprint((token, holder)))
 }
 
 /// Stand for the two sums of the supply among the holders.

@@ -58,8 +58,10 @@ impl ImportWriter {
     /// Puts rows (`None` deletes), all or none; those that are there already cost no write. Answers how many changed.
     pub fn write(&self, rows: &[ImportRow]) -> Result<usize, StoreError> {
         let mut write = WriteBatch::default();
-        for (key, value) in rows {
-            if self.get(key)? == *value {
+        let stored = self.db.multi_get(rows.iter().map(|(key, _)| key));
+        for ((key, value), stored) in rows.iter().zip(stored) {
+            let stored = stored.map_err(StoreError::rocks(NAME))?;
+            if stored.as_deref() == value.as_deref() {
                 continue;
             }
             match value {
