@@ -220,7 +220,7 @@ const PATHS: &[(&str, (u16, &str))] = &[
     ("/api", (404, "Route not found")),
     ("/api/logs/get-logs/", (404, "Route not found")),
     ("/api/logs/getLogs", (404, "Route not found")),
-    ("/api/stats/token-price?chain=x", (404, "Route not found")),
+    ("/api/stats/no-such-figure?chain=x", (404, "Route not found")),
     ("/api/block/12/transaction-count", UNCONFIGURED),
     ("/api/block/%31%32/transaction-count", UNCONFIGURED),
     ("/api/block//transaction-count", (404, "Route not found")),
