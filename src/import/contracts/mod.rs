@@ -126,7 +126,7 @@ impl<'a> Import<'a> {
                     let entry = directory.display().to_string();
                     let read = read_directory(&directory, claim);
                     let settled = read.and_then(|candidate| settle(candidate, &code));
-                    self.take(&entry, &contract, settled)
+                    self.take(&entry, &contract, is_known(&code), settled)
                 }
             }
         })
@@ -144,7 +144,7 @@ impl<'a> Import<'a> {
         let text = files::read_text(path, single::FILE_MAX).map_err(malformed)?;
         let candidate = single::read(&text, &code).map_err(malformed)?;
         let settled = settle(candidate, &code);
-        self.take(&path.display().to_string(), &contract, settled)
+        self.take(&path.display().to_string(), &contract, is_known(&code), settled)
     }
 
     fn reject(&mut self, entry: &str, reason: &str) {
@@ -156,11 +156,25 @@ impl<'a> Import<'a> {
         &mut self,
         entry: &str,
         contract: &Address,
+        has_code: bool,
         settled: Result<Settled, String>,
     ) -> Result<(), ImportError> {
+        // What was taken before there was code to hold it against is worth nothing once there is.
+        let known = self.target.writer.contract(contract)?;
+        let is_stale = has_code && known.as_ref().is_some_and(|known| !known.checked);
+        let known = known.filter(|_| !is_stale);
         match settled {
-            Ok(settled) => self.keep(entry, contract, settled)?,
-            Err(reason) => self.reject(entry, &reason),
+            Ok(settled) => self.keep(entry, contract, known.as_ref(), settled)?,
+            Err(reason) => {
+                let forgets = is_stale && !self.pending.contains_key(contract);
+                if forgets {
+                    self.rows.extend(ImportWriter::forgotten(contract));
+                    let also = "what was taken of its contract before there was code is forgotten";
+                    self.reject(entry, &format!("{reason}; {also}"));
+                } else {
+                    self.reject(entry, &reason);
+                }
+            }
         }
         let done = self.report.taken + self.report.rejected;
         self.watcher.progress(done, None);
@@ -170,12 +184,16 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    fn keep(&mut self, entry: &str, contract: &Address, settled: Settled) -> Result<(), ImportError> {
+    fn keep(
+        &mut self,
+        entry: &str,
+        contract: &Address,
+        known: Option<&ContractFacts>,
+        settled: Settled,
+    ) -> Result<(), ImportError> {
         let worth = Worth::of(&settled.facts);
-        let known = match self.pending.get(contract) {
-            Some(known) => Some(*known),
-            None => self.target.writer.contract(contract)?.as_ref().map(Worth::of),
-        };
+        let pending = self.pending.get(contract).copied();
+        let known = pending.or_else(|| known.map(Worth::of));
         if known.is_some_and(|known| known > worth) {
             self.reject(entry, "what is there of its contract already is worth more");
             return Ok(());
@@ -208,6 +226,11 @@ impl<'a> Import<'a> {
     }
 }
 
+/// Whether the store has code of the contract.
+fn is_known(code: &ContractCode) -> bool {
+    code.init.is_some() || code.runtime.is_some()
+}
+
 fn read_directory(directory: &Path, claim: Claim) -> Result<Candidate, String> {
     let files = ContractDirectory::open(directory)?;
     let text = files.metadata()?;
@@ -238,14 +261,17 @@ fn settle(candidate: Candidate, code: &ContractCode) -> Result<Settled, String> 
         None => arguments.len().is_multiple_of(32) && trailer::within(arguments).next().is_none(),
     };
     let (word, arguments) = judge(candidate.metadata.as_deref(), code, takes);
+    // A full match is one of the hash of metadata: code without such a hash has none.
+    let names_none = word == Word::Nothing && code.runtime.as_ref().is_some_and(|code| !code.is_empty());
     facts.match_kind = match (candidate.claim, word) {
+        (Claim::Full, _) if names_none => MatchKind::Partial,
         (Claim::Full, Word::Other) => {
             return Err("it says to match fully, and the contract's code names other metadata".to_owned());
         }
         (Claim::Full, _) | (Claim::None, Word::Same) => MatchKind::Full,
         (Claim::Partial | Claim::None, _) => MatchKind::Partial,
     };
-    facts.checked = word != Word::Nothing;
+    facts.checked = is_known(code);
     // What the repository says counts where the creating input ends with it.
     let told = || {
         let told = candidate.told_arguments.filter(|told| takes(told))?;

@@ -52,6 +52,12 @@ fn matches_follow_from_claims_and_code() {
     assert_eq!(of(Claim::None, &ours), Ok((MatchKind::Full, true)));
     assert_eq!(of(Claim::None, &other), Ok((MatchKind::Partial, true)));
     assert_eq!(of(Claim::None, &none), Ok((MatchKind::Partial, false)));
+    // Code that names no metadata cannot match it fully, whatever the repository says.
+    let bare = ContractCode {
+        init: Some(vec![0x60, 0x2a, 0x60, 0, 0x52].into()),
+        runtime: Some(vec![0x60, 0x2a, 0x60, 0, 0x52].into()),
+    };
+    assert_eq!(of(Claim::Full, &bare), Ok((MatchKind::Partial, true)));
 }
 
 #[test]

@@ -52,6 +52,17 @@ impl ImportWriter {
             .map_err(StoreError::corrupt(super::NAME, &key))
     }
 
+    /// The rows that forget a contract; texts of its sources stay, for others may have them too.
+    #[must_use]
+    pub fn forgotten(contract: &Address) -> Vec<ImportRow> {
+        let keys = [
+            codec::facts_key(contract),
+            codec::abi_key(contract),
+            codec::names_key(contract),
+        ];
+        keys.map(|key| (key.to_vec(), None)).into()
+    }
+
     /// The rows of a contract, and of the texts of its sources. A text that is there already, of whichever contract, is
     /// the same text.
     #[must_use]
