@@ -115,7 +115,7 @@ fn import_facts(store: &Store) -> Result<(), AppError> {
         store,
         ImportKind::Prices,
         Path::new("demo/prices.csv"),
-        &Silent,
+        &Log,
         prices,
     )?;
     let tokens = |target: &Target, path: &Path, watcher: &dyn Watcher| {
@@ -125,20 +125,20 @@ fn import_facts(store: &Store) -> Result<(), AppError> {
         store,
         ImportKind::Tokens,
         Path::new("demo/token-list.json"),
-        &Silent,
+        &Log,
         tokens,
     )?;
     Ok(())
 }
 
-/// Nothing is refused of what ships.
-struct Silent;
+/// What ships and is refused is a bug of the demo: it is logged, and the demo goes on without it.
+pub(super) struct Log;
 
-impl Watcher for Silent {
+impl Watcher for Log {
     fn progress(&self, _: u64, _: Option<u64>) {}
 
     fn rejected(&self, entry: &str, reason: &str) {
-        tracing::warn!(entry, reason, "the demo's facts");
+        tracing::error!(entry, reason, "what ships with the demo is refused");
     }
 }
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::AppError;
+use super::demo::Log;
 use super::import_facts::into_store;
-use crate::import::{self, Watcher};
+use crate::import;
 use crate::model::{Address, ImportKind};
 use crate::store::Store;
 
@@ -47,17 +48,6 @@ const STANDARD: (&str, Address) = (
     include_str!("../../demo/contracts/Signals.standard.json"),
     alloy_primitives::address!("0xe7f1725e7734ce288f8367e1bb143e90bb3f0512"),
 );
-
-/// An entry that is refused is a bug of the demo: it is logged, and the demo goes on without it.
-struct Log;
-
-impl Watcher for Log {
-    fn progress(&self, _: u64, _: Option<u64>) {}
-
-    fn rejected(&self, entry: &str, reason: &str) {
-        tracing::error!(entry, reason, "the demo's own sources are refused");
-    }
-}
 
 /// Imports the sources in the binary beside `store`, by way of files in `directory`.
 pub(super) fn import_sources(store: &Store, directory: &Path) -> Result<(), AppError> {

@@ -1,16 +1,15 @@
 //! `quarry import prices`, `tokens` and `contracts`: beside a running service too, which follows what is written.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
-use super::AppError;
 use super::process::{blocking, on_signals, say};
 use super::supervisor::open_stored;
+use super::{AppError, progress};
 use crate::cli::{ImportContractsArgs, ImportFactsArgs};
 use crate::clock;
 use crate::import::{self, ImportError, Report, Target, Watcher};
@@ -107,17 +106,8 @@ struct Terminal {
 
 impl Terminal {
     fn new() -> Self {
-        let target = if std::io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("importing {bar:30} {pos}/{len} {eta}") {
-            bar.set_style(style);
-        }
         Self {
-            bar,
+            bar: progress::bar("importing {bar:30} {pos}/{len} {eta}"),
             told: Mutex::new((clock::now(), 0)),
             stopped: AtomicBool::new(false),
         }

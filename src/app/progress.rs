@@ -15,20 +15,24 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// The rate is that of the last so many ticks.
 const WINDOW: usize = 20;
 
+/// A bar on a terminal, in indicatif's template; hidden elsewhere.
+pub(super) fn bar(template: &str) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// Watches a chain's progress, keeps its rate in the status and shows it, until the end is asked for.
 pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let terminal = std::io::stderr().is_terminal();
-    let bar = ProgressBar::with_draw_target(
-        None,
-        if terminal {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        },
-    );
-    if let Ok(style) = ProgressStyle::with_template("{prefix:>8} {bar:30} {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
+    let bar = bar("{prefix:>8} {bar:30} {pos}/{len} {msg}");
     bar.set_prefix(chain.name.as_str());
     let mut samples: std::collections::VecDeque<(Instant, u64)> = std::collections::VecDeque::new();
     let mut last_line = (clock::now(), String::new());

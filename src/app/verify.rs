@@ -1,14 +1,13 @@
 //! `quarry verify`: the store against itself and, with a node, against the node; mismatches as they are found, then a table of what was checked.
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
-use super::AppError;
 use super::process::{self, say};
 use super::supervisor::{load_genesis, open_stored};
+use super::{AppError, progress};
 use crate::audit::samples::{Question, Sample, Sampler};
 use crate::audit::{Audit, Check, Mismatch, Observer};
 use crate::cli::{ListenArgs, VerifyArgs};
@@ -187,16 +186,9 @@ struct Terminal {
 
 impl Terminal {
     fn new() -> Self {
-        let target = if std::io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{prefix:44} {bar:30} {pos}/{len} {eta}") {
-            bar.set_style(style);
+        Self {
+            bar: progress::bar("{prefix:44} {bar:30} {pos}/{len} {eta}"),
         }
-        Self { bar }
     }
 }
 
