@@ -4,6 +4,7 @@
 //! decoder checks lengths and answers [`Corrupt`] instead of panicking. `bincode` stops here.
 
 pub mod amount;
+mod beside;
 pub mod bytes;
 pub mod chunk;
 pub mod imported;

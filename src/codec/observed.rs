@@ -15,6 +15,7 @@
 
 use super::Corrupt;
 use super::amount::{put_sized_amount, read_sized_amount};
+use super::beside::{identity, put_optional_text, read_optional_text, read_some};
 use super::bytes::{Reader, put_varint};
 use crate::model::{Address, B256, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256, ZeroAddress};
 
@@ -148,47 +149,15 @@ pub fn decode_held_key(key: &[u8]) -> Result<Address, Corrupt> {
 /// Whose side store it is.
 #[must_use]
 pub fn encode_identity(chain_id: u64, genesis: &[u8; 32]) -> Vec<u8> {
-    let mut out = vec![FORMAT];
-    put_varint(&mut out, chain_id);
-    out.extend_from_slice(genesis);
-    out
-}
-
-fn put_text(out: &mut Vec<u8>, text: Option<&str>) {
-    match text {
-        None => out.push(0),
-        Some(text) => {
-            out.push(1);
-            put_varint(out, text.len() as u64);
-            out.extend_from_slice(text.as_bytes());
-        }
-    }
-}
-
-fn read_some(reader: &mut Reader<'_>) -> Result<bool, Corrupt> {
-    match reader.byte()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(reader.corrupt()),
-    }
-}
-
-fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>, Corrupt> {
-    if !read_some(reader)? {
-        return Ok(None);
-    }
-    let len = reader.varint_usize()?;
-    let bytes = reader.take(len)?;
-    let text = std::str::from_utf8(bytes).map_err(|_| reader.corrupt())?;
-    Ok(Some(text.to_owned()))
+    identity(FORMAT, chain_id, genesis)
 }
 
 /// Metadata: name, symbol (0, or 1 and a length and UTF-8), decimals (0, or 1 and a byte).
 #[must_use]
 pub fn encode_metadata(metadata: &TokenMetadata) -> Vec<u8> {
     let mut out = Vec::new();
-    put_text(&mut out, metadata.name.as_deref());
-    put_text(&mut out, metadata.symbol.as_deref());
+    put_optional_text(&mut out, metadata.name.as_deref());
+    put_optional_text(&mut out, metadata.symbol.as_deref());
     out.push(u8::from(metadata.decimals.is_some()));
     out.extend(metadata.decimals);
     out
@@ -198,8 +167,8 @@ pub fn encode_metadata(metadata: &TokenMetadata) -> Vec<u8> {
 pub fn decode_metadata(bytes: &[u8]) -> Result<TokenMetadata, Corrupt> {
     let mut reader = Reader::new(bytes, "token metadata");
     let metadata = TokenMetadata {
-        name: read_text(&mut reader)?,
-        symbol: read_text(&mut reader)?,
+        name: read_optional_text(&mut reader)?,
+        symbol: read_optional_text(&mut reader)?,
         decimals: read_some(&mut reader)?.then(|| reader.byte()).transpose()?,
     };
     reader.end()?;
@@ -238,7 +207,7 @@ pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
         put_block(&mut out, anchor);
     }
     put_varint(&mut out, verdict.compared);
-    put_text(&mut out, Some(&verdict.reason));
+    put_optional_text(&mut out, Some(&verdict.reason));
     if let Some(supply) = verdict.supply {
         put_sized_amount(&mut out, &supply);
     }
@@ -263,7 +232,7 @@ pub fn decode_verdict(bytes: &[u8]) -> Result<TokenVerdict, Corrupt> {
         checked: read_block(&mut reader)?,
         anchor: has(4).then(|| read_block(&mut reader)).transpose()?,
         compared: reader.varint()?,
-        reason: read_text(&mut reader)?.unwrap_or_default(),
+        reason: read_optional_text(&mut reader)?.unwrap_or_default(),
         supply: has(8).then(|| read_sized_amount(&mut reader)).transpose()?,
     };
     reader.end()?;

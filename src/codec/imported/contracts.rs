@@ -12,7 +12,7 @@
 
 use super::super::Corrupt;
 use super::super::bytes::{Reader, put_varint};
-use super::{put_text, read_text};
+use crate::codec::beside::{put_optional_text, put_text, read_optional_text, read_text};
 use crate::model::{Address, B256, Bytes, ContractFacts, ContractNames, CustomError, MatchKind};
 
 const FACTS: u8 = 0x10;
@@ -70,21 +70,6 @@ pub fn decode_whole_text(bytes: &[u8]) -> Result<String, Corrupt> {
     Ok(text.to_owned())
 }
 
-fn put_optional(out: &mut Vec<u8>, text: Option<&str>) {
-    out.push(u8::from(text.is_some()));
-    if let Some(text) = text {
-        put_text(out, text);
-    }
-}
-
-fn read_optional(reader: &mut Reader<'_>) -> Result<Option<String>, Corrupt> {
-    match reader.byte()? {
-        0 => Ok(None),
-        1 => read_text(reader).map(Some),
-        _ => Err(reader.corrupt()),
-    }
-}
-
 /// Facts as a row.
 #[must_use]
 pub fn encode_facts(facts: &ContractFacts) -> Vec<u8> {
@@ -115,7 +100,7 @@ pub fn encode_facts(facts: &ContractFacts) -> Vec<u8> {
         &facts.license,
         &facts.main,
     ] {
-        put_optional(&mut out, text.as_deref());
+        put_optional_text(&mut out, text.as_deref());
     }
     put_varint(&mut out, facts.sources.len() as u64);
     for (path, hash) in &facts.sources {
@@ -147,14 +132,14 @@ pub fn decode_facts(bytes: &[u8]) -> Result<ContractFacts, Corrupt> {
     let mut facts = ContractFacts {
         match_kind,
         checked: has(0),
-        name: read_optional(&mut reader)?,
-        language: read_optional(&mut reader)?,
-        compiler_version: read_optional(&mut reader)?,
+        name: read_optional_text(&mut reader)?,
+        language: read_optional_text(&mut reader)?,
+        compiler_version: read_optional_text(&mut reader)?,
         optimizer: has(2).then_some(has(3)),
         runs,
-        evm_version: read_optional(&mut reader)?,
-        license: read_optional(&mut reader)?,
-        main: read_optional(&mut reader)?,
+        evm_version: read_optional_text(&mut reader)?,
+        license: read_optional_text(&mut reader)?,
+        main: read_optional_text(&mut reader)?,
         constructor_arguments,
         sources: Vec::new(),
     };

@@ -12,6 +12,7 @@ pub mod prices;
 pub mod tokens;
 
 use super::Corrupt;
+use super::beside::{identity, put_text, read_text};
 use super::bytes::{Reader, put_varint};
 use crate::model::{ImportKind, ImportRecord};
 
@@ -23,33 +24,10 @@ pub const IDENTITY: [u8; 1] = [0];
 
 const RECORD: u8 = 1;
 
-/// The longest text of a row that is read back: what is longer was never written.
-const TEXT_MAX: usize = 64 << 20;
-
 /// Whose imports they are.
 #[must_use]
 pub fn encode_identity(chain_id: u64, genesis: &[u8; 32]) -> Vec<u8> {
-    let mut out = vec![FORMAT];
-    put_varint(&mut out, chain_id);
-    out.extend_from_slice(genesis);
-    out
-}
-
-/// Appends a text behind its length.
-pub fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_varint(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Reads a text behind its length.
-pub fn read_text(reader: &mut Reader<'_>) -> Result<String, Corrupt> {
-    let len = reader.varint_usize()?;
-    if len > TEXT_MAX {
-        return Err(Corrupt("length of a text"));
-    }
-    let bytes = reader.take(len)?;
-    let text = std::str::from_utf8(bytes).map_err(|_| Corrupt("text"))?;
-    Ok(text.to_owned())
+    identity(FORMAT, chain_id, genesis)
 }
 
 /// The key of the record of an import: one a kind and source, so that the same import again is one record.

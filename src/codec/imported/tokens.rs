@@ -6,8 +6,8 @@
 //!
 //! Bit 0 of `which` says that decimals are told, bit 1 + n that text n is. A text is a length and UTF-8.
 
-use super::{put_text, read_text};
 use crate::codec::Corrupt;
+use crate::codec::beside::{put_text, read_text};
 use crate::codec::bytes::{Reader, put_varint};
 use crate::model::{Address, TokenProject};
 
