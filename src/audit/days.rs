@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Audit, Check};
 use crate::codec::keys::{self, DayKind};
-use crate::codec::value::{AccountRow, DayRow, FeeRow};
-use crate::codec::{Corrupt, bytes};
+use crate::codec::value::{AccountRow, DayRow, FeeRow, decode_new_addresses};
 use crate::model::{Bundle, Day, StaticRewards, U256};
 use crate::query::{BlockReward, QueryError};
 use crate::store::Table;
@@ -133,7 +132,9 @@ pub(super) fn run(audit: &Audit<'_>, sums: DaySums) -> Result<Check, QueryError>
                     tally.items(1);
                     let sound = match kind {
                         DayKind::Blocks => Ok(blocks.remove(&day)) == DayRow::decode(value).map(Some),
-                        DayKind::NewAddresses => Ok(addresses.remove(&day)) == count(value).map(Some),
+                        DayKind::NewAddresses => {
+                            Ok(addresses.remove(&day)) == decode_new_addresses(value).map(Some)
+                        }
                     };
                     if !sound {
                         let what = match kind {
@@ -151,10 +152,4 @@ pub(super) fn run(audit: &Audit<'_>, sums: DaySums) -> Result<Check, QueryError>
         tally.wrong(None, format!("a row of {day} is missing"));
     }
     Ok(tally.done())
-}
-
-fn count(value: &[u8]) -> Result<u64, Corrupt> {
-    let mut reader = bytes::Reader::new(value, "new addresses of a day");
-    let count = reader.varint()?;
-    reader.end().map(|()| count)
 }

@@ -7,7 +7,7 @@ use super::render::Rows;
 use super::schema::Table;
 use super::{Batch, StoreError, View};
 use crate::codec::keys::{self, DayKind};
-use crate::codec::value::DayRow;
+use crate::codec::value::{DayRow, decode_new_addresses};
 use crate::codec::{Corrupt, bytes};
 use crate::metrics::visits;
 use crate::model::Day;
@@ -22,12 +22,6 @@ pub(super) struct Days {
 /// The number under which a day is stored; none lies before 1970.
 fn number(day: Day) -> u64 {
     u64::try_from(day.number()).unwrap_or(0)
-}
-
-fn read_count(bytes: &[u8]) -> Result<u64, Corrupt> {
-    let mut reader = bytes::Reader::new(bytes, "new addresses of a day");
-    let count = reader.varint()?;
-    reader.end().map(|()| count)
 }
 
 impl Batch {
@@ -57,7 +51,7 @@ impl Batch {
         })?;
         let addresses: Vec<_> = days.addresses.into_iter().collect();
         render(DayKind::NewAddresses, &addresses, rows, |added, found| {
-            let before = found.map(read_count).transpose()?.unwrap_or(0);
+            let before = found.map(decode_new_addresses).transpose()?.unwrap_or(0);
             let mut value = Vec::with_capacity(4);
             bytes::put_varint(&mut value, before.saturating_add(*added));
             Ok(value)
@@ -120,7 +114,7 @@ impl View {
     /// How many addresses first took part in the chain on each day from `first` to `last`; days without any are left
     /// out.
     pub fn new_addresses(&self, first: Day, last: Day) -> Result<Vec<(Day, u64)>, StoreError> {
-        self.day_rows(DayKind::NewAddresses, first, last, read_count)
+        self.day_rows(DayKind::NewAddresses, first, last, decode_new_addresses)
     }
 
     /// The sums of the last day before `day` that has blocks.

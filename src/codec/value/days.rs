@@ -193,6 +193,13 @@ impl DayRow {
     }
 }
 
+/// Reads how many addresses are new on a day: a varint.
+pub fn decode_new_addresses(bytes: &[u8]) -> Result<u64, Corrupt> {
+    let mut reader = Reader::new(bytes, "new addresses of a day");
+    let count = reader.varint()?;
+    reader.end().map(|()| count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

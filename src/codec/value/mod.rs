@@ -16,7 +16,7 @@ mod slice;
 mod tests;
 mod transaction;
 
-pub use days::DayRow;
+pub use days::{DayRow, decode_new_addresses};
 pub use fees::{BlockFees, FeeRow, Paid, blob_gas_used, blob_price};
 pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
 pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow};
