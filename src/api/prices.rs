@@ -12,9 +12,6 @@ use super::days::DayRange;
 use super::faults::{PRICE_NOT_AVAILABLE, query_failed};
 use super::input::Input;
 
-/// Seconds of a day.
-const DAY: u64 = 86_400;
-
 #[derive(Serialize)]
 struct TokenPrice {
     chain: &'static str,
@@ -37,7 +34,7 @@ pub(super) fn token_price(_: &mut Input<'_>) -> Result<Plan, HttpError> {
             .at(head)
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::not_found(PRICE_NOT_AVAILABLE))?;
-        let before = match head.checked_sub(DAY) {
+        let before = match head.checked_sub(Day::SECONDS) {
             Some(before) => prices.at(before).map_err(query_failed)?,
             None => None,
         };

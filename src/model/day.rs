@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Seconds of a day.
-const SECONDS: u64 = 86_400;
 /// Days of 400 years, after which the calendar repeats.
 const DAYS_OF_CYCLE: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
@@ -15,11 +13,14 @@ const DAYS_TO_EPOCH: i64 = 719_468;
 pub struct Day(i64);
 
 impl Day {
+    /// Seconds of a day.
+    pub const SECONDS: u64 = 86_400;
+
     /// The day of a Unix time in seconds.
     #[must_use]
     pub const fn of(unix: u64) -> Self {
         // A 64-bit number of seconds has less than 2^48 days.
-        Self((unix / SECONDS) as i64)
+        Self((unix / Self::SECONDS) as i64)
     }
 
     /// The day so many days after 1970-01-01.
@@ -37,7 +38,7 @@ impl Day {
     /// Its first second, Unix time.
     #[must_use]
     pub const fn start(self) -> i64 {
-        self.0.saturating_mul(SECONDS as i64)
+        self.0.saturating_mul(Self::SECONDS as i64)
     }
 
     /// The day after it.

@@ -1,7 +1,7 @@
 //! Asking the contracts of price feeds what they are.
 
 use super::client::Node;
-use super::contract::Told;
+use super::contract::{DECIMALS, Told};
 use super::error::NodeError;
 use super::wire::abi;
 use crate::model::Address;
@@ -9,7 +9,6 @@ use crate::model::Address;
 const PHASE_ID: [u8; 4] = [0x58, 0x30, 0x3b, 0x10];
 const PHASE_AGGREGATORS: [u8; 4] = [0xc1, 0x59, 0x73, 0x04];
 const AGGREGATOR: [u8; 4] = [0x24, 0x5a, 0x7b, 0xfc];
-const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 
 impl Node {
     /// `decimals()` of a feed.

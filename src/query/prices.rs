@@ -37,8 +37,9 @@ struct Answers<'v> {
 pub struct Prices<'r> {
     reader: &'r Reader,
     asset: Asset,
+    head_time: u64,
     aggregators: Vec<Answers<'r>>,
-    bodies: Option<Units<'r>>,
+    bodies: Option<Units<'static>>,
 }
 
 impl std::fmt::Debug for Prices<'_> {
@@ -90,6 +91,7 @@ impl Reader {
         let mut prices = Prices {
             reader: self,
             asset,
+            head_time: self.head_time()?,
             aggregators: Vec::new(),
             bodies: None,
         };
@@ -117,7 +119,7 @@ impl Prices<'_> {
     /// The last price known at a Unix time: by an aggregator up to the last block of that time, else by a file. Times
     /// behind the indexed head are the head's.
     pub fn at(&mut self, time: u64) -> Result<Option<KnownPrice>, QueryError> {
-        let time = time.min(self.reader.head_time()?);
+        let time = time.min(self.head_time);
         if let Some(answer) = self.answer(time)? {
             return Ok(Some(answer));
         }
@@ -173,10 +175,7 @@ impl Prices<'_> {
 
     /// The price that a log tells; `None` where it is none: zero, below zero, beyond all bounds, or another event.
     fn read(&mut self, ordinal: u64, decimals: u8) -> Result<Option<Usd>, QueryError> {
-        let bodies = match &mut self.bodies {
-            Some(bodies) => bodies,
-            none => none.insert(Units::new(self.reader.view(), Table::LogsByBlock)?),
-        };
+        let bodies = Units::opened(&mut self.bodies, &self.reader.view, Table::LogsByBlock)?;
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let row = bodies.row(ordinal)?;
         let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
