@@ -88,25 +88,37 @@ fn create(bundle: &mut Bundle) {
     for token in Token::ALL {
         let transaction_hash = word(SEED, 24, token as u64);
         let gas_used = 1_000_000;
-        bundle.block.header.gas_used += gas_used;
-        bundle.block.transactions.push(Transaction {
+        let transaction = Transaction {
             hash: transaction_hash,
             from: holder(0),
             nonce: token as u64,
             gas: gas_used,
-            gas_price: Some(1_000_000_000),
             ..Transaction::default()
-        });
-        bundle.receipts.push(Receipt {
-            transaction_hash,
-            status: Some(true),
-            cumulative_gas_used: bundle.block.header.gas_used,
-            gas_used,
-            effective_gas_price: Some(1_000_000_000),
+        };
+        let receipt = Receipt {
             contract_address: Some(token.contract()),
             ..Receipt::default()
-        });
+        };
+        push(bundle, transaction, receipt);
     }
+}
+
+/// Adds a transaction that used all of its gas, with what its receipt says besides.
+fn push(bundle: &mut Bundle, transaction: Transaction, receipt: Receipt) {
+    const GAS_PRICE: u128 = 1_000_000_000;
+    bundle.block.header.gas_used += transaction.gas;
+    bundle.receipts.push(Receipt {
+        transaction_hash: transaction.hash,
+        status: Some(true),
+        cumulative_gas_used: bundle.block.header.gas_used,
+        gas_used: transaction.gas,
+        effective_gas_price: Some(GAS_PRICE),
+        ..receipt
+    });
+    bundle.block.transactions.push(Transaction {
+        gas_price: Some(GAS_PRICE),
+        ..transaction
+    });
 }
 
 fn bundle(number: u64, hash: B256, parent_hash: B256, logs: Vec<Log>) -> Bundle {
@@ -127,24 +139,18 @@ fn bundle(number: u64, hash: B256, parent_hash: B256, logs: Vec<Log>) -> Bundle 
     for (place, logs) in logs.chunks(PER_TRANSACTION as usize).enumerate() {
         let transaction_hash = word(SEED, 23, number << 8 | place as u64);
         let gas_used = 30_000 * logs.len() as u64;
-        bundle.block.header.gas_used += gas_used;
-        bundle.block.transactions.push(Transaction {
+        let transaction = Transaction {
             hash: transaction_hash,
             to: logs.first().map(|log| log.address),
             from: holder(place as u64),
             gas: gas_used,
-            gas_price: Some(1_000_000_000),
             ..Transaction::default()
-        });
-        bundle.receipts.push(Receipt {
-            transaction_hash,
-            status: Some(true),
-            cumulative_gas_used: bundle.block.header.gas_used,
-            gas_used,
-            effective_gas_price: Some(1_000_000_000),
+        };
+        let receipt = Receipt {
             logs: logs.to_vec(),
             ..Receipt::default()
-        });
+        };
+        push(&mut bundle, transaction, receipt);
     }
     bundle
 }
