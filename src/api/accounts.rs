@@ -85,15 +85,15 @@ impl RowSource for TransactionRows {
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
         let (head, names) = (self.head, &self.names);
         let mut failed = None;
-        let more = self.page.visit(
-            &mut |transaction| match names.of_call(transaction.to, transaction.input) {
+        let more = self
+            .page
+            .visit(&mut |transaction| match names.of_call(transaction) {
                 Ok(name) => frame.item(|out| listed_transaction(out, transaction, head, &name)),
                 Err(error) => {
                     failed = Some(error);
                     false
                 }
-            },
-        )?;
+            })?;
         failed.map_or(Ok(more), Err)
     }
 }

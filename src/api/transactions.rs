@@ -54,15 +54,14 @@ pub(super) fn contract_status(input: &mut Input<'_>) -> Result<Plan, HttpError> 
             Execution::NeedsTraces => return Err(needs_traces()),
             Execution::Succeeded => (0, String::new()),
             Execution::Failed {
-                callee,
+                contracts,
                 error,
                 output,
             } => {
                 let selector = revert::custom_selector(&output);
                 custom = selector.is_some();
-                let known = callee
-                    .zip(selector)
-                    .map(|(callee, selector)| CallNames::new(&snapshot.reader)?.error(&callee, selector));
+                let names = CallNames::new(&snapshot.reader);
+                let known = selector.map(|selector| names?.error(&contracts, selector));
                 let known = known.transpose().map_err(query_failed)?.flatten();
                 (1, revert::describe(&error, &output, known.as_ref()))
             }

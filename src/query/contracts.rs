@@ -148,6 +148,14 @@ impl Reader {
 
     /// Whether a contract is a proxy, and of what, by its code and its logs up to the indexed head.
     pub fn proxy(&self, contract: &Address) -> Result<Proxy, QueryError> {
+        match self.proxy_of_code(contract)? {
+            Proxy::Untold => self.proxy_told(contract, self.head().number),
+            known => Ok(known),
+        }
+    }
+
+    /// What a contract's code alone says of it as a proxy: `Fixed`, `Never`, or `Untold`.
+    pub(super) fn proxy_of_code(&self, contract: &Address) -> Result<Proxy, QueryError> {
         let code = self.contract_code(contract)?;
         let runtime = code.runtime.as_deref().filter(|code| !code.is_empty());
         let of_code = match (runtime, &code.init) {
@@ -162,31 +170,37 @@ impl Reader {
         if runtime.is_some_and(|code| !delegates(code)) {
             return Ok(Proxy::Never);
         }
-        let upgraded = self.last_address(contract, UPGRADED)?;
-        let beacon = self.last_address(contract, BEACON_UPGRADED)?;
+        Ok(Proxy::Untold)
+    }
+
+    /// What a contract's logs up to a block say of it as a proxy: `Told`, or `Untold`.
+    pub(super) fn proxy_told(&self, contract: &Address, last_block: u64) -> Result<Proxy, QueryError> {
+        let upgraded = self.last_address(contract, UPGRADED, last_block)?;
+        let beacon = self.last_address(contract, BEACON_UPGRADED, last_block)?;
         Ok(match (upgraded, beacon) {
             (None, None) => Proxy::Untold,
             (Some((ordinal, implementation)), beacon) if beacon.is_none_or(|(later, _)| later < ordinal) => {
                 Proxy::Told(Some(implementation))
             }
             (_, Some((_, beacon))) => {
-                let told = self.last_address(&beacon, UPGRADED)?;
+                let told = self.last_address(&beacon, UPGRADED, last_block)?;
                 Proxy::Told(told.map(|(_, implementation)| implementation))
             }
             (Some((_, implementation)), None) => Proxy::Told(Some(implementation)),
         })
     }
 
-    /// The address in a contract's last log of this signature, indexed or not, and which log that is.
+    /// The address in a contract's last log of this signature up to a block, indexed or not, and which log that is.
     fn last_address(
         &self,
         contract: &Address,
         signature: B256,
+        last_block: u64,
     ) -> Result<Option<(u64, Address)>, QueryError> {
         let mut query = LogQuery {
             address: Some(*contract),
             first_block: self.first_block(),
-            last_block: self.head().number,
+            last_block,
             descending: true,
             limit: 1,
             ..LogQuery::default()

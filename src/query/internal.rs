@@ -81,6 +81,29 @@ impl<'v> TopFrames<'v> {
         let is_top = u64::from(place) == index && frame.path.is_empty();
         Ok(is_top.then_some(frame))
     }
+
+    /// Visits the frames of the transaction at position `index` of a block in the order of execution, until
+    /// `visitor` has enough or so many were seen; answers false where the block's frames are not stored.
+    pub(super) fn visit(
+        &mut self,
+        (block, index): (u64, u64),
+        limit: u64,
+        visitor: &mut dyn FnMut(&FrameSlice<'_>) -> bool,
+    ) -> Result<bool, QueryError> {
+        if self.view.block_frames(block)?.is_none() {
+            return Ok(false);
+        }
+        let first = self.first_of(block, index)?;
+        let end = self.view.first_frame(block + 1)?;
+        for ordinal in first..end.min(first.saturating_add(limit)) {
+            let row = self.units.row(ordinal)?;
+            let frame = FrameSlice::decode(row.bytes).map_err(corrupt)?;
+            if u64::from(frame.transaction_index) != index || !visitor(&frame) {
+                break;
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Reader {

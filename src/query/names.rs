@@ -1,10 +1,11 @@
-//! Names of functions and errors by imported ABIs: of the contract that is called, and of what stands behind a proxy.
+//! Names of functions and errors by imported ABIs: of the contract that is called, and of the code that ran in its name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::contracts::Proxy;
 use super::{QueryError, Reader};
-use crate::model::{Address, ContractNames, CustomError};
+use crate::model::{Address, ContractNames, CustomError, ListedTransaction};
 
 /// Names of what is called, looked up once a contract.
 #[derive(Debug)]
@@ -14,12 +15,13 @@ pub struct CallNames {
     known: Mutex<HashMap<Address, Arc<Callee>>>,
 }
 
-/// The names of one contract.
+/// What is known of one contract.
 #[derive(Debug, Default)]
 struct Callee {
-    own: Option<ContractNames>,
-    /// Looked up where its own names do not do: that reads its code and its logs.
-    implementation: OnceLock<Option<ContractNames>>,
+    names: Option<ContractNames>,
+    /// What it is as a proxy, by its code; looked up where its own names do not do.
+    /// names do not do.
+    proxy: OnceLock<Proxy>,
 }
 
 impl CallNames {
@@ -35,59 +37,85 @@ impl CallNames {
         })
     }
 
-    /// What `find` finds among the names of a contract, or of what stands behind it.
-    fn find<T>(
-        &self,
-        contract: &Address,
-        find: impl Fn(&ContractNames) -> Option<T>,
-    ) -> Result<Option<T>, QueryError> {
-        let Some((reader, imported)) = self
-            .reader
-            .as_ref()
-            .and_then(|reader| Some((reader, reader.imported()?)))
-        else {
-            return Ok(None);
-        };
+    fn callee(&self, reader: &Reader, contract: &Address) -> Result<Arc<Callee>, QueryError> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let callee = known().get(contract).map(Arc::clone);
-        let callee = match callee {
-            Some(callee) => callee,
-            None => {
-                let callee = Arc::new(Callee {
-                    own: imported.contract_names(contract)?,
-                    implementation: OnceLock::new(),
-                });
-                known().insert(*contract, Arc::clone(&callee));
-                callee
-            }
-        };
-        if let Some(found) = callee.own.as_ref().and_then(&find) {
-            return Ok(Some(found));
+        if let Some(callee) = known().get(contract) {
+            return Ok(Arc::clone(callee));
         }
-        let behind = match callee.implementation.get() {
-            Some(behind) => behind,
-            None => {
-                let behind = match reader.proxy(contract)?.implementation() {
-                    Some(behind) => imported.contract_names(&behind)?,
-                    None => None,
-                };
-                callee.implementation.get_or_init(|| behind)
-            }
+        let names = match reader.imported() {
+            Some(imported) => imported.contract_names(contract)?,
+            None => None,
         };
-        Ok(behind.as_ref().and_then(find))
+        let callee = Arc::new(Callee {
+            names,
+            proxy: OnceLock::new(),
+        });
+        known().insert(*contract, Arc::clone(&callee));
+        Ok(callee)
     }
 
-    /// The function that a call means, such as `transfer(address to, uint256 value)`; empty where no ABI tells.
-    pub fn of_call(&self, to: Option<Address>, input: &[u8]) -> Result<String, QueryError> {
-        let (Some(to), Some(selector)) = (to, input.first_chunk::<4>()) else {
+    /// The function that a transaction calls, such as `transfer(address to, uint256 value)`; empty where no ABI tells.
+    ///
+    /// Of a proxy it is a function of the code that ran in its name then: frames tell which; where they are not
+    /// stored, the logs of upgrades up to the block do.
+    pub fn of_call(&self, call: &ListedTransaction<'_>) -> Result<String, QueryError> {
+        let (Some(reader), Some(to), Some(selector)) = (&self.reader, call.to, call.input.first_chunk::<4>())
+        else {
             return Ok(String::new());
         };
-        let named = self.find(&to, |names| names.function(*selector).map(str::to_owned))?;
-        Ok(named.unwrap_or_default())
+        let callee = self.callee(reader, &to)?;
+        let function = |callee: &Callee| Some(callee.names.as_ref()?.function(*selector)?.to_owned());
+        if let Some(name) = function(&callee) {
+            return Ok(name);
+        }
+        for behind in self.behind(reader, &to, &callee, call, *selector)? {
+            if let Some(name) = function(&*self.callee(reader, &behind)?) {
+                return Ok(name);
+            }
+        }
+        Ok(String::new())
     }
 
-    /// The custom error that a contract's revert data begins with.
-    pub fn error(&self, contract: &Address, selector: [u8; 4]) -> Result<Option<CustomError>, QueryError> {
-        self.find(contract, |names| names.error(selector).cloned())
+    /// The contracts whose code may have run in a callee's name.
+    fn behind(
+        &self,
+        reader: &Reader,
+        to: &Address,
+        callee: &Callee,
+        call: &ListedTransaction<'_>,
+        selector: [u8; 4],
+    ) -> Result<Vec<Address>, QueryError> {
+        let of_code = match callee.proxy.get() {
+            Some(proxy) => *proxy,
+            None => *callee.proxy.get_or_init({
+                let proxy = reader.proxy_of_code(to)?;
+                move || proxy
+            }),
+        };
+        match of_code {
+            Proxy::Never => return Ok(Vec::new()),
+            Proxy::Fixed(implementation) => return Ok(vec![implementation]),
+            Proxy::Told(_) | Proxy::Untold => {}
+        }
+        let place = (call.block.number, u64::from(call.transaction_index));
+        if let Some(ran) = reader.ran_for(place, to, selector)? {
+            return Ok(ran);
+        }
+        let told = reader.proxy_told(to, call.block.number)?;
+        Ok(told.implementation().into_iter().collect())
+    }
+
+    /// The custom error that revert data begins with, by the first of these contracts that knows it.
+    pub fn error(&self, contracts: &[Address], selector: [u8; 4]) -> Result<Option<CustomError>, QueryError> {
+        let Some(reader) = &self.reader else {
+            return Ok(None);
+        };
+        for contract in contracts {
+            let callee = self.callee(reader, contract)?;
+            if let Some(error) = callee.names.as_ref().and_then(|names| names.error(selector)) {
+                return Ok(Some(error.clone()));
+            }
+        }
+        Ok(None)
     }
 }

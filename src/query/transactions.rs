@@ -5,9 +5,15 @@ use super::{QueryError, Reader};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
 use crate::model::{
-    Address, B256, BlockId, Bloom, Bytes, Frame, Header, Log, Receipt, Topics, TransactionEntry,
+    Address, B256, BlockId, Bloom, Bytes, Frame, FrameKind, Header, Log, Receipt, Topics, TransactionEntry,
 };
 use crate::store::{Table, Units, View};
+
+/// So many frames of a transaction are looked through for whose code ran.
+const FRAMES_MAX: u64 = 4096;
+
+/// So many contracts are taken that ran for one.
+const RAN_MAX: usize = 8;
 
 /// What became of a transaction (X1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +37,8 @@ pub enum Execution {
     Succeeded,
     /// It failed.
     Failed {
-        /// The contract that was called; `None` where one was to be made.
-        callee: Option<Address>,
+        /// The contracts whose code handed on what the top call handed back, from where it came up to the top.
+        contracts: Vec<Address>,
         /// The top call's error, as traces word it; empty where they tell of none.
         error: String,
         /// What the top call handed back: the revert data.
@@ -182,12 +188,56 @@ impl Reader {
         Ok(match self.top_frame(ordinal)? {
             Some(frame) if stated.is_none() && frame.error.is_none() => Execution::Succeeded,
             Some(frame) => Execution::Failed {
-                callee: frame.to.filter(|_| !frame.kind.is_creation()),
+                contracts: self.reverters(ordinal, &frame.output)?,
                 error: frame.error.unwrap_or_default(),
                 output: frame.output,
             },
             None => Execution::NeedsTraces,
         })
+    }
+
+    /// The contracts of a transaction's failed calls that handed back `output`, the innermost first: what a proxy or a
+    /// router hands on is what the contract behind it said. Where traces leave nested output out it is the top
+    /// call's contract, and whose code that ran.
+    fn reverters(&self, ordinal: u64, output: &Bytes) -> Result<Vec<Address>, QueryError> {
+        if output.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (block, facts) = self.view.block_of_transaction(ordinal)?;
+        let place = (block, ordinal - facts.first_transaction);
+        let (mut said, mut top) = (Vec::new(), None);
+        TopFrames::new(&self.view)?.visit(place, FRAMES_MAX, &mut |frame| {
+            if frame.path.is_empty() {
+                top = frame.to;
+            }
+            let runs_for_top = frame.kind == FrameKind::DelegateCall && Some(frame.from) == top;
+            let handed_on = frame.output == &output[..] || (frame.output.is_empty() && runs_for_top);
+            if frame.error.is_some() && handed_on && !frame.kind.is_creation() {
+                said.extend(frame.to);
+            }
+            true
+        })?;
+        said.reverse();
+        Ok(said)
+    }
+
+    /// The contracts whose code ran in the name of `contract` for calls with this selector, in the order of execution;
+    /// `None` where the frames of the block are not stored.
+    pub(super) fn ran_for(
+        &self,
+        place: (u64, u64),
+        contract: &Address,
+        selector: [u8; 4],
+    ) -> Result<Option<Vec<Address>>, QueryError> {
+        let mut ran = Vec::new();
+        let stored = TopFrames::new(&self.view)?.visit(place, FRAMES_MAX, &mut |frame| {
+            let delegated = matches!(frame.kind, FrameKind::DelegateCall | FrameKind::CallCode);
+            if delegated && frame.from == *contract && frame.input.starts_with(&selector) {
+                ran.extend(frame.to);
+            }
+            ran.len() < RAN_MAX
+        })?;
+        Ok(stored.then_some(ran))
     }
 
     /// The top call of a transaction; `None` where the frames of its block are not stored.

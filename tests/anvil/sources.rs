@@ -14,6 +14,19 @@ contract Target {
     function spend(uint256 need) external { x = 0; revert Poor(msg.sender, need); }
 }
 
+contract Renamed {
+    error Poor(address payer, uint256 lacks);
+    uint256 public x;
+    function set(uint256 changed) external { x = changed; }
+    function spend(uint256 lacks) external { x = 0; revert Poor(msg.sender, lacks); }
+}
+
+contract Router {
+    Target target;
+    constructor(address to) { target = Target(to); }
+    function route(uint256 need) external { target.spend(need); }
+}
+
 abstract contract Delegating {
     function target() internal view virtual returns (address);
     fallback() external payable {
@@ -127,6 +140,8 @@ fn sources_proxies_and_names_are_those_of_the_chain() {
     let telling = chain.create("Proxy", &[padded(&first), word(1)]);
     let beacon = chain.create("Beacon", &[padded(&first)]);
     let behind = chain.create("BeaconProxy", &[padded(&beacon)]);
+    let renamed = chain.create("Renamed", &[]);
+    let router = chain.create("Router", &[padded(&telling)]);
     let minimal = format!(
         "0x3d602d80600a3d3981f3363d3d373d3d3d363d73{}5af43d82803e903d91602b57fd5bf3",
         first.trim_start_matches("0x")
@@ -136,10 +151,11 @@ fn sources_proxies_and_names_are_those_of_the_chain() {
         .into_iter()
         .map(|to| (to, chain.call(to, "set(uint256)", word(5))))
         .collect();
-    let failures: Vec<(&String, String)> = [&telling, &behind, &minimal, &first]
+    let failures: Vec<(&String, String)> = [&telling, &behind, &minimal, &silent, &first]
         .into_iter()
         .map(|to| (to, chain.call(to, "spend(uint256)", word(9))))
         .collect();
+    let routed = chain.call(&router, "route(uint256)", word(9));
     anvil.mine(1);
 
     let directory = tempfile::tempdir().unwrap();
@@ -163,7 +179,7 @@ fn sources_proxies_and_names_are_those_of_the_chain() {
         ])
         .succeeded();
     };
-    for contract in [&first, &second, &silent, &telling, &beacon, &behind] {
+    for contract in [&first, &second, &renamed, &silent, &telling, &beacon, &behind] {
         import(contract);
     }
     // The clone's code names no metadata: of several contracts the file must say which.
@@ -231,7 +247,7 @@ fn sources_proxies_and_names_are_those_of_the_chain() {
         assert_eq!(behind_it(&server, contract), none, "{contract}");
     }
 
-    // What was called is named by the callee's ABI and by that of what stands behind it, where logs or code tell.
+    // What was called is named by the callee's ABI and by that of the code that ran in its name, which frames tell.
     let called = |server: &Server, hash: &str| {
         let page = server.json(&format!("/api/account/{}/tx-list", anvil.accounts[0]));
         let rows = list(&page["transactions"]).iter();
@@ -241,23 +257,45 @@ fn sources_proxies_and_names_are_those_of_the_chain() {
         row.next().unwrap()
     };
     for (to, hash) in &calls {
-        let name = if *to == &silent { "" } else { "set(uint256 value)" };
-        assert_eq!(called(&server, hash), name, "{to}");
+        assert_eq!(called(&server, hash), "set(uint256 value)", "{to}");
     }
+    let failed = |server: &Server, hash: &str| -> String {
+        let said = server.json(&format!("/api/transaction/{hash}/contract-status"));
+        text(&said["errDescription"]).to_owned()
+    };
+    let poor = |who: &str, need: &str, by: &str| -> String {
+        format!("reverted: Poor({who}: {}, {need}: 9)", by.to_lowercase())
+    };
     for (to, hash) in &failures {
         assert_eq!(called(&server, hash), "spend(uint256 need)", "{to}");
-        let said = server.json(&format!("/api/transaction/{hash}/contract-status"));
-        let expected = format!(
-            "reverted: Poor(who: {}, need: 9)",
-            anvil.accounts[0].to_lowercase()
+        assert_eq!(
+            failed(&server, hash),
+            poor("who", "need", &anvil.accounts[0]),
+            "{to}"
         );
-        assert_eq!(said["errDescription"], expected, "{to}");
     }
+    // What a contract hands on is named by the one whose code said it.
+    assert_eq!(failed(&server, &routed), poor("who", "need", &router));
 
     // An upgrade is seen with its block.
     chain.call(&telling, "upgrade(address)", padded(&second));
     caught_up(&server, &anvil, "mainnet", SOON);
     assert_eq!(behind_it(&server, &telling), of(&second));
+
+    // Names are those of the code that ran then, whatever stands there now.
+    chain.call(&telling, "upgrade(address)", padded(&renamed));
+    let later = chain.call(&telling, "set(uint256)", word(6));
+    let failed_later = chain.call(&telling, "spend(uint256)", word(9));
+    chain.call(&telling, "upgrade(address)", padded(&second));
+    caught_up(&server, &anvil, "mainnet", SOON);
+    assert_eq!(called(&server, &later), "set(uint256 changed)");
+    assert_eq!(
+        failed(&server, &failed_later),
+        poor("payer", "lacks", &anvil.accounts[0])
+    );
+    for (to, hash) in &calls {
+        assert_eq!(called(&server, hash), "set(uint256 value)", "{to}");
+    }
 
     // Without its node the store's word is answered: what logs and code tell.
     anvil.kill();
