@@ -43,6 +43,7 @@ mod token_info;
 mod token_lists;
 mod tokens;
 mod transactions;
+mod withheld;
 
 pub use context::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 pub use docs_page::render_docs_page;

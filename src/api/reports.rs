@@ -15,7 +15,9 @@ use crate::status::TokenFigures;
 
 use super::context::{Chains, Settings};
 use super::docs_page::render_docs_page;
+use super::faults::query_failed;
 use super::openapi::render_openapi;
+use super::withheld::{Withheld, withheld};
 
 /// What is known of a chain at the moment of asking.
 #[derive(Debug, Default, Serialize)]
@@ -39,6 +41,7 @@ struct ChainReport {
     verification_failures: u64,
     tokens: Option<TokenReport>,
     native_ledger: String,
+    withheld: Vec<Withheld>,
 }
 
 /// What is found out about a chain's tokens.
@@ -138,11 +141,21 @@ pub(super) fn ready(chains: &dyn Chains, settings: &Settings) -> Result<Response
 
 /// All that is known of every configured chain.
 pub(super) fn status(chains: &dyn Chains) -> Result<Response, HttpError> {
-    let chains = ChainName::ALL
-        .into_iter()
-        .filter_map(|chain| Some((chain.as_str(), chain_report(chains, chain)?)))
-        .collect();
-    render(StatusCode::OK, &Report { status: "ok", chains })
+    let mut reports = BTreeMap::new();
+    for chain in ChainName::ALL {
+        let Some(mut report) = chain_report(chains, chain) else {
+            continue;
+        };
+        if let Some(reader) = chains.reader(chain).filter(|reader| !reader.is_empty()) {
+            report.withheld = withheld(&reader).map_err(query_failed)?;
+        }
+        reports.insert(chain.as_str(), report);
+    }
+    let report = Report {
+        status: "ok",
+        chains: reports,
+    };
+    render(StatusCode::OK, &report)
 }
 
 fn render<T: Serialize>(code: StatusCode, report: &Report<T>) -> Result<Response, HttpError> {

@@ -2,7 +2,7 @@
 
 use alloy_primitives::b256;
 
-use super::B256;
+use super::{B256, U256};
 
 pub(super) const MAINNET_GENESIS_HASH: B256 =
     b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
@@ -13,6 +13,14 @@ const HOLESKY_GENESIS_HASH: B256 =
 const HOODI_GENESIS_HASH: B256 = b256!("0xbbe312868b376a3001692a646dd2d7d1e4406380dfd86b98aa8a34d1557c971b");
 const GOERLI_GENESIS_HASH: B256 = b256!("0xbf7e331f7f7c1dd2e05159666b3bf8bc7a8a3a9eb1d518969eab529dd9b88c1a");
 const GNOSIS_GENESIS_HASH: B256 = b256!("0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756");
+
+/// What the genesis block of a well-known chain allocates in all, wei.
+///
+/// Ethereum mainnet's is the sum over the 8,893 accounts of its genesis file; the test chains' have no use.
+#[must_use]
+pub fn genesis_allocation(genesis_hash: B256) -> Option<U256> {
+    (genesis_hash == MAINNET_GENESIS_HASH).then(|| U256::from(72_009_990_499_480_000_000_000_000_u128))
+}
 
 /// The fork schedule of a chain: first block or, where the name says so, first time of each fork.
 ///

@@ -26,7 +26,7 @@ pub use entry::{
     BlockEntry, BlockId, InternalTransaction, ListedTransaction, ListedTransfer, LogEntry, MinedBlock,
     TransactionEntry,
 };
-pub use forks::ForkRules;
+pub use forks::{ForkRules, genesis_allocation};
 pub use import::{ImportKind, ImportRecord};
 pub use price::{Asset, FeedFacts, PriceFeeds, PriceSource, StatedPrices, Usd};
 pub use project::TokenProject;

@@ -37,7 +37,7 @@ pub use nonces::Nonce;
 pub use page::{ListQuery, Page, Paged, RowCursor};
 pub use prices::{KnownPrice, Prices};
 pub use rewards::{BlockReward, UncleReward};
-pub use supply::CoinSupply;
+pub use supply::{CoinSupply, SupplyGap};
 pub use tokens::{
     Exactness, Held, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyCursor, KeyPart, LedgerBalance,
     NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor, TokenFacts, TokenStory, Touch,

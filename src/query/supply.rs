@@ -1,7 +1,7 @@
 //! S1: how much of the native coin there is.
 
 use super::{Balance, QueryError, Reader};
-use crate::model::U256;
+use crate::model::{U256, genesis_allocation};
 
 /// The supply of the native coin at the indexed head, wei.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,14 +12,44 @@ pub struct CoinSupply {
     pub circulating: U256,
 }
 
+/// Why the supply will not be told of this store, however far it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SupplyGap {
+    /// The ledger of native balances ended.
+    LedgerEnded,
+    /// The store begins after block 0.
+    BeginsLater,
+    /// What the genesis block allocated is not known.
+    NoAllocation,
+}
+
 impl Reader {
+    /// Why the supply cannot be told of this store; `None` where it can, or waits for frames only.
+    #[must_use]
+    pub fn supply_gap(&self) -> Option<SupplyGap> {
+        if self.first_block() > 0 {
+            Some(SupplyGap::BeginsLater)
+        } else if self.native().fault.is_some() {
+            Some(SupplyGap::LedgerEnded)
+        } else if !self.native().allocated && self.known_allocation().is_none() {
+            Some(SupplyGap::NoAllocation)
+        } else {
+            None
+        }
+    }
+
+    fn known_allocation(&self) -> Option<U256> {
+        genesis_allocation(self.view.identity().genesis_hash.into())
+    }
+
     /// The supply at the indexed head; `None` where the ledger does not know it: it ended, frames are missing, or the
-    /// genesis allocation is not in it, without which what untouched accounts hold is not known.
+    /// genesis allocation is neither in it nor known of the chain, without which what untouched accounts hold is
+    /// not known.
     pub fn coin_supply(&self) -> Result<Option<CoinSupply>, QueryError> {
-        if !self.native().allocated {
+        let head = self.head().number;
+        if self.supply_gap().is_some() || !self.keeps_balances(head) {
             return Ok(None);
         }
-        let head = self.head().number;
         let mut held = U256::ZERO;
         for account in self.not_circulating.iter() {
             match self.balance(account, head)? {
@@ -27,10 +57,15 @@ impl Reader {
                 Balance::Untouched(_) | Balance::AskNode => return Ok(None),
             }
         }
-        if !self.keeps_balances(head) {
+        let Some(sums) = self.view.supply(head)? else {
             return Ok(None);
-        }
-        let total = self.view.supply(head)?.and_then(|supply| supply.total());
+        };
+        let total = match self.native().allocated {
+            true => sums.total(),
+            false => self
+                .known_allocation()
+                .and_then(|opening| sums.total_from(opening)),
+        };
         Ok(total.map(|total| CoinSupply {
             total,
             circulating: total.saturating_sub(held),

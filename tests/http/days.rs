@@ -444,6 +444,17 @@ fn rules(from_genesis: bool) -> NonceRules {
 
 /// A store of these blocks, which may begin in the middle; frames of the last `untraced` blocks come later.
 fn filled(bundles: &[Bundle], untraced: usize) -> Filled {
+    let genesis = quarry::model::B256::repeat_byte(1);
+    let rules = rules(bundles[0].block.number() == 0);
+    filled_by(bundles, untraced, genesis, &rules)
+}
+
+fn filled_by(
+    bundles: &[Bundle],
+    untraced: usize,
+    genesis: quarry::model::B256,
+    rules: &NonceRules,
+) -> Filled {
     let directory = tempfile::tempdir().unwrap();
     let options = OpenOptions {
         cache_bytes: 8 << 20,
@@ -451,7 +462,6 @@ fn filled(bundles: &[Bundle], untraced: usize) -> Filled {
         ..OpenOptions::new(directory.path())
     };
     let first = bundles[0].block.number();
-    let genesis = quarry::model::B256::repeat_byte(1);
     let store = Store::open_or_create(&options, 7, genesis, Some(first)).unwrap();
     let mut writer = store.writer().unwrap();
     let mut batch = writer.batch();
@@ -460,7 +470,7 @@ fn filled(bundles: &[Bundle], untraced: usize) -> Filled {
         if place >= bundles.len() - untraced {
             bundle.traces = None;
         }
-        derive(&bundle, &rules(first == 0), &mut batch).unwrap();
+        derive(&bundle, rules, &mut batch).unwrap();
     }
     writer.commit_final(batch).unwrap();
     drop(writer);
@@ -492,6 +502,28 @@ async fn a_store_that_begins_later_does_not_tell_its_first_day() {
     }
     let supply = world.server.get("/api/stats/total-supply").await;
     supply.assert_error(503, INDEXING);
+    // What waiting will not bring is said in another place.
+    let number = later[0].block.number();
+    let wanted = json!([
+        ["S1", format!("the store begins at block {number}")],
+        [
+            "S5",
+            format!("the store begins at block {number}: who took part before is not known")
+        ],
+        [
+            "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3",
+            format!("{first}: the store begins within this day, at block {number}")
+        ],
+    ]);
+    assert_eq!(withheld(&world).await, wanted);
+}
+
+/// What `/status` says is withheld.
+async fn withheld(world: &World) -> Value {
+    let (_, status) = world.get("/status").await;
+    let all = status["chains"]["mainnet"]["withheld"].as_array().unwrap();
+    let pair = |one: &Value| json!([one["operations"], one["because"]]);
+    all.iter().map(pair).collect()
 }
 
 #[tokio::test]
@@ -571,6 +603,57 @@ async fn the_supply_is_what_all_accounts_hold() {
     );
     assert_eq!(reply.status, 200);
     assert_eq!(reply.whole_body(), wanted);
+    assert_eq!(withheld(&world).await, json!([]));
+}
+
+/// Without a genesis file, Ethereum mainnet's allocation is known; of other chains it is not.
+#[tokio::test]
+async fn the_supply_without_a_genesis_file() {
+    let mut bundles = plain::chain(9, HEAD + 1, &plain::ChainConfig::default());
+    // What a node would tell of each account that a block may be the first to touch.
+    let Filled { directory, store } = filled(&bundles, 0);
+    let rich = plain::native_rules().allocation.unwrap();
+    let mut told = rich.to_vec();
+    let view = store.view();
+    let mut accounts = view.scan_all(quarry::store::Table::Accounts).unwrap();
+    while let Some((key, _)) = accounts.item().unwrap() {
+        let account = Address::from_slice(key);
+        if !rich.iter().any(|(one, _)| *one == account) {
+            told.push((account, U256::ZERO));
+        }
+        accounts.step().unwrap();
+    }
+    drop(accounts);
+    drop((view, store, directory));
+    for bundle in &mut bundles {
+        bundle.openings = Some(told.clone());
+    }
+    let unallocated = NonceRules {
+        native: Default::default(),
+        ..rules(true)
+    };
+    let supply_of = async |genesis, rules: &NonceRules| {
+        let Filled { directory, store } = filled_by(&bundles, 0, genesis, rules);
+        let sums = store.view().supply(HEAD).unwrap().unwrap();
+        let world = World::serving(directory, store, bundles.clone(), None, None, &[]).await;
+        let said = withheld(&world).await;
+        (world.server.get("/api/stats/total-supply").await, said, sums)
+    };
+    let mainnet =
+        alloy_primitives::b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+    let (reply, said, sums) = supply_of(mainnet, &unallocated).await;
+    let total = sums
+        .total_from(U256::from(72_009_990_499_480_000_000_000_000_u128))
+        .unwrap();
+    assert!(total != sums.total().unwrap());
+    let total = exact(total.to::<u128>(), 18);
+    let wanted = format!(r#"{{"totalSupply":{total},"circulatingSupply":{total},"chain":"mainnet"}}"#);
+    assert_eq!((reply.status, reply.whole_body()), (200, wanted));
+    assert_eq!(said, json!([]));
+    let (reply, said, _) = supply_of(quarry::model::B256::repeat_byte(1), &unallocated).await;
+    reply.assert_error(503, INDEXING);
+    let because = "what block 0 allocated is not known: fill a new store with --genesis";
+    assert_eq!(said, json!([["S1", because]]));
 }
 
 #[tokio::test]
@@ -592,6 +675,14 @@ async fn a_day_with_what_the_source_does_not_tell() {
     known[place].block.size = Some(0);
     let wanted = body(&known, &["blockCount", "minerRewards"], untold, untold, "asc");
     assert_eq!(world.json(&target(path, untold, untold)).await, wanted);
+    let said = withheld(&world).await;
+    for (operations, what) in [("B4", "size"), ("B3, B6", "uncles")] {
+        let because = format!("{untold}: the source of blocks did not tell their {what}");
+        assert!(
+            said.as_array().unwrap().contains(&json!([operations, because])),
+            "{said}"
+        );
+    }
 }
 
 /// Ninety days are one scan: a row is read for each that has blocks, and one more where the day before counts.

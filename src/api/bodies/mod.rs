@@ -264,6 +264,15 @@ const STATUS_CHAIN: &[Field] = &[
         Form::Text,
         "Whether native balances are kept; else since which block they are not, and why.",
     ),
+    field(
+        "withheld",
+        Form::List(WITHHELD),
+        "What this store cannot answer, however long one waits; those answers are 503.",
+    ),
+];
+const WITHHELD: &[Field] = &[
+    field("operations", Form::Text, "Ids of operations."),
+    field("because", Form::Text, "For which days, and why."),
 ];
 const STATUS_TOKENS: &[Field] = &[
     field("known", Form::Integer, "Contracts that emitted a token event."),

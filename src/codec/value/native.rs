@@ -225,11 +225,17 @@ impl SupplyRow {
     /// What all accounts together hold; `None` where the sums contradict each other.
     #[must_use]
     pub fn total(&self) -> Option<U256> {
+        self.total_from(self.opening)
+    }
+
+    /// The same, where the accounts held `opening` before.
+    #[must_use]
+    pub fn total_from(&self, opening: U256) -> Option<U256> {
         let lost = self
             .base_fees_burnt
             .checked_add(self.blob_fees_burnt)?
             .checked_add(self.destroyed)?;
-        self.opening.checked_add(self.issued)?.checked_sub(lost)
+        opening.checked_add(self.issued)?.checked_sub(lost)
     }
 }
 

@@ -1,0 +1,89 @@
+//! What a store cannot answer however long one waits, for `/status`: the answers themselves say 503 like those of blocks
+//! that are still to come.
+
+use serde::Serialize;
+
+use crate::model::Day;
+use crate::query::{QueryError, Reader, SupplyGap};
+
+/// Operations that are not answered, or not for some days, and why.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub(super) struct Withheld {
+    operations: &'static str,
+    because: String,
+}
+
+/// Series of days that are sums over blocks.
+const DAILY: &str = "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3";
+
+/// All that is withheld of an index that holds blocks.
+pub(super) fn withheld(reader: &Reader) -> Result<Vec<Withheld>, QueryError> {
+    let mut all = Vec::new();
+    let mut tell = |operations, because: String| all.push(Withheld { operations, because });
+    let first_block = reader.first_block();
+    if let Some(gap) = reader.supply_gap() {
+        tell(
+            "S1",
+            match gap {
+                SupplyGap::LedgerEnded => "the ledger of native balances ended, see nativeLedger".to_owned(),
+                SupplyGap::BeginsLater => format!("the store begins at block {first_block}"),
+                SupplyGap::NoAllocation => {
+                    "what block 0 allocated is not known: fill a new store with --genesis".to_owned()
+                }
+            },
+        );
+    }
+    let (first, last) = reader.day_span()?;
+    if first_block > 0 {
+        tell(
+            "S5",
+            format!("the store begins at block {first_block}: who took part before is not known"),
+        );
+        tell(
+            DAILY,
+            format!("{first}: the store begins within this day, at block {first_block}"),
+        );
+    }
+    let (mut sizes, mut uncles) = (Untold::default(), Untold::default());
+    for (day, row) in reader.days(first, last)? {
+        sizes.count(day, row.unsized_blocks > 0);
+        uncles.count(day, row.sealed_blocks > 0 && !row.tells_uncles());
+    }
+    if let Some(days) = sizes.days() {
+        tell(
+            "B4",
+            format!("{days}: the source of blocks did not tell their size"),
+        );
+    }
+    if let Some(days) = uncles.days() {
+        tell(
+            "B3, B6",
+            format!("{days}: the source of blocks did not tell their uncles"),
+        );
+    }
+    Ok(all)
+}
+
+/// Days of which something was not told.
+#[derive(Default)]
+struct Untold {
+    count: u64,
+    span: Option<(Day, Day)>,
+}
+
+impl Untold {
+    fn count(&mut self, day: Day, untold: bool) {
+        if untold {
+            self.count += 1;
+            self.span = Some((self.span.map_or(day, |(first, _)| first), day));
+        }
+    }
+
+    fn days(&self) -> Option<String> {
+        let (first, last) = self.span?;
+        Some(match self.count {
+            1 => first.to_string(),
+            count => format!("{count} days from {first} to {last}"),
+        })
+    }
+}
