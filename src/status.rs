@@ -19,6 +19,8 @@ pub struct ChainStatus {
     verification_failures: AtomicU64,
     node_up: AtomicBool,
     following: AtomicBool,
+    disk_full: AtomicBool,
+    stopped: AtomicBool,
     message: Mutex<String>,
     tokens: TokenFigures,
 }
@@ -36,6 +38,8 @@ impl Default for ChainStatus {
             verification_failures: AtomicU64::new(0),
             node_up: AtomicBool::new(false),
             following: AtomicBool::new(false),
+            disk_full: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             message: Mutex::new(String::new()),
             tokens: TokenFigures::default(),
         }
@@ -139,6 +143,26 @@ impl ChainStatus {
     /// Records whether the tip is followed.
     pub fn set_following(&self, following: bool) {
         self.following.store(following, Ordering::Relaxed);
+    }
+
+    /// Whether the sync waits for room on the disk.
+    pub fn disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
+    }
+
+    /// Records whether the disk is full.
+    pub fn set_disk_full(&self, full: bool) {
+        self.disk_full.store(full, Ordering::Relaxed);
+    }
+
+    /// Whether the sync ended by itself, for a reason that waiting cannot mend.
+    pub fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Records that the sync ended by itself.
+    pub fn set_stopped(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     /// What is found out about the chain's tokens.

@@ -214,6 +214,10 @@ const FENCES: &[Fence] = &[
         rooms: &["store"],
     },
     Fence {
+        package: "rustix",
+        rooms: &["store"],
+    },
+    Fence {
         package: "self_cell",
         rooms: &["store"],
     },

@@ -103,6 +103,16 @@ fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
             Some(status.reorg_depth_max() as f64),
         ),
         (
+            "quarry_sync_disk_full",
+            "1 while the sync waits for room on the disk.",
+            Some(f64::from(u8::from(status.disk_full()))),
+        ),
+        (
+            "quarry_sync_stopped",
+            "1 when the sync ended for a reason that waiting cannot mend.",
+            Some(f64::from(u8::from(status.stopped()))),
+        ),
+        (
             "quarry_node_up",
             "1 while the node answers.",
             Some(f64::from(u8::from(status.node_up()))),

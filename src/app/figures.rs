@@ -40,6 +40,13 @@ pub(super) fn store(page: &mut Page, chain: &'static str, store: &Store) {
     ] {
         page.gauge(name, help, &[("chain", chain)], bytes as f64);
     }
+    if let Some(free) = figures.free {
+        let help = "Room that the file system of the store has left.";
+        page.gauge("quarry_store_free_bytes", help, &[("chain", chain)], free as f64);
+    }
+    let help = "1 while RocksDB lets writes wait, for compactions or for room.";
+    let stopped = f64::from(u8::from(figures.write_stopped));
+    page.gauge("quarry_store_write_stopped", help, &[("chain", chain)], stopped);
 }
 
 /// What the node has done for us.

@@ -9,9 +9,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::chains::Chain;
 use crate::clock;
 use crate::shutdown::Shutdown;
+use crate::status::ChainStatus;
+use crate::store::Store;
 
 const TICK: Duration = Duration::from_millis(500);
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// A commit that waits this long for room on a full disk is said to.
+const STUCK_AFTER: Duration = Duration::from_secs(2);
+/// With less room than this RocksDB may wait for more without a word.
+const LITTLE_ROOM: u64 = 256 << 20;
 /// The rate is that of the last so many ticks.
 const WINDOW: usize = 20;
 
@@ -36,6 +42,8 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     bar.set_prefix(chain.name.as_str());
     let mut samples: std::collections::VecDeque<(Instant, u64)> = std::collections::VecDeque::new();
     let mut last_line = (clock::now(), String::new());
+    let mut moved = (0, clock::now());
+    let mut waits = false;
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
         let (Some(store), Some(status)) = (chain.store(), &chain.status) else {
             continue;
@@ -54,10 +62,20 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
             _ => 0.0,
         };
         status.set_blocks_per_second(rate);
+        if moved.0 != next {
+            moved = (next, now);
+            if std::mem::take(&mut waits) {
+                status.set_disk_full(false);
+                status.set_message("there is room again, going on");
+            }
+        }
         let Some(node_head) = status.node_head() else {
             continue;
         };
         let missing = node_head.saturating_add(1).saturating_sub(next);
+        if missing > 0 && now - moved.1 >= STUCK_AFTER && !status.disk_full() {
+            waits = says_full(store, status);
+        }
         let eta = if missing > 0 && rate > 0.0 {
             span(missing as f64 / rate)
         } else {
@@ -82,6 +100,19 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         }
     }
     bar.finish_and_clear();
+}
+
+/// Says so where the writer waits for room, of which RocksDB itself does not speak; answers whether it does.
+fn says_full(store: &Store, status: &ChainStatus) -> bool {
+    let little = store.free_bytes().filter(|free| *free < LITTLE_ROOM);
+    let Some(free) = little.filter(|_| store.is_write_stopped()) else {
+        return false;
+    };
+    let text = format!("the disk is full, waiting for room: {free} bytes are left");
+    tracing::warn!("{text}");
+    status.set_disk_full(true);
+    status.set_message(text);
+    true
 }
 
 /// A span of seconds in words.

@@ -110,6 +110,7 @@ impl<'a> Audit<'a> {
         checks.push(days::run(self, days)?);
         checks.push(native::run(self)?);
         checks.extend(tokens::run(self, &moves)?);
+        checks.push(copies::readable(self));
         Ok(checks)
     }
 

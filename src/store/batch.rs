@@ -437,7 +437,7 @@ impl Batch {
         self.store
             .db
             .get_cf(family(&self.store.db, table)?, key)
-            .map_err(StoreError::rocks(table.name()))
+            .map_err(StoreError::rocks_at(table.name(), key))
     }
 
     pub(super) fn stored_id(&self, table: Table, key: &[u8]) -> Result<Option<u32>, StoreError> {

@@ -4,14 +4,23 @@ use std::path::PathBuf;
 
 use crate::codec::Corrupt;
 
+fn at(key: &[u8]) -> String {
+    match key {
+        [] => String::new(),
+        key => format!(" at key 0x{}", const_hex::encode(key)),
+    }
+}
+
 /// A failure of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// RocksDB failed.
-    #[error("store failed in table `{table}`: {source}")]
+    #[error("store failed in table `{table}`{}: {source}", at(key))]
     Rocks {
         /// The table, or `database`.
         table: &'static str,
+        /// The key that was read, or the one that was sought before; empty where there is none.
+        key: Vec<u8>,
         /// RocksDB's words.
         source: rocksdb::Error,
     },
@@ -136,12 +145,21 @@ pub enum StoreError {
 impl StoreError {
     /// A RocksDB failure in a table.
     pub(super) const fn rocks(table: &'static str) -> impl Fn(rocksdb::Error) -> Self {
+        Self::rocks_at(table, &[])
+    }
+
+    /// A RocksDB failure in a table at a key, or on the way from it.
+    pub(super) const fn rocks_at(table: &'static str, key: &[u8]) -> impl Fn(rocksdb::Error) -> Self {
         move |source| {
             // What a read says that must not wait.
             if source.kind() == rocksdb::ErrorKind::Incomplete {
                 super::memory::miss();
             }
-            Self::Rocks { table, source }
+            Self::Rocks {
+                table,
+                key: key.to_vec(),
+                source,
+            }
         }
     }
 

@@ -94,6 +94,10 @@ pub struct Figures {
     pub pending_compaction: u64,
     /// Keys and filters of open tables outside the cache.
     pub table_readers: u64,
+    /// Room that the file system has left; `None` where it does not tell.
+    pub free: Option<u64>,
+    /// Whether writes wait, for compactions that are behind or for room on the disk.
+    pub write_stopped: bool,
 }
 
 impl Store {
@@ -116,7 +120,22 @@ impl Store {
                 .sum(),
             pending_compaction: sum("rocksdb.estimate-pending-compaction-bytes"),
             table_readers: sum("rocksdb.estimate-table-readers-mem"),
+            free: self.free_bytes(),
+            write_stopped: self.is_write_stopped(),
         }
+    }
+
+    /// Bytes that the file system of the store has left for this user; `None` where it does not tell.
+    #[must_use]
+    pub fn free_bytes(&self) -> Option<u64> {
+        let told = rustix::fs::statvfs(self.directory()).ok()?;
+        Some(told.f_bavail.saturating_mul(told.f_frsize))
+    }
+
+    /// Whether RocksDB lets writes wait: for compactions that are behind, or for room on the disk.
+    #[must_use]
+    pub fn is_write_stopped(&self) -> bool {
+        self.table_property(Table::Meta, "rocksdb.is-write-stopped") > 0
     }
 
     /// About how many bytes on disk the postings of each kind take.

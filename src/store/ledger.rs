@@ -74,7 +74,7 @@ impl Batch {
                 .batched_multi_get_cf_opt(family, group, true, &options);
             for (address, found) in group.iter().zip(found) {
                 let row = found
-                    .map_err(StoreError::rocks(name))?
+                    .map_err(StoreError::rocks_at(name, address.as_slice()))?
                     .map(|bytes| AccountRow::decode(&bytes))
                     .transpose()
                     .map_err(StoreError::corrupt(name, address.as_slice()))?;
@@ -203,7 +203,7 @@ impl View {
             None => rows
                 .status()
                 .map(|()| None)
-                .map_err(StoreError::rocks(table.name())),
+                .map_err(StoreError::rocks_at(table.name(), to)),
         }
     }
 

@@ -180,10 +180,7 @@ impl Store {
                     path: options.directory.clone(),
                 }
             } else {
-                StoreError::Rocks {
-                    table: "database",
-                    source,
-                }
+                StoreError::rocks("database")(source)
             }
         })?;
         let meta = |key: &[u8]| {
@@ -360,7 +357,7 @@ pub(super) fn load_tail(db: &DB, number: u64) -> Result<Tail, StoreError> {
     let key = keys::number(number);
     let value = db
         .get_cf(family(db, Table::Tail)?, key)
-        .map_err(StoreError::rocks(Table::Tail.name()))?
+        .map_err(StoreError::rocks_at(Table::Tail.name(), &key))?
         .ok_or(StoreError::Missing {
             table: Table::Tail.name(),
             what: "block",

@@ -57,6 +57,8 @@ impl Raw<'_> {
 pub struct Scan<'v> {
     raw: Raw<'v>,
     table: Table,
+    /// The key that was sought last, to say where a failure lies.
+    near: Vec<u8>,
 }
 
 impl std::fmt::Debug for Scan<'_> {
@@ -71,8 +73,14 @@ impl std::fmt::Debug for Scan<'_> {
 pub type Item<'a> = (&'a [u8], &'a [u8]);
 
 impl Scan<'_> {
+    fn note(&mut self, key: &[u8]) {
+        self.near.clear();
+        self.near.extend_from_slice(key);
+    }
+
     /// Moves to the first key at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
+        self.note(key);
         self.raw.with(|raw| raw.seek(key));
         self.item()
     }
@@ -87,6 +95,7 @@ impl Scan<'_> {
 
     /// Moves to the last key at or before `key`.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Item<'_>>, StoreError> {
+        self.note(key);
         self.raw.with(|raw| raw.seek_for_prev(key));
         self.item()
     }
@@ -113,7 +122,8 @@ impl Scan<'_> {
         if let Some(item) = raw.item() {
             return Ok(Some(item));
         }
-        raw.status().map_err(StoreError::rocks(self.table.name()))?;
+        raw.status()
+            .map_err(StoreError::rocks_at(self.table.name(), &self.near))?;
         Ok(None)
     }
 }
@@ -122,7 +132,11 @@ impl View {
     /// A scan of a table between two keys, `from` included and `to` not.
     pub fn scan(&self, table: Table, from: Vec<u8>, to: Vec<u8>) -> Result<Scan<'_>, StoreError> {
         let raw = Raw::Borrowed(self.iterator(table, bounds(from, to))?);
-        Ok(Scan { raw, table })
+        Ok(Scan {
+            raw,
+            table,
+            near: Vec::new(),
+        })
     }
 
     /// The same scan, which keeps the view itself: for answers that are made piece by piece.
@@ -134,7 +148,11 @@ impl View {
     ) -> Result<Scan<'static>, StoreError> {
         let cell = ScanCell::try_new(Arc::clone(self), |view| view.iterator(table, bounds(from, to)))?;
         let raw = Raw::Owned(cell);
-        Ok(Scan { raw, table })
+        Ok(Scan {
+            raw,
+            table,
+            near: Vec::new(),
+        })
     }
 
     /// A scan of a whole table.
@@ -144,6 +162,10 @@ impl View {
         let mut raw = self.iterator(table, options)?;
         raw.seek_to_first();
         let raw = Raw::Borrowed(raw);
-        Ok(Scan { raw, table })
+        Ok(Scan {
+            raw,
+            table,
+            near: Vec::new(),
+        })
     }
 }

@@ -293,7 +293,7 @@ impl View {
         self.cell
             .borrow_dependent()
             .get_pinned_cf_opt(family, key, in_tier(ReadOptions::default()))
-            .map_err(StoreError::rocks(table.name()))
+            .map_err(StoreError::rocks_at(table.name(), key))
     }
 
     /// An iterator over a table as this snapshot has it.

@@ -127,6 +127,7 @@ impl Engine {
             let round = self.round(&mut shutdown).await;
             if round.is_ok() {
                 self.contradictions = 0;
+                self.status.set_disk_full(false);
             }
             match round {
                 Ok(Round::Done) => break Ok(()),
@@ -159,6 +160,7 @@ impl Engine {
                 }
                 Err(error) => {
                     self.status.set_following(false);
+                    self.status.set_stopped();
                     self.status.set_message(format!("sync stopped: {error}"));
                     break Err(error);
                 }
@@ -190,7 +192,12 @@ impl Engine {
         if matches!(error, SyncError::Ask(_) | SyncError::Node { .. }) {
             self.status.set_node_up(false);
         }
-        self.status.set_message(error.to_string());
+        let full = error.is_disk_full();
+        self.status.set_disk_full(full);
+        self.status.set_message(match full {
+            true => format!("the disk is full, waiting for room: {error}"),
+            false => error.to_string(),
+        });
         tracing::warn!(%error, "sync waits and tries again");
     }
 

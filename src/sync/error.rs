@@ -101,8 +101,14 @@ impl SyncError {
             | Self::Verify { .. }
             | Self::Parent { .. }
             | Self::Moved { .. } => true,
-            Self::Store(error) => error.is_disk_full(),
+            Self::Store(_) => self.is_disk_full(),
             _ => false,
         }
+    }
+
+    /// Whether the store has no room.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_disk_full())
     }
 }

@@ -194,7 +194,10 @@ impl Imported {
             return Ok(None);
         };
         visits::get();
-        let value = followed.db.get_pinned(key).map_err(StoreError::rocks(NAME))?;
+        let value = followed
+            .db
+            .get_pinned(key)
+            .map_err(StoreError::rocks_at(NAME, key))?;
         value
             .map(|value| decode(&value))
             .transpose()

@@ -1,0 +1,141 @@
+//! A byte of a table that is not what was written: a 500 and a line in the log, never a wrong answer.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::binary::{self, Server, exchange};
+
+fn demo(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(file);
+    path.display().to_string()
+}
+
+/// All that the demo is asked in the reference, with what it answers when nothing is wrong.
+fn questions(server: &Server) -> BTreeMap<String, (u16, Vec<u8>)> {
+    let examples = std::fs::read(demo("examples.json")).unwrap();
+    let examples: BTreeMap<String, Value> = serde_json::from_slice(&examples).unwrap();
+    let whole = "/api/logs/get-logs?fromBlock=0&topic0=0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef&offset=10000";
+    let targets = examples.into_keys().chain([whole.to_owned()]);
+    targets
+        .map(|target| {
+            let answer = ask(server, &target).unwrap();
+            (target, answer)
+        })
+        .collect()
+}
+
+/// Status and body; `None` where the answer broke off.
+fn ask(server: &Server, target: &str) -> Option<(u16, Vec<u8>)> {
+    let request = format!("GET {target} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    let reply = exchange(&server.address, &RefCell::default(), request.as_bytes()).ok()?;
+    Some((reply.status, reply.body))
+}
+
+fn tables(data: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(data.join("mainnet/rocksdb")).unwrap();
+    let mut files: Vec<PathBuf> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sst"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn flipped_bytes_are_never_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().display().to_string();
+    let import = [
+        "import",
+        "chain",
+        &demo("chain.jsonl.zst"),
+        "--genesis",
+        &demo("genesis.json"),
+    ];
+    binary::quarry(import.into_iter().chain(["--data-dir", &data])).succeeded();
+    let serve = [
+        "serve",
+        "--data-dir",
+        &data,
+        "--log",
+        "info,quarry::http::request=off",
+    ];
+    let server = Server::start(serve);
+    let sound = questions(&server);
+    server.stop();
+    let verify = || binary::quarry(["verify", "--data-dir", &data, "--genesis", &demo("genesis.json")]);
+    verify().succeeded();
+
+    let seed = fastrand::u64(..1_000_000);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (mut refused, mut broken, mut failed, mut unseen) = (0, 0, 0, Vec::new());
+    let files = tables(directory.path());
+    assert!(files.len() >= 20, "{files:?}");
+    for path in &files {
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap();
+        // Rows lie first in a file; index, filter and properties behind them.
+        let place = random.u64(..file.metadata().unwrap().len() / 2);
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, place).unwrap();
+        let flipped = [byte[0] ^ (1 << random.u8(..8))];
+        file.write_all_at(&flipped, place).unwrap();
+        let what = format!("{} at {place}", path.display());
+
+        let found = verify();
+        let (mut harm, mut said) = (false, String::new());
+        if found.stderr.contains("table `database`: Corruption") {
+            // What the store needs to open: it says so and serves nothing.
+            binary::quarry(serve).refused(&["Corruption", ".sst"]);
+            refused += 1;
+        } else {
+            let server = Server::start(serve);
+            for (target, answer) in &sound {
+                match ask(&server, target) {
+                    Some((500, _)) => failed += 1,
+                    None => broken += 1,
+                    Some(found) => {
+                        assert!(
+                            found == *answer,
+                            "{what}: {target}: {} {}",
+                            found.0,
+                            String::from_utf8_lossy(&found.1)
+                        );
+                        continue;
+                    }
+                }
+                harm = true;
+            }
+            let log = server.log();
+            if harm {
+                let line = log.lines().find(|line| line.contains("Corruption"));
+                let line = line.unwrap_or_else(|| panic!("{what}: {log}"));
+                assert!(line.contains("table `") && line.contains("key 0x"), "{line}");
+                said = line.to_owned();
+            }
+            assert!(!log.contains("panicked"), "{what}: {log}");
+        }
+        if found.code == Some(0) {
+            unseen.push((harm, what, said));
+        } else {
+            assert_eq!(found.code, Some(1), "{what}: {}", found.stderr);
+        }
+        file.write_all_at(&byte, place).unwrap();
+    }
+    println!(
+        "{} files: {failed} answers were 500, {broken} broke off, {refused} stores were refused",
+        files.len()
+    );
+    println!("unseen by verify: {unseen:#?}");
+    assert!(failed > 10);
+    assert!(unseen.iter().all(|(harm, ..)| !harm));
+    verify().succeeded();
+}

@@ -1,0 +1,256 @@
+//! A file system that is full: the sync waits and says so, answers go on, and when there is room again so does the sync.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::binary::{self, Server, eventually};
+use crate::support::fake_node::FakeNode;
+use crate::support::index;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A file system of a few megabytes in memory; gone when dropped.
+struct SmallDisk {
+    directory: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    /// `None` where this process may not mount one.
+    fn new(megabytes: u64) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "quarry"])
+            .arg(directory.path())
+            .output();
+        if !mounted.is_ok_and(|output| output.status.success()) {
+            println!("skipped: this user may not mount a small file system");
+            return None;
+        }
+        Some(Self { directory })
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path().join("ballast")
+    }
+
+    /// Takes all room but `bytes`, on top of what it took before.
+    fn fill(&self, bytes: u64) {
+        let free = available(self.path());
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.ballast());
+        let file = file.unwrap();
+        let zeros = vec![0; 1 << 16];
+        let mut left = free.saturating_sub(bytes);
+        while left > 0 {
+            let part = left.min(1 << 16);
+            let written = std::io::Write::write(&mut &file, &zeros[..part as usize]);
+            match written {
+                Ok(count) if count > 0 => left -= count as u64,
+                _ => break,
+            }
+        }
+    }
+
+    fn empty(&self) {
+        std::fs::remove_file(self.ballast()).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+/// Bytes that `df` calls available.
+fn available(path: &Path) -> u64 {
+    let output = Command::new("df")
+        .args(["-B1", "--output=avail"])
+        .arg(path)
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    text.lines().nth(1).unwrap().trim().parse().unwrap()
+}
+
+fn start(fake: &FakeNode, disk: &SmallDisk) -> Server {
+    let (url, data) = (fake.url(), disk.path().display().to_string());
+    let memory = [
+        "--backfill-memory",
+        "4MiB",
+        "--cache-size",
+        "8MiB",
+        "--log",
+        "info,quarry::http::request=off",
+    ];
+    let run = ["run", "--mainnet-rpc", &url, "--data-dir", &data];
+    Server::start(run.into_iter().chain(memory))
+}
+
+fn digest(directory: &Path) -> String {
+    let data = directory.display().to_string();
+    let output = binary::quarry(["inspect", "--full", "--data-dir", &data]).succeeded();
+    let digest = output
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("digest "));
+    digest.expect("a digest").trim().to_owned()
+}
+
+fn chain(server: &Server) -> serde_json::Value {
+    server.json("/status")["chains"]["mainnet"].clone()
+}
+
+fn message(server: &Server) -> String {
+    binary::text(&chain(server)["message"]).to_owned()
+}
+
+fn says_full(server: &Server) -> bool {
+    message(server).starts_with("the disk is full, waiting for room")
+}
+
+fn gauge(server: &Server, name: &str) -> Option<String> {
+    let page = server.get("/metrics").text();
+    let line = page.lines().find(|line| line.starts_with(name))?;
+    Some(line.rsplit(' ').next()?.to_owned())
+}
+
+/// What is asked while the disk is full; the same answers must come before and meanwhile.
+fn ask(server: &Server, fake: &FakeNode, upto: u64) -> Vec<String> {
+    let bundles = fake.bundles();
+    let mut answers = Vec::new();
+    for bundle in bundles.iter().take(upto as usize).step_by(7) {
+        let time = bundle.block.header.timestamp;
+        let target = format!("/api/block/timestamp/{time}/block-number?closest=before");
+        answers.push(server.get(&target).text());
+        for transaction in bundle.block.transactions.iter().take(1) {
+            answers.push(
+                server
+                    .get(&format!("/api/transaction/{}/status", transaction.hash))
+                    .text(),
+            );
+        }
+        if let Some(log) = bundle.receipts.iter().flat_map(|receipt| &receipt.logs).next() {
+            let target = format!("/api/logs/get-logs?address={}&toblock={upto}", log.address);
+            answers.push(server.get(&target).text());
+        }
+    }
+    answers
+}
+
+fn synced(server: &Server, fake: &FakeNode) {
+    let head = fake.head_hash().to_string();
+    eventually("the node's head", PATIENCE, || {
+        (chain(server)["indexedHash"] == head.as_str()).then_some(())
+    });
+}
+
+fn fresh(fake: &FakeNode) -> String {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime
+        .block_on(index::fresh_digest(&fake.bundles(), 0))
+        .to_string()
+}
+
+/// Fills the disk at the tip, where blocks are written one by one with RocksDB's log.
+#[test]
+fn at_the_tip() {
+    let Some(disk) = SmallDisk::new(220) else { return };
+    let fake = FakeNode::start(41);
+    fake.mine(300);
+    fake.set_finalized(250);
+    let server = start(&fake, &disk);
+    synced(&server, &fake);
+    let mut said = std::collections::BTreeSet::new();
+    for round in 0..6 {
+        let before = ask(&server, &fake, 300);
+        // With some room left it is another file that finds none.
+        disk.fill(round * 70_000);
+        let began = Instant::now();
+        while !says_full(&server) {
+            let stopped = gauge(&server, "quarry_store_write_stopped");
+            assert!(
+                began.elapsed() < PATIENCE,
+                "never full: {} {stopped:?}",
+                chain(&server)
+            );
+            // What compactions give back is taken, too.
+            if began.elapsed() > Duration::from_secs(1) {
+                disk.fill(0);
+            }
+            fake.mine(1);
+            fake.set_finalized(fake.head() - 20);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        said.insert(message(&server));
+        assert_eq!(gauge(&server, "quarry_sync_disk_full").as_deref(), Some("1.0"));
+        for (now, before) in ask(&server, &fake, 300).iter().zip(&before) {
+            let at = now
+                .bytes()
+                .zip(before.bytes())
+                .position(|(now, before)| now != before);
+            let (now, before) = match at {
+                Some(at) => (&now[at.saturating_sub(300)..], &before[at.saturating_sub(300)..]),
+                None => (&now[..], &before[..]),
+            };
+            assert!(
+                now == before,
+                "round {round}: {at:?} of {}\n{now:.700}\n{before:.700}",
+                before.len()
+            );
+        }
+        // A reorg meanwhile is no harder than a block.
+        fake.reorg(3, 4);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!server.log().contains("panicked"), "{}", server.log());
+        disk.empty();
+        synced(&server, &fake);
+        eventually("the sentence goes", PATIENCE, || {
+            (!says_full(&server)).then_some(())
+        });
+        assert_eq!(gauge(&server, "quarry_sync_disk_full").as_deref(), Some("0.0"));
+    }
+    println!("{said:#?}");
+    server.stop();
+    assert_eq!(digest(disk.path()), fresh(&fake));
+}
+
+/// Fills the disk in the middle of a backfill, which writes without RocksDB's log.
+#[test]
+fn in_backfill() {
+    let Some(disk) = SmallDisk::new(220) else { return };
+    let fake = FakeNode::start(42);
+    fake.mine(1500);
+    fake.set_finalized(1480);
+    fake.set_latency(Duration::from_millis(3));
+    let server = start(&fake, &disk);
+    eventually("some blocks", PATIENCE, || {
+        (chain(&server)["indexed"].as_u64()? > 300).then_some(())
+    });
+    let room = fastrand::u64(..400_000);
+    disk.fill(room);
+    let began = Instant::now();
+    while !says_full(&server) {
+        assert!(began.elapsed() < PATIENCE, "never full: {}", message(&server));
+        // What compactions give back is taken, too.
+        disk.fill(room);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("{room} bytes left: {}", message(&server));
+    let upto = chain(&server)["indexed"].as_u64().unwrap();
+    let answers = ask(&server, &fake, upto.min(300));
+    assert!(
+        answers.iter().all(|answer| !answer.contains("\"error\"")),
+        "{answers:#?}"
+    );
+    disk.empty();
+    synced(&server, &fake);
+    server.stop();
+    assert_eq!(digest(disk.path()), fresh(&fake));
+}
