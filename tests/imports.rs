@@ -224,10 +224,7 @@ fn refused_entries_and_files() {
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    place.write(
-        "prices.csv",
-        &format!("time,asset,usd\n1,native,00012\n2,stable,1\n"),
-    );
+    place.write("prices.csv", "time,asset,usd\n1,native,00012\n2,stable,1\n");
     let strict = place.import_with("prices", &prices, &["--strict"]);
     assert!(
         strict.stdout.contains("1 prices taken (1 new or changed)"),
