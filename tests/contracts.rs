@@ -25,6 +25,9 @@ const TOLL: &str = "0x663F3ad617193148711d28f5334eE4Ed07016602";
 const SIGNALS: &str = "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512";
 /// A contract of the demo of which nothing is imported.
 const FEED: &str = "0x9fe46736679d2d9a65f0992f2272de9f3c7fa6e0";
+/// A minimal proxy of the demo (EIP-1167), and an account that sends.
+const CLONE: &str = "0x9da66e9691b6c6fae74bca615b70dfa1663e3ce4";
+const SENDER: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const NOBODY: &str = "0x00000000000000000000000000000000000000AA";
 /// What a service follows is seen this soon.
 const SOON: Duration = Duration::from_secs(10);
@@ -262,7 +265,10 @@ fn single_files_name_their_contract() {
     let standard = Path::new(DEMO).join("contracts/Signals.standard.json");
     rig.import(&standard, None).refused(&["--address"]);
     rig.import(&standard, Some("0x12"))
-        .refused(&["`0x12` is no address"]);
+        .refused(&["`0x12` is not an address"]);
+    let wrong = COIN.replacen("Fb", "FB", 1);
+    rig.import(&standard, Some(&wrong))
+        .refused(&["wrong checksum (EIP-55): with the right one it is", COIN]);
     let nowhere = rig.path("nowhere");
     rig.import(&nowhere, Some(SIGNALS))
         .refused(&["cannot read", "nowhere"]);
@@ -287,13 +293,25 @@ fn single_files_name_their_contract() {
     assert!(!text(&found["abi"]).contains("\n"));
     server.assert_error(&source(COIN), 404, NOT_VERIFIED);
 
-    // A standard-JSON input alone tells neither name nor ABI.
+    // A standard-JSON input alone tells neither name nor ABI: the ABI has to be there before.
+    let outcome = rig.import(&standard, Some(SIGNALS));
+    said(&outcome, &["its sources come without an ABI"]);
+    outcome.refused(&["nothing was imported"]);
+    let own = Path::new(DEMO).join("contracts/Signals.abi.json");
+    let upper = SIGNALS.to_uppercase();
+    rig.import(&own, Some(&upper)).succeeded();
     rig.import(&standard, Some(SIGNALS)).succeeded();
+    for (path, words) in [
+        (&own, "1 contracts taken (0 new"),
+        (&standard, "1 contracts taken (0 new"),
+    ] {
+        said(&rig.import(path, Some(SIGNALS)).succeeded(), &[words]);
+    }
     let signals = eventually("the input is served", SOON, || {
         let reply = server.get(&source(SIGNALS));
         (reply.status == 200).then(|| reply.json())
     });
-    for field in ["contractName", "compilerVersion", "abi"] {
+    for field in ["contractName", "compilerVersion", "constructorArguments"] {
         assert_eq!(signals[field], Value::Null, "{field}");
     }
     assert_eq!(
@@ -301,7 +319,8 @@ fn single_files_name_their_contract() {
         (&"partial".into(), &"MIT".into())
     );
     assert_eq!(signals["sourceCode"], signals["sources"]["Signals.sol"]);
-    server.assert_error(&abi(SIGNALS), 404, NOT_VERIFIED);
+    assert_eq!(server.json(&abi(SIGNALS))["abi"], signals["abi"]);
+    assert!(text(&signals["abi"]).contains("emitMany"));
 
     // What is broken changes nothing, and an ABI does not take the place of sources.
     let broken = fs::read_to_string(&standard).unwrap();
@@ -323,6 +342,145 @@ fn single_files_name_their_contract() {
         (server.get(&source(TOLL)).status == 200).then_some(())
     });
     assert_eq!(server.json(&source(TOLL))["matchType"], "full");
+    server.stop();
+}
+
+/// What build information has of the contracts of the tree: no code, but the metadata.
+fn output(contracts: &[(&str, &str)]) -> Value {
+    let mut output = serde_json::json!({ "contracts": {} });
+    for (name, contract) in contracts {
+        let text = fs::read_to_string(demo(contract).join("metadata.json")).unwrap();
+        let metadata: Value = serde_json::from_str(&text).unwrap();
+        let abi = &metadata["output"]["abi"];
+        output["contracts"][format!("{name}.sol")][*name] =
+            serde_json::json!({ "abi": abi, "metadata": text });
+    }
+    output
+}
+
+#[test]
+fn what_is_of_another_contract_is_refused() {
+    let rig = Rig::new();
+    let standard = Path::new(DEMO).join("contracts/Signals.standard.json");
+    let standard: Value = serde_json::from_slice(&fs::read(standard).unwrap()).unwrap();
+    let own = Path::new(DEMO).join("contracts/Signals.abi.json");
+    let both = output(&[("Coin", COIN), ("FeeCoin", TOLL)]);
+    let mut standard = standard;
+    for name in ["Coin.sol", "OddCoins.sol"] {
+        let text = fs::read_to_string(demo(TOLL).join("sources").join(name)).unwrap();
+        standard["sources"][name] = serde_json::json!({ "content": text });
+    }
+    let built = |name: &str, output: &Value| {
+        let built = serde_json::json!({ "input": standard, "output": output });
+        rig.file(name, &built.to_string())
+    };
+    let (none, one) = (
+        built("none.json", &both),
+        built("one.json", &output(&[("Coin", COIN)])),
+    );
+    let empty = built("empty.json", &serde_json::json!({}));
+    // An ABI and nothing that could be held against code.
+    let bare = serde_json::json!({"contracts": {"Signals.sol": {"Signals": {"abi": both["contracts"]["Coin.sol"]["Coin"]["abi"]}}}});
+    let bare = built("bare.json", &bare);
+    let upper = SIGNALS.to_uppercase().replace("0X", "0x");
+    for (file, contract, words) in [
+        (
+            &own,
+            SENDER,
+            ["has no code: it is an account that sends transactions", "an ABI"],
+        ),
+        (
+            &bare,
+            SENDER,
+            [
+                "has no code: it is an account that sends transactions",
+                "sources of `Signals`",
+            ],
+        ),
+        (
+            &bare,
+            CLONE,
+            ["is a minimal proxy (EIP-1167) of", "sources of `Signals`"],
+        ),
+        (
+            &none,
+            &upper,
+            [
+                "none of its 2 contracts (Coin.sol:Coin, FeeCoin.sol:FeeCoin)",
+                "has the code of",
+            ],
+        ),
+        (
+            &one,
+            SIGNALS,
+            ["names other metadata: ipfs", "that of `Coin.sol:Coin` is"],
+        ),
+        (
+            &empty,
+            SIGNALS,
+            ["come without an ABI", "put the compiler's output with them"],
+        ),
+    ] {
+        let outcome = rig.import(file, Some(contract));
+        said(&outcome, &["1 refused"]);
+        said(&outcome, &words);
+        outcome.refused(&["nothing was imported"]);
+    }
+    for (text, word) in [
+        ("[]", "empty"),
+        ("{\"abi\": []}", "empty"),
+        ("[{\"inputs\": []}]", "no name"),
+    ] {
+        let file = rig.file("bad.json", text);
+        rig.import(&file, Some(SIGNALS)).refused(&["bad.json", word]);
+    }
+    let server = rig.serve();
+    for contract in [SENDER, CLONE, SIGNALS] {
+        for path in [abi(contract), source(contract)] {
+            server.assert_error(&path, 404, NOT_VERIFIED);
+        }
+    }
+
+    // Sources that are not those of the metadata are not vouched for by it.
+    let mut other = serde_json::json!({ "input": standard, "output": both });
+    other["input"]["sources"]["Coin.sol"]["content"] = "contract Coin {}".into();
+    let other = rig.file("other.json", &other.to_string());
+    rig.import(&other, Some(COIN))
+        .refused(&["source `Coin.sol` has another hash than the metadata states"]);
+
+    // Of two contracts the one whose metadata the code names; what nothing vouches for does not take its place.
+    rig.import(&none, Some(COIN)).succeeded();
+    let coin = eventually("the build information is served", SOON, || {
+        let reply = server.get(&source(COIN));
+        (reply.status == 200).then(|| reply.json())
+    });
+    assert_eq!(
+        (&coin["matchType"], &coin["contractName"]),
+        (&"full".into(), &"Coin".into())
+    );
+    assert!(text(&coin["constructorArguments"]).len() > 2);
+    assert_eq!(coin["sources"].as_object().unwrap().len(), 1, "only its own");
+    for (file, word) in [
+        (&bare, "worth more"),
+        (&empty, "without an ABI"),
+        (&own, "worth more"),
+    ] {
+        let outcome = rig.import(file, Some(COIN));
+        said(&outcome, &[word]);
+        outcome.refused(&["nothing was imported"]);
+    }
+    assert_eq!(server.json(&source(COIN)), coin);
+    // Where nothing can be held against each other the operator's word counts, and says nothing of arguments.
+    rig.import(&bare, Some(SIGNALS)).succeeded();
+    let stated = eventually("the operator's word is served", SOON, || {
+        let reply = server.get(&source(SIGNALS));
+        (reply.status == 200).then(|| reply.json())
+    });
+    assert_eq!(
+        (&stated["matchType"], &stated["constructorArguments"]),
+        (&"partial".into(), &Value::Null)
+    );
+    assert_eq!(server.json(&abi(SIGNALS))["abi"], stated["abi"]);
     server.stop();
 }
 

@@ -41,14 +41,14 @@ impl Place {
     }
 
     fn import(&self, what: &str, file: &Path) -> Outcome {
-        let data = self.data();
-        quarry([
-            "import",
-            what,
-            file.to_str().unwrap(),
-            "--data-dir",
-            data.to_str().unwrap(),
-        ])
+        self.import_with(what, file, &[])
+    }
+
+    fn import_with(&self, what: &str, file: &Path, more: &[&str]) -> Outcome {
+        let (data, file) = (self.data(), file.to_str().unwrap());
+        let mut args = vec!["import", what, file, "--data-dir", data.to_str().unwrap()];
+        args.extend(more);
+        quarry(args)
     }
 }
 
@@ -149,7 +149,9 @@ fn a_service_follows_imports() {
         "{said}"
     );
     assert!(
-        said.contains("entry 1, extensions.blog") && said.contains("left out"),
+        said.contains("left out: entry 1, extensions.blog: it is not a URL of http or https")
+            && said.contains("2 refused, 1 fields left out")
+            && said.matches("refused: ").count() == 2,
         "{said}"
     );
     let told = eventually("the website is served", SOON, || {
@@ -167,10 +169,13 @@ fn a_service_follows_imports() {
     place.write("tokens/a.json", &token);
     place.write("tokens/b.json", "{\"symbol\": ");
     place.write("tokens/readme.txt", "x");
+    place.write("tokens/below/a.json", &token);
     let directory = place.directory.path().join("tokens");
     let said = place.import("tokens", &directory).succeeded().stdout;
     assert!(
-        said.contains("1 tokens taken (1 new or changed)") && said.contains("refused: b.json"),
+        said.contains("1 tokens taken (1 new or changed)")
+            && said.contains("refused: b.json")
+            && said.contains("1 refused, 1 subdirectories not looked into"),
         "{said}"
     );
     let told = eventually("the directory is served", SOON, || {
@@ -195,6 +200,77 @@ fn a_service_follows_imports() {
     let served = Server::start(["serve", "--data-dir", data.to_str().unwrap()]);
     assert_eq!(served.json(PRICE), after);
     assert_eq!(info(&served)["github"], "https://g.example");
+}
+
+#[test]
+fn refused_entries_and_files() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    Server::start(["demo", "--data-dir", place.data().to_str().unwrap()]).stop();
+    // Without --strict a refused entry is a line; with it the exit code is 1 too, and the others are taken all the same.
+    let wrong = "0xAbabababababababababababababababababABAB";
+    let prices = place.write(
+        "prices.csv",
+        &format!("time,asset,usd\n1,native,00012\n1,{wrong},1\n1,stable,1\n"),
+    );
+    let said = place.import("prices", &prices).succeeded().stdout;
+    for words in [
+        "refused: line 2: usd `00012`: the price has leading zeros",
+        "refused: line 3: asset `0xAbab",
+        "wrong checksum (EIP-55): with the right one it is 0xABaBaBaB",
+        "1 prices taken (1 new or changed)",
+        "2 refused",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    place.write("prices.csv", "time,asset,usd\n1,native,00012\n2,stable,1\n");
+    let strict = place.import_with("prices", &prices, &["--strict"]);
+    assert!(
+        strict.stdout.contains("1 prices taken (1 new or changed)"),
+        "{strict:?}"
+    );
+    strict.refused(&["1 entries of", "prices.csv", "refused", "--strict"]);
+    let again = place.import("prices", &prices).succeeded().stdout;
+    assert!(again.contains("1 prices taken (0 new or changed)"), "{again}");
+    let good = place.write("good.csv", "time,asset,usd\n2,stable,1\n");
+    place.import_with("prices", &good, &["--strict"]).succeeded();
+
+    // Reasons are in words of JSON.
+    let odd = place.write(
+        "odd.json",
+        "[[1,\"native\",1], {\"time\":1,\"asset\":\"native\",\"usd\":[]}, {\"time\":1,\"asset\":\"native\",\"usd\":1}]",
+    );
+    let said = place.import("prices", &odd).succeeded().stdout;
+    assert!(said.contains("refused: entry 1: it is no object"), "{said}");
+    assert!(
+        said.contains("refused: entry 2: usd is neither text nor a number"),
+        "{said}"
+    );
+    for text in ["{\"tokens\": 5}", "{\"tokens\": {}}", "5"] {
+        let file = place.write("odd.json", text);
+        place
+            .import("tokens", &file)
+            .refused(&["odd.json", "stands where an array"]);
+    }
+
+    // A list is read twice: an entry that is too long, at its end, leaves all of it out; other fields may be of any length.
+    let list = |description: usize, other: usize| {
+        format!(
+            "{{\"keywords\":\"{}\",\"tokens\":[{{\"chainId\":31337,\"address\":\"{TOKEN}\"}},{{\"chainId\":31337,\
+             \"address\":\"0x{}\",\"extensions\":{{\"description\":\"{}\"}}}}],\"name\":\"x\"}}",
+            "k".repeat(other),
+            "12".repeat(20),
+            "d".repeat(description)
+        )
+    };
+    let long = place.write("long.json", &list(1 << 20, 0));
+    let outcome = place.import("tokens", &long);
+    assert!(!outcome.stdout.contains("taken"), "{outcome:?}");
+    outcome.refused(&["long.json", "longer than 1048576 bytes"]);
+    let fits = place.write("long.json", &list(9_000, 3 << 20));
+    let said = place.import("tokens", &fits).succeeded().stdout;
+    assert!(said.contains("2 tokens taken (2 new or changed)"), "{said}");
 }
 
 #[test]

@@ -43,7 +43,8 @@ export function compile() {
 
 /**
  * Writes verified sources in the two layouts that `quarry import contracts` reads: a repository tree
- * (full_match/<chain id>/<address>/) and a standard-JSON file.
+ * (full_match/<chain id>/<address>/), and a standard-JSON file with
+ * its ABI beside it.
  */
 export function writeVerified(artifacts, chainId, tree, standard) {
   rmSync(path('../contracts'), { recursive: true, force: true })
@@ -67,5 +68,6 @@ export function writeVerified(artifacts, chainId, tree, standard) {
     const alone = compileInput(given)[artifacts[name].file][name]
     if (`0x${alone.evm.bytecode.object}` !== artifacts[name].bytecode) throw new Error(`${name} alone compiles to other code`)
     writeFileSync(path(`../contracts/${name}.standard.json`), `${JSON.stringify(given, null, 1)}\n`)
+    writeFileSync(path(`../contracts/${name}.abi.json`), `${JSON.stringify(alone.abi, null, 1)}\n`)
   }
 }

@@ -57,7 +57,7 @@ struct SourceCode {
     license_type: Option<String>,
     source_code: Option<String>,
     sources: Texts,
-    abi: Option<String>,
+    abi: String,
     proxy: bool,
     implementation: Option<String>,
     match_type: &'static str,
@@ -67,7 +67,7 @@ impl SourceCode {
     /// What was imported of the contract; `None` where that is no source.
     fn find(snapshot: &Snapshot, contract: &Address) -> Result<Option<Self>, QueryError> {
         let reader = &snapshot.reader;
-        let Some(ContractSources { facts, texts }) = reader.contract_sources(contract)? else {
+        let Some(ContractSources { facts, abi, texts }) = reader.contract_sources(contract)? else {
             return Ok(None);
         };
         let ContractFacts {
@@ -100,7 +100,7 @@ impl SourceCode {
             license_type: license,
             source_code,
             sources: Texts(texts),
-            abi: reader.contract_abi(contract)?,
+            abi,
             proxy: false,
             implementation: None,
             match_type: match_kind.as_str(),

@@ -140,6 +140,10 @@ impl Watcher for Log {
     fn rejected(&self, entry: &str, reason: &str) {
         tracing::error!(entry, reason, "what ships with the demo is refused");
     }
+
+    fn left_out(&self, entry: &str, field: &str, reason: &str) {
+        tracing::error!(entry, field, reason, "what ships with the demo is left out");
+    }
 }
 
 /// Three requests that show something, from what the chain holds.

@@ -43,11 +43,19 @@ const TREE: [(&str, &str); 5] = [
     ),
 ];
 
-/// A standard-JSON input, and its contract.
-const STANDARD: (&str, Address) = (
-    include_str!("../../demo/contracts/Signals.standard.json"),
-    alloy_primitives::address!("0xe7f1725e7734ce288f8367e1bb143e90bb3f0512"),
-);
+/// An ABI and a standard-JSON input, which has none, of one contract.
+const FILES: [(&str, &str); 2] = [
+    (
+        "Signals.abi.json",
+        include_str!("../../demo/contracts/Signals.abi.json"),
+    ),
+    (
+        "Signals.standard.json",
+        include_str!("../../demo/contracts/Signals.standard.json"),
+    ),
+];
+/// Their contract.
+const SIGNALS: Address = alloy_primitives::address!("0xe7f1725e7734ce288f8367e1bb143e90bb3f0512");
 
 /// Imports the sources in the binary beside `store`, by way of files in `directory`.
 pub(super) fn import_sources(store: &Store, directory: &Path) -> Result<(), AppError> {
@@ -62,9 +70,10 @@ pub(super) fn import_sources(store: &Store, directory: &Path) -> Result<(), AppE
     for (name, text) in TREE {
         write(name, text)?;
     }
-    let (text, contract) = STANDARD;
-    let standard = write("Signals.standard.json", text)?;
-    let paths = [(directory.join("full_match"), None), (standard, Some(contract))];
+    let mut paths = vec![(directory.join("full_match"), None)];
+    for (name, text) in FILES {
+        paths.push((write(name, text)?, Some(SIGNALS)));
+    }
     for (path, given) in paths {
         into_store(
             store,

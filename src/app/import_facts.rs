@@ -13,12 +13,12 @@ use super::{AppError, progress};
 use crate::cli::{ImportContractsArgs, ImportFactsArgs};
 use crate::clock;
 use crate::import::{self, ImportError, Report, Target, Watcher};
-use crate::model::{Address, ImportKind};
+use crate::model::{ImportKind, written_address};
 use crate::store::{ImportWriter, Store};
 
 /// Elsewhere than on a terminal a line of progress is logged this often.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
-/// Refused entries that are shown one by one; the others are counted.
+/// Refused entries and fields that are shown one by one; the others are counted.
 const SHOWN_MAX: u64 = 1000;
 
 /// Imports what `path` holds into the store of imports beside `store`, by `work`.
@@ -59,10 +59,16 @@ pub(super) async fn command(
         let report = report?;
         let shown = terminal.shown();
         if shown > SHOWN_MAX {
-            say(&format!("... and {} more refused", shown - SHOWN_MAX));
+            say(&format!("... and {} more like these", shown - SHOWN_MAX));
         }
+        let more = [
+            (report.left_out, "fields left out"),
+            (report.directories, "subdirectories not looked into"),
+        ];
+        let more = more.iter().filter(|(count, _)| *count > 0);
+        let more: String = more.map(|(count, of)| format!(", {count} {of}")).collect();
         say(&format!(
-            "{}: {} {} taken ({} new or changed) in {:.1} s, {} of other chains skipped, {} refused",
+            "{}: {} {} taken ({} new or changed) in {:.1} s, {} of other chains skipped, {} refused{more}",
             args.chain,
             report.taken,
             kind.name(),
@@ -77,6 +83,13 @@ pub(super) async fn command(
                 args.path.display()
             )));
         }
+        if args.strict && report.rejected > 0 {
+            return Err(AppError::Usage(format!(
+                "{} entries of `{}` were refused, and --strict was given; the others are taken",
+                report.rejected,
+                args.path.display()
+            )));
+        }
         Ok(())
     })
     .await
@@ -87,8 +100,8 @@ pub(super) async fn contracts(args: ImportContractsArgs) -> Result<(), AppError>
     let given = args
         .address
         .map(|text| {
-            let address = text.strip_prefix("0x").and_then(|_| text.parse::<Address>().ok());
-            address.ok_or_else(|| AppError::Usage(format!("--address: `{text}` is no address")))
+            written_address(text.trim())
+                .map_err(|fault| AppError::Usage(format!("--address: `{text}` {fault}")))
         })
         .transpose()?;
     command(args.facts, ImportKind::Contracts, move |target, path, watcher| {
@@ -113,9 +126,17 @@ impl Terminal {
         }
     }
 
-    /// Refused entries so far.
+    /// Refused entries and fields so far.
     fn shown(&self) -> u64 {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
+    fn show(&self, line: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.1 += 1;
+        if told.1 <= SHOWN_MAX {
+            self.bar.suspend(|| say(line));
+        }
     }
 }
 
@@ -133,11 +154,11 @@ impl Watcher for Terminal {
     }
 
     fn rejected(&self, entry: &str, reason: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.1 += 1;
-        if told.1 <= SHOWN_MAX {
-            self.bar.suspend(|| say(&format!("refused: {entry}: {reason}")));
-        }
+        self.show(&format!("refused: {entry}: {reason}"));
+    }
+
+    fn left_out(&self, entry: &str, field: &str, reason: &str) {
+        self.show(&format!("left out: {entry}, {field}: {reason}"));
     }
 
     fn stopped(&self) -> bool {

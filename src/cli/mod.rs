@@ -239,6 +239,9 @@ pub struct ImportFactsArgs {
     /// Which chain's store it is for.
     #[arg(long, default_value = "mainnet")]
     pub chain: ChainName,
+    /// Exit with 1 where an entry was refused; all others are taken nevertheless.
+    #[arg(long)]
+    pub strict: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,

@@ -14,7 +14,7 @@ pub use file::{ChainFile, ConfigFile};
 pub use size::ByteSize;
 
 use crate::cli::{ListenArgs, NodeArgs, RunArgs, StoreArgs};
-use crate::model::{Address, ChainName, StatedPrices, StaticRewards};
+use crate::model::{Address, ChainName, StatedPrices, StaticRewards, written_address};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -301,10 +301,9 @@ fn excluded(file: &ConfigFile) -> Result<Vec<(ChainName, Vec<Address>)>, ConfigE
         .map(|(chain, section)| {
             let mut accounts: Vec<Address> = Vec::with_capacity(section.supply.excluded.len());
             for text in &section.supply.excluded {
-                let account = text.starts_with("0x").then(|| text.parse().ok()).flatten();
-                let account = account.ok_or_else(|| ConfigError::Value {
+                let account = written_address(text.trim()).map_err(|fault| ConfigError::Value {
                     name: "supply.excluded",
-                    reason: format!("`{text}` is not an address: 0x and 40 hex digits"),
+                    reason: format!("`{}` {fault}", text.escape_debug()),
                 })?;
                 if !accounts.contains(&account) {
                     accounts.push(account);
@@ -331,7 +330,7 @@ mod tests {
         let path = directory.path().join("quarry.toml");
         std::fs::write(
             &path,
-            "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\nstatic_reward = \"2\"\n[testnet.supply]\nexcluded = [\"0x00000000000000000000000000000000000000AA\", \"0x00000000000000000000000000000000000000aa\"]\n",
+            "cache_size = \"2GiB\"\nlisten = \"127.0.0.1:9\"\n[mainnet]\nrpc = \"http://a\"\nstart_block = 7\n[testnet]\nrpc = \"http://b\"\nstart_block = 9\ntrust_node = true\nstatic_reward = \"2\"\n[testnet.supply]\nexcluded = [\"0X00000000000000000000000000000000000000AA\", \"0x00000000000000000000000000000000000000aa\"]\n",
         )
         .unwrap();
         let args = RunArgs {

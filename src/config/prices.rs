@@ -49,9 +49,9 @@ fn read_symbol(name: &'static str, text: &str) -> Result<String, ConfigError> {
 
 fn addresses(name: &'static str, stated: Option<&OneOrMany>) -> Result<Option<Vec<Address>>, ConfigError> {
     let read = |text: &String| {
-        written_address(text.trim()).ok_or_else(|| ConfigError::Value {
+        written_address(text.trim()).map_err(|fault| ConfigError::Value {
             name,
-            reason: format!("`{}` is not an address", text.escape_debug()),
+            reason: format!("`{}` {fault}", text.escape_debug()),
         })
     };
     stated
@@ -83,7 +83,7 @@ pub(super) fn write(out: &mut String, chain: ChainName, prices: &StatedPrices) {
 mod tests {
     use super::*;
 
-    const FEED: &str = "0x5F4eC3Df9cbd43714FE2740f5E3616155c5b8419";
+    const FEED: &str = "0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419";
 
     fn read(text: &str) -> Result<StatedPrices, String> {
         let file: ConfigFile = toml::from_str(text).map_err(|error| error.to_string())?;
@@ -125,6 +125,10 @@ mod tests {
             (
                 "[testnet.prices]\nstable = [\"x\"]",
                 "testnet.prices.stable: `x` is not an address",
+            ),
+            (
+                "[mainnet.prices]\nnative = \"0x5F4eC3Df9cbd43714FE2740f5E3616155c5b8419\"",
+                "wrong checksum (EIP-55): with the right one it is 0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419",
             ),
             ("[mainnet]\nsymbol = \"\"", "mainnet.symbol: `` is not a symbol"),
             ("[mainnet]\nsymbol = \"a\\tb\"", "mainnet.symbol: `a\\tb` is not"),

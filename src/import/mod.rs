@@ -5,10 +5,12 @@
 //! again changes nothing either.
 
 mod contracts;
+mod elements;
 mod prices;
 mod reading;
 mod token_entry;
 mod tokens;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +70,9 @@ pub trait Watcher: Send + Sync {
     /// An entry is refused: which (a line, an address, a path), and why.
     fn rejected(&self, entry: &str, reason: &str);
 
+    /// An entry is taken without one of its fields: which, and why.
+    fn left_out(&self, entry: &str, field: &str, reason: &str);
+
     /// Whether to stop.
     fn stopped(&self) -> bool {
         false
@@ -85,6 +90,10 @@ pub struct Report {
     pub skipped: u64,
     /// Entries that were refused.
     pub rejected: u64,
+    /// Fields that entries were taken without.
+    pub left_out: u64,
+    /// Subdirectories that were not looked into.
+    pub directories: u64,
 }
 
 impl Report {

@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::reading::{Form, ReadSeek, Source, scalar};
+use super::words::{json_fault_within, short};
 use super::{ImportError, Report, Target, Watcher};
 use crate::codec::imported::prices::{encode_price, price_key};
-use crate::model::{Asset, Day, Usd, written_address};
+use crate::model::{AddressFault, Asset, Day, Usd, written_address};
 use crate::store::ImportWriter;
 
 /// Entries written at once.
@@ -101,9 +102,11 @@ fn read(
     each: Each<'_>,
 ) -> Result<(), ImportError> {
     match source.form {
-        Form::Json => source.elements(file, progress, &mut |number, element| {
-            each(&|| format!("entry {number}"), of_json(element))
-        }),
+        Form::Json => {
+            let mut entry =
+                |number, element: &RawValue| each(&|| format!("entry {number}"), of_json(element));
+            source.elements(file, None, progress, &mut entry).map(drop)
+        }
         Form::Csv => {
             let mut fields = Fields::default();
             let mut header_seen = false;
@@ -143,7 +146,10 @@ fn price(time: &str, asset: &str, usd: &str) -> Result<Price, String> {
 fn time_of(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let time = if digits {
-        text.parse().ok()
+        // As in JSON, there are no leading zeros.
+        text.parse()
+            .ok()
+            .filter(|_| text == "0" || !text.starts_with('0'))
     } else {
         let day = text.parse::<Day>().ok();
         day.and_then(|day| u64::try_from(day.start()).ok())
@@ -160,18 +166,16 @@ fn asset_of(text: &str) -> Result<Asset, String> {
     match text {
         "native" => Ok(Asset::Native),
         "stable" => Ok(Asset::Stable),
-        _ => written_address(text).map(Asset::Token).ok_or_else(|| {
-            format!(
-                "asset `{}` is neither `native` nor `stable` nor an address",
-                short(text)
-            )
-        }),
+        _ => written_address(text)
+            .map(Asset::Token)
+            .map_err(|fault| match fault {
+                AddressFault::Form => format!(
+                    "asset `{}` is neither `native` nor `stable` nor an address",
+                    short(text)
+                ),
+                AddressFault::Checksum(_) => format!("asset `{}` {fault}", short(text)),
+            }),
     }
-}
-
-/// As much of a value as a message shows.
-fn short(text: &str) -> String {
-    crate::model::shown_text(text.as_bytes(), 60)
 }
 
 /// An entry of JSON.
@@ -186,11 +190,10 @@ struct Entry<'a> {
 }
 
 fn of_json(element: &RawValue) -> Result<Price, String> {
-    let entry: Entry<'_> = serde_json::from_str(element.get()).map_err(|error| {
-        // Its line and column are those of the entry.
-        let text = error.to_string();
-        text.split(" at line ").next().unwrap_or_default().to_owned()
-    })?;
+    if !element.get().starts_with('{') {
+        return Err("it is no object".to_owned());
+    }
+    let entry: Entry<'_> = serde_json::from_str(element.get()).map_err(|error| json_fault_within(&error))?;
     let text =
         |name: &str, value| scalar(value).ok_or_else(|| format!("{name} is neither text nor a number"));
     price(
@@ -265,7 +268,7 @@ mod tests {
     use crate::model::Address;
     use std::io::Cursor;
 
-    const TOKEN: &str = "0xAbabababababababababababababababababABAB";
+    const TOKEN: &str = "0xABABABABABABABABABABABABABABABABABABABAB";
 
     /// The place of an entry, and what it is read as.
     type Placed = (String, Result<Price, String>);
@@ -319,11 +322,17 @@ mod tests {
             ("1709164800000,native,1", "time `1709164800000`"),
             ("99999999999999999999999,native,1", "time `9999"),
             ("-5,native,1", "time `-5`"),
+            ("00012,native,1", "time `00012`"),
             (",native,1", "time ``"),
             ("0,Native,1", "asset `Native`"),
             ("0,eth,1", "asset `eth`"),
             ("0,0xab,1", "asset `0xab`"),
             ("0,,1", "asset ``"),
+            (
+                "0,0xAbabababababababababababababababababABAB,1",
+                "has a wrong checksum (EIP-55): with the right one it is 0xABaBaB",
+            ),
+            ("0,native,00012", "usd `00012`: the price has leading zeros"),
             ("0,native,-1", "negative"),
             ("0,native,", "not a decimal number"),
             ("0,native,\"1,5\"", "not a decimal number"),
@@ -369,9 +378,11 @@ mod tests {
         assert_eq!(entries.len(), 4);
         assert_eq!(read_text(b"[]"), Ok(Vec::new()));
         for (entry, why) in [
-            ("5", "invalid type"),
-            ("null", "invalid type"),
-            ("[]", "invalid length"),
+            ("5", "it is no object"),
+            ("null", "it is no object"),
+            ("[]", "it is no object"),
+            ("[1,\"native\",1]", "it is no object"),
+            (r#"{"time":1,"asset":"native","usd":"00012"}"#, "leading zeros"),
             ("{}", "missing field `time`"),
             (
                 r#"{"time":1,"time":1,"asset":"native","usd":1}"#,
@@ -403,11 +414,11 @@ mod tests {
                 "line 3 is not UTF-8",
             ),
             (long("time,asset,usd\n"), "line 2 is longer"),
-            (b"{}".to_vec(), "expected an array"),
+            (b"{}".to_vec(), "where an array belongs"),
             (b"[{\"time\":1,".to_vec(), "EOF"),
             (b"[1 2]".to_vec(), "expected"),
             (b"[] x".to_vec(), "trailing"),
-            (b"[\"\xff\"]".to_vec(), "unicode"),
+            (b"[\"\xff\"]".to_vec(), "not UTF-8"),
             (long("[\""), "longer than"),
             (
                 long("[")

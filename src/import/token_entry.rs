@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::words::short;
 use crate::model::{Address, TokenProject, shown_text, written_address};
 
 /// Characters of a name or symbol that are kept.
@@ -25,9 +26,12 @@ type LeftOut<'a> = &'a dyn Fn(&str, &str);
 pub(super) fn project(entry: &Object, left_out: LeftOut<'_>) -> Result<(Address, TokenProject), String> {
     let address = match entry.get("address") {
         None => return Err("there is no address".to_owned()),
-        Some(address) => address.as_str().and_then(|text| written_address(text.trim())),
+        Some(Value::String(text)) => {
+            let text = text.trim();
+            written_address(text).map_err(|fault| format!("address `{}` {fault}", short(text)))?
+        }
+        Some(_) => return Err("the address is not text".to_owned()),
     };
-    let address = address.ok_or_else(|| "the address is not `0x` and 40 hex digits".to_owned())?;
     let decimals = match entry.get("decimals") {
         None | Some(Value::Null) => None,
         Some(decimals) => Some(
@@ -162,7 +166,7 @@ mod tests {
         (read, left_out.into_inner())
     }
 
-    const TOKEN: &str = "0xAbabababababababababababababababababABAB";
+    const TOKEN: &str = "0xABABABABABABABABABABABABABABABABABABABAB";
 
     #[test]
     fn both_manners() {
@@ -213,7 +217,11 @@ mod tests {
         for (entry, why) in [
             (json!({}), "no address"),
             (json!({"address": 5}), "address"),
-            (json!({"address": "0xab"}), "address"),
+            (json!({"address": "0xab"}), "address `0xab` is not an address"),
+            (
+                json!({"address": "0xAbabababababababababababababababababABAB"}),
+                "has a wrong checksum (EIP-55): with the right one it is 0xABaBaB",
+            ),
             (json!({"address": TOKEN, "name": 5}), "name is not text"),
             (json!({"address": TOKEN, "symbol": ["C"]}), "symbol is not text"),
             (json!({"address": TOKEN, "decimals": "18"}), "decimals"),

@@ -4,25 +4,31 @@
 //! count; fields of the project under `extensions`), entries in the manner of ethereum-lists (one object a file, or an
 //! array of them; they name no chain and are taken for this one), and a directory of such files.
 //!
-//! What an entry tells replaces what was told before; what it does not tell stays.
+//! A list of any size takes the same memory. What an entry tells replaces what was told before; what it does not tell stays.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::elements::{Names, Outline};
+use super::reading::{ReadSeek, Source};
+use super::words::json_fault_within;
 use super::{ImportError, Report, Target, Watcher, token_entry};
 use crate::codec::imported::tokens::{encode_token, token_key};
 use crate::model::{Address, TokenProject};
 
-/// The longest file that is read: the longest lists have some tens of megabytes.
-const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Tokens written at once.
 const BATCH: usize = 2_000;
+/// How a list is told from a token.
+const NAMES: Names = Names {
+    list: "tokens",
+    entry: "address",
+};
 
 /// Imports a list of tokens, or a directory of them.
 ///
@@ -31,27 +37,20 @@ const BATCH: usize = 2_000;
 pub fn tokens(target: &Target, path: &Path, watcher: &dyn Watcher) -> Result<Report, ImportError> {
     let mut taking = Taking::new(target, watcher);
     if path.is_dir() {
-        let files = json_files(path)?;
+        let files = taking.json_files(path)?;
         let all = Some(files.len() as u64);
-        for (done, file) in (1..).zip(&files) {
-            match read(file, &mut File::open(file).map_err(ImportError::read(file))?) {
-                Ok(text) => {
-                    let name = file.file_name().unwrap_or_default().to_string_lossy();
-                    match parse(&text) {
-                        Ok(entries) => taking.take(&name, &entries)?,
-                        Err(reason) => taking.reject(&name, &reason),
-                    }
-                }
-                Err(ImportError::Malformed { reason, .. }) => {
-                    taking.reject(&file.display().to_string(), &reason);
-                }
-                Err(error) => return Err(error),
+        for (done, path) in (1..).zip(&files) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let mut file = File::open(path).map_err(ImportError::read(path))?;
+            match taking.file(path, &mut file, &name) {
+                Err(ImportError::Malformed { reason, .. }) => taking.reject(&name, &reason),
+                outcome => outcome?,
             }
             watcher.progress(done, all);
         }
     } else {
         let mut file = File::open(path).map_err(ImportError::read(path))?;
-        taking.file(path, &mut file)?;
+        taking.file(path, &mut file, "")?;
     }
     taking.finish()
 }
@@ -60,85 +59,12 @@ pub fn tokens(target: &Target, path: &Path, watcher: &dyn Watcher) -> Result<Rep
 pub fn tokens_of(
     target: &Target,
     path: &Path,
-    file: &mut dyn Read,
+    file: &mut dyn ReadSeek,
     watcher: &dyn Watcher,
 ) -> Result<Report, ImportError> {
     let mut taking = Taking::new(target, watcher);
-    taking.file(path, file)?;
+    taking.file(path, file, "")?;
     taking.finish()
-}
-
-/// The files of a directory whose names end in `.json`, by name.
-fn json_files(path: &Path) -> Result<Vec<std::path::PathBuf>, ImportError> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(ImportError::read(path))? {
-        let file = entry.map_err(ImportError::read(path))?.path();
-        if file.extension().is_some_and(|extension| extension == "json") && file.is_file() {
-            files.push(file);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn read(path: &Path, file: &mut dyn Read) -> Result<String, ImportError> {
-    let malformed = |reason: String| ImportError::Malformed {
-        path: path.to_path_buf(),
-        reason,
-    };
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(ImportError::read(path))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(malformed(format!("it is longer than {FILE_BYTES_MAX} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| malformed("it is not UTF-8".to_owned()))?;
-    match text.strip_prefix('\u{feff}') {
-        Some(rest) => Ok(rest.to_owned()),
-        None => Ok(text),
-    }
-}
-
-/// The entries of a file, and whether they are of a list that names chains.
-struct Entries<'a> {
-    entries: Vec<&'a RawValue>,
-    chains_named: bool,
-}
-
-#[derive(Deserialize)]
-struct List<'a> {
-    #[serde(borrow)]
-    tokens: Vec<&'a RawValue>,
-}
-
-/// The entries of a file; whatever is within them is looked at later.
-fn parse(text: &str) -> Result<Entries<'_>, String> {
-    let fault = |error: serde_json::Error| error.to_string();
-    if text.trim_start().starts_with('[') {
-        let entries = serde_json::from_str(text).map_err(fault)?;
-        return Ok(Entries {
-            entries,
-            chains_named: false,
-        });
-    }
-    let whole: &RawValue = serde_json::from_str(text).map_err(fault)?;
-    let object: BTreeMap<String, &RawValue> =
-        serde_json::from_str(text).map_err(|_| "it is neither a list of tokens nor a token".to_owned())?;
-    if object.contains_key("tokens") {
-        let list: List<'_> = serde_json::from_str(text).map_err(fault)?;
-        return Ok(Entries {
-            entries: list.tokens,
-            chains_named: true,
-        });
-    }
-    if object.contains_key("address") {
-        return Ok(Entries {
-            entries: vec![whole],
-            chains_named: false,
-        });
-    }
-    Err("it is neither a list of tokens nor a token".to_owned())
 }
 
 /// An import in the making.
@@ -159,73 +85,96 @@ impl<'a> Taking<'a> {
         }
     }
 
+    /// The files of a directory whose names end in `.json`, by name; directories in it are counted.
+    fn json_files(&mut self, path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(ImportError::read(path))? {
+            let file = entry.map_err(ImportError::read(path))?.path();
+            if file.is_dir() {
+                self.report.directories += 1;
+            } else if file.extension().is_some_and(|extension| extension == "json") && file.is_file() {
+                files.push(file);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
     fn reject(&mut self, entry: &str, reason: &str) {
         self.report.rejected += 1;
         self.watcher.rejected(entry, reason);
     }
 
-    /// A file that is broken as a whole is an error.
-    fn file(&mut self, path: &Path, file: &mut dyn Read) -> Result<(), ImportError> {
-        let text = read(path, file)?;
-        let entries = parse(&text).map_err(|reason| ImportError::Malformed {
-            path: path.to_path_buf(),
-            reason,
-        })?;
-        self.take("", &entries)
+    /// Takes a file of a directory by its `name`, or the only one, whose name is left out. One that is broken as a whole
+    /// is an error, before anything of it is taken.
+    fn file(&mut self, path: &Path, file: &mut dyn ReadSeek, name: &str) -> Result<(), ImportError> {
+        let source = Source::look(path, file)?;
+        let watcher = self.watcher;
+        let progress = |done| {
+            if name.is_empty() {
+                watcher.progress(done, Some(2 * source.size));
+            }
+        };
+        // The first reading only shows that the file is whole, and what it is.
+        let outline = source.elements(file, Some(NAMES), &progress, &mut |_, _| self.stop_if_asked())?;
+        if outline == Outline::Neither {
+            return Err(source.malformed("it is neither a list of tokens nor a token"));
+        }
+        let progress = |done| progress(source.size + done);
+        let mut take = |number, entry: &RawValue| {
+            let place = match (name, outline) {
+                ("", _) => format!("entry {number}"),
+                (name, Outline::Entry) => name.to_owned(),
+                (name, _) => format!("{name} entry {number}"),
+            };
+            self.entry(&place, entry, outline == Outline::List)
+        };
+        source.elements(file, Some(NAMES), &progress, &mut take).map(drop)
     }
 
-    /// Takes the entries of a file; `file` stands before their numbers in messages.
-    fn take(&mut self, file: &str, entries: &Entries<'_>) -> Result<(), ImportError> {
-        let alone = !file.is_empty() && entries.entries.len() == 1;
-        let all = Some(entries.entries.len() as u64);
-        for (number, entry) in (1..).zip(&entries.entries) {
-            let place = if alone {
-                file.to_owned()
-            } else {
-                format!("{file} entry {number}").trim_start().to_owned()
-            };
-            self.entry(&place, entry, entries.chains_named)?;
-            if file.is_empty() {
-                self.watcher.progress(number, all);
-            }
+    fn stop_if_asked(&self) -> Result<(), ImportError> {
+        if self.watcher.stopped() {
+            return Err(ImportError::Interrupted);
         }
         Ok(())
     }
 
     fn entry(&mut self, place: &str, entry: &RawValue, chain_named: bool) -> Result<(), ImportError> {
-        let Ok(Value::Object(entry)) = serde_json::from_str(entry.get()) else {
+        if !entry.get().starts_with('{') {
             self.reject(place, "it is no object");
             return Ok(());
-        };
-        let chain = match (entry.get("chainId"), chain_named) {
-            (None, false) => Some(self.target.chain_id()),
-            (chain, _) => chain.and_then(Value::as_u64),
-        };
-        match chain {
-            None => {
-                self.reject(place, "chainId is not a number");
+        }
+        let entry = match serde_json::from_str(entry.get()) {
+            Ok(entry) => entry,
+            Err(error) => {
+                self.reject(place, &json_fault_within(&error));
                 return Ok(());
             }
-            Some(chain) if chain != self.target.chain_id() => {
+        };
+        match self.is_ours(&entry, chain_named) {
+            Ok(true) => {}
+            Ok(false) => {
                 self.report.skipped += 1;
                 return Ok(());
             }
-            Some(_) => {}
+            Err(reason) => {
+                self.reject(place, reason);
+                return Ok(());
+            }
         }
-        let watcher = self.watcher;
+        let (watcher, count) = (self.watcher, Cell::new(0));
         let left_out = |field: &str, reason: &str| {
-            watcher.rejected(
-                &format!("{place}, {field}"),
-                &format!("{reason}; the field is left out"),
-            );
+            count.set(count.get() + 1);
+            watcher.left_out(place, field, reason);
         };
         match token_entry::project(&entry, &left_out) {
             Err(reason) => self.reject(place, &reason),
             Ok((address, project)) => {
                 self.report.taken += 1;
+                self.report.left_out += count.get();
                 let told = match self.batch.entry(address) {
-                    std::collections::btree_map::Entry::Occupied(told) => told.into_mut(),
-                    std::collections::btree_map::Entry::Vacant(none) => {
+                    Entry::Occupied(told) => told.into_mut(),
+                    Entry::Vacant(none) => {
                         none.insert(self.target.writer.token(&address)?.unwrap_or_default())
                     }
                 };
@@ -238,16 +187,27 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
+    /// Whether an entry is of this chain.
+    fn is_ours(
+        &self,
+        entry: &serde_json::Map<String, Value>,
+        chain_named: bool,
+    ) -> Result<bool, &'static str> {
+        let chain = match entry.get("chainId") {
+            None if chain_named => return Err("there is no chainId"),
+            None => return Ok(true),
+            Some(chain) => chain.as_u64().ok_or("chainId is not a whole number")?,
+        };
+        Ok(chain == self.target.chain_id())
+    }
+
     fn write(&mut self) -> Result<(), ImportError> {
         let rows: Vec<_> = std::mem::take(&mut self.batch)
             .into_iter()
             .map(|(address, project)| (token_key(&address).to_vec(), Some(encode_token(&project))))
             .collect();
         self.report.changed += self.target.writer.write(&rows)? as u64;
-        if self.watcher.stopped() {
-            return Err(ImportError::Interrupted);
-        }
-        Ok(())
+        self.stop_if_asked()
     }
 
     fn finish(mut self) -> Result<Report, ImportError> {

@@ -40,6 +40,8 @@ pub struct ContractFacts {
     pub match_kind: MatchKind,
     /// Whether code of the contract was there to be compared with.
     pub checked: bool,
+    /// Nothing but the operator's word says that the sources are the contract's: no hash, no code, no repository.
+    pub stated: bool,
     /// The contract's name.
     pub name: Option<String>,
     /// The language of its sources.
@@ -67,6 +69,7 @@ impl Default for ContractFacts {
         Self {
             match_kind: MatchKind::Partial,
             checked: false,
+            stated: false,
             name: None,
             language: None,
             compiler_version: None,

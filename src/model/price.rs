@@ -122,6 +122,10 @@ impl FromStr for Usd {
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let point = number.len() > whole.len();
+        // As in JSON: `00012` is more likely cut off than meant.
+        if whole.len() > 1 && whole.starts_with('0') {
+            return Err("the price has leading zeros");
+        }
         if whole.is_empty() || (point && fraction.is_empty()) {
             return Err(NO_NUMBER);
         }
@@ -308,10 +312,8 @@ mod tests {
         for (text, expected) in [
             ("0", "0"),
             ("0.000", "0"),
-            ("000", "0"),
             ("0e99999", "0"),
             ("1", "1"),
-            ("01.50", "1.5"),
             ("1800.00", "1800"),
             ("1800", "1800"),
             ("0.1", "0.1"),
@@ -341,6 +343,10 @@ mod tests {
             "5.",
             ".",
             "1.2.3",
+            "000",
+            "01.50",
+            "00012",
+            "00e5",
             "1,5",
             "1 000",
             "abc",

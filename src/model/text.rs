@@ -19,13 +19,39 @@ const fn misleads(char: char) -> bool {
     matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// An address as operators write it: `0x` and 40 hex digits of any case.
-#[must_use]
-pub fn written_address(text: &str) -> Option<Address> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-    let hex = digits.len() == 2 * Address::len_bytes() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+/// Why a text is no address; reads on behind the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressFault {
+    /// It does not look like one.
+    #[error("is not an address: `0x` and 40 hex digits")]
+    Form,
+    /// Its letters are of both cases, which says a checksum, and the checksum is wrong. The right one.
+    #[error("has a wrong checksum (EIP-55): with the right one it is {0}")]
+    Checksum(String),
+}
+
+/// Chains whose checksums count the chain id in (EIP-1191).
+const CHAINS_OF_EIP_1191: [u64; 2] = [30, 31];
+
+/// An address as operators write it: `0x` and 40 hex digits, which are all lower case, all upper case, or of mixed case
+/// with the checksum that this says.
+pub fn written_address(text: &str) -> Result<Address, AddressFault> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let is_hex = |digits: &&str| {
+        digits.len() == 2 * Address::len_bytes() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     // A second prefix would pass for a digit less.
-    if hex { digits.parse().ok() } else { None }
+    let digits = digits.filter(is_hex).ok_or(AddressFault::Form)?;
+    let address: Address = digits.parse().map_err(|_| AddressFault::Form)?;
+    let is_mixed = digits.bytes().any(|byte| byte.is_ascii_lowercase())
+        && digits.bytes().any(|byte| byte.is_ascii_uppercase());
+    let right = address.to_checksum(None);
+    let says = |checksum: &str| checksum.ends_with(digits);
+    let of_chain = |chain: u64| says(&address.to_checksum(Some(chain)));
+    if is_mixed && !says(&right) && !CHAINS_OF_EIP_1191.into_iter().any(of_chain) {
+        return Err(AddressFault::Checksum(right));
+    }
+    Ok(address)
 }
 
 #[cfg(test)]
@@ -35,9 +61,17 @@ mod tests {
     #[test]
     fn addresses_of_any_case() {
         let address = Address::repeat_byte(0xab);
-        for text in [format!("0x{}", "aB".repeat(20)), format!("0X{}", "AB".repeat(20))] {
-            assert_eq!(written_address(&text), Some(address), "{text}");
+        let lower = format!("0x{}", "ab".repeat(20));
+        let right = address.to_checksum(None);
+        let of_rootstock = address.to_checksum(Some(30));
+        let upper = format!("0X{}", "AB".repeat(20));
+        assert!(of_rootstock != right && right != upper.replace('X', "x"));
+        for text in [&lower, &right, &of_rootstock, &upper] {
+            assert_eq!(written_address(text), Ok(address), "{text}");
         }
+        // One letter of the other case is a checksum that is wrong.
+        let wrong = lower.replacen("ab", "aB", 1);
+        assert_eq!(written_address(&wrong), Err(AddressFault::Checksum(right)));
         for text in [
             "",
             "0x",
@@ -45,7 +79,7 @@ mod tests {
             &format!("0x{}", "ab".repeat(19)),
             &format!("0x0x{}", "ab".repeat(19)),
         ] {
-            assert_eq!(written_address(text), None, "{text}");
+            assert_eq!(written_address(text), Err(AddressFault::Form), "{text}");
         }
     }
 }

@@ -17,11 +17,26 @@ pub struct ContractCode {
     pub runtime: Option<Bytes>,
 }
 
+impl ContractCode {
+    /// The contract whose code this one runs for ever, where it is a minimal proxy (EIP-1167).
+    #[must_use]
+    pub fn minimal_proxy(&self) -> Option<Address> {
+        match (self.runtime.as_deref(), self.init.as_deref()) {
+            (Some(runtime), _) => minimal_at(runtime),
+            // A few instructions return what follows them. Further in it is what a factory makes.
+            (None, Some(init)) => (0..=MINIMAL_INIT_MAX).find_map(|at| minimal_at(init.get(at..)?)),
+            (None, None) => None,
+        }
+    }
+}
+
 /// What was imported of a contract that has sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContractSources {
     /// But for the texts.
     pub facts: ContractFacts,
+    /// A JSON array.
+    pub abi: String,
     /// Texts by path, in the order of the facts.
     pub texts: Vec<(String, String)>,
 }
@@ -72,6 +87,9 @@ const MINIMAL: [(&[u8], &[u8]); 3] = [
     ),
 ];
 
+/// The longest code that is seen to make a minimal proxy.
+const MINIMAL_INIT_MAX: usize = 20;
+
 /// The address in a minimal proxy's code, which begins `code`.
 fn minimal_at(code: &[u8]) -> Option<Address> {
     MINIMAL.iter().find_map(|(before, behind)| {
@@ -104,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// What was imported of a contract with its sources; `None` where there are none.
+    /// What was imported of a contract with its sources; `None` where there are none. Whatever has sources has an ABI.
     pub fn contract_sources(&self, contract: &Address) -> Result<Option<ContractSources>, QueryError> {
         let Some(imported) = self.imported() else {
             return Ok(None);
@@ -115,13 +133,23 @@ impl Reader {
         else {
             return Ok(None);
         };
+        // None is imported without one; earlier versions did.
+        let Some(abi) = imported.contract_abi(contract)? else {
+            return Ok(None);
+        };
         let mut texts = Vec::with_capacity(facts.sources.len());
         for (path, hash) in &facts.sources {
             let missing = QueryError::Corrupt(Corrupt("source without its text"), "imports");
             let text = imported.source_text(hash)?.ok_or(missing)?;
             texts.push((path.clone(), text));
         }
-        Ok(Some(ContractSources { facts, texts }))
+        Ok(Some(ContractSources { facts, abi, texts }))
+    }
+
+    /// Whether an account sent a transaction of the store's blocks.
+    pub fn has_sent(&self, account: &Address) -> Result<bool, QueryError> {
+        let end = self.view.checkpoint().transactions;
+        Ok(self.view.sent_nonce(account, end)?.is_some())
     }
 
     /// The code of a contract; nothing where its creation is not in the store's blocks.
@@ -242,6 +270,12 @@ mod tests {
             let with_data = [code.as_slice(), b"immutable arguments"].concat();
             assert_eq!(minimal_at(&with_data), Some(address));
             assert_eq!(minimal_at(&code[..code.len() - 1]), None);
+            let made = |before: &[u8]| ContractCode {
+                init: Some([before, &code].concat().into()),
+                runtime: None,
+            };
+            assert_eq!(made(&hex!("3d602d80600a3d3981f3")).minimal_proxy(), Some(address));
+            assert_eq!(made(&[0x60; 100]).minimal_proxy(), None, "a factory has it too");
             assert!(delegates(&code));
         }
         assert_eq!(minimal_at(&[]), None);

@@ -182,21 +182,34 @@ fn sources_proxies_and_names_are_those_of_the_chain() {
     for contract in [&first, &second, &renamed, &silent, &telling, &beacon, &behind] {
         import(contract);
     }
-    // The clone's code names no metadata: of several contracts the file must say which.
-    let named = directory.path().join("named.json").display().to_string();
-    let mut clone = built.clone();
-    clone["contractName"] = "Proxy".into();
-    std::fs::write(&named, clone.to_string()).unwrap();
-    binary::quarry([
-        "import",
-        "contracts",
-        &named,
-        "--address",
-        &minimal,
-        "--data-dir",
-        &data,
-    ])
-    .succeeded();
+    // The clone's code is another's: nothing but what compiles to it is taken.
+    let sources_of_clone = |runtime: &str| {
+        let built = json!({
+            "language": "Yul",
+            "sources": {"Clone.yul": {"content": "object \"Clone\" { code {} }"}},
+            "output": {"contracts": {"Clone.yul": {"Clone": {"abi": [], "evm": {"deployedBytecode": {"object": runtime}}}}}},
+        });
+        let file = directory.path().join("clone.json").display().to_string();
+        std::fs::write(&file, built.to_string()).unwrap();
+        binary::quarry([
+            "import",
+            "contracts",
+            &file,
+            "--address",
+            &minimal,
+            "--data-dir",
+            &data,
+        ])
+    };
+    let refused = sources_of_clone("600160");
+    assert!(
+        refused
+            .stdout
+            .contains("is not what `Clone.yul:Clone` was compiled to"),
+        "{refused:?}"
+    );
+    let code = anvil.ask("eth_getCode", json!([minimal, "latest"]));
+    sources_of_clone(text(&code)).succeeded();
 
     let source = |server: &Server, contract: &str| -> Value {
         eventually("the import is served", SOON, || {

@@ -149,7 +149,7 @@ pub(super) const SOURCE_CODE: &[Field] = &[
     field("licenseType", Form::Text, "The license of the main file.").or_null(),
     field("sourceCode", Form::Text, "The main file.").or_null(),
     field("sources", Form::Texts, "All files, by path."),
-    field("abi", Form::Text, "A JSON array, as text.").or_null(),
+    field("abi", Form::Text, "A JSON array, as text."),
     field("proxy", Form::Boolean, "Whether it runs another contract's code."),
     field(
         "implementation",

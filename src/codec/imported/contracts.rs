@@ -1,8 +1,8 @@
 //! Rows of imported contracts.
 //!
 //! ```text
-//! 10 | contract 20 -> format 1, match 1, bits 1 (checked, arguments, optimizer known, on, runs), [runs varint],
-//!                     [arguments], name, language, compiler, EVM, license, main file (each 0, or 1 and a text),
+//! 10 | contract 20 -> format 1, match 1, bits 1 (checked, arguments, optimizer known, on, runs, stated),
+//!                     [runs varint], [arguments], name, language, compiler, EVM, license, main file (each 0, or 1 and a text),
 //!                     sources: count varint, each a path and a hash 32
 //! 11 | contract 20 -> the ABI, JSON text
 //! 12 | contract 20 -> functions: count varint, each selector 4 and text; errors: count varint, each selector 4, name,
@@ -79,6 +79,7 @@ pub fn encode_facts(facts: &ContractFacts) -> Vec<u8> {
         facts.optimizer.is_some(),
         facts.optimizer == Some(true),
         facts.runs.is_some(),
+        facts.stated,
     ];
     let bits = bits
         .iter()
@@ -118,7 +119,7 @@ pub fn decode_facts(bytes: &[u8]) -> Result<ContractFacts, Corrupt> {
     }
     let match_kind = MatchKind::from_code(reader.byte()?).ok_or(Corrupt("kind of a match"))?;
     let bits = reader.byte()?;
-    if bits > 31 {
+    if bits > 63 {
         return Err(reader.corrupt());
     }
     let has = |at: u8| bits & 1 << at != 0;
@@ -132,6 +133,7 @@ pub fn decode_facts(bytes: &[u8]) -> Result<ContractFacts, Corrupt> {
     let mut facts = ContractFacts {
         match_kind,
         checked: has(0),
+        stated: has(5),
         name: read_optional_text(&mut reader)?,
         language: read_optional_text(&mut reader)?,
         compiler_version: read_optional_text(&mut reader)?,
@@ -206,6 +208,7 @@ mod tests {
         let facts = ContractFacts {
             match_kind: MatchKind::Full,
             checked: true,
+            stated: false,
             name: Some("Coin".to_owned()),
             language: Some("Solidity".to_owned()),
             compiler_version: None,
@@ -222,7 +225,11 @@ mod tests {
             optimizer: Some(false),
             ..ContractFacts::default()
         };
-        for facts in [&facts, &none, &off] {
+        let stated = ContractFacts {
+            stated: true,
+            ..facts.clone()
+        };
+        for facts in [&facts, &none, &off, &stated] {
             let bytes = encode_facts(facts);
             assert_eq!(decode_facts(&bytes).as_ref(), Ok(facts));
             for end in 0..bytes.len() {

@@ -4,6 +4,7 @@ use alloy_dyn_abi::DynSolType;
 use alloy_json_abi::{AbiItem, Param};
 use serde_json::value::RawValue;
 
+use super::super::words::json_fault;
 use crate::model::{ContractNames, CustomError};
 
 /// The longest ABI that is taken, bytes.
@@ -32,8 +33,8 @@ impl Abi {
         if text.len() > ABI_MAX {
             return Err(format!("the ABI has {} bytes, more than {ABI_MAX}", text.len()));
         }
-        let entries: Vec<&RawValue> =
-            serde_json::from_str(text).map_err(|error| format!("the ABI is no JSON array: {error}"))?;
+        let entries: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|error| format!("the ABI is no JSON array: {}", json_fault(&error)))?;
         let mut abi = Self {
             text: compact(text),
             constructor: Some(Vec::new()),

@@ -61,6 +61,15 @@ pub(super) fn judge(
     (word, arguments.filter(|arguments| takes(arguments)))
 }
 
+/// The hash by which a contract's code names its metadata.
+pub(super) fn names_metadata(code: &ContractCode) -> Option<(HashKind, B256)> {
+    match (code.runtime.as_deref(), code.init.as_deref()) {
+        (Some(runtime), _) if !runtime.is_empty() => trailer::at_end(runtime)?.hash,
+        (_, Some(init)) => trailer::within(init).last()?.1.hash,
+        _ => None,
+    }
+}
+
 /// The hashes of one metadata, each made when it is asked for.
 struct Hashes<'a> {
     metadata: &'a [u8],

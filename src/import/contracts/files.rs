@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use alloy_primitives::keccak256;
 
+use super::super::words::json_fault;
 use super::metadata::{Metadata, SourceEntry};
 use crate::model::B256;
 
@@ -63,7 +64,7 @@ impl ContractDirectory {
         };
         if let Looked::Found(text) = contract.look(Path::new("path-translation.json"), SOURCE_MAX) {
             contract.translation = serde_json::from_str(&text)
-                .map_err(|error| format!("path-translation.json cannot be read: {error}"))?;
+                .map_err(|error| format!("path-translation.json cannot be read: {}", json_fault(&error)))?;
         }
         Ok(contract)
     }
@@ -145,7 +146,7 @@ impl ContractDirectory {
 /// The texts of sources of which each is given by `text`, within bounds.
 pub(super) fn collect(
     sources: &BTreeMap<String, SourceEntry>,
-    text: impl Fn(&str, &SourceEntry) -> Result<(B256, String), String>,
+    mut text: impl FnMut(&str, &SourceEntry) -> Result<(B256, String), String>,
 ) -> Result<Vec<(String, B256, String)>, String> {
     if sources.len() > FILES_MAX {
         return Err(format!("it has {} sources, more than {FILES_MAX}", sources.len()));
@@ -160,6 +161,27 @@ pub(super) fn collect(
         all.push((path.clone(), hash, text));
     }
     Ok(all)
+}
+
+/// Of the sources that a compiler was `given`, those that the metadata of one contract is of, which must have the hashes
+/// that it states.
+pub(super) fn of_metadata(
+    metadata: &Metadata,
+    given: Vec<(String, B256, String)>,
+) -> Result<Vec<(String, B256, String)>, String> {
+    let mut given: BTreeMap<String, (B256, String)> = given
+        .into_iter()
+        .map(|(path, hash, text)| (path, (hash, text)))
+        .collect();
+    collect(&metadata.sources, |path, entry| {
+        let (hash, text) = given
+            .remove(path)
+            .ok_or("is in the metadata and not in the input")?;
+        if stated_hash(entry)?.is_some_and(|stated| stated != hash) {
+            return Err("has another hash than the metadata states".to_owned());
+        }
+        Ok((hash, text))
+    })
 }
 
 /// The hash that is stated of a source.

@@ -16,6 +16,16 @@ pub(super) enum HashKind {
     Bzzr0,
 }
 
+impl std::fmt::Display for HashKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ipfs => "ipfs",
+            Self::Bzzr1 => "bzzr1",
+            Self::Bzzr0 => "bzzr0",
+        })
+    }
+}
+
 /// The digest of these bytes.
 pub(super) fn digest(kind: HashKind, bytes: &[u8]) -> B256 {
     match kind {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::words::json_fault;
 use super::abi::Abi;
 use crate::model::ContractFacts;
 
@@ -85,8 +86,8 @@ impl Settings {
 impl Metadata {
     /// Reads the text of a metadata file.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let metadata: Self =
-            serde_json::from_str(text).map_err(|error| format!("the metadata cannot be read: {error}"))?;
+        let metadata: Self = serde_json::from_str(text)
+            .map_err(|error| format!("the metadata cannot be read: {}", json_fault(&error)))?;
         if metadata.compiler.version.is_none() && metadata.output.abi.is_none() && metadata.sources.is_empty()
         {
             return Err("it is no compiler's metadata: no compiler, no ABI, no sources".to_owned());

@@ -4,25 +4,29 @@
 //! the contract's code, where the chain's store has that.
 
 mod abi;
+mod abi_check;
 mod code;
 mod files;
+mod fit;
 mod hash;
 mod metadata;
+mod settle;
 mod single;
 mod trailer;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use self::abi::Abi;
-use self::code::{Word, judge};
 use self::files::ContractDirectory;
-use self::metadata::{Metadata, license};
+use self::fit::{Fit, OnChain};
+use self::metadata::Metadata;
+use self::settle::{Contradicted, Refused, Settled, settle};
 use self::tree::{Claim, Step, walk};
 use super::{ImportError, Report, Target, Watcher};
-use crate::model::{Address, B256, Bytes, ContractFacts, ContractNames, MatchKind};
-use crate::query::{ContractCode, Reader};
+use crate::model::{Address, B256, ContractFacts, MatchKind};
+use crate::query::Reader;
 use crate::store::{ImportRow, ImportWriter};
 
 /// Contracts are written when they have this many bytes together.
@@ -39,8 +43,17 @@ struct Candidate {
     metadata: Option<Vec<u8>>,
     sources: Vec<(String, B256, String)>,
     claim: Claim,
+    /// Of a file: how it fits the contract.
+    fit: Fit,
     /// What the constructor was given, as the repository says.
     told_arguments: Option<Vec<u8>>,
+}
+
+impl Candidate {
+    fn has_sources(&self, sources: &[(String, B256)]) -> bool {
+        let ours = self.sources.iter().map(|(path, hash, _)| (path, hash));
+        ours.eq(sources.iter().map(|(path, hash)| (path, hash)))
+    }
 }
 
 /// Imports what `path` holds; `given` is the contract of a path that does not tell it.
@@ -68,14 +81,16 @@ struct Import<'a> {
     report: Report,
     rows: Vec<ImportRow>,
     bytes: usize,
-    /// Contracts whose rows are not written yet, and how much each has.
-    pending: BTreeMap<Address, Worth>,
+    /// Contracts whose rows are not written yet.
+    pending: BTreeSet<Address>,
 }
 
 /// How much is known of a contract; less never takes the place of more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
     Abi,
+    /// Sources for which only the operator speaks.
+    Stated,
     Sources(MatchKind),
 }
 
@@ -83,9 +98,21 @@ impl Worth {
     fn of(facts: &ContractFacts) -> Self {
         if facts.sources.is_empty() {
             Self::Abi
+        } else if facts.stated {
+            Self::Stated
         } else {
             Self::Sources(facts.match_kind)
         }
+    }
+
+    /// The same of what is there already. What was taken before there was code is a claim that the code did not confirm
+    /// yet: what matches the code partially takes its place.
+    fn of_known(facts: &ContractFacts, has_code: bool) -> Self {
+        let worth = Self::of(facts);
+        if has_code && !facts.checked {
+            return worth.min(Self::Sources(MatchKind::Partial));
+        }
+        worth
     }
 }
 
@@ -98,7 +125,7 @@ impl<'a> Import<'a> {
             report: Report::default(),
             rows: Vec::new(),
             bytes: 0,
-            pending: BTreeMap::new(),
+            pending: BTreeSet::new(),
         }
     }
 
@@ -118,15 +145,13 @@ impl<'a> Import<'a> {
                     Ok(())
                 }
                 Step::Rejected(path, reason) => {
-                    self.reject(&path.display().to_string(), reason);
+                    self.reject(&path.display().to_string(), &reason);
                     Ok(())
                 }
                 Step::Contract(directory, contract, claim) => {
-                    let code = self.reader.contract_code(&contract)?;
+                    let on_chain = OnChain::read(&self.reader, &contract)?;
                     let entry = directory.display().to_string();
-                    let read = read_directory(&directory, claim);
-                    let settled = read.and_then(|candidate| settle(candidate, &code));
-                    self.take(&entry, &contract, is_known(&code), settled)
+                    self.take(&entry, &on_chain, read_directory(&directory, claim))
                 }
             }
         })
@@ -140,11 +165,11 @@ impl<'a> Import<'a> {
         };
         let contract =
             given.ok_or_else(|| malformed("a file does not tell its contract: pass --address".to_owned()))?;
-        let code = self.reader.contract_code(&contract)?;
+        let on_chain = OnChain::read(&self.reader, &contract)?;
         let text = files::read_text(path, single::FILE_MAX).map_err(malformed)?;
-        let candidate = single::read(&text, &code).map_err(malformed)?;
-        let settled = settle(candidate, &code);
-        self.take(&path.display().to_string(), &contract, is_known(&code), settled)
+        let candidate = single::read(&text, &on_chain).map_err(malformed)?;
+        drop(text);
+        self.take(&path.display().to_string(), &on_chain, Ok(candidate))
     }
 
     fn reject(&mut self, entry: &str, reason: &str) {
@@ -155,20 +180,29 @@ impl<'a> Import<'a> {
     fn take(
         &mut self,
         entry: &str,
-        contract: &Address,
-        has_code: bool,
-        settled: Result<Settled, String>,
+        on_chain: &OnChain,
+        read: Result<Candidate, String>,
     ) -> Result<(), ImportError> {
-        // What was taken before there was code to hold it against is worth nothing once there is.
-        let known = self.target.writer.contract(contract)?;
-        let is_stale = has_code && known.as_ref().is_some_and(|known| !known.checked);
-        let known = known.filter(|_| !is_stale);
+        if self.pending.contains(&on_chain.contract) {
+            self.flush()?;
+        }
+        let known = self.target.writer.contract(&on_chain.contract)?;
+        let settled = match read {
+            Ok(mut candidate) => {
+                self.lend_abi(&mut candidate, &on_chain.contract, known.as_ref())?;
+                settle(candidate, on_chain)
+            }
+            Err(reason) => Err(Refused::of(reason)),
+        };
         match settled {
-            Ok(settled) => self.keep(entry, contract, known.as_ref(), settled)?,
-            Err(reason) => {
-                let forgets = is_stale && !self.pending.contains_key(contract);
+            Ok(settled) => self.keep(entry, on_chain, known.as_ref(), settled)?,
+            Err(Refused { reason, contradicted }) => {
+                // What was taken before there was code to hold it against, and is contradicted now.
+                let forgets = known.is_some_and(|known| !known.checked && contradicted.is(&known));
                 if forgets {
-                    self.rows.extend(ImportWriter::forgotten(contract));
+                    self.target
+                        .writer
+                        .write(&ImportWriter::forgotten(&on_chain.contract))?;
                     let also = "what was taken of its contract before there was code is forgotten";
                     self.reject(entry, &format!("{reason}; {also}"));
                 } else {
@@ -184,21 +218,44 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
+    /// Sources that come without an ABI have the one that was imported for their contract before, alone or with the same
+    /// sources.
+    fn lend_abi(
+        &self,
+        candidate: &mut Candidate,
+        contract: &Address,
+        known: Option<&ContractFacts>,
+    ) -> Result<(), ImportError> {
+        let lends =
+            |known: &&ContractFacts| known.sources.is_empty() || candidate.has_sources(&known.sources);
+        if candidate.abi.is_none() && !candidate.sources.is_empty() && known.filter(lends).is_some() {
+            let text = self.target.writer.contract_abi(contract)?;
+            candidate.abi = text.and_then(|text| Abi::parse(&text).ok());
+        }
+        Ok(())
+    }
+
     fn keep(
         &mut self,
         entry: &str,
-        contract: &Address,
+        on_chain: &OnChain,
         known: Option<&ContractFacts>,
         settled: Settled,
     ) -> Result<(), ImportError> {
+        let contract = &on_chain.contract;
+        let abi = settled.abi.as_ref().map(|(text, names)| (text.as_str(), names));
+        let known = known.map(|known| Worth::of_known(known, on_chain.has_code()));
         let worth = Worth::of(&settled.facts);
-        let pending = self.pending.get(contract).copied();
-        let known = pending.or_else(|| known.map(Worth::of));
         if known.is_some_and(|known| known > worth) {
-            self.reject(entry, "what is there of its contract already is worth more");
+            let is_there = worth == Worth::Abi
+                && self.target.writer.contract_abi(contract)?.as_deref() == abi.map(|(text, _)| text);
+            if is_there {
+                self.report.taken += 1;
+            } else {
+                self.reject(entry, "what is there of its contract already is worth more");
+            }
             return Ok(());
         }
-        let abi = settled.abi.as_ref().map(|(text, names)| (text.as_str(), names));
         let rows = ImportWriter::contract_rows(contract, &settled.facts, abi, settled.texts);
         let mut changed = false;
         for (key, value) in &rows {
@@ -207,7 +264,7 @@ impl<'a> Import<'a> {
         self.report.taken += 1;
         self.report.changed += u64::from(changed);
         if changed {
-            self.pending.insert(*contract, worth);
+            self.pending.insert(*contract);
             self.bytes += rows
                 .iter()
                 .map(|(_, value)| value.as_ref().map_or(0, Vec::len))
@@ -226,9 +283,15 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Whether the store has code of the contract.
-fn is_known(code: &ContractCode) -> bool {
-    code.init.is_some() || code.runtime.is_some()
+impl Contradicted {
+    /// Whether it is what was taken before.
+    fn is(&self, known: &ContractFacts) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Sources(sources) => known.sources == *sources,
+            Self::Everything => true,
+        }
+    }
 }
 
 fn read_directory(directory: &Path, claim: Claim) -> Result<Candidate, String> {
@@ -241,67 +304,8 @@ fn read_directory(directory: &Path, claim: Claim) -> Result<Candidate, String> {
         sources: files.sources(&metadata)?,
         metadata: Some(text.into_bytes()),
         claim,
+        fit: Fit::Unknown,
         told_arguments: files.constructor_arguments(),
-    })
-}
-
-/// What is kept of a contract.
-struct Settled {
-    facts: ContractFacts,
-    abi: Option<(String, ContractNames)>,
-    texts: Vec<(B256, String)>,
-}
-
-/// Holds what was read against the code of its contract.
-fn settle(candidate: Candidate, code: &ContractCode) -> Result<Settled, String> {
-    let mut facts = candidate.facts;
-    let takes = |arguments: &[u8]| match &candidate.abi {
-        Some(abi) => abi.takes(arguments),
-        // Words, and no other contract's code.
-        None => arguments.len().is_multiple_of(32) && trailer::within(arguments).next().is_none(),
-    };
-    let (word, arguments) = judge(candidate.metadata.as_deref(), code, takes);
-    // A full match is one of the hash of metadata: code without such a hash has none.
-    let names_none = word == Word::Nothing && code.runtime.as_ref().is_some_and(|code| !code.is_empty());
-    facts.match_kind = match (candidate.claim, word) {
-        (Claim::Full, _) if names_none => MatchKind::Partial,
-        (Claim::Full, Word::Other) => {
-            return Err("it says to match fully, and the contract's code names other metadata".to_owned());
-        }
-        (Claim::Full, _) | (Claim::None, Word::Same) => MatchKind::Full,
-        (Claim::Partial | Claim::None, _) => MatchKind::Partial,
-    };
-    facts.checked = is_known(code);
-    // What the repository says counts where the creating input ends with it.
-    let told = || {
-        let told = candidate.told_arguments.filter(|told| takes(told))?;
-        let init = code.init.as_ref()?;
-        init.ends_with(&told).then(|| Bytes::from(told))
-    };
-    facts.constructor_arguments = arguments.or_else(told);
-    let only = |sources: &[(String, B256, String)]| match sources {
-        [(path, ..)] => Some(path.clone()),
-        _ => None,
-    };
-    let main = facts.main.take().or_else(|| only(&candidate.sources));
-    facts.main = main.filter(|main| candidate.sources.iter().any(|(path, ..)| path == main));
-    if facts.license.is_none() {
-        let main = facts.main.as_ref();
-        let text = candidate.sources.iter().find(|(path, ..)| Some(path) == main);
-        facts.license = text.and_then(|(_, _, text)| license(text));
-    }
-    if candidate.sources.is_empty() && candidate.abi.is_none() {
-        return Err("it has neither sources nor an ABI".to_owned());
-    }
-    let mut texts = Vec::with_capacity(candidate.sources.len());
-    for (path, hash, text) in candidate.sources {
-        facts.sources.push((path, hash));
-        texts.push((hash, text));
-    }
-    Ok(Settled {
-        facts,
-        abi: candidate.abi.map(|abi| (abi.text, abi.names)),
-        texts,
     })
 }
 

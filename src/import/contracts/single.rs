@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::words::{json_fault, short};
 use super::Candidate;
 use super::abi::Abi;
-use super::code::{Word, judge};
-use super::files::{collect, inline_checked};
+use super::abi_check::check;
+use super::files::{collect, inline_checked, of_metadata as sources_of_metadata};
+use super::fit::{CodeText, Fit, OnChain, Outputs};
 use super::metadata::{Metadata, Settings, SourceEntry};
 use crate::model::ContractFacts;
-use crate::query::ContractCode;
 
 /// The longest file, bytes: build information of a large project.
 pub(super) const FILE_MAX: u64 = 256 << 20;
@@ -32,6 +33,8 @@ struct File {
     contract_name: Option<String>,
     metadata: Option<Box<RawValue>>,
     raw_metadata: Option<String>,
+    bytecode: Option<CodeText>,
+    deployed_bytecode: Option<CodeText>,
     /// Versions of the compiler.
     compiler_version: Option<String>,
     solc_long_version: Option<String>,
@@ -49,17 +52,60 @@ struct Output {
 struct Compiled {
     abi: Option<Box<RawValue>>,
     metadata: Option<String>,
+    evm: Evm,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Evm {
+    bytecode: Option<CodeText>,
+    deployed_bytecode: Option<CodeText>,
+}
+
+impl Compiled {
+    fn metadata(&self) -> Option<&str> {
+        self.metadata.as_deref().filter(|text| !text.is_empty())
+    }
+
+    fn outputs(&self) -> Outputs {
+        let hex = |code: &'_ Option<CodeText>| code.as_ref().and_then(CodeText::hex).map(str::to_owned);
+        let (creation, runtime) = (hex(&self.evm.bytecode), hex(&self.evm.deployed_bytecode));
+        Outputs {
+            metadata: self.metadata().map(|text| text.as_bytes().to_vec()),
+            ..Outputs::default()
+        }
+        .with_code(creation.as_deref(), runtime.as_deref())
+    }
 }
 
 fn unreadable(what: &'static str) -> impl Fn(serde_json::Error) -> String {
-    move |error| format!("{what} cannot be read: {error}")
+    move |error| format!("{what} cannot be read: {}", json_fault(&error))
 }
 
-/// Reads a file's text. `code` tells which contract of several is meant.
-pub(super) fn read(text: &str, code: &ContractCode) -> Result<Candidate, String> {
+/// The ABI that a file states.
+fn stated_abi(text: &str) -> Result<Abi, String> {
+    let abi = Abi::parse(text)?;
+    check(text)?;
+    Ok(abi)
+}
+
+const EMPTY_ABI: &str = "its ABI is empty and there is nothing else: there is nothing to take";
+
+/// Reads a file's text. What is on the chain tells which contract of several is meant.
+pub(super) fn read(text: &str, on_chain: &OnChain) -> Result<Candidate, String> {
+    let candidate = read_any(text, on_chain)?;
+    // A contract may have no function; a file that tells just that is a mistake.
+    let is_empty = candidate.abi.as_ref().is_some_and(|abi| abi.text == "[]");
+    if is_empty && candidate.sources.is_empty() && candidate.metadata.is_none() {
+        return Err(EMPTY_ABI.to_owned());
+    }
+    Ok(candidate)
+}
+
+fn read_any(text: &str, on_chain: &OnChain) -> Result<Candidate, String> {
     if text.trim_start().starts_with('[') {
         return Ok(Candidate {
-            abi: Some(Abi::parse(text)?),
+            abi: Some(stated_abi(text)?),
             ..Candidate::default()
         });
     }
@@ -79,11 +125,17 @@ pub(super) fn read(text: &str, code: &ContractCode) -> Result<Candidate, String>
         serde_json::from_str::<Compiler>(text).is_ok_and(|own| own.compiler.is_some())
     };
     if own_metadata {
-        return of_metadata(text);
+        let mut candidate = of_metadata(text)?;
+        let outputs = Outputs {
+            metadata: candidate.metadata.clone(),
+            ..Outputs::default()
+        };
+        candidate.fit = outputs.fit("the file", on_chain);
+        return Ok(candidate);
     }
     match (&file.abi, &file.sources) {
-        (Some(_), _) => artifact(&file),
-        (None, Some(_)) => standard(&file, code),
+        (Some(_), _) => artifact(&file, on_chain),
+        (None, Some(_)) => standard(&file, on_chain),
         (None, None) => {
             Err("it is no standard-JSON input, no artifact with an ABI, no metadata and no ABI".to_owned())
         }
@@ -115,8 +167,8 @@ fn whole(
     })
 }
 
-fn artifact(file: &File) -> Result<Candidate, String> {
-    let abi = file.abi.as_ref().map(|abi| Abi::parse(abi.get())).transpose()?;
+fn artifact(file: &File, on_chain: &OnChain) -> Result<Candidate, String> {
+    let abi = file.abi.as_ref().map(|abi| stated_abi(abi.get())).transpose()?;
     // A text is byte for byte what the compiler hashed; an object is what some tool made of it.
     let quoted = || {
         let text = file.metadata.as_ref()?.get();
@@ -145,10 +197,23 @@ fn artifact(file: &File) -> Result<Candidate, String> {
     candidate.facts.name = candidate.facts.name.or_else(|| file.contract_name.clone());
     let version = file.compiler_version.clone();
     candidate.facts.compiler_version = candidate.facts.compiler_version.or(version);
+    let hex = |code: &'_ Option<CodeText>| code.as_ref().and_then(CodeText::hex).map(str::to_owned);
+    let (creation, runtime) = (hex(&file.bytecode), hex(&file.deployed_bytecode));
+    let outputs = Outputs {
+        metadata: candidate.metadata.clone(),
+        ..Outputs::default()
+    }
+    .with_code(creation.as_deref(), runtime.as_deref());
+    let name = candidate
+        .facts
+        .name
+        .as_deref()
+        .map_or_else(|| "the file".to_owned(), |name| format!("the file's `{name}`"));
+    candidate.fit = outputs.fit(&name, on_chain);
     Ok(candidate)
 }
 
-fn standard(file: &File, code: &ContractCode) -> Result<Candidate, String> {
+fn standard(file: &File, on_chain: &OnChain) -> Result<Candidate, String> {
     let sources = file.sources.as_ref().map_or("{}", |sources| sources.get());
     let sources: BTreeMap<String, SourceEntry> =
         serde_json::from_str(sources).map_err(unreadable("its sources"))?;
@@ -181,14 +246,15 @@ fn standard(file: &File, code: &ContractCode) -> Result<Candidate, String> {
         sources,
         ..Candidate::default()
     };
-    if let Some((path, name, compiled)) = meant(&output, &candidate.facts, code) {
-        candidate.abi = compiled
-            .abi
-            .as_ref()
-            .map(|abi| Abi::parse(abi.get()))
-            .transpose()?;
-        if let Some(text) = compiled.metadata.as_deref().filter(|text| !text.is_empty()) {
-            let told = Metadata::parse(text)?.facts();
+    let (meant, fit) = meant(&output, &candidate.facts, on_chain)?;
+    candidate.fit = fit;
+    if let Some((path, name, compiled)) = meant {
+        let stated = compiled.abi.as_ref().map(|abi| stated_abi(abi.get()));
+        candidate.abi = stated.transpose()?;
+        if let Some(text) = compiled.metadata() {
+            let metadata = Metadata::parse(text)?;
+            candidate.sources = sources_of_metadata(&metadata, std::mem::take(&mut candidate.sources))?;
+            let told = metadata.facts();
             let own = std::mem::take(&mut candidate.facts);
             candidate.facts = ContractFacts {
                 compiler_version: told.compiler_version.or(own.compiler_version),
@@ -206,34 +272,83 @@ fn standard(file: &File, code: &ContractCode) -> Result<Candidate, String> {
     Ok(candidate)
 }
 
-/// The contract that is meant: the one whose metadata the code names, else the one that is named, else the only one.
+/// A contract of an output: its file, its name, and what the compiler made of it.
+type Found<'a> = (&'a str, &'a str, &'a Compiled);
+
+/// The contract that is meant, and how it fits: the one that the code vouches for, else the one that is named or the only
+/// one, where nothing can be held against each other. None where the output has no contract at all, or none that fits.
 fn meant<'a>(
     output: &'a Output,
     facts: &ContractFacts,
-    code: &ContractCode,
-) -> Option<(&'a str, &'a str, &'a Compiled)> {
-    let all = || {
-        output.contracts.iter().flat_map(|(path, contracts)| {
-            let one = move |(name, compiled)| (path.as_str(), String::as_str(name), compiled);
-            contracts.iter().map(one)
+    on_chain: &OnChain,
+) -> Result<(Option<Found<'a>>, Fit), String> {
+    let all: Vec<(Found<'a>, Fit)> = output
+        .contracts
+        .iter()
+        .flat_map(|(path, contracts)| {
+            contracts
+                .iter()
+                .map(move |(name, compiled)| (path, name, compiled))
         })
+        .map(|(path, name, compiled)| {
+            let fit = compiled.outputs().fit(&format!("`{path}:{name}`"), on_chain);
+            ((path.as_str(), name.as_str(), compiled), fit)
+        })
+        .collect();
+    let is_named = |(path, name, _): &Found<'_>| {
+        facts.name.as_deref() == Some(*name) && facts.main.as_deref().is_none_or(|main| main == *path)
     };
-    let of_code = all().find(|(_, _, compiled)| {
-        let metadata = compiled.metadata.as_ref().map(|text| text.as_bytes());
-        metadata.is_some() && judge(metadata, code, |_| false).0 == Word::Same
-    });
-    let named = || {
-        let name = facts.name.as_deref()?;
-        let mut of_name = all().filter(|(path, found, _)| {
-            *found == name && facts.main.as_deref().is_none_or(|main| main == *path)
+    let rank = |fit: &Fit| match fit {
+        Fit::Metadata => 3,
+        Fit::Code(_) => 2,
+        Fit::Unknown => 1,
+        Fit::Other(_) => 0,
+    };
+    let Some(best) = all.iter().map(|(_, fit)| rank(fit)).max() else {
+        return Ok((None, Fit::Unknown));
+    };
+    let mut of_best = all.iter().filter(|(_, fit)| rank(fit) == best);
+    if best == 0 {
+        let name = on_chain.contract;
+        return Ok(match (of_best.next(), of_best.next()) {
+            (Some((_, fit)), None) => (None, fit.clone()),
+            _ => (
+                None,
+                Fit::Other(format!(
+                    "none of its {} contracts ({}) has the code of `{name}`",
+                    all.len(),
+                    names(&all)
+                )),
+            ),
         });
-        of_name.next().filter(|_| of_name.next().is_none())
+    }
+    let mut named = of_best.clone().filter(|(found, _)| is_named(found));
+    // Of a name that is another's nothing is believed.
+    let names_other = all.iter().any(|(found, fit)| is_named(found) && rank(fit) == 0);
+    let chosen = match (named.next(), named.next(), of_best.next(), of_best.next()) {
+        (Some(one), None, ..) => one,
+        (None, None, Some(one), None) if best > 1 || !names_other => one,
+        (None, None, Some(one), Some(_)) if best == 3 => one,
+        _ => {
+            return Err(format!(
+                "it holds {} contracts ({}), and nothing tells which of them is meant: name it as `contractName`",
+                all.len(),
+                names(&all)
+            ));
+        }
     };
-    let only = || {
-        let mut all = all();
-        all.next().filter(|_| all.next().is_none())
-    };
-    of_code.or_else(named).or_else(only)
+    Ok((Some(chosen.0), chosen.1.clone()))
+}
+
+/// Some names of contracts, for a message.
+fn names(all: &[(Found<'_>, Fit)]) -> String {
+    const SHOWN: usize = 5;
+    let shown = all
+        .iter()
+        .take(SHOWN)
+        .map(|((path, name, _), _)| short(&format!("{path}:{name}")));
+    let more = if all.len() > SHOWN { ", ..." } else { "" };
+    shown.collect::<Vec<_>>().join(", ") + more
 }
 
 #[cfg(test)]
@@ -241,7 +356,7 @@ mod tests {
     use super::*;
 
     fn read_alone(text: &str) -> Result<Candidate, String> {
-        read(text, &ContractCode::default())
+        read(text, &OnChain::default())
     }
 
     const ABI: &str = r#"[{"type":"function","name":"f","inputs":[],"outputs":[],"stateMutability":"view"}]"#;
@@ -278,6 +393,9 @@ mod tests {
         let hardhat = read_alone(&hardhat).unwrap();
         assert_eq!(hardhat.facts.name.as_deref(), Some("B"));
         assert!(hardhat.sources.is_empty() && hardhat.metadata.is_none());
+        // A contract without functions has an empty ABI, which its metadata says.
+        let empty = metadata.replace(ABI, "[]");
+        assert_eq!(read_alone(&empty).unwrap().abi.unwrap().text, "[]");
     }
 
     #[test]
@@ -304,8 +422,11 @@ mod tests {
         }
         // Of two contracts nobody says which is meant, but for a name.
         let two = format!(r#""output":{{"contracts":{{"A.sol":{{"A":{{"abi":{ABI}}},"C":{{"abi":[]}}}}}}}}"#);
-        let unsure = read_alone(&format!("{{{input},{two}}}")).unwrap();
-        assert!(unsure.abi.is_none() && unsure.facts.name.is_none());
+        let unsure = read_alone(&format!("{{{input},{two}}}")).unwrap_err();
+        assert!(
+            unsure.contains("2 contracts (A.sol:A, A.sol:C)") && unsure.contains("contractName"),
+            "{unsure}"
+        );
         let named = read_alone(&format!(r#"{{{input},{two},"contractName":"C"}}"#)).unwrap();
         assert_eq!(named.abi.unwrap().text, "[]");
     }
@@ -317,6 +438,24 @@ mod tests {
             ("{}", "no standard-JSON input"),
             ("1", "cannot be read"),
             (r#"{"abi":{}}"#, "no JSON array"),
+            ("[]", "its ABI is empty"),
+            (r#"{"abi":[]}"#, "its ABI is empty"),
+            (
+                r#"{"contractName":"A","abi":[ ],"bytecode":"0x"}"#,
+                "its ABI is empty",
+            ),
+            (
+                r#"[{"type":"function","inputs":[]}]"#,
+                "entry 1 of the ABI: it has no name",
+            ),
+            (
+                r#"{"abi":[{"name":"f","inputs":[{"type":7}]}]}"#,
+                "its type is not text",
+            ),
+            (
+                r#"{"abi":5,"contractName":7}"#,
+                "the number 7 stands where a text belongs",
+            ),
             (r#"{"language":"Solidity","sources":{}}"#, "no sources"),
             (
                 r#"{"language":"Solidity","sources":{"A":{"urls":[]}}}"#,

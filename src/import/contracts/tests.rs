@@ -1,6 +1,9 @@
 //! What is believed of a contract's sources, by claim and by code.
 
+use super::fit::Creation;
 use super::*;
+use crate::model::Bytes;
+use crate::query::ContractCode;
 
 const METADATA: &str = r#"{"compiler":{"version":"0.8.1"},"language":"Solidity","output":{"abi":[]},
     "settings":{"compilationTarget":{"A.sol":"A"}},"sources":{"A.sol":{}}}"#;
@@ -14,20 +17,28 @@ fn candidate(claim: Claim) -> Candidate {
         metadata: Some(METADATA.into()),
         sources: vec![("A.sol".to_owned(), B256::repeat_byte(1), text)],
         claim,
+        fit: Fit::Unknown,
         told_arguments: None,
     }
 }
 
-fn code_naming(metadata: &[u8]) -> ContractCode {
+fn with_code(code: ContractCode) -> OnChain {
+    OnChain {
+        code,
+        ..OnChain::default()
+    }
+}
+
+fn code_naming(metadata: &[u8]) -> OnChain {
     let mut trailer = b"\xa1\x65bzzr1\x58\x20".to_vec();
     trailer.extend_from_slice(hash::digest(hash::HashKind::Bzzr1, metadata).as_slice());
     let length = trailer.len() as u16;
     trailer.extend_from_slice(&length.to_be_bytes());
     let runtime = [b"\x60\x80".as_slice(), &trailer].concat();
-    ContractCode {
+    with_code(ContractCode {
         init: Some([b"\x60\x40".as_slice(), &runtime].concat().into()),
         runtime: Some(runtime.into()),
-    }
+    })
 }
 
 #[test]
@@ -35,7 +46,7 @@ fn matches_follow_from_claims_and_code() {
     let (ours, other, none) = (
         code_naming(METADATA.as_bytes()),
         code_naming(b"{}"),
-        ContractCode::default(),
+        OnChain::default(),
     );
     let of = |claim, code| {
         settle(candidate(claim), code).map(|settled| (settled.facts.match_kind, settled.facts.checked))
@@ -45,6 +56,7 @@ fn matches_follow_from_claims_and_code() {
     assert!(
         of(Claim::Full, &other)
             .unwrap_err()
+            .reason
             .contains("names other metadata")
     );
     assert_eq!(of(Claim::Partial, &ours), Ok((MatchKind::Partial, true)));
@@ -53,10 +65,10 @@ fn matches_follow_from_claims_and_code() {
     assert_eq!(of(Claim::None, &other), Ok((MatchKind::Partial, true)));
     assert_eq!(of(Claim::None, &none), Ok((MatchKind::Partial, false)));
     // Code that names no metadata cannot match it fully, whatever the repository says.
-    let bare = ContractCode {
+    let bare = with_code(ContractCode {
         init: Some(vec![0x60, 0x2a, 0x60, 0, 0x52].into()),
         runtime: Some(vec![0x60, 0x2a, 0x60, 0, 0x52].into()),
-    };
+    });
     assert_eq!(of(Claim::Full, &bare), Ok((MatchKind::Partial, true)));
 }
 
@@ -74,10 +86,10 @@ fn facts_are_completed_from_sources_and_code() {
             told_arguments: Some(told.to_vec()),
             ..candidate(Claim::Partial)
         };
-        let code = ContractCode {
+        let code = with_code(ContractCode {
             init: Some(init.to_vec().into()),
             runtime: None,
-        };
+        });
         settle(candidate, &code).unwrap().facts.constructor_arguments
     };
     let argument = [7; 32];
@@ -88,20 +100,109 @@ fn facts_are_completed_from_sources_and_code() {
     // A main file that is not there is none.
     let mut without = candidate(Claim::Full);
     without.facts.main = Some("B.sol".to_owned());
-    assert_eq!(
-        settle(without, &ContractCode::default()).unwrap().facts.main,
-        None
-    );
+    assert_eq!(settle(without, &OnChain::default()).unwrap().facts.main, None);
     let nothing = Candidate::default();
-    assert!(settle(nothing, &ContractCode::default()).is_err());
+    assert!(settle(nothing, &OnChain::default()).is_err());
 }
 
 #[test]
 fn less_never_replaces_more() {
     let worth = [
         Worth::Abi,
+        Worth::Stated,
         Worth::Sources(MatchKind::Partial),
         Worth::Sources(MatchKind::Full),
     ];
     assert!(worth.is_sorted());
+    // What was claimed before there was code gives way to what matches it partially, and to nothing less.
+    let claimed = settle(candidate(Claim::Full), &OnChain::default()).unwrap().facts;
+    assert_eq!(Worth::of_known(&claimed, false), Worth::Sources(MatchKind::Full));
+    assert_eq!(
+        Worth::of_known(&claimed, true),
+        Worth::Sources(MatchKind::Partial)
+    );
+    let stated = settle(candidate(Claim::File), &OnChain::default()).unwrap().facts;
+    assert_eq!(Worth::of_known(&stated, true), Worth::Stated);
+}
+
+#[test]
+fn what_cannot_be_of_the_contract_is_refused() {
+    let refused = |candidate: Candidate, on_chain: &OnChain| settle(candidate, on_chain).unwrap_err();
+    let sender = OnChain {
+        has_sent: true,
+        ..OnChain::default()
+    };
+    for claim in [Claim::Full, Claim::Partial, Claim::None, Claim::File] {
+        let said = refused(candidate(claim), &sender);
+        assert!(
+            said.reason.contains("sends transactions") && said.reason.contains("sources of `A`"),
+            "{said:?}"
+        );
+        assert_eq!(said.contradicted, Contradicted::Everything);
+    }
+    let abi = Candidate {
+        abi: candidate(Claim::File).abi,
+        ..Candidate::default()
+    };
+    assert!(refused(abi, &sender).reason.ends_with("the import is an ABI"));
+    // A clone's code is nobody's sources; an ABI says nothing of code.
+    let target = Address::repeat_byte(0xbe);
+    let clone = [
+        const_hex::decode("363d3d373d3d3d363d73").unwrap(),
+        target.to_vec(),
+        const_hex::decode("5af43d82803e903d91602b57fd5bf3").unwrap(),
+    ]
+    .concat();
+    let clone = with_code(ContractCode {
+        init: Some([&[0x60; 10], clone.as_slice()].concat().into()),
+        runtime: Some(clone.into()),
+    });
+    for claim in [Claim::Full, Claim::Partial, Claim::None, Claim::File] {
+        let said = refused(candidate(claim), &clone);
+        assert!(
+            said.reason
+                .contains(&format!("a minimal proxy (EIP-1167) of `{target}`")),
+            "{said:?}"
+        );
+        let expected = vec![("A.sol".to_owned(), B256::repeat_byte(1))];
+        assert_eq!(said.contradicted, Contradicted::Sources(expected));
+    }
+    let abi = Candidate {
+        abi: candidate(Claim::File).abi,
+        ..Candidate::default()
+    };
+    assert!(settle(abi, &clone).is_ok());
+    // Sources without an ABI: C1 and C2 would not agree.
+    let without = Candidate {
+        abi: None,
+        ..candidate(Claim::Full)
+    };
+    let said = refused(without, &code_naming(METADATA.as_bytes()));
+    assert!(said.reason.contains("without an ABI"), "{said:?}");
+    assert_eq!(said.contradicted, Contradicted::Nothing);
+}
+
+#[test]
+fn arguments_follow_creation_code_that_matched() {
+    let ours = code_naming(METADATA.as_bytes());
+    let other = code_naming(b"{}");
+    let of = |claim, fit, code: &OnChain| {
+        let candidate = Candidate {
+            fit,
+            ..candidate(claim)
+        };
+        let facts = settle(candidate, code).unwrap().facts;
+        (facts.constructor_arguments, facts.stated)
+    };
+    let none = Some(Bytes::new());
+    assert_eq!(of(Claim::None, Fit::Unknown, &ours), (none.clone(), false));
+    assert_eq!(of(Claim::File, Fit::Metadata, &ours), (none.clone(), false));
+    assert_eq!(of(Claim::Partial, Fit::Unknown, &other), (none, false));
+    // Nothing says that the creation is theirs.
+    assert_eq!(of(Claim::None, Fit::Unknown, &other), (None, true));
+    assert_eq!(of(Claim::File, Fit::Unknown, &other), (None, true));
+    assert_eq!(of(Claim::File, Fit::Code(Creation::Other), &other), (None, false));
+    let rest = Bytes::from_static(b"rest");
+    let matched = Fit::Code(Creation::Matched(rest.clone()));
+    assert_eq!(of(Claim::File, matched, &other), (Some(rest), false));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::ImportError;
-use crate::model::Address;
+use crate::model::{Address, AddressFault, written_address};
 
 /// What a repository says of how its sources match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,9 +13,11 @@ pub(super) enum Claim {
     Full,
     /// They give the code.
     Partial,
-    /// It says nothing.
-    #[default]
+    /// It says nothing, and somebody made a repository of it.
     None,
+    /// It is a file, for which nobody but the operator speaks.
+    #[default]
+    File,
 }
 
 /// One thing met on the walk.
@@ -26,26 +28,24 @@ pub(super) enum Step {
     /// Contracts of another chain.
     OtherChain(u64),
     /// Something that is no part of a repository, and why.
-    Rejected(PathBuf, &'static str),
+    Rejected(PathBuf, String),
 }
 
 /// What is known of a directory from those above it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Place {
     claim: Claim,
     chain: Option<u64>,
 }
 
+/// Nothing is known.
+const NOWHERE: Place = Place {
+    claim: Claim::None,
+    chain: None,
+};
+
 /// Directories inside of one another: `contracts/full_match/1/0x...`, and one more for what holds it.
 const DEPTH_MAX: usize = 6;
-
-/// The address that a directory is named after.
-pub(super) fn address(name: &str) -> Option<Address> {
-    let digits = name.strip_prefix("0x")?;
-    const_hex::decode_to_array::<_, 20>(digits)
-        .ok()
-        .map(Address::from)
-}
 
 fn claim(name: &str) -> Option<Claim> {
     match name {
@@ -62,11 +62,11 @@ fn chain(name: &str) -> Option<u64> {
 
 /// What the names of a directory and those above it say.
 fn place_of(directory: &Path) -> Place {
-    let mut place = Place::default();
+    let mut place = NOWHERE;
     let names = directory
         .ancestors()
         .filter_map(|path| path.file_name()?.to_str())
-        .skip_while(|name| address(name).is_some());
+        .skip_while(|name| written_address(name) != Err(AddressFault::Form));
     for name in names.take(2) {
         match (chain(name), claim(name)) {
             (Some(number), _) if place.chain.is_none() => place.chain = Some(number),
@@ -95,10 +95,20 @@ pub(super) fn walk(
     };
     let place = place_of(&real);
     if real.join("metadata.json").exists() {
-        let named = real.file_name().and_then(|name| name.to_str()).and_then(address);
-        let contract = given
-            .or(named)
-            .ok_or_else(|| malformed("it does not tell its contract: pass --address"))?;
+        let name = real
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let contract = match (given, written_address(name)) {
+            (Some(given), _) => given,
+            (None, Ok(named)) => named,
+            (None, Err(fault @ AddressFault::Checksum(_))) => {
+                return Err(malformed(&format!("its name {fault}")));
+            }
+            (None, Err(AddressFault::Form)) => {
+                return Err(malformed("it does not tell its contract: pass --address"));
+            }
+        };
         if place.chain.is_some_and(|chain| chain != chain_id) && given.is_none() {
             return each(Step::OtherChain(1));
         }
@@ -131,22 +141,33 @@ fn visit(
         }
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
-            each(Step::Rejected(path, "its name is no text"))?;
+            each(Step::Rejected(path, "its name is no text".to_owned()))?;
             continue;
         };
         if name.starts_with('.') {
             continue;
         }
         if kind.is_symlink() {
-            each(Step::Rejected(path, "it is a symbolic link"))?;
-        } else if let Some(contract) = address(name) {
-            if other_chain {
+            each(Step::Rejected(path, "it is a symbolic link".to_owned()))?;
+            continue;
+        }
+        match written_address(name) {
+            Ok(_) | Err(AddressFault::Checksum(_)) if other_chain => {
                 contracts += 1;
-            } else {
-                each(Step::Contract(path, contract, place.claim))?;
+                continue;
             }
-        } else if depth == DEPTH_MAX {
-            each(Step::Rejected(path, "it lies too deep"))?;
+            Ok(contract) => {
+                each(Step::Contract(path, contract, place.claim))?;
+                continue;
+            }
+            Err(fault @ AddressFault::Checksum(_)) => {
+                each(Step::Rejected(path, format!("its name {fault}")))?;
+                continue;
+            }
+            Err(AddressFault::Form) => {}
+        }
+        if depth == DEPTH_MAX {
+            each(Step::Rejected(path, "it lies too deep".to_owned()))?;
         } else if let Some(claim) = claim(name) {
             below.push((path, Place { claim, ..place }));
         } else if let chain @ Some(_) = chain(name) {
@@ -155,7 +176,7 @@ fn visit(
             below.push((path, place));
         } else {
             let reason = "it is named after no chain, no contract and no kind of match";
-            each(Step::Rejected(path, reason))?;
+            each(Step::Rejected(path, reason.to_owned()))?;
         }
     }
     if contracts > 0 {
@@ -173,7 +194,7 @@ fn visit(
 mod tests {
     use super::*;
 
-    const A: &str = "0x00000000000000000000000000000000000000aA";
+    const A: &str = "0x00000000000000000000000000000000000000AA";
     const B: &str = "0x00000000000000000000000000000000000000bb";
 
     fn contract(root: &Path, path: &str) -> PathBuf {
@@ -211,6 +232,8 @@ mod tests {
         fs::write(root.join("stats.json"), "{}").unwrap();
         fs::create_dir_all(root.join("contracts/full_match/5/strange")).unwrap();
         std::os::unix::fs::symlink(root, root.join("contracts/full_match/5").join(B)).unwrap();
+        let wrong = "0x5fBDB2315678afecb367f032d93F642f64180aa3";
+        contract(root, &format!("contracts/full_match/5/{wrong}"));
         let mut all = steps(root, None).unwrap();
         assert_eq!(
             all.last().unwrap(),
@@ -223,6 +246,10 @@ mod tests {
             [
                 format!("contracts/full_match/5/{A} Full aa"),
                 format!("contracts/full_match/5/{B}: it is a symbolic link"),
+                format!(
+                    "contracts/full_match/5/{wrong}: its name has a wrong checksum (EIP-55): with the right one it is \
+                     0x5FbDB2315678afecb367f032d93F642f64180aa3"
+                ),
                 format!("contracts/full_match/5/strange: {reason}"),
                 format!("contracts/partial_match/5/{A} Partial aa"),
                 "other 2".to_owned(),

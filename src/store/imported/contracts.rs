@@ -52,6 +52,16 @@ impl ImportWriter {
             .map_err(StoreError::corrupt(super::NAME, &key))
     }
 
+    /// The ABI of a contract: a JSON array.
+    pub fn contract_abi(&self, contract: &Address) -> Result<Option<String>, StoreError> {
+        let key = codec::abi_key(contract);
+        let value = self.get(&key)?;
+        value
+            .map(|value| codec::decode_whole_text(&value))
+            .transpose()
+            .map_err(StoreError::corrupt(super::NAME, &key))
+    }
+
     /// The rows that forget a contract; texts of its sources stay, for others may have them too.
     #[must_use]
     pub fn forgotten(contract: &Address) -> Vec<ImportRow> {
