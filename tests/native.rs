@@ -7,10 +7,10 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
-#[path = "support/scratch.rs"]
-mod scratch;
 #[path = "support/ledger.rs"]
 mod ledger;
+#[path = "support/scratch.rs"]
+mod scratch;
 
 use std::sync::Arc;
 

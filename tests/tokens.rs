@@ -20,17 +20,14 @@ mod scratch;
 #[path = "support/token_walks.rs"]
 mod walks;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use checks::{Convention, balance, check_present, check_transfers, supply};
 use model::{Ledger, add_logs};
 use plain::{ChainConfig, Rng};
-use quarry::model::{Address, B256, Bundle, TokenKind, TokenMetadata, U256};
-use quarry::query::{
-    Exactness, KeyPart, ListQuery, Paged, Reader, Standard, TokenFacts, Verdict, ZeroAddress,
-};
-use quarry::store::{OpenOptions, Store, StoreError, Writer};
+use quarry::model::{Address, B256, Bundle, TokenKind, U256};
+use quarry::query::{Exactness, Reader, ZeroAddress};
+use quarry::store::{OpenOptions, Store, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
 fn open(directory: &std::path::Path) -> Arc<Store> {
@@ -193,4 +190,3 @@ fn check_past(reader: &Reader, ledgers: &[Ledger], zero: ZeroAddress, seed: u64)
         }
     }
 }
-

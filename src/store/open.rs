@@ -157,7 +157,10 @@ impl Store {
             // The names of the new directories must outlive a power cut as well as what is forced to disk in them.
             let directory = &options.directory;
             let parents = std::iter::successors(Some(directory.as_path()), |directory| directory.parent());
-            for directory in parents.take(2).filter(|directory| !directory.as_os_str().is_empty()) {
+            for directory in parents
+                .take(2)
+                .filter(|directory| !directory.as_os_str().is_empty())
+            {
                 sync_directory(directory)?;
             }
         }

@@ -117,7 +117,10 @@ fn static_reward(bundle: &Bundle) -> u128 {
 
 /// All that is said of a day, by field; what its `before` ends with is known to whoever asks.
 fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
-    let of_day: Vec<&Bundle> = bundles.iter().filter(|bundle| crate::participants::day(bundle) == day).collect();
+    let of_day: Vec<&Bundle> = bundles
+        .iter()
+        .filter(|bundle| crate::participants::day(bundle) == day)
+        .collect();
     let before = bundles
         .iter()
         .filter(|bundle| crate::participants::day(bundle) < day)

@@ -81,19 +81,28 @@ fn check_days(reader: &Reader, stored: &[Bundle], first_block: u64) {
         row.gas_used += U256::from(header.gas_used);
         row.gas_limit += U256::from(header.gas_limit);
         for receipt in &bundle.receipts {
-            let (gas, price) = (U256::from(receipt.gas_used), U256::from(receipt.effective_gas_price.unwrap()));
+            let (gas, price) = (
+                U256::from(receipt.gas_used),
+                U256::from(receipt.effective_gas_price.unwrap()),
+            );
             row.gas_prices += price;
             row.tips += gas * (price - U256::from(BASE_FEE));
             row.base_fees_burnt += gas * U256::from(BASE_FEE);
         }
-        let count = participants(bundle).into_iter().filter(|who| known.insert(*who)).count() as u64;
+        let count = participants(bundle)
+            .into_iter()
+            .filter(|who| known.insert(*who))
+            .count() as u64;
         if count > 0 {
             *new.entry(day(bundle)).or_default() += count;
         }
     }
     let span = reader.day_span().unwrap();
     assert_eq!(span, (*days.keys().next().unwrap(), *days.keys().last().unwrap()));
-    assert_eq!(reader.days(span.0, span.1).unwrap(), days.into_iter().collect::<Vec<_>>());
+    assert_eq!(
+        reader.days(span.0, span.1).unwrap(),
+        days.into_iter().collect::<Vec<_>>()
+    );
     if first_block == 0 {
         let found = reader.new_addresses(span.0, span.1).unwrap();
         assert_eq!(found, new.into_iter().collect::<Vec<_>>());
@@ -117,7 +126,12 @@ fn check_lists(reader: &Reader, stored: &[Bundle], account: Address) {
         true
     })
     .unwrap();
-    same(&items, &lists::transactions(stored, account), account, "transactions");
+    same(
+        &items,
+        &lists::transactions(stored, account),
+        account,
+        "transactions",
+    );
     for zero in [false, true] {
         let (ids, mut room, mut items) = (UuidSpace::new(CHAIN_ID), String::new(), Vec::new());
         let mut page = reader.account_internal(&account, zero, &query).unwrap();
@@ -145,7 +159,12 @@ fn check_lists(reader: &Reader, stored: &[Bundle], account: Address) {
         let bundle = stored.iter().find(|bundle| bundle.block.number() == number);
         lists::tips(bundle.unwrap())
     };
-    same(&items, &lists::mined(stored, account, tips), account, "mined blocks");
+    same(
+        &items,
+        &lists::mined(stored, account, tips),
+        account,
+        "mined blocks",
+    );
 }
 
 fn same(found: &[Vec<u8>], expected: &[Row], account: Address, what: &str) {

@@ -6,6 +6,7 @@ use crate::answers;
 use crate::faults;
 use crate::rig::Rig;
 use crate::supplied::Supplied;
+use crate::support::build::INTRINSIC_GAS;
 use crate::support::chain::ChainSpec;
 use crate::support::fake_node::{Fault, Methods};
 use crate::support::index::{self, fresh_digest, until};
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-const STEPS: u32 = 40;
+const STEPS: u32 = 30;
 /// A store is compared with a really fresh one at every so manyth step, and at the end.
 const FRESH_EVERY: u32 = 10;
 
@@ -68,10 +69,16 @@ impl Tally {
     /// How often the writer was cut off at which stage.
     pub(crate) fn cuts_by_stage(&self) -> String {
         let named = |name: &str, cuts: &BTreeMap<(Step, Point), u64>| {
-            let each = cuts.iter().map(|((step, point), count)| format!("{step:?}/{point:?} {count}"));
+            let each = cuts
+                .iter()
+                .map(|((step, point), count)| format!("{step:?}/{point:?} {count}"));
             format!("{name}: {}", each.collect::<Vec<_>>().join(", "))
         };
-        format!("{}\n{}", named("kills", &self.kills), named("power cuts", &self.power_cuts))
+        format!(
+            "{}\n{}",
+            named("kills", &self.kills),
+            named("power cuts", &self.power_cuts)
+        )
     }
 }
 
@@ -95,6 +102,7 @@ impl Display for Tally {
 
 pub(crate) struct Life {
     seed: u64,
+    genesis: B256,
     rng: Rng,
     rig: Rig,
     twin: Twin,
@@ -103,6 +111,8 @@ pub(crate) struct Life {
     history: HashMap<B256, Bundle>,
     /// Blocks up to this one are not reorganised any more.
     floor: u64,
+    /// The node has the call tracer only.
+    call_tracer: bool,
     /// The node names final blocks.
     tags: bool,
     supplied: Supplied,
@@ -122,7 +132,8 @@ impl Life {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let mut rig = Rig::new(seed);
-        rig.memtable_bytes = [4 << 20, 1 << 20, 256 << 10][rng.usize(..3)];
+        // Some flush and compact all the time.
+        rig.memtable_bytes = if rng.u8(..4) == 0 { 512 << 10 } else { 4 << 20 };
         rig.options.batch_bytes_max = [20 << 10, 200 << 10][rng.usize(..2)];
         let tags = rng.u8(..5) > 0;
         let methods = Methods {
@@ -143,9 +154,16 @@ impl Life {
         let floor = rig.first_block;
         Self {
             seed,
+            genesis: rig.fake.head_hash(),
             twin,
             spec: ChainSpec::new(seed),
-            history: rig.fake.bundles().into_iter().map(|bundle| (bundle.block.hash, bundle)).collect(),
+            history: rig
+                .fake
+                .bundles()
+                .into_iter()
+                .map(|bundle| (bundle.block.hash, bundle))
+                .collect(),
+            call_tracer: !methods.trace_block,
             rng,
             rig,
             floor,
@@ -160,9 +178,7 @@ impl Life {
         if step == 0 {
             self.mine(10..150);
             self.set_final();
-            if self.rng.bool() {
-                self.arm(Some(Step::Final));
-            }
+            self.arm_backfill();
             self.rig.start().await;
         } else {
             if self.rng.u8(..3) > 0 {
@@ -178,7 +194,7 @@ impl Life {
         self.reach(&what).await;
         self.compare(&what).await;
         if (step + 1).is_multiple_of(FRESH_EVERY) {
-            self.twin.is_fresh(&self.rig.fake.bundles(), &what).await;
+            self.twin.is_fresh(&self.chain(), &what).await;
         }
         self.tally.steps += 1;
     }
@@ -190,9 +206,25 @@ impl Life {
         self.note(count);
     }
 
+    /// Blocks as this node tells of them.
+    fn as_told(&self, mut bundles: Vec<Bundle>) -> Vec<Bundle> {
+        if self.call_tracer {
+            // It states the intrinsic gas of the top call too.
+            for trace in bundles.iter_mut().flat_map(|bundle| &mut bundle.traces).flatten() {
+                trace.frames[0].gas += INTRINSIC_GAS;
+                trace.frames[0].gas_used += INTRINSIC_GAS;
+            }
+        }
+        bundles
+    }
+
+    fn chain(&self) -> Vec<Bundle> {
+        self.as_told(self.rig.fake.bundles())
+    }
+
     /// Remembers the newest blocks.
     fn note(&mut self, count: u64) {
-        for bundle in self.rig.fake.newest(count) {
+        for bundle in self.as_told(self.rig.fake.newest(count)) {
             self.history.insert(bundle.block.hash, bundle);
         }
         if !self.tags {
@@ -235,12 +267,22 @@ impl Life {
     }
 
     fn arm(&mut self, step: Option<Step>) {
-        let steps = [Step::Final, Step::Unfinal, Step::Finalize, Step::Unwind, Step::Settle];
+        let steps = [
+            Step::Final,
+            Step::Unfinal,
+            Step::Finalize,
+            Step::Unwind,
+            Step::Settle,
+        ];
         let points = [Point::Begun, Point::Grown, Point::Synced, Point::Written];
         let step = step.or_else(|| self.rng.bool().then(|| steps[self.rng.usize(..steps.len())]));
         let arrays = matches!(step, Some(Step::Final | Step::Finalize));
-        let point = (arrays && self.rng.u8(..4) > 0).then(|| points[self.rng.usize(..points.len())]);
-        let after = if step.is_some() { self.rng.u64(..3) } else { self.rng.u64(..20) };
+        let point = arrays.then(|| points[self.rng.usize(..points.len())]);
+        let after = if step.is_some() {
+            self.rng.u64(..3)
+        } else {
+            self.rng.u64(..20)
+        };
         self.rig.arm(Cut {
             step,
             point,
@@ -250,6 +292,12 @@ impl Life {
         });
     }
 
+    /// Cuts the writer off while it writes final blocks, or settles them.
+    fn arm_backfill(&mut self) {
+        let step = [Step::Final, Step::Settle, Step::Finalize][self.rng.usize(..3)];
+        self.arm(Some(step));
+    }
+
     fn fault(&mut self) {
         let mut all = faults::all();
         if self.rig.uses_ipc() {
@@ -257,7 +305,11 @@ impl Life {
             let status = |fault: &Fault| {
                 matches!(
                     fault,
-                    Fault::Truncated | Fault::Garbage | Fault::TooManyRequests(_) | Fault::ServerError | Fault::Hangup
+                    Fault::Truncated
+                        | Fault::Garbage
+                        | Fault::TooManyRequests(_)
+                        | Fault::ServerError
+                        | Fault::Hangup
                 )
             };
             all.retain(|fault| !status(fault));
@@ -280,6 +332,12 @@ impl Life {
             19 => self.stall(what).await,
             20 => {
                 self.rig.stop().await.unwrap();
+                if self.rng.bool() {
+                    // Meanwhile the chain goes on, and much of it becomes final.
+                    self.mine(20..90);
+                    self.set_final();
+                    self.arm_backfill();
+                }
                 self.restart().await;
             }
             21 => {
@@ -299,21 +357,25 @@ impl Life {
     /// Faults wait while the node is probed: what it seems to lack then, it lacks for a long time.
     async fn start(&mut self) {
         let faults = self.rig.fake.swap_faults(Vec::new());
-        self.rig
-            .start_after(|fake| drop(fake.swap_faults(faults)))
-            .await;
+        self.rig.start_after(|fake| drop(fake.swap_faults(faults))).await;
     }
 
     /// The node does not answer for a while; what is stored is answered all the same.
     async fn stall(&mut self, what: &str) {
         self.reach(what).await;
-        let chain = self.rig.fake.bundles();
+        let chain = self.chain();
         self.rig.fake.stall(true);
         self.mine(0..3);
         if self.rng.bool() {
             until("the node is missed", || !self.rig.status().node_up()).await;
         }
-        answers::check(&self.rig.reader(), &chain, self.rig.first_block, &self.spec, &mut self.rng);
+        answers::check(
+            &self.rig.reader(),
+            &chain,
+            self.rig.first_block,
+            &self.spec,
+            &mut self.rng,
+        );
         self.rig.fake.stall(false);
     }
 
@@ -329,7 +391,7 @@ impl Life {
 
     async fn import(&mut self) {
         // What a cut takes away of an import under way is tried with the real program.
-        if self.rig.is_cut() {
+        if self.rig.disarm().is_some() {
             return;
         }
         let before = self.rig.reader();
@@ -338,7 +400,10 @@ impl Life {
         let file = self.rig.home().join("import");
         if self.rng.bool() {
             let tokens: Vec<_> = (0..2).map(|index| self.spec.contract(index)).collect();
-            let times = (self.spec.genesis_time, self.rig.fake.head() * self.spec.block_seconds);
+            let times = (
+                self.spec.genesis_time,
+                self.rig.fake.head() * self.spec.block_seconds,
+            );
             let span = (times.0, times.0 + times.1);
             self.supplied.prices(&store, &file, &tokens, span, &mut self.rng);
         } else {
@@ -346,7 +411,10 @@ impl Life {
             self.supplied.token(&store, &file, token, &mut self.rng);
         }
         let revision = before.facts_revision();
-        until("the import is seen", || self.rig.reader().facts_revision() != revision).await;
+        until("the import is seen", || {
+            self.rig.reader().facts_revision() != revision
+        })
+        .await;
         self.supplied.check(&self.rig.reader(), &mut self.rng);
         self.tally.imports += 1;
     }
@@ -367,18 +435,25 @@ impl Life {
             *tally.entry((left.step, left.point)).or_default() += 1;
             self.rig.go_on_from(&left).await;
             self.check_left(&left, what).await;
+            if self.rng.u8(..3) == 0 {
+                // Again, in what follows.
+                self.arm(None);
+            }
             self.start().await;
         }
     }
 
     /// What a cut left opens, with whole blocks up to where it must.
     async fn check_left(&self, left: &Left, what: &str) {
-        let genesis = self.rig.fake.bundles()[0].block.hash;
+        let genesis = self.genesis;
         let opened = index::open(&left.directory, genesis, self.rig.first_block);
         let store = opened.unwrap_or_else(|error| panic!("{what}: {left:?}: {error}"));
         let view = store.view();
         let next = view.checkpoint().next_block;
-        assert!((left.next.0..=left.next.1).contains(&next), "{what}: block {next} comes next: {left:?}");
+        assert!(
+            (left.next.0..=left.next.1).contains(&next),
+            "{what}: block {next} comes next: {left:?}"
+        );
         let Some(head) = view.head() else {
             assert_eq!(next, self.rig.first_block);
             return;
@@ -390,13 +465,21 @@ impl Life {
             hash = bundle.block.header.parent_hash;
         }
         chain.reverse();
-        assert_eq!(chain.len() as u64, next, "{what}: a head that the node had: {left:?}");
+        assert_eq!(
+            chain.len() as u64,
+            next,
+            "{what}: a head that the node had: {left:?}"
+        );
         let fresh = fresh_digest(&chain, self.rig.first_block).await;
-        assert_eq!(view.digest().unwrap(), fresh, "{what}: not whole blocks: {left:?}");
+        assert_eq!(
+            view.digest().unwrap(),
+            fresh,
+            "{what}: not whole blocks: {left:?}"
+        );
     }
 
     async fn compare(&mut self, what: &str) {
-        let chain = self.rig.fake.bundles();
+        let chain = self.chain();
         self.twin.follow(&chain, self.floor).await;
         self.twin.equals(self.rig.store(), what);
         let reader = self.rig.reader();
@@ -410,7 +493,7 @@ impl Life {
         self.mine(1..2);
         self.reach(&what).await;
         self.compare(&what).await;
-        self.twin.is_fresh(&self.rig.fake.bundles(), &what).await;
+        self.twin.is_fresh(&self.chain(), &what).await;
         self.rig.stop().await.unwrap();
         self.rig.start().await;
         self.reach(&what).await;

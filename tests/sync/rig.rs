@@ -179,10 +179,11 @@ impl Rig {
         }
     }
 
-    /// Whether a cut is waited for, or came.
-    pub(crate) fn is_cut(&self) -> bool {
-        let watch = &self.running().watch;
-        watch.armed().is_some() || watch.left().is_some()
+    /// Waits for no cut any more; answers what one left that came before.
+    pub(crate) fn disarm(&mut self) -> Option<Left> {
+        self.cut = None;
+        self.running().watch.disarm();
+        self.left()
     }
 
     /// What a cut left, once it came.

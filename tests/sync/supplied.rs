@@ -43,7 +43,14 @@ fn target(store: &Store) -> Target {
 
 impl Supplied {
     /// Imports some prices, `span` being the times of the chain.
-    pub(crate) fn prices(&mut self, store: &Store, file: &Path, tokens: &[Address], span: (u64, u64), rng: &mut Rng) {
+    pub(crate) fn prices(
+        &mut self,
+        store: &Store,
+        file: &Path,
+        tokens: &[Address],
+        span: (u64, u64),
+        rng: &mut Rng,
+    ) {
         let mut text = "time,asset,usd\n".to_owned();
         for _ in 0..rng.u32(1..30) {
             let name = match rng.usize(..tokens.len() + 2) {
@@ -61,7 +68,10 @@ impl Supplied {
         let target = target(store);
         let report = import::prices(&target, file, &Quiet).unwrap();
         assert!(report.taken > 0);
-        target.writer.finish(&report.record(ImportKind::Prices, file)).unwrap();
+        target
+            .writer
+            .finish(&report.record(ImportKind::Prices, file))
+            .unwrap();
     }
 
     /// Imports facts about a token.
@@ -74,7 +84,10 @@ impl Supplied {
         let target = target(store);
         let report = import::tokens(&target, file, &Quiet).unwrap();
         assert_eq!(report.taken, 1);
-        target.writer.finish(&report.record(ImportKind::Tokens, file)).unwrap();
+        target
+            .writer
+            .finish(&report.record(ImportKind::Tokens, file))
+            .unwrap();
         self.websites.insert(token, website);
     }
 
@@ -84,7 +97,11 @@ impl Supplied {
         let names: Vec<&String> = self.prices.keys().map(|(name, _)| name).collect();
         for place in 0..names.len().min(6) {
             let name = names[rng.usize(..names.len())];
-            let time = if place == 0 { u64::MAX } else { rng.u64(head.saturating_sub(2_000_000)..head + 9) };
+            let time = if place == 0 {
+                u64::MAX
+            } else {
+                rng.u64(head.saturating_sub(2_000_000)..head + 9)
+            };
             let upto = (name.clone(), time.min(head));
             let of_asset = self.prices.range((name.clone(), 0)..=upto);
             let expected = of_asset.last().map(|((_, time), usd)| (*time, *usd));

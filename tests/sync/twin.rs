@@ -47,7 +47,11 @@ impl Twin {
         if ours.digest().unwrap() == theirs.digest().unwrap() {
             return;
         }
-        let contents = ours.contents().unwrap().into_iter().zip(theirs.contents().unwrap());
+        let contents = ours
+            .contents()
+            .unwrap()
+            .into_iter()
+            .zip(theirs.contents().unwrap());
         let of_chain = contents.filter(|(one, _)| !matches!(one.name, "tail" | "undo"));
         let different: Vec<_> = of_chain.filter(|(one, other)| one != other).collect();
         panic!("{what}: not the store of an undisturbed run: {different:#?}");
@@ -56,6 +60,10 @@ impl Twin {
     /// Fails unless it is what a fresh index of the chain is.
     pub(crate) async fn is_fresh(&self, chain: &[Bundle], what: &str) {
         let fresh = index::fresh_digest(chain, self.first_block).await;
-        assert_eq!(self.store.view().digest().unwrap(), fresh, "{what}: not a fresh index");
+        assert_eq!(
+            self.store.view().digest().unwrap(),
+            fresh,
+            "{what}: not a fresh index"
+        );
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct Left {
     pub(crate) power: bool,
     /// The block that comes next in it is one of these, or lies between them.
     pub(crate) next: (u64, u64),
-    /// What the power took.
+    /// What the power took, for the message of a failure.
+    #[expect(dead_code, reason = "shown by its Debug")]
     pub(crate) lost: String,
 }
 
@@ -86,6 +87,11 @@ impl Watch {
         if state.left.is_none() {
             state.cut = Some(cut);
         }
+    }
+
+    /// Waits for no cut any more.
+    pub(crate) fn disarm(&self) {
+        self.state().cut = None;
     }
 
     /// A cut that did not come yet.
