@@ -29,6 +29,9 @@ mod answers;
 #[path = "sync/life.rs"]
 mod life;
 
+#[path = "sync/stages.rs"]
+mod stages;
+
 #[path = "sync/supplied.rs"]
 mod supplied;
 

@@ -169,7 +169,8 @@ fn a_power_cut_at_the_tip_leaves_whole_blocks() {
             _ => fake.mine(rng.u64(1..4)),
         }
         history.note(&fake);
-        pause(&mut rng, 5..400);
+        // About as often as a service asks for the head.
+        pause(&mut rng, 5..2500);
         assert!(photograph(
             &quarry,
             &store,
@@ -207,9 +208,10 @@ fn a_power_cut_in_backfill_leaves_whole_blocks() {
     for _ in 0..kills(8).div_ceil(8) {
         let live = tempfile::tempdir().unwrap();
         let mut quarry = Quarry::start(&fake, live.path());
-        quarry.until("some blocks", |status| status["indexed"].as_u64() > Some(20));
+        // The second batch brings the first one to disk.
+        quarry.until("two batches", |status| status["indexed"].as_u64() > Some(150));
         for _ in 0..8 {
-            pause(&mut rng, 100..1200);
+            pause(&mut rng, 100..900);
             let image = images.path().join(taken.len().to_string());
             if quarry.indexed() >= Some(last_final) {
                 break;

@@ -9,13 +9,13 @@ use crate::supplied::Supplied;
 use crate::support::build::INTRINSIC_GAS;
 use crate::support::chain::ChainSpec;
 use crate::support::fake_node::{Fault, Methods};
-use crate::support::index::{self, fresh_digest, until};
+use crate::support::index::until;
 use crate::twin::Twin;
-use crate::watch::{Cut, Left};
+use crate::watch::{Cut, History};
 use fastrand::Rng;
 use quarry::model::{B256, Bundle};
 use quarry::store::{Point, Step};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ pub(crate) struct Life {
     twin: Twin,
     spec: ChainSpec,
     /// All blocks that the node ever had.
-    history: HashMap<B256, Bundle>,
+    history: History,
     /// Blocks up to this one are not reorganised any more.
     floor: u64,
     /// The node has the call tracer only.
@@ -434,48 +434,14 @@ impl Life {
             };
             *tally.entry((left.step, left.point)).or_default() += 1;
             self.rig.go_on_from(&left).await;
-            self.check_left(&left, what).await;
+            left.check(&self.history, self.genesis, self.rig.first_block, what)
+                .await;
             if self.rng.u8(..3) == 0 {
                 // Again, in what follows.
                 self.arm(None);
             }
             self.start().await;
         }
-    }
-
-    /// What a cut left opens, with whole blocks up to where it must.
-    async fn check_left(&self, left: &Left, what: &str) {
-        let genesis = self.genesis;
-        let opened = index::open(&left.directory, genesis, self.rig.first_block);
-        let store = opened.unwrap_or_else(|error| panic!("{what}: {left:?}: {error}"));
-        let view = store.view();
-        let next = view.checkpoint().next_block;
-        assert!(
-            (left.next.0..=left.next.1).contains(&next),
-            "{what}: block {next} comes next: {left:?}"
-        );
-        let Some(head) = view.head() else {
-            assert_eq!(next, self.rig.first_block);
-            return;
-        };
-        let mut chain = Vec::new();
-        let mut hash = head.hash;
-        while let Some(bundle) = self.history.get(&hash) {
-            chain.push(bundle.clone());
-            hash = bundle.block.header.parent_hash;
-        }
-        chain.reverse();
-        assert_eq!(
-            chain.len() as u64,
-            next,
-            "{what}: a head that the node had: {left:?}"
-        );
-        let fresh = fresh_digest(&chain, self.rig.first_block).await;
-        assert_eq!(
-            view.digest().unwrap(),
-            fresh,
-            "{what}: not whole blocks: {left:?}"
-        );
     }
 
     async fn compare(&mut self, what: &str) {

@@ -1,9 +1,11 @@
 //! Stands beside a writer and, at a chosen point of its work, takes what a kill or a power cut would leave.
 
 use crate::support::image;
+use crate::support::index::{self, fresh_digest};
 use fastrand::Rng;
-use quarry::store::{Observer, Point, Stage, Step};
-use std::collections::BTreeMap;
+use quarry::model::{B256, Bundle};
+use quarry::store::{Observer, Point, Stage, Step, Store};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -33,6 +35,52 @@ pub(crate) struct Left {
     /// What the power took, for the message of a failure.
     #[expect(dead_code, reason = "shown by its Debug")]
     pub(crate) lost: String,
+}
+
+/// Blocks by their hash.
+pub(crate) type History = HashMap<B256, Bundle>;
+
+impl Left {
+    /// It opens, with whole blocks up to where it must, each of which is in `history`. Answers the open store.
+    pub(crate) async fn check(
+        &self,
+        history: &History,
+        genesis: B256,
+        first_block: u64,
+        what: &str,
+    ) -> Arc<Store> {
+        let opened = index::open(&self.directory, genesis, first_block);
+        let store = opened.unwrap_or_else(|error| panic!("{what}: {self:?}: {error}"));
+        let view = store.view();
+        let next = view.checkpoint().next_block;
+        assert!(
+            (self.next.0..=self.next.1).contains(&next),
+            "{what}: block {next} comes next: {self:?}"
+        );
+        let Some(head) = view.head() else {
+            assert_eq!(next, first_block, "{what}: {self:?}");
+            return store;
+        };
+        let mut chain = Vec::new();
+        let mut hash = head.hash;
+        while let Some(bundle) = history.get(&hash) {
+            chain.push(bundle.clone());
+            hash = bundle.block.header.parent_hash;
+        }
+        chain.reverse();
+        assert_eq!(
+            chain.len() as u64,
+            next,
+            "{what}: a head that the node had: {self:?}"
+        );
+        let fresh = fresh_digest(&chain, first_block).await;
+        assert_eq!(
+            view.digest().unwrap(),
+            fresh,
+            "{what}: not whole blocks: {self:?}"
+        );
+        store
+    }
 }
 
 struct State {
