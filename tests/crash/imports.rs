@@ -117,7 +117,7 @@ fn files(home: &Path) -> [(&'static str, PathBuf); 3] {
     let tokens: Vec<String> = (1..4000)
         .map(|token| {
             let rest = r#""name": "A token", "symbol": "T", "decimals": 18"#;
-            format!(r#"{{"chainId": 31337, "address": "0x{token:040x}", {rest}, "website": "https://t{token}.example"}}"#)
+            format!(r#"{{"chainId": 31337, "address": "0x{token:040x}", {rest}, "website": "https://a.example/{token}"}}"#)
         })
         .collect();
     let tokens = format!(r#"{{"name": "many", "tokens": [{}]}}"#, tokens.join(","));

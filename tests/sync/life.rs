@@ -17,9 +17,11 @@ use quarry::model::{B256, Bundle};
 use quarry::store::{Point, Step};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STEPS: u32 = 30;
+/// The node's head is reached within this, whatever is in the way.
+const REACH_MAX: Duration = Duration::from_secs(300);
 /// A store is compared with a really fresh one at every so manyth step, and at the end.
 const FRESH_EVERY: u32 = 10;
 
@@ -422,10 +424,18 @@ impl Life {
     /// Waits for the node's head, through all cuts on the way.
     async fn reach(&mut self, what: &str) {
         loop {
-            until("the store gets to the node's head", || {
-                self.rig.left().is_some() || self.rig.is_synced()
-            })
-            .await;
+            // Long: where the machine has no time, answers of the node come too late, again and again.
+            let began = Instant::now();
+            while self.rig.left().is_none() && !self.rig.is_synced() {
+                assert!(
+                    began.elapsed() < REACH_MAX,
+                    "{what}: the store does not get to block {}, has {}: {}",
+                    self.rig.fake.head(),
+                    self.rig.next_block(),
+                    self.rig.status().message()
+                );
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
             let Some(left) = self.rig.left() else { return };
             let tally = if left.power {
                 &mut self.tally.power_cuts

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use std::time::{Duration, Instant};
 
 /// Lives of a plain run.
-const LIVES: u64 = 5;
+const LIVES: u64 = 4;
 /// Lives at a time: they wait more than they work.
 const AT_A_TIME: usize = 6;
 /// No life takes as long, however busy the machine.

@@ -39,7 +39,7 @@ impl Blocks {
             }
             batch
         };
-        let mut final_blocks = |writer: &mut Writer, bundles: &[Bundle]| {
+        let final_blocks = |writer: &mut Writer, bundles: &[Bundle]| {
             let batch = batch(writer, bundles);
             writer.commit_final(batch).unwrap();
         };
