@@ -3,6 +3,8 @@
 #   make run                  serve the demo chain that ships in the binary; no node needed
 #   make run RPC=http://…     follow the archive node at this address (TESTNET_RPC=… for a second chain)
 #   make test                 formatting, lints and all tests
+#   make simulate SEEDS=1000  long: simulated lives of chain, node and store (SEED=42 for one of them)
+#   make kill KILLS=1000      long: the real program killed at random moments
 #   make lint | bench | demo-chain | clean
 #
 # ARGS="…" is handed to the program: make run ARGS="--listen 127.0.0.1:9000"
@@ -25,7 +27,7 @@ CARGO := cargo
 SETUP := bash tools/setup.sh
 BIN := $(CARGO_TARGET_DIR)/release/quarry
 
-.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust bench demo-chain clean
+.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust simulate kill bench demo-chain clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +81,14 @@ deny:
 test-rust:
 	@export QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}"; \
 	echo '$(CARGO) test --release --locked'; $(CARGO) test --release --locked
+
+# Every life is one seed; a failed one says with which it is lived again.
+simulate: setup-build ## Live simulated lives of chain, node and store: SEEDS=1000 of them, or SEED=42 alone
+	QUARRY_SEEDS="$(or $(SEEDS),100)" $(if $(SEED),QUARRY_SEED="$(SEED)") $(if $(FIRST_SEED),QUARRY_FIRST_SEED="$(FIRST_SEED)") \
+		$(CARGO) test --release --locked --test sync -- --nocapture random_lives
+
+kill: setup-build ## Kill the program at KILLS=1000 moments: backfill, tip, reorgs, imports, compaction; and cut its power
+	QUARRY_KILLS="$(or $(KILLS),100)" $(CARGO) test --release --locked --test crash -- --nocapture
 
 bench: setup-build ## Run the comparison benches (ARGS="--bench json" for one of them)
 	$(CARGO) bench --locked $(ARGS)

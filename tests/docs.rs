@@ -143,6 +143,7 @@ fn links_between_pages_lead_somewhere() {
         "docs/ARCHITECTURE.md",
         "docs/SCHEMA.md",
         "docs/OPERATIONS.md",
+        "docs/RELIABILITY.md",
     ] {
         let folder = Path::new(name).parent().unwrap().to_owned();
         let text = page(name);

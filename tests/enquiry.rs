@@ -39,7 +39,7 @@ struct Desk {
 
 impl Desk {
     async fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = support::scratch::directory();
         let bundles: Vec<Bundle> = demo_bundles();
         let node = PlayedNode::start(&bundles);
         let genesis = bundles[0].block.hash;

@@ -37,6 +37,8 @@ mod metrics;
 mod mined;
 #[path = "http/parameters.rs"]
 mod parameters;
+#[path = "support/participants.rs"]
+mod participants;
 #[path = "support/plain.rs"]
 mod plain;
 #[path = "http/prices.rs"]

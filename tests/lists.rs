@@ -11,6 +11,8 @@
 mod lists;
 #[path = "support/plain.rs"]
 mod plain;
+#[path = "support/scratch.rs"]
+mod scratch;
 
 use std::sync::Arc;
 
@@ -200,7 +202,7 @@ fn every_list(bundles: &[Bundle]) -> Vec<List> {
 #[test]
 fn lists_agree_with_the_model() {
     let bundles = chain(3, 400, None);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     commit(&mut store.writer().unwrap(), &bundles, 390);
     let reader = Reader::new(store.view());
@@ -265,7 +267,7 @@ fn a_transaction_to_oneself_is_listed_once() {
         .flat_map(|bundle| &bundle.block.transactions)
         .find(|transaction| transaction.to == Some(transaction.from))
         .unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     commit(&mut store.writer().unwrap(), &bundles, 100);
     let query = ListQuery {
@@ -286,7 +288,7 @@ fn a_transaction_to_oneself_is_listed_once() {
 fn cursors_across_new_blocks_and_a_reorg() {
     let (bundles, fork) = (chain(6, 80, None), chain(6, 90, Some(60)));
     assert_eq!(bundles[59].block.hash, fork[59].block.hash);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     commit(&mut writer, &bundles[..70], 50);
@@ -371,7 +373,7 @@ fn what_lies_in_traces_needs_them() {
     for bundle in &mut bundles {
         bundle.traces = None;
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     commit(&mut store.writer().unwrap(), &bundles, 40);
     let reader = Reader::new(store.view());

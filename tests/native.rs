@@ -9,6 +9,8 @@
 
 #[path = "support/ledger.rs"]
 mod ledger;
+#[path = "support/scratch.rs"]
+mod scratch;
 
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ impl Stored {
     }
 
     fn from(blocks: &Blocks, rules: &NonceRules, first: u64) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = scratch::directory();
         let options = OpenOptions {
             cache_bytes: 4 << 20,
             memtable_bytes: 4 << 20,
@@ -57,7 +59,7 @@ impl Stored {
         }
         drop(writer);
         // The same bytes, whatever shares a batch.
-        let other = tempfile::tempdir().unwrap();
+        let other = scratch::directory();
         let options = OpenOptions {
             directory: other.path().to_owned(),
             ..options

@@ -9,6 +9,8 @@
 
 #[path = "support/plain.rs"]
 mod plain;
+#[path = "support/scratch.rs"]
+mod scratch;
 
 use std::sync::Arc;
 
@@ -77,7 +79,7 @@ fn bytes_do_not_depend_on_how_blocks_came() {
         ..ChainConfig::default()
     };
     let bundles = plain::chain(11, 120, &config);
-    let directories: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
+    let directories: Vec<_> = (0..4).map(|_| scratch::directory()).collect();
     let mut expected = None;
     for (way, directory) in directories.iter().enumerate() {
         let store = open(directory.path());
@@ -120,7 +122,7 @@ fn bytes_do_not_depend_on_how_blocks_came() {
 fn unwinding_leaves_the_bytes_of_never_having_seen_the_blocks() {
     let config = ChainConfig::default();
     let bundles = plain::chain(5, 60, &config);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     backfill(&mut writer, &bundles[..20], 100);
@@ -175,7 +177,7 @@ fn unwinding_leaves_the_bytes_of_never_having_seen_the_blocks() {
 
 #[test]
 fn a_store_of_another_chain_is_refused_with_a_way_out() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     drop(open(directory.path()));
     let options = OpenOptions::new(directory.path());
     let other = Store::open_or_create(&options, 8, B256::repeat_byte(1), None).unwrap_err();
@@ -297,7 +299,7 @@ fn logs_equal_brute_force() {
         ..ChainConfig::default()
     };
     let bundles = plain::chain(3, 150, &config);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     backfill(&mut writer, &bundles[..100], 30);
@@ -381,7 +383,7 @@ fn logs_equal_brute_force() {
 fn a_cursor_into_a_replaced_block_says_so() {
     let config = ChainConfig::default();
     let bundles = plain::chain(8, 40, &config);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     follow(&mut writer, &bundles);
@@ -412,7 +414,7 @@ fn a_cursor_into_a_replaced_block_says_so() {
 fn blocks_and_transactions_come_back_as_they_were() {
     let config = ChainConfig::default();
     let bundles = plain::chain(21, 80, &config);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     backfill(&mut writer, &bundles[..40], 100);
@@ -511,7 +513,7 @@ fn fill_list(writer: &mut Writer, term: Term, rng: &mut Rng, gap: u64, count: us
 
 #[test]
 fn cursors_equal_a_plain_list() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     let mut rng = Rng(4);
@@ -613,7 +615,7 @@ fn cursors_equal_a_plain_list() {
 
 #[test]
 fn a_rank_is_found_in_lists_with_long_silences() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     let term = Term::topic(1, &topic(1)).unwrap();

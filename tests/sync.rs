@@ -10,6 +10,37 @@
 
 mod support;
 
+#[path = "support/token_checks.rs"]
+mod checks;
+#[path = "support/lists.rs"]
+mod lists;
+#[path = "support/token_model.rs"]
+mod model;
+#[path = "support/participants.rs"]
+mod participants;
+#[path = "support/plain.rs"]
+mod plain;
+#[path = "support/token_walks.rs"]
+mod walks;
+
+#[path = "sync/answers.rs"]
+mod answers;
+
+#[path = "sync/life.rs"]
+mod life;
+
+#[path = "sync/stages.rs"]
+mod stages;
+
+#[path = "sync/supplied.rs"]
+mod supplied;
+
+#[path = "sync/twin.rs"]
+mod twin;
+
+#[path = "sync/watch.rs"]
+mod watch;
+
 #[path = "sync/rig.rs"]
 mod rig;
 

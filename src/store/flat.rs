@@ -352,6 +352,17 @@ impl FlatFile {
     }
 }
 
+/// Forces the names in a directory to disk.
+pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|source| StoreError::Io {
+            doing: "sync",
+            path: directory.to_path_buf(),
+            source,
+        })
+}
+
 /// All arrays, as the writer holds them.
 #[derive(Debug)]
 pub(super) struct Flats {
@@ -373,13 +384,7 @@ impl Flats {
             .collect::<Result<Vec<_>, _>>()?;
         if !read_only {
             // So that files that were just made outlive a power cut, as the checkpoint does.
-            File::open(directory)
-                .and_then(|directory| directory.sync_all())
-                .map_err(|source| StoreError::Io {
-                    doing: "sync",
-                    path: directory.to_path_buf(),
-                    source,
-                })?;
+            sync_directory(directory)?;
         }
         Ok(Self {
             files,

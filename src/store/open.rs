@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
 
-use super::flat::{ARRAYS, Flats};
+use super::flat::{ARRAYS, Flats, sync_directory};
 use super::schema::{SCHEMA_VERSION, Table};
+use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::{State, Writer};
 use super::{StoreError, options};
@@ -36,6 +37,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// Static rewards that a store which is made now remembers; else they follow from the genesis hash.
     pub static_rewards: Option<StaticRewards>,
+    /// Is told where the writer stands; nobody in a service.
+    pub observer: Option<Observer>,
 }
 
 impl OpenOptions {
@@ -48,6 +51,7 @@ impl OpenOptions {
             memtable_bytes: 128 << 20,
             read_only: false,
             static_rewards: None,
+            observer: None,
         }
     }
 }
@@ -58,6 +62,7 @@ pub struct Store {
     pub(super) directory: PathBuf,
     pub(super) identity: Arc<Identity>,
     pub(super) cache: Cache,
+    pub(super) observer: Option<Observer>,
     view: RwLock<Arc<View>>,
     writer: Mutex<Option<State>>,
 }
@@ -145,9 +150,19 @@ impl Store {
             move |source| StoreError::Io { doing, path, source }
         };
         let flats = options.directory.join("flat");
-        if !options.read_only {
-            std::fs::create_dir_all(&path).map_err(io("make", &path))?;
-            std::fs::create_dir_all(&flats).map_err(io("make", &flats))?;
+        if !options.read_only && !flats.exists() {
+            for directory in [&path, &flats] {
+                std::fs::create_dir_all(directory).map_err(io("make", directory))?;
+            }
+            // The names of the new directories must outlive a power cut as well as what is forced to disk in them.
+            let directory = &options.directory;
+            let parents = std::iter::successors(Some(directory.as_path()), |directory| directory.parent());
+            for directory in parents
+                .take(2)
+                .filter(|directory| !directory.as_os_str().is_empty())
+            {
+                sync_directory(directory)?;
+            }
         }
         // The cache counts all blocks, indexes and filters of all tables.
         let cache = Cache::new_hyper_clock_cache(options.cache_bytes, 0);
@@ -262,6 +277,7 @@ impl Store {
             directory: options.directory.clone(),
             identity,
             cache,
+            observer: options.observer.clone(),
             view: RwLock::new(Arc::new(view)),
             writer: Mutex::new((!options.read_only).then_some(state)),
         }))

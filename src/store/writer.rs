@@ -16,6 +16,7 @@ use super::flat::Flats;
 use super::open::{FINALITY, Store, load_tail};
 use super::render::{Rows, render};
 use super::schema::Table;
+use super::stages::{Point, Stage, Step};
 use super::view::{View, family};
 use crate::clock;
 use crate::codec::value::{Checkpoint, Finality, Tail, Undo};
@@ -100,6 +101,7 @@ impl Writer {
         if self.next_unfinal() < self.checkpoint().next_block {
             self.finalize(self.checkpoint().next_block - 1)?;
         }
+        self.reached(Step::Final, Point::Begun, batch.checkpoint.next_block);
         let mut room = batch.sizes();
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), false)?;
         let before = self.state()?.checkpoint;
@@ -126,7 +128,8 @@ impl Writer {
         let mut options = WriteOptions::default();
         options.disable_wal(true);
         let next_unfinal = checkpoint.next_block;
-        self.write_with_arrays(write, &options, next_unfinal, |arrays| {
+        let next = (checkpoint.next_block, next_unfinal);
+        self.write_with_arrays(Step::Final, next, write, &options, |arrays| {
             arrays.append(flats, false)
         })?;
         let state = self
@@ -146,9 +149,10 @@ impl Writer {
     /// any of it fails the arrays are as before.
     fn write_with_arrays(
         &mut self,
+        step: Step,
+        (next_block, next_unfinal): (u64, u64),
         mut write: WriteBatch,
         options: &WriteOptions,
-        next_unfinal: u64,
         grow: impl FnOnce(&mut Flats) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let store = Arc::clone(&self.store);
@@ -159,7 +163,9 @@ impl Writer {
         let saved = state.flats.position();
         let written = (|| {
             grow(&mut state.flats)?;
+            store.reached(step, Point::Grown, next_block, state);
             state.flats.sync()?;
+            store.reached(step, Point::Synced, next_block, state);
             let finality = Finality {
                 next_unfinal,
                 flat_records: state.flats.file_records().to_vec(),
@@ -174,6 +180,7 @@ impl Writer {
         match written {
             Ok(finality) => {
                 state.finality = finality;
+                store.reached(step, Point::Written, next_block, state);
                 Ok(())
             }
             Err(error) => {
@@ -191,6 +198,7 @@ impl Writer {
             ));
         }
         self.settle()?;
+        self.reached(Step::Unfinal, Point::Begun, batch.checkpoint.next_block);
         self.room = Sizes::default();
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), true)?;
         let before = self.state()?.checkpoint;
@@ -216,6 +224,7 @@ impl Writer {
             state.flats.push_tail(&tail.arrays);
             state.checkpoint = checkpoint;
         }
+        self.reached(Step::Unfinal, Point::Written, checkpoint.next_block);
         self.publish()
     }
 
@@ -227,6 +236,8 @@ impl Writer {
             return Ok(());
         }
         self.settle()?;
+        let next_block = self.checkpoint().next_block;
+        self.reached(Step::Finalize, Point::Begun, next_block);
         let store = Arc::clone(&self.store);
         let mut write = WriteBatch::default();
         for number in from..next_unfinal {
@@ -236,7 +247,8 @@ impl Writer {
         }
         let mut options = WriteOptions::default();
         options.set_sync(true);
-        self.write_with_arrays(write, &options, next_unfinal, |arrays| {
+        let next = (next_block, next_unfinal);
+        self.write_with_arrays(Step::Finalize, next, write, &options, |arrays| {
             (from..next_unfinal)
                 .try_for_each(|number| arrays.append(&load_tail(&store.db, number)?.arrays, true))
         })?;
@@ -265,6 +277,7 @@ impl Writer {
 
     fn unwind_one(&mut self) -> Result<(), StoreError> {
         let number = self.checkpoint().next_block - 1;
+        self.reached(Step::Unwind, Point::Begun, number);
         let key = keys::number(number);
         let db = &self.store.db;
         let name = Table::Undo.name();
@@ -307,6 +320,7 @@ impl Writer {
             state.flats.pop_tail(&tail.arrays);
             state.checkpoint = checkpoint;
         }
+        self.reached(Step::Unwind, Point::Written, number);
         Ok(())
     }
 
@@ -316,6 +330,8 @@ impl Writer {
         if self.state()?.unlogged.is_none() {
             return Ok(());
         }
+        let next_block = self.checkpoint().next_block;
+        self.reached(Step::Settle, Point::Begun, next_block);
         let families = Table::ALL
             .iter()
             .map(|&table| family(&self.store.db, table))
@@ -329,7 +345,14 @@ impl Writer {
         if let Some(state) = &mut self.state {
             state.unlogged = None;
         }
+        self.reached(Step::Settle, Point::Written, next_block);
         Ok(())
+    }
+
+    fn reached(&self, step: Step, point: Point, next_block: u64) {
+        if let Some(state) = &self.state {
+            self.store.reached(step, point, next_block, state);
+        }
     }
 
     fn write_logged(&self, write: WriteBatch) -> Result<(), StoreError> {
@@ -351,6 +374,23 @@ impl Writer {
             Arc::clone(&self.store.identity),
         ));
         Ok(())
+    }
+}
+
+impl Store {
+    fn reached(&self, step: Step, point: Point, next_block: u64, state: &State) {
+        let Some(observer) = &self.observer else { return };
+        let records = match point {
+            Point::Synced => Some(state.flats.file_records()),
+            // What the last sync left, or the array file was opened with.
+            _ => state.finality.flat_records.as_slice().try_into().ok(),
+        };
+        observer.tell(&Stage {
+            step,
+            point,
+            next_block,
+            synced: records.unwrap_or_default(),
+        });
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quarry::model::{Address, Bundle, Day, FrameKind, U256};
+use quarry::model::{Address, Bundle, Day, U256};
 use quarry::store::{OpenOptions, Store};
 use quarry::sync::derive::{NonceRules, derive, derive_traces};
 use serde_json::{Map, Value, json};
 
 use crate::chain::{HEAD, World};
+use crate::participants::{day, participants};
 use crate::plain::{self, Rng};
 use crate::rewards::{REWARDS, eras};
 
@@ -81,42 +82,6 @@ fn weeks(seed: u64) -> Vec<Bundle> {
     bundles
 }
 
-fn day(bundle: &Bundle) -> Day {
-    Day::of(bundle.block.header.timestamp)
-}
-
-/// Everybody who takes part in a block (answers.md section 6, S5).
-fn participants(bundle: &Bundle) -> BTreeSet<Address> {
-    let mut all = BTreeSet::new();
-    if bundle.block.number() == 0 {
-        return all;
-    }
-    all.insert(bundle.block.header.beneficiary);
-    for withdrawal in bundle.block.withdrawals.iter().flatten() {
-        all.insert(withdrawal.address);
-    }
-    for transaction in &bundle.block.transactions {
-        all.insert(transaction.from);
-        all.extend(transaction.to);
-    }
-    let frames = bundle.traces.iter().flatten().flat_map(|trace| &trace.frames);
-    for frame in frames.filter(|frame| !frame.reverted) {
-        let moves = !frame.value.is_zero();
-        match frame.kind {
-            FrameKind::Call | FrameKind::SelfDestruct if moves => {
-                all.insert(frame.from);
-                all.extend(frame.to);
-            }
-            FrameKind::Create | FrameKind::Create2 => {
-                all.extend(frame.to);
-                all.extend(Some(frame.from).filter(|_| moves));
-            }
-            _ => {}
-        }
-    }
-    all
-}
-
 /// `sum / count` rounded half up, by the definition: the nearest, of two the greater one.
 fn rounded(sum: u128, count: u128) -> u128 {
     let below = sum / count;
@@ -152,10 +117,13 @@ fn static_reward(bundle: &Bundle) -> u128 {
 
 /// All that is said of a day, by field; what its `before` ends with is known to whoever asks.
 fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
-    let of_day: Vec<&Bundle> = bundles.iter().filter(|bundle| self::day(bundle) == day).collect();
+    let of_day: Vec<&Bundle> = bundles
+        .iter()
+        .filter(|bundle| crate::participants::day(bundle) == day)
+        .collect();
     let before = bundles
         .iter()
-        .filter(|bundle| self::day(bundle) < day)
+        .filter(|bundle| crate::participants::day(bundle) < day)
         .map(|bundle| bundle.block.header.timestamp);
     let blocks = of_day.len() as u128;
     let (mut transactions, mut prices, mut tips, mut burnt) = (0u128, 0u128, 0u128, 0u128);
@@ -184,7 +152,7 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
     }
     let known: BTreeSet<Address> = bundles
         .iter()
-        .filter(|bundle| self::day(bundle) < day)
+        .filter(|bundle| crate::participants::day(bundle) < day)
         .flat_map(participants)
         .collect();
     let here: BTreeSet<Address> = of_day.iter().flat_map(|bundle| participants(bundle)).collect();

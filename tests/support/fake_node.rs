@@ -59,11 +59,14 @@ pub struct State {
 /// What contracts answer to `eth_call`: contract, input and block in, the result or an error (code, message) out.
 pub type Contracts = Box<dyn Fn(Address, &[u8], u64) -> Result<Vec<u8>, (i64, String)> + Send>;
 
+/// Announced headers, as JSON.
+pub type Heads = tokio::sync::broadcast::Sender<Value>;
+
 /// The fake node.
 pub struct FakeNode {
     state: Arc<Mutex<State>>,
     address: SocketAddr,
-    heads: tokio::sync::watch::Sender<u64>,
+    heads: Heads,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -99,7 +102,7 @@ impl FakeNode {
             .block_on_thread(tokio::net::TcpListener::bind("127.0.0.1:0"))
             .unwrap();
         let address = listener.local_addr().unwrap();
-        let (heads, _) = tokio::sync::watch::channel(0);
+        let (heads, _) = tokio::sync::broadcast::channel(256);
         runtime.spawn(accept(listener, Arc::clone(&state)));
         Self {
             state,
@@ -122,14 +125,22 @@ impl FakeNode {
     pub fn mine(&self, count: u64) {
         let mut state = self.state();
         state.chain.mine(count);
-        self.heads.send_replace(state.chain.head());
+        self.announce(&state.chain.bundles()[state.chain.bundles().len() - 1..]);
     }
 
     /// Replaces the newest `depth` blocks by `count` others.
     pub fn reorg(&self, depth: u64, count: u64) {
         let mut state = self.state();
         state.chain.reorg(depth, count);
-        self.heads.send_replace(state.chain.head());
+        self.announce(&state.chain.bundles()[state.chain.bundles().len() - 1..]);
+    }
+
+    /// Tells subscribers of these blocks as of new heads, in this order, whatever the chain is.
+    pub fn announce(&self, blocks: &[Bundle]) {
+        for bundle in blocks {
+            // Nobody may be listening.
+            let _ = self.heads.send(render::block(&bundle.block, false));
+        }
     }
 
     /// Declares blocks up to `number` finalized (and safe).
@@ -155,6 +166,11 @@ impl FakeNode {
     /// Lets the next `times` fitting requests go wrong.
     pub fn fault(&self, fault: Fault, times: u64) {
         self.state().faults.push((fault, times));
+    }
+
+    /// Puts other faults in place of those that have not happened, and answers those.
+    pub fn swap_faults(&self, faults: Vec<(Fault, u64)>) -> Vec<(Fault, u64)> {
+        std::mem::replace(&mut self.state().faults, faults)
     }
 
     /// Forgets faults that have not happened.
@@ -208,6 +224,14 @@ impl FakeNode {
     /// The canonical chain as it is now.
     pub fn bundles(&self) -> Vec<Bundle> {
         self.state().chain.bundles().to_vec()
+    }
+
+    /// The newest `count` blocks of it.
+    pub fn newest(&self, count: u64) -> Vec<Bundle> {
+        let state = self.state();
+        let all = state.chain.bundles();
+        let count = usize::try_from(count).unwrap_or(all.len());
+        all[all.len().saturating_sub(count)..].to_vec()
     }
 
     /// The chain with the world after each block, as it is now.

@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::broadcast::error::RecvError;
 
 /// Serves HTTP connections.
 pub async fn accept(listener: tokio::net::TcpListener, state: Arc<Mutex<State>>) {
@@ -170,11 +171,20 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
     Ok(reply)
 }
 
+/// A header as a subscriber gets it.
+fn announcement(header: &Value) -> String {
+    json!({
+        "jsonrpc": "2.0", "method": "eth_subscription",
+        "params": {"subscription": "0x1", "result": header},
+    })
+    .to_string()
+}
+
 /// Answers requests that come over a socket, one after the other, and announces new heads.
 pub async fn converse(
     mut stream: tokio::net::UnixStream,
     state: Arc<Mutex<State>>,
-    mut heads: tokio::sync::watch::Receiver<u64>,
+    mut heads: tokio::sync::broadcast::Receiver<Value>,
 ) -> Result<(), Infallible> {
     let mut buffer = Vec::new();
     let mut subscribed = false;
@@ -195,8 +205,10 @@ pub async fn converse(
                 for request in found {
                     if request["method"] == "eth_subscribe" {
                         subscribed = true;
-                        heads.mark_changed();
                         texts.push(json!({"jsonrpc": "2.0", "id": request["id"], "result": "0x1"}).to_string());
+                        let state = state.lock().unwrap();
+                        let newest = state.chain.bundle(state.chain.head());
+                        texts.extend(newest.map(|bundle| announcement(&render::block(&bundle.block, false))));
                         continue;
                     }
                     let busy = Busy::enter(&state);
@@ -205,16 +217,13 @@ pub async fn converse(
                     }
                 }
             }
-            changed = heads.changed(), if subscribed => {
-                if changed.is_err() {
-                    return Ok(());
+            header = heads.recv() => {
+                match header {
+                    Ok(header) if subscribed => texts.push(announcement(&header)),
+                    // Nobody asked, or some were missed: a subscription may lose some.
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return Ok(()),
                 }
-                let number = *heads.borrow_and_update();
-                let header = state.lock().unwrap().chain.bundle(number).map(|bundle| render::block(&bundle.block, false));
-                texts.push(json!({
-                    "jsonrpc": "2.0", "method": "eth_subscription",
-                    "params": {"subscription": "0x1", "result": header},
-                }).to_string());
             }
         }
         for text in texts {

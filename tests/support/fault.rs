@@ -19,6 +19,8 @@ pub enum Fault {
     WrongParent,
     /// Receipts are those of a block of the same transactions but another hash.
     OtherReceipts,
+    /// The receipts come in another order.
+    ReorderedReceipts,
     /// The trace of the last transaction is left out.
     MissingTrace,
     /// `eth_blockNumber` states a head that lies this much lower.
@@ -46,9 +48,11 @@ impl Fault {
     pub fn fits(&self, method: &str, params: &Value) -> bool {
         match self {
             Self::NullBlock | Self::WrongParent => method == "eth_getBlockByNumber" && params[1] == true,
-            Self::NullReceipts | Self::MissingReceipt | Self::WrongReceipt | Self::OtherReceipts => {
-                method == "eth_getBlockReceipts"
-            }
+            Self::NullReceipts
+            | Self::MissingReceipt
+            | Self::WrongReceipt
+            | Self::OtherReceipts
+            | Self::ReorderedReceipts => method == "eth_getBlockReceipts",
             Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::HeadBack(_) => method == "eth_blockNumber",
             Self::SlowCall(_) => method == "eth_call",
@@ -63,6 +67,11 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
         Fault::NullBlock | Fault::NullReceipts => *value = Value::Null,
         Fault::MissingReceipt => {
             value.as_array_mut().and_then(Vec::pop);
+        }
+        Fault::ReorderedReceipts => {
+            if let Some(receipts) = value.as_array_mut() {
+                receipts.reverse();
+            }
         }
         Fault::WrongReceipt => {
             for receipt in value.as_array_mut().into_iter().flatten() {

@@ -1,6 +1,7 @@
 //! Stores over the chain of a fake node: fresh ones to compare with, and waiting for conditions.
 
 use super::balances::told;
+use super::scratch;
 use quarry::model::{B256, Bundle};
 use quarry::store::{OpenOptions, Store, StoreError};
 use quarry::sync::{ChainRules, Pipeline, SyncError};
@@ -15,19 +16,33 @@ pub fn rules(genesis: B256, first_block: u64) -> ChainRules {
 
 /// Opens or makes a small store.
 pub fn open(directory: &Path, genesis: B256, first_block: u64) -> Result<Arc<Store>, StoreError> {
-    let options = OpenOptions {
+    open_with(&options(directory), genesis, first_block)
+}
+
+/// The same, opened as `options` say.
+pub fn open_with(options: &OpenOptions, genesis: B256, first_block: u64) -> Result<Arc<Store>, StoreError> {
+    Store::open_or_create(options, 1337, genesis, Some(first_block))
+}
+
+/// How a small store is opened.
+pub fn options(directory: &Path) -> OpenOptions {
+    OpenOptions {
         cache_bytes: 4 << 20,
         memtable_bytes: 4 << 20,
         ..OpenOptions::new(directory)
-    };
-    Store::open_or_create(&options, 1337, genesis, Some(first_block))
+    }
 }
 
 /// Brings bundles into a store as final blocks.
 pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
+    add(store, bundles, genesis, u64::MAX).await;
+}
+
+/// Brings bundles into a store; those up to `finalized` are final.
+pub async fn add(store: &Arc<Store>, bundles: &[Bundle], genesis: B256, finalized: u64) {
     let pipeline = Pipeline {
         rules: rules(genesis, store.identity().first_block),
-        finalized: u64::MAX,
+        finalized,
         finalized_hash: None,
         batch_bytes_max: 1 << 20,
     };
@@ -42,7 +57,7 @@ pub async fn import(store: &Arc<Store>, bundles: &[Bundle], genesis: B256) {
 
 /// The digest of a new store of a chain (block 0 first) from `first_block` on.
 pub async fn fresh_digest(chain: &[Bundle], first_block: u64) -> B256 {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = scratch::directory();
     let genesis = chain[0].block.hash;
     let store = open(directory.path(), genesis, first_block).unwrap();
     import(&store, &told(chain, first_block)[first_block as usize..], genesis).await;

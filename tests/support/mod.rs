@@ -16,6 +16,8 @@ pub mod data;
 pub mod fake_node;
 pub mod fake_server;
 pub mod fault;
+pub mod image;
 pub mod index;
 pub mod played;
 pub mod render;
+pub mod scratch;

@@ -39,7 +39,7 @@ fn rows(chain: &[Bundle]) -> Vec<Row> {
 }
 
 /// The native balances of everybody.
-fn check_balances(reader: &Reader, chain: &[Bundle], first_block: u64) {
+pub(crate) fn check_balances(reader: &Reader, chain: &[Bundle], first_block: u64) {
     assert_eq!(reader.native_fault(), None);
     let all = after_each(chain);
     let opening = &all[first_block.saturating_sub(1) as usize];
@@ -83,32 +83,37 @@ pub(crate) fn check_blocks(reader: &Reader, chain: &[Bundle], first_block: u64) 
         check_balances(reader, chain, first_block);
     }
     for bundle in chain {
-        let number = bundle.block.number();
-        let found = reader.bundle(number).unwrap();
-        if number < first_block {
-            assert!(found.is_none(), "block {number} lies before the store");
-            continue;
-        }
-        assert_eq!(found.as_ref(), Some(bundle), "block {number}");
-        let counts = reader.block_counts(number).unwrap().unwrap();
-        let frames = bundle.traces.iter().flatten().flat_map(|trace| &trace.frames);
-        let internal = frames.filter(|frame| frame.is_internal_transaction()).count() as u64;
-        assert_eq!(
-            counts.internal_transactions,
-            bundle.traces.as_ref().map(|_| internal)
-        );
-        for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
-            let entry = reader.receipt(&transaction.hash).unwrap().unwrap();
-            assert_eq!(&entry.transaction, transaction);
-            assert_eq!(&entry.receipt, receipt);
-            assert_eq!(entry.block.hash, bundle.block.hash);
-        }
+        check_block(reader, bundle, first_block);
     }
     let next = chain.len() as u64;
     assert!(
         reader.block(next, false).unwrap().is_none(),
         "nothing above the head"
     );
+}
+
+/// A block, its receipts and traces, as they were on the node.
+pub(crate) fn check_block(reader: &Reader, bundle: &Bundle, first_block: u64) {
+    let number = bundle.block.number();
+    let found = reader.bundle(number).unwrap();
+    if number < first_block {
+        assert!(found.is_none(), "block {number} lies before the store");
+        return;
+    }
+    assert_eq!(found.as_ref(), Some(bundle), "block {number}");
+    let counts = reader.block_counts(number).unwrap().unwrap();
+    let frames = bundle.traces.iter().flatten().flat_map(|trace| &trace.frames);
+    let internal = frames.filter(|frame| frame.is_internal_transaction()).count() as u64;
+    assert_eq!(
+        counts.internal_transactions,
+        bundle.traces.as_ref().map(|_| internal)
+    );
+    for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+        let entry = reader.receipt(&transaction.hash).unwrap().unwrap();
+        assert_eq!(&entry.transaction, transaction);
+        assert_eq!(&entry.receipt, receipt);
+        assert_eq!(entry.block.hash, bundle.block.hash);
+    }
 }
 
 /// Random questions for logs.

@@ -15,6 +15,7 @@ pub(crate) fn all() -> Vec<Fault> {
         Fault::MissingReceipt,
         Fault::WrongReceipt,
         Fault::OtherReceipts,
+        Fault::ReorderedReceipts,
         Fault::WrongParent,
         Fault::MissingTrace,
         Fault::HeadBack(3),
@@ -64,6 +65,7 @@ async fn passes(seed: u64, fault: Fault) {
 async fn a_fault_that_lasts_stores_nothing_wrong_and_does_not_spin() {
     for fault in [
         Fault::WrongReceipt,
+        Fault::ReorderedReceipts,
         Fault::WrongParent,
         Fault::OtherReceipts,
         Fault::MissingTrace,

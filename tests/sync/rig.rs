@@ -1,14 +1,17 @@
 //! An engine over a fake node and a store in a temporary directory.
 
-use crate::support::fake_node::FakeNode;
+use crate::support::fake_node::{FakeNode, IpcServer};
 use crate::support::index::{self, fresh_digest, until};
+use crate::support::scratch;
+use crate::watch::{Cut, Left, Watch};
 use quarry::model::Bundle;
 use quarry::node::{Capabilities, Node, NodeConfig};
 use quarry::query::Reader;
 use quarry::shutdown::{Trigger, pair};
 use quarry::status::ChainStatus;
-use quarry::store::Store;
+use quarry::store::{Imported, OpenOptions, Store};
 use quarry::sync::{Engine, SyncError, SyncOptions};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -18,11 +21,20 @@ pub(crate) struct Rig {
     pub(crate) first_block: u64,
     pub(crate) options: SyncOptions,
     pub(crate) config: NodeConfig,
-    directory: tempfile::TempDir,
+    /// Bound on the store's memtables, bytes.
+    pub(crate) memtable_bytes: usize,
+    home: tempfile::TempDir,
+    /// The store's directory in it: another one after each cut.
+    directory: PathBuf,
+    cuts: u64,
+    cut: Option<Cut>,
+    ipc: Option<IpcServer>,
     running: Option<Running>,
 }
 
 struct Running {
+    watch: Watch,
+    imported: Arc<Imported>,
     store: Arc<Store>,
     status: Arc<ChainStatus>,
     trigger: Trigger,
@@ -32,9 +44,11 @@ struct Running {
 impl Rig {
     pub(crate) fn new(seed: u64) -> Self {
         let fake = FakeNode::start(seed);
+        let home = scratch::directory();
         Self {
             config: NodeConfig {
                 request_timeout: Duration::from_millis(700),
+                light_timeout: Duration::from_millis(700),
                 deadline: Duration::from_secs(2),
                 attempts_max: 4,
                 backoff_first: Duration::from_millis(2),
@@ -50,9 +64,30 @@ impl Rig {
                 batch_bytes_max: 200 << 10,
                 window: 16,
             },
-            directory: tempfile::tempdir().unwrap(),
+            memtable_bytes: 4 << 20,
+            directory: home.path().join("0"),
+            home,
+            cuts: 0,
+            cut: None,
+            ipc: None,
             running: None,
         }
+    }
+
+    /// Speaks to the node over a Unix socket, and is told of heads.
+    pub(crate) fn use_ipc(&mut self) {
+        let path = self.home.path().join("node.ipc");
+        self.ipc = Some(self.fake.serve_ipc(&path));
+        self.config.url = path.to_str().unwrap().to_owned();
+    }
+
+    pub(crate) fn uses_ipc(&self) -> bool {
+        self.ipc.is_some()
+    }
+
+    /// The directory of everything.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// Connects, opens the store and lets an engine run.
@@ -65,14 +100,24 @@ impl Rig {
         let (node, capabilities) = self.connect().await;
         let genesis = capabilities.genesis_hash;
         let began = Instant::now();
-        let store = loop {
+        let (store, watch) = loop {
             // A dropped engine's last work may still be ending.
-            match index::open(self.directory.path(), genesis, self.first_block) {
-                Ok(store) => break store,
+            let to = self.home.path().join((self.cuts + 1).to_string());
+            let watch = Watch::new(&self.directory, to, self.cut);
+            let options = OpenOptions {
+                memtable_bytes: self.memtable_bytes,
+                observer: Some(watch.observer()),
+                ..index::options(&self.directory)
+            };
+            match index::open_with(&options, genesis, self.first_block) {
+                Ok(store) => break (store, watch),
                 Err(error) if began.elapsed() > index::DEADLINE => panic!("cannot open: {error}"),
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         };
+        self.cut = None;
+        watch.opened(store.view().checkpoint().next_block);
+        let imported = Imported::follow(&self.directory, store.identity());
         let writer = store.writer().expect("the one writer");
         let status = Arc::new(ChainStatus::default());
         let rules = index::rules(genesis, self.first_block);
@@ -88,6 +133,8 @@ impl Rig {
         before(&self.fake);
         let task = tokio::spawn(engine.run(shutdown));
         self.running = Some(Running {
+            watch,
+            imported,
             store,
             status,
             trigger,
@@ -119,7 +166,37 @@ impl Rig {
     }
 
     pub(crate) fn reader(&self) -> Reader {
-        Reader::new(self.store().view())
+        let imported = Arc::clone(&self.running().imported);
+        imported.look();
+        Reader::new(self.store().view()).with_imported(imported)
+    }
+
+    /// Cuts the writer off at a stage; a store that is opened later too, if this one does not come to it.
+    pub(crate) fn arm(&mut self, cut: Cut) {
+        match &self.running {
+            Some(running) => running.watch.arm(cut),
+            None => self.cut = Some(cut),
+        }
+    }
+
+    /// Waits for no cut any more; answers what one left that came before.
+    pub(crate) fn disarm(&mut self) -> Option<Left> {
+        self.cut = None;
+        self.running().watch.disarm();
+        self.left()
+    }
+
+    /// What a cut left, once it came.
+    pub(crate) fn left(&self) -> Option<Left> {
+        self.running().watch.left()
+    }
+
+    /// Goes on from what a cut left, in place of the store; the engine is not running.
+    pub(crate) async fn go_on_from(&mut self, left: &Left) {
+        self.drop_engine().await;
+        let _ = std::fs::remove_dir_all(&self.directory);
+        self.directory.clone_from(&left.directory);
+        self.cuts += 1;
     }
 
     pub(crate) fn next_block(&self) -> u64 {
@@ -129,6 +206,7 @@ impl Rig {
     /// Stops the engine and closes the store.
     pub(crate) async fn stop(&mut self) -> Result<(), SyncError> {
         let running = self.running.take().expect("started");
+        self.cut = running.watch.armed();
         running.trigger.fire();
         let began = Instant::now();
         let result = running.task.await.unwrap();
@@ -150,6 +228,7 @@ impl Rig {
     /// Drops the engine where it stands.
     pub(crate) async fn drop_engine(&mut self) {
         let running = self.running.take().expect("started");
+        self.cut = running.watch.armed();
         running.task.abort();
         if !running.task.is_finished() {
             let _ = running.task.await;
@@ -158,15 +237,16 @@ impl Rig {
 
     /// Waits until the store has the node's head.
     pub(crate) async fn synced(&self) {
+        until("the store gets to the node's head", || self.is_synced()).await;
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
         let running = self.running();
-        until("the store gets to the node's head", || {
-            let ended = running.task.is_finished();
-            let head = running.store.view().head();
-            let there = head.is_some_and(|head| head.hash == self.fake.head_hash());
-            assert!(there || !ended, "the engine ended: {}", running.status.message());
-            there
-        })
-        .await;
+        let ended = running.task.is_finished();
+        let head = running.store.view().head();
+        let there = head.is_some_and(|head| head.hash == self.fake.head_hash());
+        assert!(there || !ended, "the engine ended: {}", running.status.message());
+        there
     }
 
     /// Waits for the node's head, then compares the store with a fresh index of the node's chain.

@@ -43,7 +43,7 @@ fn first_transfers_new_blocks_and_reorgs_are_seen_at_once() {
     let addresses: BTreeSet<Address> = receipts
         .flat_map(|receipt| receipt.logs.iter().map(|log| log.address))
         .collect();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     let (mut appeared, mut went, mut before) = (0, 0, 0);
@@ -100,7 +100,7 @@ fn a_later_verdict_and_the_loss_of_its_block_are_seen_at_once() {
         topics: Topics::new(&[TRANSFER, B256::ZERO, token.into_word()]).unwrap(),
         data: U256::from(5).to_be_bytes_vec().into(),
     });
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     follow(&mut writer, &bundles);
@@ -163,7 +163,7 @@ fn a_verdict_that_was_read_before_is_not_remembered_after_a_write() {
 #[test]
 fn what_is_not_in_memory_is_left_to_who_may_wait() {
     let bundles = chain(5, 30);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     backfill(&mut writer, &bundles, 30);

@@ -1,5 +1,5 @@
 //! Token logs for a seeded chain, hostile ones included, and a naive ledger of them.
-#![allow(unreachable_pub, reason = "a module of one test")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

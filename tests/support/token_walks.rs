@@ -1,4 +1,5 @@
 //! Lists in the order of their keys, walked by cursor.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 use quarry::model::{Address, TokenKind, U256};
 use quarry::query::{HolderCursor, IdCursor, KeyCursor, KeyPart, Reader, Token, TokenCursor};
@@ -25,7 +26,7 @@ fn walk<const N: usize, T: std::fmt::Debug + PartialEq>(
     }
 }
 
-pub(crate) fn holders(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
+pub fn holders(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
     walk(all, |part: &KeyPart<HolderCursor>| {
         let page = reader.holders(token, part).unwrap();
         assert_eq!(page.total, all.len() as u64);
@@ -33,7 +34,7 @@ pub(crate) fn holders(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
     });
 }
 
-pub(crate) fn ids(reader: &Reader, token: &Token, owner: &Address, all: &[U256]) {
+pub fn ids(reader: &Reader, token: &Token, owner: &Address, all: &[U256]) {
     walk(all, |part: &KeyPart<IdCursor>| {
         let page = reader.nft_ids(token, owner, part).unwrap();
         assert_eq!(page.total, all.len() as u64);
@@ -41,7 +42,7 @@ pub(crate) fn ids(reader: &Reader, token: &Token, owner: &Address, all: &[U256])
     });
 }
 
-pub(crate) fn holdings(reader: &Reader, who: &Address, kind: TokenKind, all: &[(Address, U256)]) {
+pub fn holdings(reader: &Reader, who: &Address, kind: TokenKind, all: &[(Address, U256)]) {
     walk(all, |part: &KeyPart<TokenCursor>| {
         let page = reader.holdings(who, kind, part).unwrap();
         assert_eq!(page.total, Some(all.len() as u64));
@@ -51,7 +52,7 @@ pub(crate) fn holdings(reader: &Reader, who: &Address, kind: TokenKind, all: &[(
 }
 
 /// A place at which nobody stands is as good as one at which somebody does.
-pub(crate) fn holders_behind_any_place(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
+pub fn holders_behind_any_place(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
     let one = U256::from(1);
     let near = all.iter().flat_map(|&(holder, amount)| {
         [amount.saturating_add(one), amount, amount.saturating_sub(one)]

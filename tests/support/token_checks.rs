@@ -1,0 +1,227 @@
+//! Answers about tokens against a naive ledger of them.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quarry::model::{Address, TokenKind, TokenMetadata, U256};
+use quarry::query::{
+    Exactness, KeyPart, ListQuery, Paged as _, Reader, Standard, TokenFacts, Verdict, ZeroAddress,
+};
+use quarry::store::StoreError;
+
+use crate::model::{self, Ledger, Transfer};
+use crate::plain::Rng;
+use crate::walks;
+
+/// Accounts and contracts that are asked for.
+pub type Asked = (BTreeSet<Address>, BTreeSet<Address>);
+
+/// Says of all tokens that they are exact, under one convention.
+#[derive(Debug)]
+pub struct Convention(pub ZeroAddress);
+
+impl TokenFacts for Convention {
+    fn metadata(&self, _: &Address) -> Result<TokenMetadata, StoreError> {
+        Ok(TokenMetadata::default())
+    }
+
+    fn verdict(&self, _: &Address, _: bool) -> Result<Verdict, StoreError> {
+        Ok(Verdict {
+            exactness: Exactness::Exact,
+            zero: self.0,
+        })
+    }
+}
+
+pub fn balance(token: &model::Token, who: &Address, zero: ZeroAddress) -> U256 {
+    if who.is_zero() {
+        return match zero {
+            ZeroAddress::Burns => U256::ZERO,
+            ZeroAddress::Holds => token.burnt,
+        };
+    }
+    token.balances.get(who).copied().unwrap_or_default()
+}
+
+pub fn supply(token: &model::Token, zero: ZeroAddress) -> U256 {
+    match zero {
+        ZeroAddress::Burns => token.minted.saturating_sub(token.burnt),
+        ZeroAddress::Holds => token.minted,
+    }
+}
+
+/// What is held and how much there is of it now.
+pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts, contracts): &Asked) {
+    for address in contracts {
+        let expected = now
+            .tokens
+            .get(address)
+            .filter(|token| token.kind != TokenKind::Unknown);
+        let token = reader.token(address).unwrap();
+        assert_eq!(token.is_some(), expected.is_some(), "{address}");
+        let (Some(token), Some(expected)) = (token, expected) else {
+            continue;
+        };
+        assert_eq!(token.kind(), expected.kind, "{address}");
+        assert_eq!(token.is_flagged(), expected.doubted, "{address}");
+        assert_eq!(token.supply(), supply(expected, zero), "{address}");
+        assert_eq!(reader.token_story(&token).unwrap().transfers, expected.transfers);
+        for who in accounts {
+            assert_eq!(
+                reader.token_balance(&token, who).unwrap(),
+                balance(expected, who, zero),
+                "{address} {who}"
+            );
+            let ids: Vec<U256> = expected
+                .owners
+                .iter()
+                .filter(|(_, owner)| *owner == who)
+                .map(|(id, _)| *id)
+                .collect();
+            for (skip, limit) in [(0, 100), (1, 2), (2, 1), (3, 9), (40, 2)] {
+                let part = KeyPart::skipping(skip, limit);
+                let page = reader.nft_ids(&token, who, &part).unwrap();
+                let wanted: Vec<U256> = ids.iter().copied().skip(skip as usize).take(limit).collect();
+                assert_eq!(
+                    (page.ids, page.total),
+                    (wanted, ids.len() as u64),
+                    "{address} {who}"
+                );
+            }
+            walks::ids(reader, &token, who, &ids);
+        }
+        let mut holders: Vec<(Address, U256)> = expected
+            .balances
+            .iter()
+            .map(|(who, amount)| (*who, *amount))
+            .collect();
+        let of_zero = balance(expected, &Address::ZERO, zero);
+        if !of_zero.is_zero() {
+            holders.push((Address::ZERO, of_zero));
+        }
+        holders.sort_by_key(|(who, amount)| (std::cmp::Reverse(*amount), *who));
+        assert_eq!(reader.holder_count(&token).unwrap(), (holders.len() as u64, true));
+        for skip in 0..=holders.len() + 2 {
+            for limit in [1, 2, 5, 20] {
+                let part = KeyPart::skipping(skip as u64, limit);
+                let page = reader.holders(&token, &part).unwrap();
+                let wanted: Vec<_> = holders.iter().copied().skip(skip).take(limit).collect();
+                assert_eq!(page.holders, wanted, "{address} {skip} {limit}");
+                assert_eq!(page.total, holders.len() as u64);
+            }
+        }
+        walks::holders(reader, &token, &holders);
+        walks::holders_behind_any_place(reader, &token, &holders);
+    }
+    for who in accounts.iter().filter(|who| !who.is_zero()) {
+        for kind in [TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155] {
+            let held: Vec<(Address, U256)> = now
+                .tokens
+                .iter()
+                .filter(|(_, token)| token.kind == kind)
+                .filter_map(|(address, token)| Some((*address, *token.balances.get(who)?)))
+                .collect();
+            for (skip, limit) in [(0, 100), (1, 1), (9, 3)] {
+                let part = KeyPart::skipping(skip, limit);
+                let page = reader.holdings(who, kind, &part).unwrap();
+                let found: Vec<_> = page
+                    .tokens
+                    .iter()
+                    .map(|held| (held.token, held.balance))
+                    .collect();
+                let wanted: Vec<_> = held.iter().copied().skip(skip as usize).take(limit).collect();
+                assert_eq!(found, wanted, "{who} {kind:?}");
+                assert_eq!(page.total, Some(held.len() as u64));
+            }
+            walks::holdings(reader, who, kind, &held);
+        }
+    }
+}
+
+/// Who took part in which transfers.
+pub fn check_transfers(reader: &Reader, now: &Ledger, (accounts, contracts): &Asked, seed: u64) {
+    let mut rng = Rng(seed);
+    let standards = BTreeMap::from([
+        (TokenKind::Erc20, Standard::Erc20),
+        (TokenKind::Erc721, Standard::Erc721),
+        (TokenKind::Erc1155, Standard::Erc1155),
+    ]);
+    let head = reader.head().number;
+    for who in accounts {
+        let part = now.transfers.iter().any(|row| row.from == *who || row.to == *who);
+        assert_eq!(reader.took_part_in_transfers(who).unwrap(), part);
+        for (&kind, &standard) in &standards {
+            let filters = contracts.iter().map(Some).chain([None]);
+            for filter in filters {
+                let (a, b) = (rng.below(head + 1), rng.below(head + 1));
+                let (first, last) = if rng.below(2) == 0 {
+                    (0, head)
+                } else {
+                    (a.min(b), a.max(b))
+                };
+                let mut wanted: Vec<&Transfer> = now
+                    .transfers
+                    .iter()
+                    .filter(|row| row.kind == kind && (row.from == *who || row.to == *who))
+                    .filter(|row| filter.is_none_or(|token| row.token == *token))
+                    .filter(|row| (first..=last).contains(&row.block))
+                    .collect();
+                let descending = rng.below(2) == 0;
+                if descending {
+                    wanted.reverse();
+                }
+                let mut query = ListQuery {
+                    first_block: first,
+                    last_block: last,
+                    descending,
+                    skip: 0,
+                    limit: 1 + rng.below(7) as usize,
+                    cursor: None,
+                };
+                // By cursor from the first page on, and one page by its number.
+                let mut found = Vec::new();
+                loop {
+                    let mut page = reader.account_transfers(who, standard, filter, &query).unwrap();
+                    assert_eq!(page.page().total(), Some(wanted.len() as u64));
+                    found.extend(rows(&mut page, standard));
+                    let Some(cursor) = page.page().next_cursor() else {
+                        break;
+                    };
+                    query.cursor = Some(cursor);
+                }
+                let all: Vec<Transfer> = wanted.iter().map(|row| (*row).clone()).collect();
+                assert_eq!(found, all, "{who} {kind:?} {filter:?} {first}..={last}");
+                query.cursor = None;
+                query.skip = rng.below(wanted.len() as u64 + 3);
+                let mut page = reader.account_transfers(who, standard, filter, &query).unwrap();
+                let wanted: Vec<Transfer> = all
+                    .into_iter()
+                    .skip(query.skip as usize)
+                    .take(query.limit)
+                    .collect();
+                assert_eq!(rows(&mut page, standard), wanted);
+            }
+        }
+    }
+}
+
+fn rows(page: &mut quarry::query::TransferPage, standard: Standard) -> Vec<Transfer> {
+    let mut rows = Vec::new();
+    let mut visit = |row: &quarry::model::ListedTransfer<'_>| {
+        rows.push(Transfer {
+            block: row.block.number,
+            hash: row.transaction_hash,
+            log_index: row.log_index,
+            position: row.position,
+            from: row.from,
+            to: row.to,
+            token: row.token,
+            id: row.id,
+            value: row.value,
+            kind: standard.kind(),
+        });
+        true
+    };
+    assert!(!page.visit(&mut visit).unwrap());
+    rows
+}
