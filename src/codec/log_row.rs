@@ -219,8 +219,9 @@ impl RunBuilder {
             return Ok(());
         };
         let follows = row.ordinal >= self.header.last_ordinal && row.block >= self.header.last_block;
+        let ends = next.header.last_ordinal >= row.ordinal && next.header.last_block >= row.block;
         let count = self.header.count.checked_add(next.header.count);
-        let (Some(count), true) = (count, follows || self.header.count == 0) else {
+        let (Some(count), true) = (count, ends && (follows || self.header.count == 0)) else {
             return Err(body.corrupt());
         };
         // Only the first row leans on what stands before it.
