@@ -3,7 +3,8 @@
 #   make run                  serve the demo chain that ships in the binary; no node needed
 #   make run RPC=http://…     follow the archive node at this address (TESTNET_RPC=… for a second chain)
 #   make test                 formatting, lints and all tests
-#   make lint | bench | demo-chain | clean
+#   make soak MINUTES=30      clients beside a chain that grows and reorganises, for so long
+#   make lint | bench | load | demo-chain | clean
 #
 # ARGS="…" is handed to the program: make run ARGS="--listen 127.0.0.1:9000"
 
@@ -20,12 +21,13 @@ RPC ?=
 TESTNET_RPC ?=
 DATA_DIR ?= ./quarry-data
 ARGS ?=
+MINUTES ?= 30
 
 CARGO := cargo
 SETUP := bash tools/setup.sh
 BIN := $(CARGO_TARGET_DIR)/release/quarry
 
-.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust bench demo-chain clean
+.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust bench load soak demo-chain clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,6 +84,12 @@ test-rust:
 
 bench: setup-build ## Run the comparison benches (ARGS="--bench json" for one of them)
 	$(CARGO) bench --locked $(ARGS)
+
+load: setup-build ## Measure what expensive requests do to cheap ones
+	$(CARGO) test --release --locked --test load -- --ignored --nocapture
+
+soak: setup-build ## Serve clients for MINUTES=30 beside a chain that grows and reorganises; memory must come to rest
+	QUARRY_SOAK_MINUTES=$(MINUTES) $(CARGO) test --release --locked --test load -- --nocapture clients
 
 demo-chain: ## Rebuild demo/chain.jsonl.zst and what stands beside it from demo/scenario
 	@$(SETUP) demo
