@@ -5,7 +5,8 @@
 #   make test                 formatting, lints and all tests
 #   make simulate SEEDS=1000  long: simulated lives of chain, node and store (SEED=42 for one of them)
 #   make kill KILLS=1000      long: the real program killed at random moments
-#   make lint | bench | demo-chain | clean
+#   make soak MINUTES=30      long: clients beside a chain that grows and reorganises
+#   make lint | bench | load | demo-chain | clean
 #
 # ARGS="…" is handed to the program: make run ARGS="--listen 127.0.0.1:9000"
 
@@ -22,12 +23,14 @@ RPC ?=
 TESTNET_RPC ?=
 DATA_DIR ?= ./quarry-data
 ARGS ?=
+MINUTES ?= 30
 
 CARGO := cargo
 SETUP := bash tools/setup.sh
 BIN := $(CARGO_TARGET_DIR)/release/quarry
 
-.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust simulate kill bench demo-chain clean
+.PHONY: help setup setup-build build run test lint fmt-check clippy deny test-rust simulate kill bench load soak \
+	demo-chain clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -92,6 +95,12 @@ kill: setup-build ## Kill the program at KILLS=1000 moments: backfill, tip, reor
 
 bench: setup-build ## Run the comparison benches (ARGS="--bench json" for one of them)
 	$(CARGO) bench --locked $(ARGS)
+
+load: setup-build ## Measure what expensive requests do to cheap ones
+	$(CARGO) test --release --locked --test load -- --ignored --nocapture
+
+soak: setup-build ## Serve clients for MINUTES=30 beside a chain that grows and reorganises; memory must come to rest
+	QUARRY_SOAK_MINUTES=$(MINUTES) $(CARGO) test --release --locked --test load -- --nocapture clients
 
 demo-chain: ## Rebuild demo/chain.jsonl.zst and what stands beside it from demo/scenario
 	@$(SETUP) demo

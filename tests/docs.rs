@@ -68,47 +68,75 @@ fn the_commands_in_the_readme_are_fresh() {
 #[test]
 fn the_limits_in_the_operations_page_are_fresh() {
     let (limits, pool) = (Limits::default(), PoolLimits::default());
-    let mut table = String::from("| Limit | Value |\n|---|---|\n");
-    for (what, value) in [
+    let mut table = String::from("| Limit | Value | Option |\n|---|---|---|\n");
+    let bytes = |count: usize| format!("{count} bytes");
+    for (what, value, option) in [
         (
             "connections at once; one more is told 503 and closed",
             limits.connections_max.to_string(),
+            "`--max-connections`",
         ),
         (
             "refusals being spoken at once; one more is closed without a word",
             limits.refusals_max.to_string(),
+            "",
         ),
         (
-            "length of a request target",
-            format!("{} bytes", limits.uri_bytes_max),
+            "requests a second of one client; one more is told 429",
+            limits
+                .rate
+                .map_or_else(|| "no limit".to_owned(), |rate| rate.to_string()),
+            "`--rate-limit`",
         ),
-        ("headers in total", format!("{} bytes", limits.header_bytes_max)),
+        (
+            "length of a request target; a longer one is told 414",
+            bytes(limits.uri_bytes_max),
+            "",
+        ),
+        (
+            "headers in total; more are told 431",
+            bytes(limits.header_bytes_max),
+            "",
+        ),
         (
             "time to send a request's head; idle time of a kept connection",
             format!("{:?}", limits.header_read_timeout),
+            "`--client-timeout`",
         ),
         (
             "a client takes nothing of a ready answer",
             format!("{:?}", limits.write_timeout),
+            "`--client-timeout`",
         ),
         (
             "requests being answered at once; one more is told 503",
             limits.requests_max.to_string(),
+            "",
         ),
         (
             "from a request's head to the head of its answer; then 503",
             format!("{:?}", limits.answer_timeout),
+            "",
         ),
-        ("a body in all", format!("{:?}", limits.body_timeout)),
-        ("streams of one HTTP/2 connection", limits.streams_max.to_string()),
+        ("a body in all", format!("{:?}", limits.body_timeout), ""),
+        (
+            "streams of one HTTP/2 connection",
+            limits.streams_max.to_string(),
+            "",
+        ),
         (
             "point look-ups waiting for a thread",
             pool.points_waiting_max.to_string(),
+            "",
         ),
-        ("lists waiting for a thread", pool.scans_waiting_max.to_string()),
-        ("longest wait for a thread", format!("{:?}", pool.wait_max)),
+        (
+            "lists waiting for a thread",
+            pool.scans_waiting_max.to_string(),
+            "",
+        ),
+        ("longest wait for a thread", format!("{:?}", pool.wait_max), ""),
     ] {
-        writeln!(table, "| {what} | {value} |").unwrap();
+        writeln!(table, "| {what} | {value} | {option} |").unwrap();
     }
     section::check("docs/OPERATIONS.md", "limits", &table);
 }

@@ -61,8 +61,8 @@ pub enum Place {
 pub enum Kind {
     /// `0x` and 40 hex digits.
     Address,
-    /// Addresses, comma-separated.
-    Addresses,
+    /// Addresses, comma-separated, at most so many.
+    Addresses(usize),
     /// `0x` and 64 hex digits.
     Hash,
     /// 32-byte words in hex, comma-separated: any of them.

@@ -90,7 +90,7 @@ fn operation(endpoints: &[&Endpoint]) -> Value {
         json!(endpoints.iter().any(|endpoint| endpoint.main_only)),
     );
     operation.insert("parameters".to_owned(), parameters(endpoints));
-    operation.insert("responses".to_owned(), responses(endpoints, group));
+    operation.insert("responses".to_owned(), responses(endpoints));
     Value::Object(operation)
 }
 
@@ -115,21 +115,26 @@ fn parameters(endpoints: &[&Endpoint]) -> Value {
             let mut same = endpoint.parameters.iter();
             same.any(|other| other.name == parameter.name && other.required)
         });
-        let actions: Vec<&str> = endpoints.iter().filter_map(|endpoint| endpoint.action).collect();
-        list.push(render_parameter(parameter, required, &actions));
+        let words: Vec<&str> = match parameter.name {
+            "action" => endpoints.iter().filter_map(|endpoint| endpoint.action).collect(),
+            "chain" if endpoints.iter().all(|endpoint| endpoint.main_only) => vec!["mainnet"],
+            _ => Vec::new(),
+        };
+        list.push(render_parameter(parameter, required, &words));
     }
     Value::Array(list)
 }
 
-fn render_parameter(parameter: &Parameter, required: bool, actions: &[&str]) -> Value {
+/// `words` are the values that a parameter takes, where the endpoints say it and not its kind.
+fn render_parameter(parameter: &Parameter, required: bool, words: &[&str]) -> Value {
     let place = match parameter.place {
         Place::Path => "path",
         Place::Query => "query",
     };
-    let mut schema = if parameter.name == "action" && !actions.is_empty() {
-        json!({"type": "string", "enum": actions})
-    } else {
+    let mut schema = if words.is_empty() {
         kind(parameter.kind)
+    } else {
+        json!({"type": "string", "enum": words})
     };
     let mut description = parameter.doc.to_owned();
     match (parameter.default, schema.as_object_mut()) {
@@ -145,13 +150,21 @@ fn render_parameter(parameter: &Parameter, required: bool, actions: &[&str]) -> 
         (Some(default), _) => description.push_str(&format!(" Default: {default}.")),
         (None, _) => {}
     }
-    json!({
+    let mut rendered = json!({
         "name": parameter.name,
         "in": place,
         "required": required,
         "description": description,
         "schema": schema,
-    })
+    });
+    // An empty value is an absent one.
+    if let Some(rendered) = rendered
+        .as_object_mut()
+        .filter(|_| parameter.place == Place::Query && !required)
+    {
+        rendered.insert("allowEmptyValue".to_owned(), json!(true));
+    }
+    rendered
 }
 
 /// Whether a default is a value of its kind, and no description.
@@ -169,7 +182,12 @@ fn kind(kind: Kind) -> Value {
     let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
     match kind {
         Kind::Address => text(ADDRESS),
-        Kind::Addresses => text("^ *0[xX][0-9a-fA-F]{40} *(, *0[xX][0-9a-fA-F]{40} *)*$"),
+        Kind::Addresses(most) => {
+            let more = most.saturating_sub(1);
+            text(&format!(
+                "^ *0[xX][0-9a-fA-F]{{40}} *(, *0[xX][0-9a-fA-F]{{40}} *){{0,{more}}}$"
+            ))
+        }
         Kind::Hash => text("^0[xX][0-9a-fA-F]{64}$"),
         Kind::Topics => text("^0[xX][0-9a-fA-F]{64}(,0[xX][0-9a-fA-F]{64})*$"),
         Kind::Integer => json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
@@ -184,10 +202,9 @@ fn kind(kind: Kind) -> Value {
     }
 }
 
-fn responses(endpoints: &[&Endpoint], group: Group) -> Value {
+fn responses(endpoints: &[&Endpoint]) -> Value {
     let mut responses = Map::new();
     responses.insert("200".to_owned(), success(endpoints));
-    let of_chain = group != Group::Service;
     let mut texts: Vec<String> = Vec::new();
     for text in endpoints.iter().flat_map(|endpoint| bad_requests(endpoint)) {
         if !texts.contains(&text) {
@@ -211,21 +228,31 @@ fn responses(endpoints: &[&Endpoint], group: Group) -> Value {
             refusal("What was asked for is unknown.", &unknown),
         );
     }
-    if of_chain {
-        for code in ["304", "405", "414", "431", "500", "503"] {
-            responses.insert(
-                code.to_owned(),
-                json!({"$ref": format!("#/components/responses/{code}")}),
-            );
-        }
-    }
+    let mut codes = vec!["304", "405", "414", "429", "431", "500", "503"];
     if endpoints.iter().any(|endpoint| endpoint.asks_node) {
-        for code in ["502", "504"] {
-            responses.insert(
-                code.to_owned(),
-                json!({"$ref": format!("#/components/responses/{code}")}),
-            );
-        }
+        codes.extend(["502", "504"]);
+    }
+    for code in codes {
+        let reference = format!("#/components/responses/{code}");
+        responses.insert(code.to_owned(), json!({"$ref": reference}));
+    }
+    if let [
+        Endpoint {
+            path: "/ready",
+            bodies,
+            ..
+        },
+    ] = endpoints
+    {
+        // Not ready: the same body.
+        let either: Vec<Value> = bodies
+            .iter()
+            .map(|fields| object(fields))
+            .chain([json!({"$ref": "#/components/schemas/Error"})])
+            .collect();
+        let content = json!({"application/json": {"schema": {"anyOf": either}}});
+        let response = json!({"description": "Not ready.", "content": content});
+        responses.insert("503".to_owned(), response);
     }
     Value::Object(responses)
 }
@@ -356,7 +383,7 @@ fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
         texts.push(match parameter.kind {
             _ if name == "chain" => "Invalid chain".to_owned(),
             Kind::Address => "Invalid address format".to_owned(),
-            Kind::Addresses => "Invalid contract address format".to_owned(),
+            Kind::Addresses(_) => "Invalid contract address format".to_owned(),
             Kind::Hash => "Invalid transaction hash format".to_owned(),
             Kind::Topics => "Invalid topic format".to_owned(),
             _ => format!("Invalid {name} parameter"),
@@ -411,14 +438,21 @@ fn refusals() -> Value {
             "Server is busy",
         ],
     );
-    if let Some(response) = unavailable.as_object_mut() {
-        let header = json!({"$ref": "#/components/headers/Retry-After"});
-        response.insert("headers".to_owned(), json!({"Retry-After": header}));
+    let mut too_often = plain(
+        "The client asks more often than `--rate-limit` lets it.",
+        &["Rate limit exceeded"],
+    );
+    for response in [&mut unavailable, &mut too_often] {
+        if let Some(response) = response.as_object_mut() {
+            let header = json!({"$ref": "#/components/headers/Retry-After"});
+            response.insert("headers".to_owned(), json!({"Retry-After": header}));
+        }
     }
     json!({
         "304": {"description": "What the client has (`If-None-Match`) is still the answer."},
         "405": plain("Neither GET, HEAD nor OPTIONS.", &["Method not allowed"]),
         "414": plain("The request target is over 8 KiB.", &["URI too long"]),
+        "429": too_often,
         "431": plain("The headers are over 16 KiB in all.", &["Request header fields too large"]),
         "500": plain("A fault of ours; the log says more.", &["Internal server error"]),
         "502": plain("The node failed.", &["Upstream node error"]),

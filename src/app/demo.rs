@@ -89,6 +89,7 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
             Arc::new(node),
             feeds(),
         )],
+        &config.service,
         shutdown,
     )
     .await

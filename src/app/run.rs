@@ -12,7 +12,7 @@ use super::supervisor::{Memory, Supervisor, open_options};
 use super::{AppError, progress};
 use crate::api::{Api, Settings};
 use crate::cli::SyncTo;
-use crate::config::Config;
+use crate::config::{Config, ServiceConfig};
 use crate::http::{Limits, Pool, PoolLimits};
 use crate::model::ChainName;
 use crate::node::NodeConfig;
@@ -31,10 +31,16 @@ pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
 pub(super) async fn serve_chains(
     listener: TcpListener,
     chains: Vec<Arc<Chain>>,
+    service: &ServiceConfig,
     mut shutdown: Shutdown,
 ) -> Result<(), AppError> {
     let pool = Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
     let limits = Limits {
+        connections_max: service.max_connections,
+        header_read_timeout: service.client_timeout,
+        write_timeout: service.client_timeout,
+        rate: service.rate_limit,
+        trust_proxy: service.trust_proxy,
         drain_timeout: std::time::Duration::from_secs(2),
         ..Limits::default()
     };
@@ -115,7 +121,7 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
             }
         });
     }
-    serve_chains(listener, chains, shutdown).await?;
+    serve_chains(listener, chains, &config.service, shutdown).await?;
     trigger.fire();
     while tasks.join_next().await.is_some() {}
     tracing::info!("stopped");
@@ -181,5 +187,5 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         }
         .into());
     }
-    serve_chains(listener, chains, shutdown).await
+    serve_chains(listener, chains, &config.service, shutdown).await
 }

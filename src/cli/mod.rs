@@ -131,6 +131,21 @@ pub struct ListenArgs {
     /// `mainnet` or the only one, where it is not well known.
     #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
     pub static_reward: Option<String>,
+    /// Connections served at once; one more is told 503 and closed. Each needs a file descriptor [default: 4096].
+    #[arg(long, env = "QUARRY_MAX_CONNECTIONS", value_name = "N")]
+    pub max_connections: Option<usize>,
+    /// How long a client may take to send a request's head, keep a connection idle, or take nothing of its answer
+    /// [default: 30].
+    #[arg(long, env = "QUARRY_CLIENT_TIMEOUT", value_name = "SECONDS")]
+    pub client_timeout: Option<u64>,
+    /// Requests a second of one client, by IPv4 address or IPv6 /64, with a burst of two seconds' worth; one more is
+    /// told 429. 0: no limit [default: 0].
+    #[arg(long, env = "QUARRY_RATE_LIMIT", value_name = "N")]
+    pub rate_limit: Option<u32>,
+    /// A proxy stands before the service: the last address of `X-Forwarded-For` is the client whose rate is limited.
+    /// Without a proxy clients could name any address.
+    #[arg(long, env = "QUARRY_TRUST_PROXY")]
+    pub trust_proxy: bool,
 }
 
 /// `quarry run`.

@@ -211,17 +211,24 @@ impl RunBuilder {
         header.last_transaction_index = row.transaction_index;
     }
 
-    /// Appends the logs of a run that follows; the bytes are those of pushing them one by one.
+    /// Appends the logs of a run that follows; the bytes are those of pushing them one by one. One that does not follow is
+    /// damaged.
     pub fn append(&mut self, next: &Self) -> Result<(), Corrupt> {
         let mut rows = next.reader();
         let Some((row, mut body)) = rows.next_row()? else {
             return Ok(());
         };
+        let follows = row.ordinal >= self.header.last_ordinal && row.block >= self.header.last_block;
+        let ends = next.header.last_ordinal >= row.ordinal && next.header.last_block >= row.block;
+        let count = self.header.count.checked_add(next.header.count);
+        let (Some(count), true) = (count, ends && (follows || self.header.count == 0)) else {
+            return Err(body.corrupt());
+        };
         // Only the first row leans on what stands before it.
         let bytes = body.take(body.rest().len())?;
         self.push(&row, bytes);
         self.rows.extend_from_slice(rows.reader.rest());
-        self.header.count += next.header.count - 1;
+        self.header.count = count;
         self.header.last_ordinal = next.header.last_ordinal;
         self.header.last_block = next.header.last_block;
         self.header.last_transaction_index = next.header.last_transaction_index;
@@ -276,8 +283,10 @@ impl<'a> RunReader<'a> {
             first_block: reader.varint()?,
             ..RunHeader::default()
         };
-        header.last_ordinal = header.first_ordinal.wrapping_add(reader.varint()?);
-        header.last_block = header.first_block.wrapping_add(reader.varint()?);
+        let (ordinals, blocks) = (reader.varint()?, reader.varint()?);
+        let last = |first: u64, more| first.checked_add(more).ok_or(reader.corrupt());
+        header.last_ordinal = last(header.first_ordinal, ordinals)?;
+        header.last_block = last(header.first_block, blocks)?;
         header.last_transaction_index = reader.varint_u32()?;
         Ok(Self::of(header, reader))
     }

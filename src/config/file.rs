@@ -18,6 +18,14 @@ pub struct ConfigFile {
     pub cache_size: Option<String>,
     /// Memory of backfill.
     pub backfill_memory: Option<String>,
+    /// Connections served at once.
+    pub max_connections: Option<usize>,
+    /// Patience with clients, seconds.
+    pub client_timeout: Option<u64>,
+    /// Requests a second of one client; 0 for no limit.
+    pub rate_limit: Option<u32>,
+    /// Whether `X-Forwarded-For` names the client.
+    pub trust_proxy: Option<bool>,
     /// The chain `mainnet`.
     #[serde(default)]
     pub mainnet: ChainFile,

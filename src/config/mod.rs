@@ -4,6 +4,7 @@
 
 mod file;
 mod prices;
+mod service;
 mod size;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub use file::{ChainFile, ConfigFile};
+pub use service::ServiceConfig;
 pub use size::ByteSize;
 
 use crate::cli::{ListenArgs, NodeArgs, RunArgs, StoreArgs};
@@ -73,6 +75,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Address to serve on.
     pub listen: SocketAddr,
+    /// Bounds on clients.
+    pub service: ServiceConfig,
     /// Memory for cached blocks, all chains together.
     pub cache_size: ByteSize,
     /// Memory of backfill, for each chain.
@@ -156,6 +160,7 @@ impl Config {
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
+        let service = ServiceConfig::merge(listen, &file)?;
         let static_rewards = static_rewards(listen, &file, &chains)?;
         let excluded = excluded(&file)?;
         let prices = prices::stated(&file)?;
@@ -177,6 +182,7 @@ impl Config {
                 "1GiB",
             )?,
             chains,
+            service,
             static_rewards,
             excluded,
             prices,
@@ -224,6 +230,7 @@ impl Config {
             "backfill_memory = {}",
             quoted(&self.backfill_memory.to_string())
         );
+        self.service.write(&mut out);
         for name in ChainName::ALL {
             let prices = self.prices_of(name);
             let Some(chain) = self.chains.iter().find(|chain| chain.name == name) else {
@@ -345,6 +352,7 @@ mod tests {
             listen: ListenArgs {
                 listen: Some("127.0.0.1:1".to_owned()),
                 static_reward: Some("7:3".to_owned()),
+                ..ListenArgs::default()
             },
         };
         let config = Config::run(&args).unwrap();

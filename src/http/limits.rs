@@ -1,5 +1,6 @@
 //! The bounds the transport keeps.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Bounds on connections and requests. Each has a default that suits a public service.
@@ -29,6 +30,11 @@ pub struct Limits {
     pub drain_timeout: Duration,
     /// Streams of one HTTP/2 connection at once.
     pub streams_max: u32,
+    /// Requests a second of one client (an IPv4 address, an IPv6 /64), with a burst of two seconds' worth; one more
+    /// is told 429 before anything is done for it. `None`: no limit.
+    pub rate: Option<NonZeroU32>,
+    /// Whether a proxy stands before the service, whose last word in `X-Forwarded-For` is the client's address.
+    pub trust_proxy: bool,
 }
 
 impl Default for Limits {
@@ -45,6 +51,8 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(600),
             drain_timeout: Duration::from_secs(10),
             streams_max: 128,
+            rate: None,
+            trust_proxy: false,
         }
     }
 }

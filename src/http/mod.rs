@@ -17,6 +17,7 @@ mod limits;
 mod params;
 mod parse;
 mod pool;
+mod rate;
 mod rejection;
 mod request_id;
 mod response;

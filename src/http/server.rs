@@ -18,6 +18,7 @@ use super::connection::{Socket, Verdict, Vitals};
 use super::error::HttpError;
 use super::handler::Handler;
 use super::limits::Limits;
+use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
 use super::traffic::{Traffic, Underway};
 use super::transport::respond;
@@ -43,6 +44,7 @@ pub async fn serve<H: Handler>(
     shutdown: impl Future<Output = ()>,
 ) -> usize {
     let limits = Arc::new(limits);
+    let buckets = limits.rate.map(|rate| Arc::new(Buckets::new(rate)));
     let traffic = handler.traffic();
     let builder = Arc::new(builder(&limits));
     let permits = Arc::new(Semaphore::new(limits.connections_max));
@@ -58,8 +60,8 @@ pub async fn serve<H: Handler>(
             accepted = listener.accept() => accepted,
         };
         while connections.try_join_next().is_some() {}
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // A peer that gave up is no reason to wait; a lack of descriptors is.
                 tracing::warn!(target: "quarry::http", %error, "accept failed");
@@ -86,6 +88,7 @@ pub async fn serve<H: Handler>(
             handler: Arc::clone(&handler),
             limits: Arc::clone(&limits),
             traffic: Arc::clone(&traffic),
+            client: Client::new(peer, &limits, buckets.as_ref()),
             ended: ended.clone(),
         };
         connections.spawn(async move {
@@ -122,6 +125,7 @@ struct Connection<H> {
     handler: Arc<H>,
     limits: Arc<Limits>,
     traffic: Arc<Traffic>,
+    client: Client,
     ended: watch::Receiver<()>,
 }
 
@@ -132,15 +136,20 @@ impl<H: Handler> Connection<H> {
             handler,
             limits,
             traffic,
+            client,
             mut ended,
         } = self;
+        let client = Arc::new(client);
         let _open = Underway::connection(&traffic);
         let vitals = Vitals::new();
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&vitals)));
         let service = service_fn(|request| {
             let (handler, limits, vitals) = (Arc::clone(&handler), Arc::clone(&limits), Arc::clone(&vitals));
-            let traffic = Arc::clone(&traffic);
-            async move { Ok::<_, Infallible>(respond(&*handler, &limits, &vitals, &traffic, request).await) }
+            let (traffic, client) = (Arc::clone(&traffic), Arc::clone(&client));
+            async move {
+                let may_ask = client.may_ask(request.headers());
+                Ok::<_, Infallible>(respond(&*handler, &limits, &vitals, &traffic, may_ask, request).await)
+            }
         });
         let mut connection = pin!(builder.serve_connection(io, service));
         let period = (limits.write_timeout.min(limits.header_read_timeout) / 4).max(Duration::from_millis(5));

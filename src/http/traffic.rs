@@ -43,6 +43,7 @@ pub struct Traffic {
     refused: AtomicU64,
     cut_off: AtomicU64,
     overloaded: AtomicU64,
+    limited: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -99,6 +100,7 @@ impl Traffic {
             refused: AtomicU64::new(0),
             cut_off: AtomicU64::new(0),
             overloaded: AtomicU64::new(0),
+            limited: AtomicU64::new(0),
         }
     }
 
@@ -157,6 +159,11 @@ impl Traffic {
     /// Counts a request turned away at the cap.
     pub(super) fn request_refused(&self) {
         add(&self.overloaded, 1);
+    }
+
+    /// Counts a request of a client that asks too often.
+    pub(super) fn request_limited(&self) {
+        add(&self.limited, 1);
     }
 
     /// Tells everything.
@@ -236,6 +243,11 @@ impl Traffic {
                 "quarry_http_requests_refused",
                 "Requests turned away at the cap.",
                 &self.overloaded,
+            ),
+            (
+                "quarry_http_requests_limited",
+                "Requests of clients that ask too often.",
+                &self.limited,
             ),
         ] {
             page.counter(family, help, &[], count.load(Ordering::Relaxed));

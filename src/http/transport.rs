@@ -27,20 +27,22 @@ use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
 use super::traffic::{OperationSlot, Traffic, Underway};
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
+const RATE_LIMIT_EXCEEDED: &str = "Rate limit exceeded";
 pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
 
-/// Answers one request that hyper has parsed.
+/// Answers one request that hyper has parsed; one that its client may not ask now is refused before anything else.
 pub(super) async fn respond<H: Handler>(
     handler: &H,
     limits: &Limits,
     vitals: &Arc<Vitals>,
     traffic: &Arc<Traffic>,
+    may_ask: bool,
     request: hyper::Request<Incoming>,
 ) -> hyper::Response<Outgoing> {
     let in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
     let (parts, upload) = request.into_parts();
-    if parts.version == Version::HTTP_2 {
+    if may_ask && parts.version == Version::HTTP_2 {
         drop_upload(upload).await;
     }
     let id = RequestId::of(parts.headers.get(X_REQUEST_ID));
@@ -56,7 +58,10 @@ pub(super) async fn respond<H: Handler>(
         finished: false,
     };
     let head_only = parts.method == Method::HEAD;
-    let mut response = if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
+    let mut response = if !may_ask {
+        traffic.request_limited();
+        HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED).into()
+    } else if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
         error.into()
     } else if others >= limits.requests_max {
         traffic.request_refused();

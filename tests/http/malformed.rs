@@ -60,7 +60,7 @@ impl Maker {
         match (parameter.name, parameter.kind) {
             ("chain", _) => "mainnet".to_owned(),
             ("action", _) => action.unwrap_or("x").to_owned(),
-            (_, Kind::Address | Kind::Addresses) => self.hex(40),
+            (_, Kind::Address | Kind::Addresses(_)) => self.hex(40),
             (_, Kind::Hash | Kind::Topics) => self.hex(64),
             // Any first day goes with any last one, also where 5 days are the most.
             ("startDate", _) => format!("2024-03-{:02}", self.rng.u8(8..=10)),
@@ -90,8 +90,8 @@ impl Maker {
         ];
         let mut all: Vec<String> = undecodable.map(str::to_owned).to_vec();
         match kind {
-            Kind::Address | Kind::Addresses | Kind::Hash | Kind::Topics => {
-                let length = if matches!(kind, Kind::Address | Kind::Addresses) {
+            Kind::Address | Kind::Addresses(_) | Kind::Hash | Kind::Topics => {
+                let length = if matches!(kind, Kind::Address | Kind::Addresses(_)) {
                     40
                 } else {
                     64

@@ -168,6 +168,15 @@ impl Server {
         server
     }
 
+    /// Resident memory of the process, KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(path).expect("the process should be alive");
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let figure = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        figure.and_then(|figure| figure.trim().parse().ok()).unwrap()
+    }
+
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }

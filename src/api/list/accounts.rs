@@ -42,7 +42,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             CHAIN,
             Parameter::query(
                 "address",
-                Kind::Addresses,
+                Kind::Addresses(100),
                 "The accounts, at most 100; one given twice counts once.",
             )
             .required(),

@@ -43,7 +43,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             CHAIN,
             Parameter::query(
                 "contractaddresses",
-                Kind::Addresses,
+                Kind::Addresses(5),
                 "The contracts, at most 5; one given twice counts once.",
             )
             .required(),

@@ -43,8 +43,19 @@ fn encode_into<T: Encode>(value: &T, out: &mut Vec<u8>) {
     debug_assert!(written.is_ok(), "a vector takes every value");
 }
 
+/// Reads a value that fills `bytes`.
+///
+/// bincode reserves what a stated length asks for before it looks whether so much is there, so that a damaged length
+/// could take all memory. What may be reserved is bounded by what lies there: no value takes 32 times its bytes.
 fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8], what: &'static str) -> Result<T, Corrupt> {
-    match bincode::borrow_decode_from_slice(bytes, CONFIG) {
+    const KIB: usize = 1 << 10;
+    const MIB: usize = 1 << 20;
+    let read = match bytes.len() {
+        0..=KIB => bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 32 * KIB }>()),
+        ..=MIB => bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 32 * MIB }>()),
+        _ => bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 4096 * MIB }>()),
+    };
+    match read {
         Ok((value, read)) if read == bytes.len() => Ok(value),
         _ => Err(Corrupt(what)),
     }
