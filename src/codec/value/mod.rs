@@ -52,7 +52,9 @@ fn decode<'a, T: BorrowDecode<'a, ()>>(bytes: &'a [u8], what: &'static str) -> R
     const MIB: usize = 1 << 20;
     let read = match bytes.len() {
         0..=KIB => bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 32 * KIB }>()),
-        ..=MIB => bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 32 * MIB }>()),
+        length if length <= MIB => {
+            bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 32 * MIB }>())
+        }
         _ => bincode::borrow_decode_from_slice(bytes, CONFIG.with_limit::<{ 4096 * MIB }>()),
     };
     match read {
