@@ -11,6 +11,10 @@
     clippy::print_stdout,
     reason = "a test that cannot go on says so by ending"
 )]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "each target is a program of its own elsewhere"
+)]
 
 #[path = "../fuzz/targets/codecs.rs"]
 mod codecs;

@@ -20,7 +20,7 @@ fn merged_lists_give_what_a_filter_gives() {
         blocks: 150,
         ..GeneratorConfig::default()
     };
-    let directory = support::scratch::directory();
+    let directory = tempfile::tempdir().unwrap();
     let memory = Memory {
         cache: 8 << 20,
         backfill: 32 << 20,

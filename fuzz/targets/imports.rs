@@ -23,6 +23,13 @@ impl Watcher for Silent {
     fn rejected(&self, entry: &str, reason: &str) {
         assert!(!reason.is_empty(), "`{entry}` is refused without a reason");
     }
+
+    fn left_out(&self, entry: &str, field: &str, reason: &str) {
+        assert!(
+            !field.is_empty() && !reason.is_empty(),
+            "`{entry}` lacks something without a word"
+        );
+    }
 }
 
 struct Importing {

@@ -151,7 +151,8 @@ impl Document {
             Value::Array(_) => "array",
             Value::Object(_) => "object",
         };
-        if !kinds.contains(&kind) && !(kind == "integer" && kinds.contains(&"number")) {
+        let fits = kinds.contains(&kind) || (kind == "integer" && kinds.contains(&"number"));
+        if !fits {
             return Some(format!("{kind} where {kinds:?} is stated: {value}"));
         }
         if let (Some(words), Some(_)) = (schema["enum"].as_array(), value.as_str())

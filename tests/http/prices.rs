@@ -153,6 +153,10 @@ impl Watcher for Silent {
     fn rejected(&self, entry: &str, reason: &str) {
         panic!("{entry}: {reason}");
     }
+
+    fn left_out(&self, entry: &str, field: &str, reason: &str) {
+        panic!("{entry}: {field}: {reason}");
+    }
 }
 
 /// Prices of the file: by asset, then time.

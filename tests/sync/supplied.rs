@@ -24,6 +24,10 @@ impl Watcher for Quiet {
     fn rejected(&self, entry: &str, reason: &str) {
         panic!("{entry}: {reason}");
     }
+
+    fn left_out(&self, entry: &str, field: &str, reason: &str) {
+        panic!("{entry}: {field}: {reason}");
+    }
 }
 
 fn asset(name: &str) -> Asset {
