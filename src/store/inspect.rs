@@ -1,5 +1,7 @@
 //! What is in a store: rows, bytes and digests by table and array.
 
+use std::sync::atomic::Ordering;
+
 use alloy_primitives::Keccak256;
 
 use super::open::FINALITY;
@@ -112,7 +114,7 @@ impl Store {
         Figures {
             cache: self.cache.get_usage() as u64,
             cache_pinned: self.cache.get_pinned_usage() as u64,
-            memtables: sum("rocksdb.cur-size-all-mem-tables"),
+            memtables: self.unflushed_bytes(),
             tables: sum("rocksdb.live-sst-files-size"),
             arrays: FlatArray::ALL
                 .iter()
@@ -132,10 +134,16 @@ impl Store {
         Some(told.f_bavail.saturating_mul(told.f_frsize))
     }
 
-    /// Whether RocksDB lets writes wait: for compactions that are behind, or for room on the disk.
+    /// Whether writes wait: for flushes or compactions that are behind, or for room on the disk.
     #[must_use]
     pub fn is_write_stopped(&self) -> bool {
-        self.table_property(Table::Meta, "rocksdb.is-write-stopped") > 0
+        self.waits.load(Ordering::Relaxed) || self.table_property(Table::Meta, "rocksdb.is-write-stopped") > 0
+    }
+
+    /// Rows that are not in tables yet, bytes.
+    pub(super) fn unflushed_bytes(&self) -> u64 {
+        let of = |&table| self.table_property(table, "rocksdb.cur-size-all-mem-tables");
+        Table::ALL.iter().map(of).sum()
     }
 
     /// About how many bytes on disk the postings of each kind take.

@@ -1,6 +1,7 @@
 //! Opening a store, and refusing to.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
@@ -63,6 +64,10 @@ pub struct Store {
     pub(super) identity: Arc<Identity>,
     pub(super) cache: Cache,
     pub(super) observer: Option<Observer>,
+    /// The bound that RocksDB keeps memtables in use to, bytes.
+    pub(super) memtable_bytes: usize,
+    /// Whether the writer waits for memtables to be flushed.
+    pub(super) waits: AtomicBool,
     view: RwLock<Arc<View>>,
     writer: Mutex<Option<State>>,
 }
@@ -278,6 +283,8 @@ impl Store {
             identity,
             cache,
             observer: options.observer.clone(),
+            memtable_bytes: options.memtable_bytes,
+            waits: AtomicBool::new(false),
             view: RwLock::new(Arc::new(view)),
             writer: Mutex::new((!options.read_only).then_some(state)),
         }))

@@ -39,7 +39,9 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_target_file_size_base(64 << 20);
     options.set_write_buffer_size(memtable_bytes);
-    options.set_max_write_buffer_number(3);
+    // RocksDB never stops a write for memtables: the writer itself waits (`Writer::make_room`). A write that is
+    // stopped keeps RocksDB's own recovery from a full disk waiting for it, for ever (decision 0027).
+    options.set_max_write_buffer_number(1000);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
     // Level 1 in place of 3: a fifteenth less work on cores in a load for a hundredth more bytes (decision 0021).

@@ -6,6 +6,7 @@
 //! after unlogged ones, everything is flushed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
@@ -24,6 +25,10 @@ use crate::codec::{Corrupt, keys};
 
 /// A crash loses no more than the unlogged writes of this span: a slow backfill fills memtables slowly.
 const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a write waits for flushes, and how often they are looked at.
+const FLUSH_WAIT_MAX: Duration = Duration::from_secs(30);
+const FLUSH_LOOK: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -156,6 +161,7 @@ impl Writer {
         grow: impl FnOnce(&mut Flats) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let store = Arc::clone(&self.store);
+        self.make_room();
         let state = self
             .state
             .as_mut()
@@ -355,9 +361,22 @@ impl Writer {
         }
     }
 
+    /// Waits until flushes have caught up: memtables may take twice what the operator gave them. A flush that finds no
+    /// room on the disk never catches up; after a while the write goes on and hears it from RocksDB.
+    fn make_room(&self) {
+        let most = 2 * self.store.memtable_bytes as u64;
+        let began = clock::now();
+        while self.store.unflushed_bytes() > most && clock::now() - began < FLUSH_WAIT_MAX {
+            self.store.waits.store(true, Ordering::Relaxed);
+            std::thread::sleep(FLUSH_LOOK);
+        }
+        self.store.waits.store(false, Ordering::Relaxed);
+    }
+
     fn write_logged(&self, write: WriteBatch) -> Result<(), StoreError> {
         let mut options = WriteOptions::default();
         options.set_sync(true);
+        self.make_room();
         self.store
             .db
             .write_opt(write, &options)

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -113,6 +114,10 @@ fn flipped_bytes_are_never_served() {
                     }
                 }
                 harm = true;
+            }
+            let logged = || server.log().contains("Corruption").then_some(());
+            if harm {
+                binary::eventually("a line in the log", Duration::from_secs(5), logged);
             }
             let log = server.log();
             if harm {

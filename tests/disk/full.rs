@@ -65,6 +65,12 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
+        if std::thread::panicking() && std::env::var_os("QUARRY_ROCKSDB_LOG").is_some() {
+            let log = std::fs::read_to_string(self.path().join("mainnet/rocksdb/LOG")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            println!("--- end of the log of RocksDB");
+            println!("{}", lines[lines.len().saturating_sub(200)..].join("\n"));
+        }
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
 }
