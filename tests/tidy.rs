@@ -215,7 +215,7 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "rustix",
-        rooms: &["store"],
+        rooms: &["http", "store"],
     },
     Fence {
         package: "self_cell",

@@ -20,6 +20,10 @@ use super::error::HttpError;
 /// more than the look-up that it is woken for (`docs/decisions/0001-runtime.md`).
 const LOOKS: usize = 40;
 
+/// How much the threads of the pool stand back (`nice`): behind the threads that own sockets, which answer look-ups
+/// from memory themselves, and behind a node on the same machine.
+const NICE: i32 = 5;
+
 /// Parts of a body that are made at once, at most: each is a frame of memory (`docs/decisions/0015-account-lists.md`).
 const PARTS_MAX: usize = 4;
 
@@ -205,7 +209,11 @@ impl Pool {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
                 .name(format!("store-{number}"))
-                .spawn(move || shared.run())?;
+                .spawn(move || {
+                    // On Linux this is the thread's own. Where it is refused the thread goes on as it is.
+                    let _ = rustix::process::setpriority_process(None, NICE);
+                    shared.run();
+                })?;
         }
         Ok(pool)
     }
