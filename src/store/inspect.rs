@@ -107,10 +107,7 @@ impl Store {
     #[must_use]
     pub fn figures(&self) -> Figures {
         let view = self.view();
-        let sum = |property| -> u64 {
-            let of = |&table| self.table_property(table, property);
-            Table::ALL.iter().map(of).sum()
-        };
+        let sum = |property| self.sum(property);
         Figures {
             cache: self.cache.get_usage() as u64,
             cache_pinned: self.cache.get_pinned_usage() as u64,
@@ -140,10 +137,21 @@ impl Store {
         self.waits.load(Ordering::Relaxed) || self.table_property(Table::Meta, "rocksdb.is-write-stopped") > 0
     }
 
+    fn sum(&self, property: &str) -> u64 {
+        Table::ALL
+            .iter()
+            .map(|&table| self.table_property(table, property))
+            .sum()
+    }
+
     /// Rows that are not in tables yet, bytes.
     pub(super) fn unflushed_bytes(&self) -> u64 {
-        let of = |&table| self.table_property(table, "rocksdb.cur-size-all-mem-tables");
-        Table::ALL.iter().map(of).sum()
+        self.sum("rocksdb.cur-size-all-mem-tables")
+    }
+
+    /// Whether memtables wait for a flush, or are being flushed.
+    pub(super) fn is_flushing(&self) -> bool {
+        self.sum("rocksdb.num-immutable-mem-table") > 0
     }
 
     /// About how many bytes on disk the postings of each kind take.

@@ -366,7 +366,11 @@ impl Writer {
     fn make_room(&self) {
         let most = 2 * self.store.memtable_bytes as u64;
         let began = clock::now();
-        while self.store.unflushed_bytes() > most && clock::now() - began < FLUSH_WAIT_MAX {
+        // Empty memtables take room, too: without a flush under way there is nothing to wait for.
+        while self.store.unflushed_bytes() > most
+            && self.store.is_flushing()
+            && clock::now() - began < FLUSH_WAIT_MAX
+        {
             self.store.waits.store(true, Ordering::Relaxed);
             std::thread::sleep(FLUSH_LOOK);
         }

@@ -10,7 +10,7 @@ const CONNECTION_MAX: u64 = 32 << 10;
 fn ten_thousand_idle_connections_are_kept() {
     // Each process needs a descriptor for each, and some for itself.
     let count = files_max().saturating_sub(1_000).min(10_000);
-    let server = Server::start(["demo", "--max-connections", "12000"]);
+    let server = Server::start(["demo", "--max-connections", "12000", "--client-timeout", "600"]);
     alive(&server.address);
     let before = server.resident_kib();
     let mut idle: Vec<Wire> = (0..count).map(|_| Wire::connect(&server.address)).collect();
