@@ -205,7 +205,7 @@ impl Store {
         })?;
         let meta = |key: &[u8]| {
             let value = db.get_cf(family(&db, Table::Meta)?, key);
-            value.map_err(StoreError::rocks(Table::Meta.name()))
+            value.map_err(StoreError::rocks_at(Table::Meta.name(), key))
         };
         let corrupt = |key: &'static [u8]| StoreError::corrupt(Table::Meta.name(), key);
         let identity = match (meta(IDENTITY)?, create) {
@@ -229,7 +229,7 @@ impl Store {
             (None, Some(identity)) if !options.read_only => {
                 let value = identity.encode();
                 db.put_cf(family(&db, Table::Meta)?, IDENTITY, value)
-                    .map_err(StoreError::rocks(Table::Meta.name()))?;
+                    .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?;
                 identity
             }
             _ => {

@@ -138,7 +138,13 @@ impl Drop for Server {
 
 impl Server {
     /// Starts `quarry` with these arguments on a free port and waits until it serves.
+    #[track_caller]
     pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Self {
+        Self::try_start(args).unwrap_or_else(|log| panic!("the server should say where it serves:\n{log}"))
+    }
+
+    /// The same; its log where it does not come to serve.
+    pub fn try_start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Result<Self, String> {
         let mut child = command(args).args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -147,12 +153,14 @@ impl Server {
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                if let Some((_, address)) = line.split_once("serving address=") {
-                    let _ = sender.send(address.trim().to_owned());
-                }
+                let served = line.split_once("serving address=");
+                let address = served.map(|(_, address)| address.trim().to_owned());
                 let mut kept = kept.lock().unwrap();
                 kept.push_str(&line);
                 kept.push('\n');
+                if let Some(address) = address {
+                    let _ = sender.send(address);
+                }
             }
         });
         let mut server = Self {
@@ -161,11 +169,11 @@ impl Server {
             log,
             connection: RefCell::default(),
         };
-        // An error here drops the guard, which shows the log.
-        server.address = receiver
-            .recv_timeout(PATIENCE)
-            .expect("the server should say where it serves");
-        server
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(address) => server.address = address,
+            Err(_) => return Err(server.log()),
+        }
+        Ok(server)
     }
 
     /// Resident memory of the process, KiB.
