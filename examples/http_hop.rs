@@ -5,6 +5,9 @@
 //! parsed, taken through the pool and refused there.
 //! Figures: `docs/decisions/0001-runtime.md`.
 
+#[path = "../tests/support/no_chains.rs"]
+mod no_chains;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -12,14 +15,12 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use quarry::api::{Api, Chains, Settings, Upstream};
+use no_chains::NoChains;
+use quarry::api::{Api, Settings};
 use quarry::http::{
     FrameSource, Handler, HandlerFuture, HttpError, Lane, Limits, Pool, PoolLimits, Request, json_response,
     serve, stream_frames,
 };
-use quarry::model::ChainName;
-use quarry::query::Reader;
-use quarry::status::ChainStatus;
 use tokio::net::TcpListener;
 
 const BODY: &[u8] =
@@ -49,23 +50,6 @@ fn work() -> Vec<u8> {
     let mut body = BODY.to_vec();
     body.push(if hash[0] == 1 { b'\t' } else { b' ' });
     body
-}
-
-struct NoChains;
-
-impl Chains for NoChains {
-    fn reader(&self, _: ChainName) -> Option<Reader> {
-        None
-    }
-    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
-        None
-    }
-    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
-        None
-    }
-    fn store_bytes(&self, _: ChainName) -> u64 {
-        0
-    }
 }
 
 struct Frames(usize);

@@ -150,9 +150,15 @@ impl ChainStatus {
         self.disk_full.load(Ordering::Relaxed)
     }
 
-    /// Records whether the disk is full.
-    pub fn set_disk_full(&self, full: bool) {
-        self.disk_full.store(full, Ordering::Relaxed);
+    /// Records that the disk is full and says so, with what tells it.
+    pub fn wait_for_room(&self, told_by: &dyn std::fmt::Display) {
+        self.disk_full.store(true, Ordering::Relaxed);
+        self.set_message(format!("the disk is full, waiting for room: {told_by}"));
+    }
+
+    /// Records that the disk is not full.
+    pub fn has_room(&self) {
+        self.disk_full.store(false, Ordering::Relaxed);
     }
 
     /// Whether the sync ended by itself, for a reason that waiting cannot mend.

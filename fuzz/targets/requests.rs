@@ -1,34 +1,18 @@
 //! Requests: targets, queries and headers. Lines of the input are the target and then headers; any of them gets an
 //! answer of the contract out of the whole service over no chain at all.
 
+#[path = "../../tests/support/no_chains.rs"]
+mod no_chains;
+
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, HeaderValue, Request};
-use quarry::api::{Api, Chains, Settings, Upstream, endpoints};
+use no_chains::NoChains;
+use quarry::api::{Api, Settings, endpoints};
 use quarry::http::{
     Handler as _, Params, Pool, PoolLimits, Router, parse_address, parse_hash, parse_quantity, parse_u64,
     percent_decode, prefers,
 };
-use quarry::model::ChainName;
-use quarry::query::Reader;
-use quarry::status::ChainStatus;
-
-struct NoChains;
-
-impl Chains for NoChains {
-    fn reader(&self, _: ChainName) -> Option<Reader> {
-        None
-    }
-    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
-        None
-    }
-    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
-        None
-    }
-    fn store_bytes(&self, _: ChainName) -> u64 {
-        0
-    }
-}
 
 struct Service {
     api: Arc<Api>,

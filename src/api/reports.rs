@@ -143,10 +143,11 @@ pub(super) fn ready(chains: &dyn Chains, settings: &Settings) -> Result<Response
 pub(super) fn status(chains: &dyn Chains) -> Result<Response, HttpError> {
     let mut reports = BTreeMap::new();
     for chain in ChainName::ALL {
-        let Some(mut report) = chain_report(chains, chain) else {
+        let reader = chains.reader(chain);
+        let Some(mut report) = chain_report(chains, chain, reader.as_ref()) else {
             continue;
         };
-        if let Some(reader) = chains.reader(chain).filter(|reader| !reader.is_empty()) {
+        if let Some(reader) = reader.filter(|reader| !reader.is_empty()) {
             report.withheld = withheld(&reader).map_err(query_failed)?;
         }
         reports.insert(chain.as_str(), report);
@@ -164,7 +165,7 @@ fn render<T: Serialize>(code: StatusCode, report: &Report<T>) -> Result<Response
 }
 
 fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Option<Readiness> {
-    let report = chain_report(chains, chain)?;
+    let report = chain_report(chains, chain, chains.reader(chain).as_ref())?;
     // A node that has not been heard of yet could be anywhere; no node at all is never ahead.
     let node_head = match report.node_head {
         None if chains.status(chain).is_none() => report.indexed,
@@ -182,8 +183,7 @@ fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Opti
     })
 }
 
-fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
-    let reader = chains.reader(chain);
+fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) -> Option<ChainReport> {
     let status = chains.status(chain);
     if reader.is_none() && status.is_none() {
         return None;
@@ -193,7 +193,7 @@ fn chain_report(chains: &dyn Chains, chain: ChainName) -> Option<ChainReport> {
         report.chain_id = Some(reader.chain_id());
         report.traces = reader.has_traces();
         report.store_bytes = chains.store_bytes(chain);
-        report.native_ledger = native_ledger(&reader);
+        report.native_ledger = native_ledger(reader);
         if !reader.is_empty() {
             let head = reader.head();
             report.indexed = Some(head.number);

@@ -53,15 +53,11 @@ pub(super) fn contract_status(input: &mut Input<'_>) -> Result<Plan, HttpError> 
             Execution::Unknown => return Err(HttpError::not_found(TRANSACTION_NOT_FOUND)),
             Execution::NeedsTraces => return Err(needs_traces()),
             Execution::Succeeded => (0, String::new()),
-            Execution::Failed {
-                contracts,
-                error,
-                output,
-            } => {
+            Execution::Failed { error, output } => {
                 let selector = revert::custom_selector(&output);
                 custom = selector.is_some();
-                let names = CallNames::new(&snapshot.reader);
-                let known = selector.map(|selector| names?.error(&contracts, selector));
+                let known = selector
+                    .map(|selector| CallNames::new(&snapshot.reader)?.error(&hash, &output, selector));
                 let known = known.transpose().map_err(query_failed)?.flatten();
                 (1, revert::describe(&error, &output, known.as_ref()))
             }

@@ -65,7 +65,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         if moved.0 != next {
             moved = (next, now);
             if std::mem::take(&mut waits) {
-                status.set_disk_full(false);
+                status.has_room();
                 status.set_message("there is room again, going on");
             }
         }
@@ -108,10 +108,8 @@ fn says_full(store: &Store, status: &ChainStatus) -> bool {
     let Some(free) = little.filter(|_| store.is_write_stopped()) else {
         return false;
     };
-    let text = format!("the disk is full, waiting for room: {free} bytes are left");
-    tracing::warn!("{text}");
-    status.set_disk_full(true);
-    status.set_message(text);
+    status.wait_for_room(&format_args!("{free} bytes are left"));
+    tracing::warn!("{}", status.message());
     true
 }
 

@@ -21,10 +21,16 @@ impl ContractCode {
     /// The contract whose code this one runs for ever, where it is a minimal proxy (EIP-1167).
     #[must_use]
     pub fn minimal_proxy(&self) -> Option<Address> {
-        match (self.runtime.as_deref(), self.init.as_deref()) {
+        // A few instructions return what follows them. Further in it is what a factory makes.
+        self.minimal_within(MINIMAL_INIT_MAX)
+    }
+
+    /// The same, where creation code may have so many bytes before the code that it makes.
+    fn minimal_within(&self, most: usize) -> Option<Address> {
+        let runtime = self.runtime.as_deref().filter(|code| !code.is_empty());
+        match (runtime, self.init.as_deref()) {
             (Some(runtime), _) => minimal_at(runtime),
-            // A few instructions return what follows them. Further in it is what a factory makes.
-            (None, Some(init)) => (0..=MINIMAL_INIT_MAX).find_map(|at| minimal_at(init.get(at..)?)),
+            (None, Some(init)) => (0..=most.min(init.len())).find_map(|at| minimal_at(init.get(at..)?)),
             (None, None) => None,
         }
     }
@@ -186,12 +192,7 @@ impl Reader {
     pub(super) fn proxy_of_code(&self, contract: &Address) -> Result<Proxy, QueryError> {
         let code = self.contract_code(contract)?;
         let runtime = code.runtime.as_deref().filter(|code| !code.is_empty());
-        let of_code = match (runtime, &code.init) {
-            (Some(runtime), _) => minimal_at(runtime),
-            (None, Some(init)) => (0..init.len()).find_map(|at| minimal_at(init.get(at..)?)),
-            (None, None) => None,
-        };
-        if let Some(implementation) = of_code {
+        if let Some(implementation) = code.minimal_within(usize::MAX) {
             return Ok(Proxy::Fixed(implementation));
         }
         // A beacon tells of upgrades too, and runs nobody's code.

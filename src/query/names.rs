@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::contracts::Proxy;
 use super::{QueryError, Reader};
-use crate::model::{Address, ContractNames, CustomError, ListedTransaction};
+use crate::model::{Address, B256, ContractNames, CustomError, ListedTransaction};
 
 /// Names of what is called, looked up once a contract.
 #[derive(Debug)]
@@ -20,7 +20,6 @@ pub struct CallNames {
 struct Callee {
     names: Option<ContractNames>,
     /// What it is as a proxy, by its code; looked up where its own names do not do.
-    /// names do not do.
     proxy: OnceLock<Proxy>,
 }
 
@@ -105,13 +104,19 @@ impl CallNames {
         Ok(told.implementation().into_iter().collect())
     }
 
-    /// The custom error that revert data begins with, by the first of these contracts that knows it.
-    pub fn error(&self, contracts: &[Address], selector: [u8; 4]) -> Result<Option<CustomError>, QueryError> {
+    /// The custom error that a failed transaction's revert data begins with, by the first contract that handed it on and
+    /// knows it.
+    pub fn error(
+        &self,
+        transaction: &B256,
+        output: &[u8],
+        selector: [u8; 4],
+    ) -> Result<Option<CustomError>, QueryError> {
         let Some(reader) = &self.reader else {
             return Ok(None);
         };
-        for contract in contracts {
-            let callee = self.callee(reader, contract)?;
+        for contract in reader.reverters(transaction, output)? {
+            let callee = self.callee(reader, &contract)?;
             if let Some(error) = callee.names.as_ref().and_then(|names| names.error(selector)) {
                 return Ok(Some(error.clone()));
             }

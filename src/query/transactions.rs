@@ -37,8 +37,6 @@ pub enum Execution {
     Succeeded,
     /// It failed.
     Failed {
-        /// The contracts whose code handed on what the top call handed back, from where it came up to the top.
-        contracts: Vec<Address>,
         /// The top call's error, as traces word it; empty where they tell of none.
         error: String,
         /// What the top call handed back: the revert data.
@@ -188,7 +186,6 @@ impl Reader {
         Ok(match self.top_frame(ordinal)? {
             Some(frame) if stated.is_none() && frame.error.is_none() => Execution::Succeeded,
             Some(frame) => Execution::Failed {
-                contracts: self.reverters(ordinal, &frame.output)?,
                 error: frame.error.unwrap_or_default(),
                 output: frame.output,
             },
@@ -199,10 +196,10 @@ impl Reader {
     /// The contracts of a transaction's failed calls that handed back `output`, the innermost first: what a proxy or a
     /// router hands on is what the contract behind it said. Where traces leave nested output out it is the top
     /// call's contract, and whose code that ran.
-    fn reverters(&self, ordinal: u64, output: &Bytes) -> Result<Vec<Address>, QueryError> {
-        if output.is_empty() {
+    pub(super) fn reverters(&self, hash: &B256, output: &[u8]) -> Result<Vec<Address>, QueryError> {
+        let Some(ordinal) = self.view.transaction_ordinal(hash)? else {
             return Ok(Vec::new());
-        }
+        };
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let place = (block, ordinal - facts.first_transaction);
         let (mut said, mut top) = (Vec::new(), None);
@@ -211,7 +208,7 @@ impl Reader {
                 top = frame.to;
             }
             let runs_for_top = frame.kind == FrameKind::DelegateCall && Some(frame.from) == top;
-            let handed_on = frame.output == &output[..] || (frame.output.is_empty() && runs_for_top);
+            let handed_on = frame.output == output || (frame.output.is_empty() && runs_for_top);
             if frame.error.is_some() && handed_on && !frame.kind.is_creation() {
                 said.extend(frame.to);
             }

@@ -107,18 +107,17 @@ impl Store {
     #[must_use]
     pub fn figures(&self) -> Figures {
         let view = self.view();
-        let sum = |property| self.sum(property);
         Figures {
             cache: self.cache.get_usage() as u64,
             cache_pinned: self.cache.get_pinned_usage() as u64,
             memtables: self.unflushed_bytes(),
-            tables: sum("rocksdb.live-sst-files-size"),
+            tables: self.sum("rocksdb.live-sst-files-size"),
             arrays: FlatArray::ALL
                 .iter()
                 .map(|&array| view.array_len(array) * array.width() as u64)
                 .sum(),
-            pending_compaction: sum("rocksdb.estimate-pending-compaction-bytes"),
-            table_readers: sum("rocksdb.estimate-table-readers-mem"),
+            pending_compaction: self.sum("rocksdb.estimate-pending-compaction-bytes"),
+            table_readers: self.sum("rocksdb.estimate-table-readers-mem"),
             free: self.free_bytes(),
             write_stopped: self.is_write_stopped(),
         }

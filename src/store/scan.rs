@@ -72,6 +72,16 @@ impl std::fmt::Debug for Scan<'_> {
 /// A key and its value.
 pub type Item<'a> = (&'a [u8], &'a [u8]);
 
+impl<'v> Scan<'v> {
+    const fn over(raw: Raw<'v>, table: Table) -> Self {
+        Self {
+            raw,
+            table,
+            near: Vec::new(),
+        }
+    }
+}
+
 impl Scan<'_> {
     fn note(&mut self, key: &[u8]) {
         self.near.clear();
@@ -132,11 +142,7 @@ impl View {
     /// A scan of a table between two keys, `from` included and `to` not.
     pub fn scan(&self, table: Table, from: Vec<u8>, to: Vec<u8>) -> Result<Scan<'_>, StoreError> {
         let raw = Raw::Borrowed(self.iterator(table, bounds(from, to))?);
-        Ok(Scan {
-            raw,
-            table,
-            near: Vec::new(),
-        })
+        Ok(Scan::over(raw, table))
     }
 
     /// The same scan, which keeps the view itself: for answers that are made piece by piece.
@@ -148,11 +154,7 @@ impl View {
     ) -> Result<Scan<'static>, StoreError> {
         let cell = ScanCell::try_new(Arc::clone(self), |view| view.iterator(table, bounds(from, to)))?;
         let raw = Raw::Owned(cell);
-        Ok(Scan {
-            raw,
-            table,
-            near: Vec::new(),
-        })
+        Ok(Scan::over(raw, table))
     }
 
     /// A scan of a whole table.
@@ -162,10 +164,6 @@ impl View {
         let mut raw = self.iterator(table, options)?;
         raw.seek_to_first();
         let raw = Raw::Borrowed(raw);
-        Ok(Scan {
-            raw,
-            table,
-            near: Vec::new(),
-        })
+        Ok(Scan::over(raw, table))
     }
 }

@@ -127,7 +127,7 @@ impl Engine {
             let round = self.round(&mut shutdown).await;
             if round.is_ok() {
                 self.contradictions = 0;
-                self.status.set_disk_full(false);
+                self.status.has_room();
             }
             match round {
                 Ok(Round::Done) => break Ok(()),
@@ -192,12 +192,12 @@ impl Engine {
         if matches!(error, SyncError::Ask(_) | SyncError::Node { .. }) {
             self.status.set_node_up(false);
         }
-        let full = error.is_disk_full();
-        self.status.set_disk_full(full);
-        self.status.set_message(match full {
-            true => format!("the disk is full, waiting for room: {error}"),
-            false => error.to_string(),
-        });
+        if error.is_disk_full() {
+            self.status.wait_for_room(error);
+        } else {
+            self.status.has_room();
+            self.status.set_message(error.to_string());
+        }
         tracing::warn!(%error, "sync waits and tries again");
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::binary::{self, Server, eventually};
 use crate::support::fake_node::FakeNode;
-use crate::support::index;
+use crate::support::{index, scratch};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,7 +40,7 @@ impl SmallDisk {
 
     /// Takes all room but `bytes`, on top of what it took before.
     fn fill(&self, bytes: u64) {
-        let free = available(self.path());
+        let free = scratch::room(self.path()) << 10;
         let file = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -73,16 +73,6 @@ impl Drop for SmallDisk {
         }
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
-}
-
-/// Bytes that `df` calls available.
-fn available(path: &Path) -> u64 {
-    let output = Command::new("df")
-        .args(["-B1", "--output=avail"])
-        .arg(path)
-        .output();
-    let text = String::from_utf8(output.unwrap().stdout).unwrap();
-    text.lines().nth(1).unwrap().trim().parse().unwrap()
 }
 
 fn start(fake: &FakeNode, disk: &SmallDisk) -> Server {

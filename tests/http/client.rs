@@ -1,36 +1,19 @@
 //! A client that sees every byte, and servers on port 0.
 
+#[path = "../support/no_chains.rs"]
+mod no_chains;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarry::api::{Api, Chains, Settings, Upstream};
+use no_chains::NoChains;
+use quarry::api::{Api, Settings};
 use quarry::http::{Handler, Limits, Pool, PoolLimits, serve};
-use quarry::model::ChainName;
-use quarry::query::Reader;
-use quarry::status::ChainStatus;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-
-/// No chain at all: what fails here fails before the reader.
-pub(crate) struct NoChains;
-
-impl Chains for NoChains {
-    fn reader(&self, _: ChainName) -> Option<Reader> {
-        None
-    }
-    fn status(&self, _: ChainName) -> Option<Arc<ChainStatus>> {
-        None
-    }
-    fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
-        None
-    }
-    fn store_bytes(&self, _: ChainName) -> u64 {
-        0
-    }
-}
 
 pub(crate) fn pool() -> Pool {
     Pool::new(PoolLimits::default()).unwrap()

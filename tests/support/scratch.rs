@@ -22,7 +22,7 @@ pub fn directory() -> tempfile::TempDir {
 }
 
 /// KiB free at a place; 0 where there is no such place.
-fn room(place: &Path) -> u64 {
+pub fn room(place: &Path) -> u64 {
     let told = Command::new("df").arg("-Pk").arg(place).output();
     let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let free = told.ok().and_then(|text| {

@@ -105,16 +105,8 @@ fn find_last(bytes: &[u8], what: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trailer::of_solc as trailer;
     use super::*;
-
-    fn trailer(metadata: &[u8]) -> Vec<u8> {
-        let mut out = b"\xa2\x64ipfs\x58\x22\x12\x20".to_vec();
-        out.extend_from_slice(digest(HashKind::Ipfs, metadata).as_slice());
-        out.extend_from_slice(b"\x64solc\x43\x00\x08\x25");
-        let length = out.len() as u16;
-        out.extend_from_slice(&length.to_be_bytes());
-        out
-    }
 
     fn code(runtime: Option<Vec<u8>>, init: Option<Vec<u8>>) -> ContractCode {
         ContractCode {

@@ -281,16 +281,8 @@ impl CodeText {
 #[cfg(test)]
 mod tests {
     use super::super::hash::HashKind;
+    use super::super::trailer::of_solc as trailer;
     use super::*;
-
-    fn trailer(metadata: &[u8]) -> Vec<u8> {
-        let mut out = b"\xa2\x64ipfs\x58\x22\x12\x20".to_vec();
-        out.extend_from_slice(digest(HashKind::Ipfs, metadata).as_slice());
-        out.extend_from_slice(b"\x64solc\x43\x00\x08\x25");
-        let length = out.len() as u16;
-        out.extend_from_slice(&length.to_be_bytes());
-        out
-    }
 
     fn on_chain(runtime: Option<&[u8]>, init: Option<&[u8]>) -> OnChain {
         OnChain {

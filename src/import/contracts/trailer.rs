@@ -118,6 +118,17 @@ fn value<'a>(bytes: &'a [u8], at: &mut usize) -> Option<Value<'a>> {
     })
 }
 
+/// What solc appends to code whose metadata this is.
+#[cfg(test)]
+pub(super) fn of_solc(metadata: &[u8]) -> Vec<u8> {
+    let mut out = b"\xa2\x64ipfs\x58\x22\x12\x20".to_vec();
+    out.extend_from_slice(super::hash::digest(HashKind::Ipfs, metadata).as_slice());
+    out.extend_from_slice(b"\x64solc\x43\x00\x08\x25");
+    let length = out.len() as u16;
+    out.extend_from_slice(&length.to_be_bytes());
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
