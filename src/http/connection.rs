@@ -1,9 +1,10 @@
 //! One accepted socket: its signs of life, and the bytes hyper reads and writes through it.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::{Duration, Instant};
 
@@ -22,8 +23,10 @@ pub(super) struct Vitals {
     began: Instant,
     /// Milliseconds after `began` at which something last moved.
     moved: AtomicU64,
-    /// Requests not wholly answered.
-    requests: AtomicU32,
+    /// Bytes the client took since then.
+    taken: AtomicUsize,
+    /// Requests not wholly answered: when each began, the oldest first.
+    requests: Mutex<VecDeque<Instant>>,
     /// Of those, how many wait for us and not for the client.
     ours: AtomicU32,
     /// The socket took nothing of the last write.
@@ -37,37 +40,47 @@ pub(super) enum Verdict {
     Alive,
     /// Nobody asked anything for long: say goodbye.
     Idle,
-    /// An answer is ready and the client does not take it: cut it off.
+    /// An answer is ready and the client does not take it, or so little at a time that it never ends: cut it off.
     Stalled,
 }
 
-/// HTTP/2 pings and acknowledgements, alone or two together: 17 and 9 bytes. They go out to a client that takes
-/// nothing of its answers too, and would hide it.
-const PING_BYTES_MAX: usize = 40;
+/// So much must a client take to count as one that takes its answers. Less may be HTTP/2's pings, or a byte now and
+/// then to keep an answer waiting for ever.
+const TAKEN_MIN: usize = 64 << 10;
 
 impl Vitals {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             began: clock::now(),
             moved: AtomicU64::new(0),
-            requests: AtomicU32::new(0),
+            taken: AtomicUsize::new(0),
+            requests: Mutex::default(),
             ours: AtomicU32::new(0),
             blocked: AtomicBool::new(false),
         })
     }
 
+    fn requests(&self) -> MutexGuard<'_, VecDeque<Instant>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn verdict(&self, limits: &Limits) -> Verdict {
+        let now = clock::now();
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
-        let still = (clock::now() - self.began).saturating_sub(moved);
-        let requests = self.requests.load(Ordering::Relaxed);
-        let waits_for_client = requests > 0 && self.ours.load(Ordering::Relaxed) == 0;
-        if self.blocked.load(Ordering::Relaxed) || waits_for_client {
+        let still = (now - self.began).saturating_sub(moved);
+        let oldest = self.requests().front().copied();
+        let waits_for_client = oldest.is_some() && self.ours.load(Ordering::Relaxed) == 0;
+        // A body that nobody comes for is not asked whether its time is over.
+        let request_timeout = limits.answer_timeout.saturating_add(limits.body_timeout);
+        if oldest.is_some_and(|began| now - began > request_timeout) {
+            Verdict::Stalled
+        } else if self.blocked.load(Ordering::Relaxed) || waits_for_client {
             if still > limits.write_timeout {
                 Verdict::Stalled
             } else {
                 Verdict::Alive
             }
-        } else if requests == 0 && still > limits.header_read_timeout {
+        } else if oldest.is_none() && still > limits.header_read_timeout {
             Verdict::Idle
         } else {
             Verdict::Alive
@@ -77,19 +90,21 @@ impl Vitals {
     fn touch(&self) {
         let now = u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX);
         self.moved.store(now, Ordering::Relaxed);
+        self.taken.store(0, Ordering::Relaxed);
     }
 
     fn wrote(&self, outcome: &Poll<io::Result<usize>>) {
         match outcome {
             Poll::Ready(written) => {
                 self.blocked.store(false, Ordering::Relaxed);
-                if !written.as_ref().is_ok_and(|&bytes| bytes <= PING_BYTES_MAX) {
+                let written = written.as_ref().map_or(0, |&bytes| bytes);
+                if self.taken.fetch_add(written, Ordering::Relaxed) + written >= TAKEN_MIN {
                     self.touch();
                 }
             }
-            // The clock runs from the first refusal of the socket, not from the last try.
+            // The clock runs from the first refusal of the socket, not from the last try, nor from the last little taken.
             Poll::Pending => {
-                if !self.blocked.swap(true, Ordering::Relaxed) {
+                if !self.blocked.swap(true, Ordering::Relaxed) && self.taken.load(Ordering::Relaxed) == 0 {
                     self.touch();
                 }
             }
@@ -137,22 +152,29 @@ impl Wake for FrameReady {
 
 /// One request in the vitals of its connection, from its head to the end of its body.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<Turn>);
+pub(super) struct InFlight {
+    turn: Arc<Turn>,
+    began: Instant,
+}
 
 impl InFlight {
     pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
-        vitals.requests.fetch_add(1, Ordering::Relaxed);
+        let began = clock::now();
+        vitals.requests().push_back(began);
         let turn = Turn {
             vitals: Arc::clone(vitals),
             ours: AtomicBool::new(false),
         };
         turn.set(true);
-        Self(Arc::new(turn))
+        Self {
+            turn: Arc::new(turn),
+            began,
+        }
     }
 
     /// Notes that an answer, or its head, is there for the client to take.
     pub(super) fn answered(&self) {
-        self.0.set(false);
+        self.turn.set(false);
     }
 
     /// Polls for what the client came for. It is our turn until that is there, whether the client takes it or not.
@@ -161,14 +183,14 @@ impl InFlight {
         cx: &Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        self.0.set(true);
+        self.turn.set(true);
         let waker = Waker::from(Arc::new(FrameReady {
-            turn: Arc::clone(&self.0),
+            turn: Arc::clone(&self.turn),
             waker: cx.waker().clone(),
         }));
         let next = poll(&mut Context::from_waker(&waker));
         if next.is_ready() {
-            self.0.set(false);
+            self.turn.set(false);
         }
         next
     }
@@ -176,8 +198,11 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.set(false);
-        self.0.vitals.requests.fetch_sub(1, Ordering::Relaxed);
+        self.turn.set(false);
+        let mut requests = self.turn.vitals.requests();
+        if let Some(place) = requests.iter().position(|&began| began == self.began) {
+            requests.remove(place);
+        }
     }
 }
 
@@ -315,5 +340,64 @@ impl AsyncWrite for Socket {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(10);
+
+    fn limits() -> Limits {
+        Limits {
+            write_timeout: TICK * 20,
+            header_read_timeout: TICK * 20,
+            answer_timeout: TICK * 30,
+            body_timeout: TICK * 30,
+            ..Limits::default()
+        }
+    }
+
+    /// What is said at last of a client that takes so many bytes of a ready answer each tick.
+    fn after(ticks: u32, bytes: usize) -> Verdict {
+        let (vitals, limits) = (Vitals::new(), limits());
+        let request = InFlight::begin(&vitals);
+        request.answered();
+        vitals.wrote(&Poll::Pending);
+        for _ in 0..ticks {
+            std::thread::sleep(TICK);
+            vitals.wrote(&Poll::Ready(Ok(bytes)));
+            vitals.wrote(&Poll::Pending);
+            if vitals.verdict(&limits) != Verdict::Alive {
+                break;
+            }
+        }
+        vitals.verdict(&limits)
+    }
+
+    #[test]
+    fn a_little_now_and_then_is_not_taking() {
+        assert_eq!(after(40, 1), Verdict::Stalled);
+        assert_eq!(after(40, 1 << 10), Verdict::Stalled);
+        assert_eq!(after(40, 16 << 10), Verdict::Alive);
+    }
+
+    #[test]
+    fn no_request_lasts_for_ever() {
+        assert_eq!(after(45, 1 << 20), Verdict::Alive);
+        assert_eq!(after(80, 1 << 20), Verdict::Stalled);
+    }
+
+    #[test]
+    fn requests_leave_as_they_end() {
+        let (vitals, limits) = (Vitals::new(), limits());
+        let requests: Vec<InFlight> = (0..3).map(|_| InFlight::begin(&vitals)).collect();
+        assert_eq!(vitals.requests().len(), 3);
+        drop(requests);
+        assert_eq!(vitals.requests().len(), 0);
+        assert_eq!(vitals.verdict(&limits), Verdict::Alive);
+        std::thread::sleep(limits.header_read_timeout + TICK);
+        assert_eq!(vitals.verdict(&limits), Verdict::Idle);
     }
 }

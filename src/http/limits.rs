@@ -22,9 +22,10 @@ pub struct Limits {
     pub requests_max: usize,
     /// From a request's head to the head of its answer; then the client is told 503.
     pub answer_timeout: Duration,
-    /// How long a client may take nothing of an answer that is ready for it.
+    /// How long a client may take to take 64 KiB of an answer that is ready for it.
     pub write_timeout: Duration,
-    /// How long a body may take in all; a pinned snapshot must end some time.
+    /// How long a body may take in all; a pinned snapshot must end some time. A connection with a request older than this
+    /// and `answer_timeout` together is cut off.
     pub body_timeout: Duration,
     /// After the shutdown signal: how long open requests may take to finish.
     pub drain_timeout: Duration,

@@ -172,7 +172,7 @@ impl<H: Handler> Connection<H> {
                     Verdict::Alive => idle = false,
                     Verdict::Stalled => {
                         traffic.connection_cut_off();
-                        tracing::debug!(target: "quarry::http", "client takes nothing: connection cut off");
+                        tracing::debug!(target: "quarry::http", "client does not take its answer: connection cut off");
                         return;
                     }
                     Verdict::Idle if idle => return,
