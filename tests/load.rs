@@ -15,6 +15,8 @@
 mod binary;
 #[path = "load/clients.rs"]
 mod clients;
+#[path = "load/guest.rs"]
+mod guest;
 mod support;
 
 use std::sync::Arc;
@@ -79,6 +81,11 @@ fn told(chain: &Chain, contract: Address, input: &[u8], block: u64) -> Result<Ve
 }
 
 fn run(node: &FakeNode, directory: &std::path::Path) -> Server {
+    run_with(node, directory, "32MiB")
+}
+
+/// The same, with so much memory for a backfill.
+fn run_with(node: &FakeNode, directory: &std::path::Path, memory: &str) -> Server {
     let url = node.url();
     let directory = directory.to_str().unwrap();
     let log = "warn,quarry=info,quarry::http::request=off";
@@ -91,7 +98,7 @@ fn run(node: &FakeNode, directory: &std::path::Path) -> Server {
         "--cache-size",
         "32MiB",
         "--backfill-memory",
-        "32MiB",
+        memory,
         "--log",
         log,
     ])

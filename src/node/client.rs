@@ -329,13 +329,13 @@ impl Node {
         match &result {
             Ok(text) => {
                 let bytes = text.get().len();
-                inner.stats.answered(slot.end(Outcome::Answered), bytes);
+                inner.stats.answered(slot.end(Outcome::Answered, bytes), bytes);
                 // Calls are no part of a bundle, and what they weigh is a contract's choice.
                 if class != RequestClass::Call {
                     inner.remember_size(class, bytes);
                 }
             }
-            Err(NodeError::Execution { .. }) => inner.stats.answered(slot.end(Outcome::Answered), 0),
+            Err(NodeError::Execution { .. }) => inner.stats.answered(slot.end(Outcome::Answered, 0), 0),
             Err(error) => {
                 inner.stats.failed(error.class());
                 let outcome = if error.is_push_back() {
@@ -343,7 +343,7 @@ impl Node {
                 } else {
                     Outcome::Failed
                 };
-                slot.end(outcome);
+                slot.end(outcome, 0);
             }
         }
         result

@@ -8,6 +8,7 @@
 
 mod bundle;
 mod client;
+mod climb;
 mod config;
 mod contract;
 mod error;

@@ -320,7 +320,7 @@ async fn retry_after_is_obeyed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rate_limits_reduce_concurrency_and_quiet_raises_it() {
     let fake = FakeNode::start(9);
-    fake.mine(200);
+    fake.mine(300);
     let eager = NodeConfig {
         concurrency_max: 64,
         attempts_max: 50,
@@ -329,19 +329,24 @@ async fn rate_limits_reduce_concurrency_and_quiet_raises_it() {
     let node = Node::connect(eager).await.unwrap();
     let capabilities = node.probe().await.unwrap();
     fake.set_latency(Duration::from_millis(3));
-    let before = node.concurrency();
-    fake.allow_in_flight(4);
     let ask = |from: u64| {
         futures_util::future::try_join_all((from..from + 50).map(|n| node.bundle(n, &capabilities)))
     };
     ask(1).await.unwrap();
+    ask(51).await.unwrap();
+    let before = node.concurrency();
+    fake.allow_in_flight(4);
+    ask(101).await.unwrap();
     assert!(0 < node.stats().errors(ErrorClass::RateLimited));
     assert!(0 < node.stats().cuts.load(Ordering::Relaxed));
     let limited = node.concurrency();
-    assert!(limited <= 8 && limited < before, "{limited} after {before}");
+    assert!(
+        8 <= before && limited <= 8 && limited < before,
+        "{limited} after {before}"
+    );
     fake.allow_in_flight(u64::MAX);
-    ask(51).await.unwrap();
-    ask(101).await.unwrap();
+    ask(151).await.unwrap();
+    ask(201).await.unwrap();
     assert!(
         limited < node.concurrency(),
         "{} after {limited}",

@@ -53,7 +53,32 @@ pub struct State {
     /// More requests than this at one time are answered with 429.
     pub(super) in_flight_allowed: u64,
     pub(super) latency: Duration,
+    pub(super) machine: Option<Arc<Machine>>,
     contracts: Option<Contracts>,
+}
+
+/// The cores that a node's answers and its own work share, first come, first served.
+pub struct Machine {
+    cores: tokio::sync::Semaphore,
+    /// What an answer about a block takes of a core. Small questions take a twentieth.
+    service: Duration,
+}
+
+impl Machine {
+    /// Waits for a core and keeps it so long.
+    async fn work(&self, time: Duration) {
+        let core = self.cores.acquire().await;
+        tokio::time::sleep(time).await;
+        drop(core);
+    }
+
+    /// What an answer takes.
+    pub async fn answer(&self, method: &str) {
+        let of_block = ["eth_getBlock", "trace_block", "debug_traceBlock"];
+        let heavy = of_block.iter().any(|name| method.starts_with(name));
+        self.work(if heavy { self.service } else { self.service / 20 })
+            .await;
+    }
 }
 
 /// What contracts answer to `eth_call`: contract, input and block in, the result or an error (code, message) out.
@@ -90,6 +115,7 @@ impl FakeNode {
             in_flight_max: 0,
             in_flight_allowed: u64::MAX,
             latency: Duration::ZERO,
+            machine: None,
             contracts: None,
         };
         let state = Arc::new(Mutex::new(state));
@@ -186,6 +212,25 @@ impl FakeNode {
     /// Lets every answer take `latency`.
     pub fn set_latency(&self, latency: Duration) {
         self.state().latency = latency;
+    }
+
+    /// Lets answers wait for one of so many cores, and take `service` of it where they are about blocks.
+    pub fn share_machine(&self, cores: usize, service: Duration) {
+        let cores = tokio::sync::Semaphore::new(cores);
+        self.state().machine = Some(Arc::new(Machine { cores, service }));
+    }
+
+    /// Appends a block once a core has worked on it for so long; what of it took until then.
+    pub fn import(&self, work: Duration) -> Duration {
+        let machine = self.state().machine.clone();
+        let began = std::time::Instant::now();
+        if let Some(machine) = machine {
+            let runtime = self.runtime.as_ref().unwrap();
+            runtime.block_on_thread(async move { machine.work(work).await });
+        }
+        let took = began.elapsed();
+        self.mine(1);
+        took
     }
 
     /// Lets contracts answer `eth_call` by this script.

@@ -106,6 +106,12 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
     while state.lock().unwrap().stalled {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+    let machine = state.lock().unwrap().machine.clone();
+    if let Some(machine) = machine {
+        machine
+            .answer(request["method"].as_str().unwrap_or_default())
+            .await;
+    }
     let latency = state.lock().unwrap().latency;
     if !latency.is_zero() {
         tokio::time::sleep(latency).await;
