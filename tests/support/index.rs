@@ -28,7 +28,7 @@ pub fn open_with(options: &OpenOptions, genesis: B256, first_block: u64) -> Resu
 pub fn options(directory: &Path) -> OpenOptions {
     OpenOptions {
         cache_bytes: 4 << 20,
-        memtable_bytes: 4 << 20,
+        memtable_bytes: 64 << 20,
         ..OpenOptions::new(directory)
     }
 }

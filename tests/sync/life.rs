@@ -134,8 +134,8 @@ impl Life {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let mut rig = Rig::new(seed);
-        // Some flush and compact all the time.
-        rig.memtable_bytes = if rng.u8(..4) == 0 { 512 << 10 } else { 4 << 20 };
+        // Some flush and compact at every block.
+        rig.memtable_bytes = if rng.u8(..8) == 0 { 512 << 10 } else { 64 << 20 };
         rig.options.batch_bytes_max = [20 << 10, 200 << 10][rng.usize(..2)];
         let tags = rng.u8(..5) > 0;
         let methods = Methods {

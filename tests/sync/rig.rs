@@ -64,7 +64,7 @@ impl Rig {
                 batch_bytes_max: 200 << 10,
                 window: 16,
             },
-            memtable_bytes: 4 << 20,
+            memtable_bytes: 64 << 20,
             directory: home.path().join("0"),
             home,
             cuts: 0,
