@@ -15,7 +15,7 @@ mod binary;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use binary::{Outcome, Server, eventually, quarry};
+use binary::{Outcome, Server, demo, eventually, quarry};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -282,4 +282,28 @@ fn imports_need_a_store() {
     place
         .import("prices", &file)
         .refused(&[place.data().to_str().unwrap()]);
+}
+
+#[test]
+fn a_chain_is_who_its_recording_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().to_str().unwrap();
+    // The node that recorded the demo states no state root for block 0, so that the genesis file hashes to another block.
+    let import = [
+        "import",
+        "chain",
+        &demo("chain.jsonl.zst"),
+        "--genesis",
+        &demo("genesis.json"),
+        "--data-dir",
+        data,
+    ];
+    let told = quarry(import).succeeded().stderr;
+    assert!(told.contains("the genesis file gives block 0 the hash"), "{told}");
+    let chain: Value = serde_json::from_slice(&std::fs::read(demo("chain.json")).unwrap()).unwrap();
+    let hash = chain["genesis"]["hash"].as_str().unwrap();
+    let inspected = quarry(["inspect", "--data-dir", data]).succeeded().stdout;
+    assert!(inspected.contains(hash), "{inspected}");
+    // Once more: the same chain.
+    quarry(import).succeeded();
 }

@@ -112,11 +112,19 @@ impl ChainImport {
                 )
             })?;
         let genesis_hash = match (genesis, preview.first_block) {
+            (_, 0) => preview.first_hash,
             (Some(genesis), _) => genesis.block.hash,
-            (None, 0) => preview.first_hash,
             (None, 1) => preview.first_parent,
             (None, _) => B256::ZERO,
         };
+        if let Some(genesis) = genesis.filter(|genesis| genesis.block.hash != genesis_hash) {
+            // Development nodes state no state root for block 0; what the file allocates holds all the same.
+            let of_file = genesis.block.hash;
+            tracing::warn!(
+                "the genesis file gives block 0 the hash {of_file}, the recording has {genesis_hash}: unless a development node \
+                 recorded it, it is another chain's file, and its balances are wrong here"
+            );
+        }
         let adds_genesis = genesis.is_some() && preview.first_block == 1;
         let first_block = if adds_genesis { 0 } else { preview.first_block };
         let mut open = self.open.clone();

@@ -8,12 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::binary::{self, Server, exchange};
-
-fn demo(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(file);
-    path.display().to_string()
-}
+use crate::binary::{self, Server, demo, exchange};
 
 /// All that the demo is asked in the reference, with what it answers when nothing is wrong.
 fn questions(server: &Server) -> BTreeMap<String, (u16, Vec<u8>)> {

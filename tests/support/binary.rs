@@ -18,6 +18,12 @@ use serde_json::{Value, json};
 /// No command and no wait of these tests takes longer, by far.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The path of a file of the demo chain.
+pub fn demo(file: &str) -> String {
+    let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+    demo.join(file).display().to_string()
+}
+
 /// The program with a clean environment. `QUARRY_BIN` names another build of it to test.
 fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let program = std::env::var_os("QUARRY_BIN")
