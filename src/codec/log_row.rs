@@ -288,6 +288,10 @@ impl<'a> RunReader<'a> {
         header.last_ordinal = last(header.first_ordinal, ordinals)?;
         header.last_block = last(header.first_block, blocks)?;
         header.last_transaction_index = reader.varint_u32()?;
+        // A row has bytes, and no list has so many logs that one more could not be counted.
+        if header.count > reader.rest().len() as u64 || header.rank > u64::MAX / 2 {
+            return Err(reader.corrupt());
+        }
         Ok(Self::of(header, reader))
     }
 
