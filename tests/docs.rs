@@ -104,7 +104,7 @@ fn the_limits_in_the_operations_page_are_fresh() {
             "`--client-timeout`",
         ),
         (
-            "a client takes nothing of a ready answer",
+            "a client takes less than 64 KiB of a ready answer",
             format!("{:?}", limits.write_timeout),
             "`--client-timeout`",
         ),

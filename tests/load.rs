@@ -117,7 +117,7 @@ fn until_indexed(server: &Server, block: u64) {
 }
 
 /// Mines, and now and then replaces the newest blocks, until told to stop.
-fn live(node: &FakeNode, seed: u64, stop: &AtomicBool) -> u64 {
+fn live(node: &FakeNode, seed: u64, pause: Duration, stop: &AtomicBool) -> u64 {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut reorgs = 0;
     for step in 1u64.. {
@@ -132,7 +132,7 @@ fn live(node: &FakeNode, seed: u64, stop: &AtomicBool) -> u64 {
             node.mine(1);
         }
         node.set_finalized(node.head().saturating_sub(20));
-        std::thread::sleep(Duration::from_millis(150));
+        std::thread::sleep(pause);
     }
     reorgs
 }
@@ -142,7 +142,7 @@ fn clients_are_served_while_a_chain_is_filled_and_followed() {
     let seed = seed();
     let minutes = number("QUARRY_SOAK_MINUTES");
     let directory = tempfile::tempdir().unwrap();
-    let blocks = if minutes.is_some() { 3_000 } else { 800 };
+    let blocks = if minutes.is_some() { 1_500 } else { 800 };
     let node = Arc::new(node(seed, blocks));
     let server = run(&node, directory.path());
     let known = Arc::new(Known::of(&node));
@@ -155,7 +155,9 @@ fn clients_are_served_while_a_chain_is_filled_and_followed() {
     let stop = Arc::new(AtomicBool::new(false));
     let living = {
         let (node, stop) = (Arc::clone(&node), Arc::clone(&stop));
-        std::thread::spawn(move || live(&node, seed, &stop))
+        // The fake node keeps a copy of the world after every block: 3 MB each in the end.
+        let pause = Duration::from_millis(if minutes.is_some() { 600 } else { 150 });
+        std::thread::spawn(move || live(&node, seed, pause, &stop))
     };
     let crowd = Crowd::start(&server.address, &known, seed ^ 1, 6, &Class::ALL);
     let began = Instant::now();

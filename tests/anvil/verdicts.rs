@@ -287,6 +287,7 @@ fn answers_about_tokens_are_their_contracts_words() {
     let tokens_all = tokens.all.clone();
     drop(tokens);
     // The audit, beside the running service: the store against itself, and thousands of samples against the node.
+    let samples = std::env::var("QUARRY_SAMPLES").unwrap_or_else(|_| "6000".to_owned());
     let audit = binary::quarry([
         "verify",
         "--data-dir",
@@ -294,7 +295,7 @@ fn answers_about_tokens_are_their_contracts_words() {
         "--mainnet-rpc",
         &url,
         "--samples",
-        "6000",
+        &samples,
         "--seed",
         "7",
     ]);
@@ -306,6 +307,7 @@ fn answers_about_tokens_are_their_contracts_words() {
         let words: Vec<&str> = line.expect(&audit).split_whitespace().collect();
         let asked: u64 = words[words.len() - 3].parse().expect(&audit);
         assert!(asked > 1000 && words.ends_with(&["0"]), "{audit}");
+        println!("{}", line.unwrap());
     }
     anvil.kill();
     let without_node = |server: &Server| {

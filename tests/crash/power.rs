@@ -52,7 +52,7 @@ impl History {
 /// Freezes the process and copies its store, if there is one: what a power cut would leave, less what was not forced
 /// to disk.
 fn photograph(quarry: &Quarry, store: &Path, to: &Path) -> bool {
-    quarry.signal("-STOP");
+    quarry.freeze();
     let there = store.join("rocksdb/CURRENT").exists();
     if there {
         image::copy(store, to).unwrap();

@@ -140,6 +140,25 @@ impl Quarry {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
+    /// Stops the process where it is, every thread of it.
+    pub(crate) fn freeze(&self) {
+        self.signal("-STOP");
+        let began = Instant::now();
+        let tasks = format!("/proc/{}/task", self.child.id());
+        // The signal is there at once; each thread stops when it next looks.
+        while !std::fs::read_dir(&tasks).unwrap().all(|task| {
+            let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap_or_default();
+            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            state.is_none_or(|state| matches!(state, 'T' | 't' | 'Z' | 'X'))
+        }) {
+            assert!(
+                began.elapsed() < Duration::from_secs(10),
+                "threads that do not stop"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
