@@ -19,7 +19,7 @@ struct Status {
 
 pub(super) fn status(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let hash = input.segment(0, parse_hash, || HttpError::bad_request(INVALID_HASH))?;
-    Ok(Plan::point(move |snapshot| {
+    Ok(Plan::quick(move |snapshot| {
         let outcome = snapshot.reader.transaction_outcome(&hash).map_err(query_failed)?;
         let status = match outcome.status {
             TransactionStatus::Unknown => return Err(HttpError::not_found(TRANSACTION_NOT_FOUND)),

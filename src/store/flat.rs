@@ -13,6 +13,7 @@ use memmap2::Mmap;
 
 use super::StoreError;
 use super::map::map;
+use super::memory;
 use crate::model::{Address, B256};
 
 /// The arrays of a store.
@@ -227,6 +228,7 @@ pub(super) fn address(bytes: &[u8]) -> Address {
 /// One array as a reader sees it.
 #[derive(Clone, Debug)]
 pub(super) struct FlatView {
+    file: Arc<File>,
     map: Arc<Mmap>,
     file_bytes: usize,
     tail: Arc<Vec<u8>>,
@@ -254,6 +256,13 @@ impl FlatView {
         }
     }
 
+    /// Whether the record with a number can be read without waiting for the disk: it is not in the file yet, or its page
+    /// is in the system's cache.
+    pub(super) fn is_in_memory(&self, number: u64) -> bool {
+        let start = number.saturating_mul(self.width as u64);
+        start >= self.file_bytes as u64 || memory::is_cached(&self.file, start, self.width)
+    }
+
     /// All bytes in order: what is in the file, and what is not yet.
     pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         (self.map.get(..self.file_bytes).unwrap_or(&[]), &self.tail)
@@ -268,7 +277,7 @@ const GROWTH_BYTES: u64 = 4 << 20;
 struct FlatFile {
     array: FlatArray,
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     bytes: u64,
     capacity: u64,
     map: Arc<Mmap>,
@@ -319,7 +328,7 @@ impl FlatFile {
         Ok(Self {
             array,
             path,
-            file,
+            file: Arc::new(file),
             bytes,
             capacity,
             map,
@@ -463,6 +472,7 @@ impl Flats {
             .iter()
             .zip(&self.tails)
             .map(|(file, tail)| FlatView {
+                file: Arc::clone(&file.file),
                 map: Arc::clone(&file.map),
                 file_bytes: file.bytes as usize,
                 tail: Arc::clone(tail),

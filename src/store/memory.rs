@@ -5,6 +5,9 @@
 //! wait, and nothing of such an attempt is used.
 
 use std::cell::Cell;
+use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::IoSliceMut;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -59,6 +62,29 @@ pub(super) fn miss() {
     }
 }
 
+/// Longer records are asked for by their first bytes.
+const ASKED_MAX: usize = 64;
+
+/// Whether a read of a file's bytes would not wait: `preadv2` with `RWF_NOWAIT`, which a map cannot tell.
+#[cfg(target_os = "linux")]
+pub(super) fn is_cached(file: &File, start: u64, bytes: usize) -> bool {
+    let mut room = [0; ASKED_MAX];
+    let (asked, _) = room.split_at_mut(bytes.min(ASKED_MAX));
+    let length = asked.len();
+    let read = rustix::io::preadv2(
+        file,
+        &mut [IoSliceMut::new(asked)],
+        start,
+        rustix::io::ReadWriteFlags::NOWAIT,
+    );
+    read == Ok(length)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_cached(_: &File, _: u64, _: usize) -> bool {
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +103,18 @@ mod tests {
         assert_eq!(from_memory(|| 3), Some(3));
         assert!(std::panic::catch_unwind(|| from_memory(|| panic!("inside"))).is_err());
         assert!(!only());
+    }
+
+    #[test]
+    fn what_was_just_written_is_in_memory() {
+        let file = tempfile::tempfile().unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[7; 10_000], 0).unwrap();
+        assert!(
+            [0, 4_090, 9_936]
+                .into_iter()
+                .all(|start| is_cached(&file, start, 64))
+        );
+        // No byte of this is there to be read.
+        assert!(!is_cached(&file, 10_000, 1));
     }
 }

@@ -136,8 +136,7 @@ impl View {
         number: u64,
     ) -> Result<&[u8], StoreError> {
         self.flat(array)
-            // A page of the file may have to be read.
-            .filter(|flat| !(memory::only() && number < flat.file_len() && memory::forbids()))
+            .filter(|flat| !memory::only() || flat.is_in_memory(number) || !memory::forbids())
             .and_then(|flat| flat.get(number))
             .ok_or_else(|| Self::missing(array, what, number))
     }
