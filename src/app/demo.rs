@@ -168,7 +168,9 @@ struct TemporaryDirectory(std::path::PathBuf);
 impl TemporaryDirectory {
     fn new() -> Result<Self, AppError> {
         let path = std::env::temp_dir().join(format!("quarry-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(AppError::io(format!("make `{}`", path.display())))?;
+        // What a process of this number left when it was killed.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).map_err(AppError::io(format!("make `{}`", path.display())))?;
         Ok(Self(path))
     }
 }

@@ -17,7 +17,7 @@ use crate::model::{B256, Bundle, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
 use crate::store::{OpenOptions, Store, View, Writer};
-use crate::sync::genesis::ChainGenesis;
+use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
 
 /// Lines that are looked at for the chain id before giving up.
@@ -32,6 +32,8 @@ struct Preview {
     first_block: u64,
     first_parent: B256,
     first_hash: B256,
+    /// Block 0 of a development node.
+    states_no_accounts: bool,
     chain_id: Option<u64>,
 }
 
@@ -53,6 +55,7 @@ fn preview(open: &Opener) -> Result<Preview, AppError> {
             preview.first_block = bundle.block.number();
             preview.first_parent = bundle.block.header.parent_hash;
             preview.first_hash = bundle.block.hash;
+            preview.states_no_accounts = genesis::states_no_accounts(&bundle.block.header);
         }
         let stated = serde_json::from_str::<StatedId>(&line.text)
             .ok()
@@ -117,12 +120,12 @@ impl ChainImport {
             (None, 1) => preview.first_parent,
             (None, _) => B256::ZERO,
         };
-        if let Some(genesis) = genesis.filter(|genesis| genesis.block.hash != genesis_hash) {
-            // Development nodes state no state root for block 0; what the file allocates holds all the same.
+        let differs = genesis.filter(|genesis| genesis.block.hash != genesis_hash);
+        if let Some(genesis) = differs.filter(|_| !preview.states_no_accounts) {
             let of_file = genesis.block.hash;
             tracing::warn!(
-                "the genesis file gives block 0 the hash {of_file}, the recording has {genesis_hash}: unless a development node \
-                 recorded it, it is another chain's file, and its balances are wrong here"
+                "the genesis file gives block 0 the hash {of_file}, the recording has {genesis_hash}: it seems to be another \
+                 chain's file, and then its balances are wrong here"
             );
         }
         let adds_genesis = genesis.is_some() && preview.first_block == 1;

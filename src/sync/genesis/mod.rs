@@ -37,6 +37,13 @@ pub struct ChainGenesis {
     pub accounts: Vec<GenesisAccount>,
 }
 
+/// Whether block 0 states the root of an empty state, as development nodes do whatever accounts they begin with: no genesis
+/// file with accounts has its hash.
+#[must_use]
+pub fn states_no_accounts(header: &Header) -> bool {
+    header.state_root == EMPTY_ROOT_HASH
+}
+
 /// An account that exists in block 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenesisAccount {
