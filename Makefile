@@ -96,7 +96,7 @@ kill: setup-build ## Kill the program at KILLS=1000 moments: backfill, tip, reor
 bench: setup-build ## Run the comparison benches (ARGS="--bench json" for one of them)
 	$(CARGO) bench --locked $(ARGS)
 
-load: setup-build ## Measure what expensive requests do to cheap ones
+load: setup-build ## Measure what expensive requests do to cheap ones, and a backfill to a node on the same machine
 	$(CARGO) test --release --locked --test load -- --ignored --nocapture
 
 soak: setup-build ## Serve clients for MINUTES=30 beside a chain that grows and reorganises; memory must come to rest

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use binary::{Outcome, Server, eventually, list, quarry, text};
+use binary::{Outcome, Server, eventually, import_demo, list, quarry, text};
 use serde_json::Value;
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
@@ -59,17 +59,7 @@ impl Rig {
         let rig = Self {
             root: tempfile::tempdir().unwrap(),
         };
-        let (chain, genesis) = (format!("{DEMO}/chain.jsonl.zst"), format!("{DEMO}/genesis.json"));
-        quarry([
-            "import",
-            "chain",
-            &chain,
-            "--genesis",
-            &genesis,
-            "--data-dir",
-            &rig.data(),
-        ])
-        .succeeded();
+        import_demo(&rig.data());
         rig
     }
 

@@ -15,7 +15,7 @@ mod binary;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use binary::{Outcome, Server, demo, eventually, quarry};
+use binary::{Outcome, Server, demo, eventually, import_demo, quarry};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -289,21 +289,12 @@ fn a_chain_is_who_its_recording_says() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().to_str().unwrap();
     // The node that recorded the demo states the root of an empty state for block 0: no genesis file hashes to that.
-    let import = [
-        "import",
-        "chain",
-        &demo("chain.jsonl.zst"),
-        "--genesis",
-        &demo("genesis.json"),
-        "--data-dir",
-        data,
-    ];
-    let told = quarry(import).succeeded().stderr;
+    let told = import_demo(data).stderr;
     assert!(!told.contains("WARN"), "{told}");
     let chain: Value = serde_json::from_slice(&std::fs::read(demo("chain.json")).unwrap()).unwrap();
     let hash = chain["genesis"]["hash"].as_str().unwrap();
     let inspected = quarry(["inspect", "--data-dir", data]).succeeded().stdout;
     assert!(inspected.contains(hash), "{inspected}");
     // Once more: the same chain.
-    quarry(import).succeeded();
+    import_demo(data);
 }

@@ -32,6 +32,10 @@ pub enum RequestClass {
 impl RequestClass {
     /// How many there are.
     pub const COUNT: usize = 5;
+
+    const fn is_small(self) -> bool {
+        matches!(self, Self::Light | Self::Call)
+    }
 }
 
 /// Below this no latency counts as inflated: it is noise.
@@ -196,12 +200,6 @@ pub struct Pace {
     /// The turn of small questions.
     small_turn: Notify,
     stats: Arc<NodeStats>,
-}
-
-impl RequestClass {
-    const fn is_small(self) -> bool {
-        matches!(self, Self::Light | Self::Call)
-    }
 }
 
 impl Pace {

@@ -31,6 +31,15 @@ fn ask(server: &Server, target: &str) -> Option<(u16, Vec<u8>)> {
     Some((reply.status, reply.body))
 }
 
+/// The line of a log that tells of damage, which must name a table and this.
+#[track_caller]
+fn line_of(log: &str, named: &str) -> String {
+    let line = log.lines().find(|line| line.contains("Corruption"));
+    let line = line.unwrap_or_else(|| panic!("no word of damage: {log}"));
+    assert!(line.contains("table `") && line.contains(named), "{line}");
+    line.to_owned()
+}
+
 fn tables(data: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(data.join("mainnet/rocksdb")).unwrap();
     let mut files: Vec<PathBuf> = files
@@ -45,14 +54,7 @@ fn tables(data: &Path) -> Vec<PathBuf> {
 fn flipped_bytes_are_never_served() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().display().to_string();
-    let import = [
-        "import",
-        "chain",
-        &demo("chain.jsonl.zst"),
-        "--genesis",
-        &demo("genesis.json"),
-    ];
-    binary::quarry(import.into_iter().chain(["--data-dir", &data])).succeeded();
+    binary::import_demo(&data);
     let serve = [
         "serve",
         "--data-dir",
@@ -97,12 +99,9 @@ fn flipped_bytes_are_never_served() {
         match Server::try_start(serve) {
             // What the store needs to open: it says so and serves nothing.
             Err(log) => {
-                let line = log.lines().find(|line| line.contains("Corruption"));
-                let line = line.unwrap_or_else(|| panic!("{what}: {log}"));
                 // RocksDB names the manifest where it is a table's own description that does not read.
-                assert!(line.contains("table `") && line.contains("/rocksdb/"), "{line}");
+                (harm, said) = (true, line_of(&log, "/rocksdb/"));
                 assert!(!log.contains("panicked"), "{what}: {log}");
-                (harm, said) = (true, line.to_owned());
                 refused += 1;
             }
             Ok(server) => {
@@ -125,14 +124,9 @@ fn flipped_bytes_are_never_served() {
                 let logged = || server.log().contains("Corruption").then_some(());
                 if harm {
                     binary::eventually("a line in the log", Duration::from_secs(5), logged);
+                    said = line_of(&server.log(), "key 0x");
                 }
                 let log = server.log();
-                if harm {
-                    let line = log.lines().find(|line| line.contains("Corruption"));
-                    let line = line.unwrap_or_else(|| panic!("{what}: {log}"));
-                    assert!(line.contains("table `") && line.contains("key 0x"), "{line}");
-                    said = line.to_owned();
-                }
                 assert!(!log.contains("panicked"), "{what}: {log}");
             }
         }

@@ -111,12 +111,6 @@ fn says_full(server: &Server) -> bool {
     message(server).starts_with("the disk is full, waiting for room")
 }
 
-fn gauge(server: &Server, name: &str) -> Option<String> {
-    let page = server.get("/metrics").text();
-    let line = page.lines().find(|line| line.starts_with(name))?;
-    Some(line.rsplit(' ').next()?.to_owned())
-}
-
 /// What is asked while the disk is full; the same answers must come before and meanwhile.
 fn ask(server: &Server, fake: &FakeNode, upto: u64) -> Vec<String> {
     let bundles = fake.bundles();
@@ -170,7 +164,7 @@ fn at_the_tip() {
         disk.fill(round * 70_000);
         let began = Instant::now();
         while !says_full(&server) {
-            let stopped = gauge(&server, "quarry_store_write_stopped");
+            let stopped = server.gauge("quarry_store_write_stopped");
             assert!(
                 began.elapsed() < PATIENCE,
                 "never full: {} {stopped:?}",
@@ -185,7 +179,7 @@ fn at_the_tip() {
             std::thread::sleep(Duration::from_millis(20));
         }
         said.insert(message(&server));
-        assert_eq!(gauge(&server, "quarry_sync_disk_full").as_deref(), Some("1.0"));
+        assert_eq!(server.gauge("quarry_sync_disk_full").as_deref(), Some("1.0"));
         for (now, before) in ask(&server, &fake, 300).iter().zip(&before) {
             let at = now
                 .bytes()
@@ -210,7 +204,7 @@ fn at_the_tip() {
         eventually("the sentence goes", PATIENCE, || {
             (!says_full(&server)).then_some(())
         });
-        assert_eq!(gauge(&server, "quarry_sync_disk_full").as_deref(), Some("0.0"));
+        assert_eq!(server.gauge("quarry_sync_disk_full").as_deref(), Some("0.0"));
     }
     println!("{said:#?}");
     server.stop();

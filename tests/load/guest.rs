@@ -44,14 +44,8 @@ fn backfill_beside(cores: usize, blocks: u64) -> Seen {
             waits
         });
         eventually("the end of the backfill", Duration::from_secs(120), || {
-            let metrics = server.get("/metrics").text();
-            let line = metrics
-                .lines()
-                .find(|line| line.starts_with("quarry_node_concurrency"));
-            concurrency = line
-                .and_then(|line| line.rsplit(' ').next())
-                .and_then(|figure| figure.parse::<f64>().ok())
-                .map_or(0, |figure| figure as u64);
+            let gauge = server.gauge("quarry_node_concurrency");
+            concurrency = gauge.map_or(0, |figure| figure.parse().unwrap());
             (indexed(&server) >= blocks).then_some(())
         });
         took = began.elapsed();

@@ -24,6 +24,22 @@ pub fn demo(file: &str) -> String {
     demo.join(file).display().to_string()
 }
 
+/// Imports the demo chain into a store in `data`.
+#[track_caller]
+pub fn import_demo(data: &str) -> Outcome {
+    let (chain, genesis) = (demo("chain.jsonl.zst"), demo("genesis.json"));
+    quarry([
+        "import",
+        "chain",
+        &chain,
+        "--genesis",
+        &genesis,
+        "--data-dir",
+        data,
+    ])
+    .succeeded()
+}
+
 /// The program with a clean environment. `QUARRY_BIN` names another build of it to test.
 fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let program = std::env::var_os("QUARRY_BIN")
@@ -229,6 +245,13 @@ impl Server {
         let text = format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n");
         exchange(&self.address, &self.connection, text.as_bytes())
             .unwrap_or_else(|error| panic!("GET {target}: {error}\n{}", self.log()))
+    }
+
+    /// The value of the first series of `/metrics` whose name begins so, as it is written.
+    pub fn gauge(&self, name: &str) -> Option<String> {
+        let page = self.get("/metrics").text();
+        let line = page.lines().find(|line| line.starts_with(name))?;
+        Some(line.rsplit(' ').next()?.to_owned())
     }
 
     /// The body of a 200.
