@@ -151,7 +151,8 @@ fn main() {
     });
     let watch = Peak::watch();
     let began = std::time::Instant::now();
-    let (store, spent) = filled::fill(blocks, memory, directory.clone());
+    let ready: Vec<_> = blocks.collect();
+    let (store, spent) = filled::fill(ready.into_iter(), memory, directory.clone());
     let wall = began.elapsed().as_secs_f64();
     let (before, peak) = watch.end();
     let checkpoint = *store.view().checkpoint();

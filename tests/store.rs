@@ -12,6 +12,9 @@ mod plain;
 #[path = "support/scratch.rs"]
 mod scratch;
 
+#[path = "store/beside.rs"]
+mod beside;
+
 use std::sync::Arc;
 
 use plain::{ChainConfig, Rng, account, topic};

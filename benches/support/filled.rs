@@ -71,7 +71,7 @@ impl Memory {
     }
 
     pub(crate) const fn batch(&self) -> usize {
-        self.backfill / 6
+        self.backfill / 9
     }
 
     pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {
@@ -142,6 +142,8 @@ pub(crate) fn fill(
     let store = Store::open_or_create(&options, 1, B256::ZERO, Some(1)).expect("a store");
     let mut writer = store.writer().expect("the writer");
     let rules = rules();
+    // As the pipeline does it; 0 to wait for each commit.
+    let beside = env("QUARRY_BENCH_BESIDE", 1) > 0;
     let mut spent = Spent::default();
     let mut batch = None;
     let mut clock = Instant::now();
@@ -167,7 +169,11 @@ pub(crate) fn fill(
             lap(&mut spent.generate);
         }
         if let Some(full) = batch.take_if(|batch| last || batch.bytes() >= memory.batch()) {
-            writer.commit_final(full).expect("a commit");
+            if beside {
+                writer.begin_commit(full).expect("a commit");
+            } else {
+                writer.commit_final(full).expect("a commit");
+            }
             spent.commits += 1;
             lap(&mut spent.commit);
         }

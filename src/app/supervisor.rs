@@ -24,7 +24,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Memory {
     /// All memtables together.
     pub(super) memtables: usize,
-    /// A batch; its rendering takes up to as much again.
+    /// A batch; its rendering takes up to as much again, and the next one is made meanwhile.
     pub(super) batch: usize,
     /// Answers of the node in flight, as text; parsed they take about as much again.
     pub(super) in_flight: usize,
@@ -36,7 +36,7 @@ impl Memory {
         Self {
             memtables: all / 5,
             // Every batch rewrites the open pieces and chunks of whatever it touches: the fewer the better.
-            batch: all / 6,
+            batch: all / 9,
             in_flight: all / 10,
         }
     }

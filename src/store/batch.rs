@@ -12,7 +12,7 @@ use rocksdb::WriteBatch;
 use super::StoreError;
 use super::days::Days;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
-use super::ledger::LedgerRows;
+use super::ledger::{ChangedAccount, LedgerRows};
 use super::open::Store;
 use super::schema::Table;
 use super::token_ledger::{TokenId, TokenMoves};
@@ -42,6 +42,31 @@ impl Dictionary {
         self.signatures.clear();
         self.tokens.clear();
     }
+
+    /// Whether more ids are remembered than should be.
+    pub(super) fn is_full(&self) -> bool {
+        self.emitters
+            .len()
+            .max(self.signatures.len())
+            .max(self.tokens.len())
+            > REMEMBERED_MAX
+    }
+
+    /// Forgets ids when too many are remembered; all of them must be stored.
+    pub(super) fn trim(&mut self) {
+        if self.is_full() {
+            self.clear();
+        }
+    }
+}
+
+/// Nonces that a batch tells, before a view does.
+#[derive(Debug, Default)]
+pub(super) struct Nonces {
+    /// By the table `nonces`.
+    ledger: HashMap<Address, u64>,
+    /// By the last transaction sent.
+    sent: HashMap<Address, u64>,
 }
 
 /// New postings of a term; most terms have one or two, which need no memory of their own.
@@ -106,6 +131,8 @@ pub(super) struct Sizes {
 pub struct Batch {
     pub(super) store: Arc<Store>,
     pub(super) dictionary: Dictionary,
+    /// How far the store is before the batch.
+    pub(super) base: Checkpoint,
     pub(super) checkpoint: Checkpoint,
     pub(super) blocks: u64,
     /// Rows under keys that no earlier block wrote.
@@ -119,8 +146,11 @@ pub struct Batch {
     pub(super) moves: TokenMoves,
     /// What days gain.
     pub(super) days: Days,
-    nonces: HashMap<Address, u64>,
-    sent: HashMap<Address, u64>,
+    /// Rows of accounts that the batch changes.
+    pub(super) accounts: Vec<ChangedAccount>,
+    nonces: Nonces,
+    /// Those of the batch before, whose commit may be under way.
+    earlier: Arc<Nonces>,
     pub(super) bytes: usize,
 }
 
@@ -129,13 +159,15 @@ impl Batch {
     pub(super) fn new(
         store: Arc<Store>,
         dictionary: Dictionary,
-        checkpoint: Checkpoint,
+        earlier: Arc<Nonces>,
+        base: Checkpoint,
         room: &Sizes,
     ) -> Self {
         Self {
             store,
             dictionary,
-            checkpoint,
+            base,
+            checkpoint: base,
             blocks: 0,
             plain: Plain {
                 // Room that is not used is never touched, and so takes no memory.
@@ -148,8 +180,12 @@ impl Batch {
             flats: Default::default(),
             moves: TokenMoves::with_room(room.moves),
             days: Days::default(),
-            nonces: HashMap::default(),
-            sent: with_room(room.sent),
+            accounts: Vec::new(),
+            nonces: Nonces {
+                ledger: HashMap::default(),
+                sent: with_room(room.sent),
+            },
+            earlier,
             bytes: 0,
         }
     }
@@ -161,7 +197,7 @@ impl Batch {
             hashes: self.hashes.len(),
             postings: self.postings.len(),
             logs: self.logs.len(),
-            sent: self.sent.len(),
+            sent: self.nonces.sent.len(),
             moves: self.moves.sizes(),
         }
     }
@@ -178,7 +214,7 @@ impl Batch {
         self.bytes
     }
 
-    /// The store as it was before the batch.
+    /// The store as it is: as it was before the batch, or before the batch before that, whose commit is under way.
     #[must_use]
     pub fn base(&self) -> Arc<super::View> {
         self.store.view()
@@ -373,20 +409,16 @@ impl Batch {
         Ok(id)
     }
 
-    /// Forgets ids when too many are remembered. Only between batches: a batch must remember its own.
-    pub(super) fn into_dictionary(self) -> Dictionary {
-        let mut dictionary = self.dictionary;
-        if dictionary.emitters.len() > REMEMBERED_MAX {
-            dictionary.emitters.clear();
+    /// Ends the batch: gives up what the next one goes on from, and keeps what its rows are made of.
+    pub(super) fn hand_over(&mut self) -> (Dictionary, Arc<Nonces>) {
+        for (address, kind) in self.moves.settled() {
+            if let Some(token) = self.dictionary.tokens.get_mut(address) {
+                token.kind = kind;
+            }
         }
-        if dictionary.signatures.len() > REMEMBERED_MAX {
-            dictionary.signatures.clear();
-        }
-        dictionary.ledger.settle();
-        if dictionary.tokens.len() > REMEMBERED_MAX {
-            dictionary.tokens.clear();
-        }
-        dictionary
+        self.accounts = self.dictionary.ledger.settle();
+        let nonces = Arc::new(std::mem::take(&mut self.nonces));
+        (std::mem::take(&mut self.dictionary), nonces)
     }
 
     pub(super) fn new_id(
@@ -404,7 +436,8 @@ impl Batch {
 
     /// The account's nonce by the `nonces` table after the batch so far.
     pub fn nonce(&self, account: &Address) -> Result<Option<u64>, StoreError> {
-        match self.nonces.get(account) {
+        let told = self.nonces.ledger.get(account);
+        match told.or_else(|| self.earlier.ledger.get(account)) {
             Some(&nonce) => Ok(Some(nonce)),
             None => self.base().ledger_nonce(account, u64::MAX),
         }
@@ -413,7 +446,8 @@ impl Batch {
     /// The nonce after the last transaction that an account sent, in the store or in earlier blocks of the
     /// batch.
     pub fn sent_nonce(&self, account: &Address, base: &super::View) -> Result<Option<u64>, StoreError> {
-        match self.sent.get(account) {
+        let told = self.nonces.sent.get(account);
+        match told.or_else(|| self.earlier.sent.get(account)) {
             Some(&nonce) => Ok(Some(nonce)),
             None => base.sent_nonce(account, base.checkpoint().transactions),
         }
@@ -421,7 +455,7 @@ impl Batch {
 
     /// Remembers the nonce after a transaction that an account sent.
     pub fn remember_sent(&mut self, account: &Address, nonce: u64) {
-        self.sent.insert(*account, nonce);
+        self.nonces.sent.insert(*account, nonce);
         self.bytes += 40;
     }
 
@@ -429,7 +463,7 @@ impl Batch {
     pub fn set_nonce(&mut self, account: &Address, block: u64, nonce: u64) -> Result<(), StoreError> {
         let mut value = Vec::with_capacity(4);
         bytes::put_varint(&mut value, nonce);
-        self.nonces.insert(*account, nonce);
+        self.nonces.ledger.insert(*account, nonce);
         self.row(Table::Nonces, &keys::account_at(account, block), &value)
     }
 

@@ -35,17 +35,34 @@ pub(super) struct LedgerRows {
     supply: Option<SupplyRow>,
 }
 
+/// An account that a batch changes: its row after the batch, and before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChangedAccount {
+    address: Address,
+    row: AccountRow,
+    before: Option<AccountRow>,
+}
+
 impl LedgerRows {
-    /// After a commit: what was changed is what the store holds.
-    pub(super) fn settle(&mut self) {
+    /// At the end of a batch: what it changed. Accounts that it did not change are forgotten when too many are
+    /// remembered; the others must be known until the batch is committed.
+    pub(super) fn settle(&mut self) -> Vec<ChangedAccount> {
         if self.accounts.len() > REMEMBERED_MAX {
-            self.accounts.clear();
+            self.accounts.retain(|_, known| known.changed);
         }
-        for (address, _) in self.changed.drain(..) {
-            if let Some(known) = self.accounts.get_mut(&address) {
+        let changed = self.changed.drain(..).map(|(address, before)| {
+            let known = self.accounts.get_mut(&address);
+            let row = known.and_then(|known| {
                 known.changed = false;
+                known.row
+            });
+            ChangedAccount {
+                address,
+                row: row.unwrap_or_default(),
+                before,
             }
-        }
+        });
+        changed.collect()
     }
 }
 
@@ -148,16 +165,20 @@ impl Batch {
 
     /// Writes the changed accounts.
     pub(super) fn render_accounts(&mut self, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-        let ledger = &mut self.dictionary.ledger;
-        ledger.changed.sort_unstable_by_key(|(address, _)| *address);
-        for (address, before) in &ledger.changed {
-            let known = ledger.accounts.get(address).and_then(|known| known.row);
-            let row = known.unwrap_or_default().encode();
+        let mut accounts = std::mem::take(&mut self.accounts);
+        accounts.sort_unstable_by_key(|account| account.address);
+        for account in &accounts {
             let before = match rows.undo {
                 None => None,
-                Some(_) => before.map(|before| before.encode()),
+                Some(_) => account.before.map(|before| before.encode()),
             };
-            rows.put(Table::Accounts, address.as_slice(), &row, before.as_deref())?;
+            let row = account.row.encode();
+            rows.put(
+                Table::Accounts,
+                account.address.as_slice(),
+                &row,
+                before.as_deref(),
+            )?;
         }
         Ok(())
     }
@@ -222,5 +243,44 @@ impl View {
             .map(|bytes| SupplyRow::decode(&bytes))
             .transpose()
             .map_err(StoreError::corrupt(Table::Supply.name(), &key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_of_a_batch_under_way_are_never_forgotten() {
+        let account = |number: usize| Address::left_padding_from(&number.to_be_bytes());
+        let row = |balance: u64| AccountRow {
+            balance: U256::from(balance),
+            ..AccountRow::default()
+        };
+        let mut rows = LedgerRows::default();
+        for number in 0..=REMEMBERED_MAX {
+            let known = Known {
+                row: None,
+                changed: false,
+            };
+            rows.accounts.insert(account(number), known);
+        }
+        for number in [3, 5] {
+            let known = Known {
+                row: Some(row(number as u64)),
+                changed: true,
+            };
+            rows.accounts.insert(account(number), known);
+            rows.changed.push((account(number), None));
+        }
+        let changed: Vec<_> = rows.settle().iter().map(|one| (one.address, one.row)).collect();
+        assert_eq!(changed, [(account(3), row(3)), (account(5), row(5))]);
+        assert_eq!(rows.accounts.len(), 2, "too many were remembered");
+        assert_eq!(
+            rows.accounts.get(&account(5)).and_then(|known| known.row),
+            Some(row(5))
+        );
+        assert!(rows.settle().is_empty());
+        assert_eq!(rows.accounts.len(), 2, "few are kept");
     }
 }

@@ -20,6 +20,7 @@ mod memory;
 mod observed;
 mod open;
 mod options;
+mod pen;
 mod places;
 mod render;
 mod scan;

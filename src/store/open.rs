@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
 
 use super::flat::{ARRAYS, Flats, sync_directory};
+use super::pen::State;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
-use super::writer::{State, Writer};
+use super::writer::Writer;
 use super::{StoreError, options};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};

@@ -148,11 +148,6 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint
     let mut logs: Vec<_> = std::mem::take(&mut batch.logs).into_iter().collect();
     logs.sort_unstable_by_key(|(emitter, _)| *emitter);
     let mut moves = std::mem::take(&mut batch.moves);
-    for (address, kind) in moves.settled() {
-        if let Some(token) = batch.dictionary.tokens.get_mut(address) {
-            token.kind = kind;
-        }
-    }
     let balances = prepare(&mut moves, rows, before.tokens)?;
     let groups: Vec<_> = logs
         .chunks(LISTS_AT_ONCE)

@@ -53,7 +53,9 @@ impl Pipeline {
         let consumer = tokio::task::spawn_blocking(move || {
             let mut writer = writer;
             let result = pipeline.consume(&mut writer, receiver, &handle);
-            (writer, result)
+            // What became of the commit under way comes first: the rest went on from it.
+            let waited = writer.wait().map_err(SyncError::from);
+            (writer, waited.and(result))
         });
         let mut fetched = Ok(());
         loop {
@@ -105,7 +107,7 @@ impl Pipeline {
                     match next {
                         Ok(next) => next,
                         Err(_) => {
-                            commit(writer, &mut batch)?;
+                            begin_commit(writer, &mut batch)?;
                             continue;
                         }
                     }
@@ -138,7 +140,7 @@ impl Pipeline {
                     batch.get_or_insert_with(|| (writer.batch_of(self.batch_bytes_max), clock::now()));
                 derive(&bundle, &self.rules.nonces, open)?;
                 if open.bytes() >= self.batch_bytes_max {
-                    commit(writer, &mut batch)?;
+                    begin_commit(writer, &mut batch)?;
                 }
             } else {
                 commit(writer, &mut batch)?;
@@ -152,6 +154,15 @@ impl Pipeline {
     }
 }
 
+/// Begins to commit the open batch, and lets the next one be derived meanwhile.
+fn begin_commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(), SyncError> {
+    if let Some((batch, _)) = batch.take() {
+        writer.begin_commit(batch)?;
+    }
+    Ok(())
+}
+
+/// Commits the open batch, after the one before it.
 fn commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(), SyncError> {
     if let Some((batch, _)) = batch.take() {
         writer.commit_final(batch)?;

@@ -1,0 +1,329 @@
+//! The pen: a store and how it stands, in the hand of whoever writes it. Each method is one atomic step.
+//!
+//! Final blocks (backfill) are written without RocksDB's log and reach the disk by atomic flushes of all
+//! tables, so that a crash leaves a prefix of the batches. Blocks that are not final are written one by
+//! one with the log synced, each with an undo record. The two never mix: before the first logged write
+//! after unlogged ones, everything is flushed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
+
+use super::StoreError;
+use super::batch::Batch;
+use super::flat::Flats;
+use super::open::{FINALITY, Store, load_tail};
+use super::render::{Rows, render};
+use super::schema::Table;
+use super::stages::{Point, Stage, Step};
+use super::view::{View, family};
+use crate::clock;
+use crate::codec::value::{Checkpoint, Finality, Tail, Undo};
+use crate::codec::{Corrupt, keys};
+
+/// A crash loses no more than the unlogged writes of this span: a slow backfill fills memtables slowly.
+const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a write waits for flushes, and how often they are looked at.
+const FLUSH_WAIT_MAX: Duration = Duration::from_secs(30);
+const FLUSH_LOOK: Duration = Duration::from_millis(2);
+
+/// How a store stands.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) flats: Flats,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) finality: Finality,
+    /// Since when there are writes that are not in RocksDB's log and not flushed by us. Kept here, not in
+    /// the writer: a writer that could not flush leaves it to the next one.
+    pub(super) unlogged: Option<Instant>,
+}
+
+/// A store and how it stands.
+#[derive(Debug)]
+pub(super) struct Pen {
+    pub(super) store: Arc<Store>,
+    pub(super) state: State,
+}
+
+impl Pen {
+    pub(super) fn reached(&self, step: Step, point: Point, next_block: u64) {
+        self.store.reached(step, point, next_block, &self.state);
+    }
+
+    /// A batch goes on where the store is, or it was made for another one.
+    fn check_base(&self, batch: &Batch) -> Result<(), StoreError> {
+        if batch.base == self.state.checkpoint {
+            return Ok(());
+        }
+        Err(StoreError::OutOfOrder {
+            found: batch.base.next_block,
+            wanted: self.state.checkpoint.next_block,
+        })
+    }
+
+    /// Commits final blocks: all of them or none. Answers the bytes of the write.
+    pub(super) fn commit_final(&mut self, mut batch: Batch) -> Result<usize, StoreError> {
+        self.check_base(&batch)?;
+        let checkpoint = batch.checkpoint;
+        self.reached(Step::Final, Point::Begun, checkpoint.next_block);
+        let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), false)?;
+        render(&mut batch, &mut rows, &self.state.checkpoint)?;
+        let write = rows.write;
+        let bytes = write.size_in_bytes();
+        let flats = std::mem::take(&mut batch.flats);
+        // What the rows were made of is in the way of what is about to be copied.
+        drop(batch);
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        let next = (checkpoint.next_block, checkpoint.next_block);
+        self.write_with_arrays(Step::Final, next, write, &options, |arrays| {
+            arrays.append(&flats, false)
+        })?;
+        self.state.checkpoint = checkpoint;
+        let since = *self.state.unlogged.get_or_insert_with(clock::now);
+        self.publish();
+        if clock::now() - since >= UNLOGGED_AGE_MAX {
+            self.settle()?;
+        }
+        Ok(bytes)
+    }
+
+    /// Commits one block that is not final, with its undo record.
+    pub(super) fn commit_unfinal(&mut self, mut batch: Batch) -> Result<(), StoreError> {
+        self.settle()?;
+        self.check_base(&batch)?;
+        let checkpoint = batch.checkpoint;
+        self.reached(Step::Unfinal, Point::Begun, checkpoint.next_block);
+        let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), true)?;
+        render(&mut batch, &mut rows, &self.state.checkpoint)?;
+        let Rows { mut write, undo, .. } = rows;
+        let key = keys::number(self.state.checkpoint.next_block);
+        let tail = Tail {
+            arrays: std::mem::take(&mut batch.flats).into(),
+        };
+        let db = &self.store.db;
+        write.put_cf(family(db, Table::Tail)?, key, tail.encode());
+        write.put_cf(family(db, Table::Undo)?, key, undo.unwrap_or_default().encode());
+        self.write_logged(write)?;
+        self.state.flats.push_tail(&tail.arrays);
+        self.state.checkpoint = checkpoint;
+        self.reached(Step::Unfinal, Point::Written, checkpoint.next_block);
+        self.publish();
+        Ok(())
+    }
+
+    /// States that blocks up to and including `number` are final: they can no longer be unwound.
+    pub(super) fn finalize(&mut self, number: u64) -> Result<(), StoreError> {
+        let from = self.state.finality.next_unfinal;
+        let next_block = self.state.checkpoint.next_block;
+        let next_unfinal = number.saturating_add(1).min(next_block);
+        if next_unfinal <= from {
+            return Ok(());
+        }
+        self.settle()?;
+        self.reached(Step::Finalize, Point::Begun, next_block);
+        let store = Arc::clone(&self.store);
+        let mut write = WriteBatch::default();
+        for number in from..next_unfinal {
+            for table in [Table::Tail, Table::Undo] {
+                write.delete_cf(family(&store.db, table)?, keys::number(number));
+            }
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        let next = (next_block, next_unfinal);
+        self.write_with_arrays(Step::Finalize, next, write, &options, |arrays| {
+            (from..next_unfinal)
+                .try_for_each(|number| arrays.append(&load_tail(&store.db, number)?.arrays, true))
+        })?;
+        self.publish();
+        Ok(())
+    }
+
+    /// Takes blocks off the end, so that `next_block` comes next again. Final blocks are refused.
+    pub(super) fn unwind(&mut self, next_block: u64) -> Result<(), StoreError> {
+        let next_unfinal = self.state.finality.next_unfinal;
+        if next_block < next_unfinal {
+            return Err(StoreError::Final {
+                block: next_block,
+                finalized: next_unfinal.saturating_sub(1),
+            });
+        }
+        self.settle()?;
+        let mut unwound = Ok(());
+        while unwound.is_ok() && self.state.checkpoint.next_block > next_block {
+            unwound = self.unwind_one();
+        }
+        // Whatever was taken off is gone, also when the rest could not be.
+        self.publish();
+        unwound
+    }
+
+    fn unwind_one(&mut self) -> Result<(), StoreError> {
+        let number = self.state.checkpoint.next_block - 1;
+        self.reached(Step::Unwind, Point::Begun, number);
+        let key = keys::number(number);
+        let db = &self.store.db;
+        let name = Table::Undo.name();
+        let undo = db
+            .get_cf(family(db, Table::Undo)?, key)
+            .map_err(StoreError::rocks(name))?
+            .ok_or(StoreError::Missing {
+                table: name,
+                what: "block",
+                number,
+            })?;
+        let undo = Undo::decode(&undo).map_err(StoreError::corrupt(name, &key))?;
+        let tail = load_tail(db, number)?;
+        let mut write = WriteBatch::default();
+        let mut checkpoint = None;
+        for (code, row_key, before) in undo.rows.iter().rev() {
+            let table = Table::from_code(*code)
+                .ok_or_else(|| StoreError::corrupt(name, &key)(Corrupt("table code of an undo record")))?;
+            match before {
+                Some(value) => write.put_cf(family(db, table)?, row_key, value),
+                None => write.delete_cf(family(db, table)?, row_key),
+            }
+            if table == Table::Meta {
+                checkpoint.clone_from(before);
+            }
+        }
+        for table in [Table::Tail, Table::Undo] {
+            write.delete_cf(family(db, table)?, key);
+        }
+        let checkpoint = match checkpoint {
+            Some(bytes) => Checkpoint::decode(&bytes).map_err(StoreError::corrupt(name, &key))?,
+            None => Checkpoint {
+                next_block: self.store.identity.first_block,
+                next_traced: self.store.identity.first_block,
+                ..Checkpoint::default()
+            },
+        };
+        self.write_logged(write)?;
+        self.state.flats.pop_tail(&tail.arrays);
+        self.state.checkpoint = checkpoint;
+        self.reached(Step::Unwind, Point::Written, number);
+        Ok(())
+    }
+
+    /// Writes rows together with finality, after the array files were grown by `grow` and forced to disk. When
+    /// any of it fails the arrays are as before.
+    fn write_with_arrays(
+        &mut self,
+        step: Step,
+        (next_block, next_unfinal): (u64, u64),
+        mut write: WriteBatch,
+        options: &WriteOptions,
+        grow: impl FnOnce(&mut Flats) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.make_room();
+        let Self { store, state } = self;
+        let saved = state.flats.position();
+        let written = (|| {
+            grow(&mut state.flats)?;
+            store.reached(step, Point::Grown, next_block, state);
+            state.flats.sync()?;
+            store.reached(step, Point::Synced, next_block, state);
+            let finality = Finality {
+                next_unfinal,
+                flat_records: state.flats.file_records().to_vec(),
+            };
+            write.put_cf(family(&store.db, Table::Meta)?, FINALITY, finality.encode());
+            store
+                .db
+                .write_opt(write, options)
+                .map_err(StoreError::rocks("database"))?;
+            Ok(finality)
+        })();
+        match written {
+            Ok(finality) => {
+                state.finality = finality;
+                store.reached(step, Point::Written, next_block, state);
+                Ok(())
+            }
+            Err(error) => {
+                state.flats.restore(saved);
+                Err(error)
+            }
+        }
+    }
+
+    /// Brings everything that was written without RocksDB's log to disk. Called before logged writes,
+    /// and before a clean exit.
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        if self.state.unlogged.is_none() {
+            return Ok(());
+        }
+        let next_block = self.state.checkpoint.next_block;
+        self.reached(Step::Settle, Point::Begun, next_block);
+        let families = Table::ALL
+            .iter()
+            .map(|&table| family(&self.store.db, table))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        self.store
+            .db
+            .flush_cfs_opt(&families, &options)
+            .map_err(StoreError::rocks("database"))?;
+        self.state.unlogged = None;
+        self.reached(Step::Settle, Point::Written, next_block);
+        Ok(())
+    }
+
+    /// Waits until flushes have caught up: memtables may take twice what the operator gave them. A flush that finds no
+    /// room on the disk never catches up; after a while the write goes on and hears it from RocksDB.
+    fn make_room(&self) {
+        let most = 2 * self.store.memtable_bytes as u64;
+        let began = clock::now();
+        // Empty memtables take room, too: without a flush under way there is nothing to wait for.
+        while self.store.unflushed_bytes() > most
+            && self.store.is_flushing()
+            && clock::now() - began < FLUSH_WAIT_MAX
+        {
+            self.store.waits.store(true, Ordering::Relaxed);
+            std::thread::sleep(FLUSH_LOOK);
+        }
+        self.store.waits.store(false, Ordering::Relaxed);
+    }
+
+    fn write_logged(&self, write: WriteBatch) -> Result<(), StoreError> {
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.make_room();
+        self.store
+            .db
+            .write_opt(write, &options)
+            .map_err(StoreError::rocks("database"))
+    }
+
+    fn publish(&self) {
+        self.store.publish(View::new(
+            &self.store.db,
+            self.state.flats.view(),
+            self.state.checkpoint,
+            self.state.finality.clone(),
+            Arc::clone(&self.store.identity),
+        ));
+    }
+}
+
+impl Store {
+    fn reached(&self, step: Step, point: Point, next_block: u64, state: &State) {
+        let Some(observer) = &self.observer else { return };
+        let records = match point {
+            Point::Synced => Some(state.flats.file_records()),
+            // What the last sync left, or the array file was opened with.
+            _ => state.finality.flat_records.as_slice().try_into().ok(),
+        };
+        observer.tell(&Stage {
+            step,
+            point,
+            next_block,
+            synced: records.unwrap_or_default(),
+        });
+    }
+}
