@@ -63,6 +63,7 @@ fn one_command_measures_the_demo_chain() {
     let (json_arg, html_arg) = (json.display().to_string(), html.display().to_string());
     let mut args = vec![
         "--demo",
+        "--no-cold",
         "--clients",
         "1,2",
         "--json",
@@ -89,9 +90,9 @@ fn one_command_measures_the_demo_chain() {
     for asked in asked {
         let name = asked["name"].as_str().unwrap();
         assert_eq!(list(&asked["notes"]), &[] as &[Value], "{name}");
-        // In process, HTTP with one and two clients, cold both ways.
+        // In process, HTTP with one and two clients.
         let measurements = list(&asked["measurements"]);
-        assert_eq!(measurements.len(), 5, "{name}");
+        assert_eq!(measurements.len(), 3, "{name}");
         for found in measurements {
             assert!(number(&found["runs"]) > 0, "{name}: {found}");
             assert_eq!(found["failures"], 0, "{name}: {found}");
@@ -130,6 +131,47 @@ fn one_command_measures_the_demo_chain() {
     });
     let page = std::fs::read_to_string(&html).unwrap();
     assert!(page.contains("<svg") && !page.contains("http://") && !page.contains("https://"));
+}
+
+#[test]
+fn cold_answers_are_those_of_a_store_opened_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    let mut args = vec![
+        "--demo",
+        "--only",
+        "address-hot-100",
+        "--clients",
+        "1",
+        "--json",
+        &json_arg,
+    ];
+    args.extend(SHORT);
+    bench(&args).succeeded();
+    let report = read(&json);
+    let measurements = list(&question(&report, "address-hot-100")["measurements"]);
+    let ways: Vec<_> = measurements
+        .iter()
+        .map(|found| (found["way"].as_str().unwrap(), found["cold"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(
+        ways,
+        [
+            ("in process", false),
+            ("over HTTP", false),
+            ("in process", true),
+            ("over HTTP", true)
+        ]
+    );
+    let p50 = |place: usize| measurements[place]["milliseconds"]["p50"].as_f64().unwrap();
+    // Its blocks are read and decompressed again: several times as long on any machine.
+    assert!(p50(0) < p50(2), "{} warm, {} cold", p50(0), p50(2));
+    assert!(
+        measurements
+            .iter()
+            .all(|found| found["failures"] == 0 && number(&found["runs"]) > 0)
+    );
 }
 
 #[test]
@@ -197,7 +239,7 @@ fn what_cannot_be_measured_is_one_sentence() {
     bench(&["--demo", "--only", "no-such-question"]).refused(&["no-such-question"]);
     bench(&["--demo", "--url", "https://localhost"]).refused(&["url", "plain http"]);
     bench(&["--demo", "--url", "http://127.0.0.1:1"]).refused(&["127.0.0.1:1"]);
-    bench(&["--demo", "--against-node", "http://127.0.0.1:1"]).refused(&["127.0.0.1:1"]);
+    bench(&["--demo", "--against-node", "http://127.0.0.1:1"]).refused(&["the node at http://127.0.0.1:1"]);
     bench(&["--demo", "--against-postgres", "host=x password=secret"]).refused(&["postgres://"]);
     let refused = bench(&[
         "--demo",

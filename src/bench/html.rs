@@ -15,7 +15,7 @@ const AXIS: (f64, f64) = (0.001, 60_000.0);
 const WIDTH: f64 = 1000.0;
 const NAMES: f64 = 190.0;
 const FIGURES: f64 = 150.0;
-const BAR: f64 = 9.0;
+const BAR: f64 = 11.0;
 const GAP: f64 = 10.0;
 const TOP: f64 = 22.0;
 
@@ -88,7 +88,9 @@ impl Report {
             .map(|asked| height_of(asked.measurements.len()))
             .sum();
         let mut svg = String::new();
-        scale.axis(&mut svg, TOP + all, |ms| duration(ms).replace(".00", ""));
+        scale.axis(&mut svg, TOP + all, |ms| {
+            duration(ms).replacen(".00", "", 1).replacen(".0 ", " ", 1)
+        });
         let mut y = TOP + GAP / 2.0;
         for asked in drawn {
             let bars = asked.measurements.len() as f64 * BAR;

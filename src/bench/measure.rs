@@ -16,7 +16,9 @@ use crate::http::StatusCode;
 /// Answers of one measurement at most: what their times take in memory is bounded too.
 const RUNS_MAX: usize = 1_000_000;
 /// Answers of a cold measurement, where time allows: at least and at most.
-const COLD_RUNS: (usize, usize) = (3, 25);
+const COLD_RUNS: (usize, usize) = (1, 25);
+/// Cold answers that may fail in a row.
+const COLD_FAILURES_MAX: u64 = 3;
 /// A client gives up after so many failures in a row.
 const FAILURES_MAX: u64 = 10;
 
@@ -217,7 +219,7 @@ pub async fn warm(
     Ok(all.measurement(condition, (clock::now() - began).as_secs_f64()))
 }
 
-/// Asks one client's questions of a service that is made cold before each: for `seconds`, at least three times where
+/// Asks one client's questions of a service that is made cold before each: for `seconds`, at least once where
 /// `deadline` allows. What making it cold takes is in no figure.
 ///
 /// # Errors
@@ -237,7 +239,7 @@ pub async fn cold(
     let targets = question.targets.iter().zip(answers.rows.iter().copied());
     for (run, (target, rows)) in targets.cycle().take(COLD_RUNS.1).enumerate() {
         let now = clock::now();
-        if now >= deadline || (COLD_RUNS.0 <= run && now >= until) || sums.in_a_row >= COLD_RUNS.0 as u64 {
+        if now >= deadline || (COLD_RUNS.0 <= run && now >= until) || sums.in_a_row >= COLD_FAILURES_MAX {
             break;
         }
         let mut client = way.client().await.map_err(|error| error.to_string())?;

@@ -15,7 +15,7 @@ const TARGETS: usize = 100;
 pub(super) type Picked = Result<(String, Asked), String>;
 
 pub(super) enum Asked {
-    Logs(LogFilter),
+    Logs(Box<LogFilter>),
     Paths(Vec<String>),
 }
 
@@ -32,7 +32,7 @@ pub(super) fn medium(s: &Statistics) -> Result<Counted<Address>, String> {
 pub(super) fn address(contract: Counted<Address>, offset: u64) -> Picked {
     Ok((
         format!("{} with {} logs", contract.what, contract.count),
-        Asked::Logs(LogFilter::of(contract.what, offset)),
+        Asked::Logs(Box::new(LogFilter::of(contract.what, offset))),
     ))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn topic(s: &Statistics, offset: u64) -> Picked {
     let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
     Ok((
         format!("topic 0 {} with {} logs", hot.what, hot.count),
-        Asked::Logs(LogFilter::with(0, hot.what, offset)),
+        Asked::Logs(Box::new(LogFilter::with(0, hot.what, offset))),
     ))
 }
 
@@ -57,7 +57,7 @@ pub(super) fn deep<T>(list: Counted<T>, filter: LogFilter, what: &str) -> Picked
     }
     Ok((
         format!("{what}, page {page} of {offset} rows"),
-        Asked::Logs(LogFilter { offset, ..filter }.page(page)),
+        Asked::Logs(Box::new(LogFilter { offset, ..filter }.page(page))),
     ))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
             "topic 0 {} with {} logs, blocks {from} to {to}",
             topic.what, topic.count
         ),
-        Asked::Logs(LogFilter::with(0, topic.what, PAGE).within(from, to)),
+        Asked::Logs(Box::new(LogFilter::with(0, topic.what, PAGE).within(from, to))),
     ))
 }
 
@@ -95,7 +95,7 @@ pub(super) fn both(pair: &Counted<(B256, B256)>, how: &str) -> (String, Asked) {
             "topic 0 {signature} and topic 1 {wallet} {how}, the rarer with {} logs",
             pair.count
         ),
-        Asked::Logs(LogFilter::with(0, signature, PAGE).and(1, wallet)),
+        Asked::Logs(Box::new(LogFilter::with(0, signature, PAGE).and(1, wallet))),
     )
 }
 

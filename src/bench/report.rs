@@ -184,7 +184,7 @@ impl Report {
             }
         }
         if lines.len() > 1 {
-            aligned(&mut out, &lines, 2);
+            aligned(&mut out, &lines, &[0, 1]);
         }
         let mut lines = vec![
             [
@@ -218,7 +218,7 @@ impl Report {
         }
         if lines.len() > 1 {
             out.push('\n');
-            aligned(&mut out, &lines, 2);
+            aligned(&mut out, &lines, &[0, 1, 3, 7]);
         }
         for line in self.remarks() {
             out.push('\n');
@@ -282,8 +282,8 @@ impl Answers {
     }
 }
 
-/// Columns as wide as their widest cell; all but the first `texts` are figures and stand to the right.
-fn aligned(out: &mut String, lines: &[Vec<String>], texts: usize) {
+/// Columns as wide as their widest cell; those of `texts` are words, the others figures, which stand to the right.
+fn aligned(out: &mut String, lines: &[Vec<String>], texts: &[usize]) {
     let columns = lines.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -297,8 +297,7 @@ fn aligned(out: &mut String, lines: &[Vec<String>], texts: usize) {
             .zip(&widths)
             .enumerate()
             .map(|(column, (cell, &width))| {
-                // The last column may be words too.
-                if column < texts || (column + 1 == columns && cell.contains(' ') && width > 12) {
+                if texts.contains(&column) {
                     format!("{cell:<width$}")
                 } else {
                     format!("{cell:>width$}")

@@ -193,7 +193,7 @@ fn count<T: Copy>(
     Ok(counted)
 }
 
-/// Topics 1 to 3 of some logs of a contract that look like accounts, with their topic 0.
+/// Topics 1 to 3 of some logs of a contract, with their topic 0.
 fn of_contract(
     reader: &Reader,
     contract: Address,
@@ -213,12 +213,11 @@ fn of_contract(
         };
         reader.logs(&query)?.visit(&mut |log| {
             if let Some((signature, others)) = log.topics.split_first() {
-                let others = others
+                let placed = others
                     .iter()
                     .enumerate()
                     .map(|(place, topic)| (place + 1, *topic));
-                let accounts = others.filter(|(_, topic)| may_be_account(topic).is_some());
-                met.extend(accounts.map(|placed| (*signature, placed)));
+                met.extend(placed.map(|placed| (*signature, placed)));
             }
             true
         })?;

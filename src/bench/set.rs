@@ -149,18 +149,18 @@ static SET: &[(Published, Pick)] = &[
             let (position, topic) = wallet.what;
             Ok((
                 format!("topic {position} {topic} with {} logs", wallet.count),
-                Asked::Logs(LogFilter::with(position, topic, PAGE)),
+                Asked::Logs(Box::new(LogFilter::with(position, topic, PAGE))),
             ))
         },
     ),
     entry(
         Logs,
         "address-and-topics",
-        "logs of the contract with the most logs, with a topic 0 and an account of about 300 logs as topic 1",
+        "logs of the contract with the most logs, with a topic 0 and a topic 1 that has about 300 logs",
         "three conditions that all must hold",
         |s| {
             let found = nearest(&s.of_hot, 300, |one| one.what.1.0 == 1)
-                .ok_or("no log of the hottest contract has an account as topic 1")?;
+                .ok_or("no log of the hottest contract has a topic 1")?;
             let (hot, (signature, (_, wallet))) = (hot(s)?, found.what);
             let filter = LogFilter::of(hot.what, PAGE).and(0, signature).and(1, wallet);
             Ok((
@@ -168,20 +168,20 @@ static SET: &[(Published, Pick)] = &[
                     "{}, topic 0 {signature}, topic 1 {wallet} with {} logs anywhere",
                     hot.what, found.count
                 ),
-                Asked::Logs(filter),
+                Asked::Logs(Box::new(filter)),
             ))
         },
     ),
     entry(
         Logs,
         "address-and-either",
-        "logs of the same contract with an account as topic 1 or as topic 2",
+        "logs of the same contract with a value as topic 1 or as topic 2",
         "a condition of which one half is enough",
         |s| {
             let both = |one: &Counted<_>| is_both(s, one);
             let found = nearest(&s.of_hot, 350, both)
                 .or_else(|| nearest(&s.of_hot, 350, |one| one.what.1.0 < 3))
-                .ok_or("no log of the hottest contract has an account as topic 1 or 2")?;
+                .ok_or("no log of the hottest contract has a topic 1 or 2")?;
             let (hot, (_, (_, wallet))) = (hot(s)?, found.what);
             let filter = LogFilter {
                 either: Some((1, 2)),
@@ -189,7 +189,7 @@ static SET: &[(Published, Pick)] = &[
             };
             Ok((
                 format!("{}, topic 1 or 2 {wallet}", hot.what),
-                Asked::Logs(filter),
+                Asked::Logs(Box::new(filter)),
             ))
         },
     ),
@@ -241,7 +241,9 @@ static SET: &[(Published, Pick)] = &[
         "the transactions of an account with about 300",
         "the list of a person",
         |s| {
-            let medium = nearest(&s.by_transactions, 300, |one| one.count <= PAGE);
+            let hot = hottest(&s.by_transactions).map(|hot| hot.what);
+            let fits = |one: &Counted<Address>| one.count <= PAGE && Some(one.what) != hot;
+            let medium = nearest(&s.by_transactions, 300, fits);
             listed(s, medium, "tx-list", "transactions", |_| PAGE, |_| 1)
         },
     ),
@@ -472,7 +474,7 @@ pub fn questions(statistics: &Statistics, only: &str) -> (Vec<Question>, Vec<Lef
         match pick(statistics) {
             Ok((picked, asked)) => {
                 let (targets, filter) = match asked {
-                    Asked::Logs(filter) => (vec![filter.target(statistics.store.chain.0)], Some(filter)),
+                    Asked::Logs(filter) => (vec![filter.target(statistics.store.chain.0)], Some(*filter)),
                     Asked::Paths(targets) => (targets, None),
                 };
                 questions.push(Question {

@@ -93,7 +93,8 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
                 ..NodeConfig::new(url.as_str())
             };
             let shown = config.shown_url();
-            let node = verify::connect(config, &store).await?;
+            let connected = verify::connect(config, &store).await;
+            let node = connected.map_err(|error| AppError::Usage(format!("the node at {shown}: {error}")))?;
             others.push(format!(
                 "Node at {shown}: eth_getLogs over the blocks that the rows of a page cover, of which both give every row."
             ));
@@ -209,7 +210,7 @@ fn writable(path: &Path) -> Result<File, AppError> {
 fn headline(report: &Report) -> String {
     let (store, settings) = (&report.store, &report.settings);
     format!(
-        "{}: {} logs of {} contracts in blocks {} to {}, {} bytes on disk, cache {} bytes\n{} cores, load {}; {}; warm: {}; cold: {}\n",
+        "{}: {} logs of {} contracts in blocks {} to {}, {} bytes on disk, cache {} bytes\n{} cores, load {}; {}\nwarm: {}\ncold: {}\n",
         store.chain,
         store.logs,
         store.emitters,
