@@ -15,7 +15,10 @@ mod lying;
 #[path = "bench/postgres.rs"]
 mod postgres;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use binary::{Outcome, Server, demo, list, number, quarry};
 use serde_json::Value;
@@ -275,4 +278,54 @@ fn a_run_ends_within_its_limit_and_says_so() {
     // The time of each was cut so that all fit.
     assert!(report["settings"]["seconds"].as_f64().unwrap() < 0.05);
     assert!(list(&report["questions"]).len() > 25);
+}
+
+#[test]
+fn a_signal_ends_it_with_what_was_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    // Far longer than the test waits.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quarry"))
+        .args([
+            "bench",
+            "--demo",
+            "--seconds",
+            "60",
+            "--limit",
+            "36000",
+            "--json",
+            &json_arg,
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    assert!(
+        lines.any(|line| line.starts_with("cold:")),
+        "it begins to measure"
+    );
+    let drained = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    let began = Instant::now();
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let report = read(&json);
+    assert!(report["ended_early"].as_str().unwrap().contains("signal"));
+    assert!(list(&report["questions"]).len() < 2);
+    assert!(
+        drained
+            .join()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains("stopped by a signal"))
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use crate::api::{Chains, Upstream};
 use crate::app::AppError;
@@ -18,6 +19,10 @@ use crate::query::Reader;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Observed, OpenOptions, Store, evict};
+
+/// How often it is looked whether anybody reads the store, and how long is waited in between.
+const RESTING_MAX: usize = 400;
+const RESTING_PAUSE: Duration = Duration::from_millis(5);
 
 /// Where the chain lies and how it is opened.
 enum Place {
@@ -100,6 +105,19 @@ impl Bed {
     pub(super) fn store(&self) -> Result<Arc<Store>, AppError> {
         let open = self.with(|current| Arc::clone(&current.store));
         open.ok_or_else(|| AppError::Usage("the store is closed".to_owned()))
+    }
+
+    /// Waits until nobody reads the store any more, a moment at most: what was asked last may still be read for on a
+    /// thread of the service, and the process must not end under it.
+    pub(super) async fn rest(&self) {
+        for _ in 0..RESTING_MAX {
+            let readers = self.with(|current| Arc::strong_count(&current.store.view()));
+            // The store's own and the one that asks.
+            if readers.is_some_and(|readers| readers <= 2) {
+                return;
+            }
+            tokio::time::sleep(RESTING_PAUSE).await;
+        }
     }
 
     /// The directory of the store.

@@ -190,7 +190,9 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
         postgres.drop_schema().await?;
         say(&format!("schema {} dropped", postgres.schema()));
     }
+    drop(session);
     service.end().await;
+    bed.rest().await;
     match report.differing() {
         0 => Ok(()),
         differing => Err(AppError::Differing(differing)),
