@@ -57,7 +57,7 @@ impl Options {
     }
 }
 
-/// Host and port of `http://host:port`.
+/// Host and port of `http://HOST:PORT`.
 fn authority(url: &str) -> Result<String, AppError> {
     let wrong = |why: &str| {
         let shown = NodeConfig::new(url).shown_url();
