@@ -6,6 +6,7 @@
 //! ```text
 //!  main . cli . config . app          parse, merge, open, wire, run, stop
 //!  api                                the endpoint list and the dialect of the specification
+//!  bench                              measures the service, and holds it against a node and a database
 //!  http                               transport only: sockets, routing, parameters, errors, bodies
 //!  audit                              the store against itself and against the node
 //!  enquiry                            asks the node what blocks do not tell
@@ -21,6 +22,7 @@
 pub mod api;
 pub mod app;
 pub mod audit;
+pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod codec;

@@ -16,6 +16,8 @@
 mod account_lists;
 #[path = "anvil/balances.rs"]
 mod balances;
+#[path = "anvil/bench.rs"]
+mod bench;
 #[path = "support/binary.rs"]
 mod binary;
 #[path = "anvil/contracts.rs"]

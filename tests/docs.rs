@@ -66,6 +66,20 @@ fn the_commands_in_the_readme_are_fresh() {
 }
 
 #[test]
+fn the_questions_in_the_benchmarks_page_are_fresh() {
+    let mut table = String::from("| Question | Asks for | Shows |\n|---|---|---|\n");
+    for question in quarry::bench::set::published() {
+        writeln!(
+            table,
+            "| `{}` | {} | {} |",
+            question.name, question.about, question.shows
+        )
+        .unwrap();
+    }
+    section::check("docs/BENCHMARKS.md", "questions", &table);
+}
+
+#[test]
 fn the_limits_in_the_operations_page_are_fresh() {
     let (limits, pool) = (Limits::default(), PoolLimits::default());
     let mut table = String::from("| Limit | Value | Option |\n|---|---|---|\n");

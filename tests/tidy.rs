@@ -51,6 +51,11 @@ const ROOMS: &[Room] = &[
         may: &["model"],
     },
     Room {
+        name: "bench",
+        about: "measures the service, and holds its answers against a node's and a database's",
+        may: &["http", "query", "node", "json", "model", "clock"],
+    },
+    Room {
         name: "api",
         about: "the endpoint list and the dialect of the specification",
         may: &["http", "query", "json", "model", "status", "metrics", "clock"],
@@ -133,8 +138,8 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "api", "http", "audit", "enquiry", "import", "query", "sync", "node", "store", "codec",
-    "json", "model", "clock", "shutdown", "status", "metrics",
+    "config", "cli", "bench", "api", "http", "audit", "enquiry", "import", "query", "sync", "node", "store",
+    "codec", "json", "model", "clock", "shutdown", "status", "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.
@@ -257,7 +262,13 @@ const FENCES: &[Fence] = &[
     // Waiting: the rooms below it are plain functions.
     Fence {
         package: "tokio",
-        rooms: &["app", "api", "http", "enquiry", "sync", "node", "shutdown"],
+        rooms: &[
+            "app", "bench", "api", "http", "enquiry", "sync", "node", "shutdown",
+        ],
+    },
+    Fence {
+        package: "tokio_postgres",
+        rooms: &["bench"],
     },
     // The edges.
     Fence {

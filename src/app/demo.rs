@@ -20,6 +20,7 @@ use crate::import::{self, Target, Watcher};
 use crate::model::{ChainName, ImportKind, StatedPrices};
 use crate::node::recorded::RecordedChain;
 use crate::query::Reader;
+use crate::shutdown::Shutdown;
 use crate::store::{Observed, OpenOptions, Store};
 use crate::sync::genesis;
 
@@ -47,26 +48,8 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         .clone()
         .or_else(|| temporary.as_ref().map(|dir| dir.0.clone()));
     let data_dir = data_dir.unwrap_or_default();
-    let import = ChainImport {
-        open: OpenOptions {
-            cache_bytes: 64 << 20,
-            memtable_bytes: 32 << 20,
-            ..OpenOptions::new(store_dir(&data_dir, ChainName::Mainnet))
-        },
-        genesis: Some(genesis::parse(GENESIS)?),
-        chain_id: None,
-        trust_node: false,
-        static_rewards: None,
-        batch_bytes_max: 16 << 20,
-        recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
-    };
-    let (store, _) = import.run(&mut shutdown).await?;
-    import_sources(&store, &data_dir)?;
+    let (store, observed, node) = fill(&data_dir, &mut shutdown).await?;
     let view = store.view();
-    let observed = Observed::open(store.directory(), store.identity(), false);
-    let node = DemoNode::load()?;
-    node.tell(&observed, &Reader::new(Arc::clone(&view)))?;
-    import_facts(&store)?;
     let address = listener.local_addr().map_err(AppError::io("read the address"))?;
     let checkpoint = view.checkpoint();
     say(&format!(
@@ -82,17 +65,43 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     say("\nstop with ctrl-c");
     serve_chains(
         listener,
-        vec![Chain::recorded(
-            ChainName::Mainnet,
-            store,
-            observed,
-            Arc::new(node),
-            feeds(),
-        )],
+        vec![served(store, observed, Arc::new(node))],
         &config.service,
         shutdown,
     )
     .await
+}
+
+/// The demo's store below `data_dir`, filled, with what ships beside the recording.
+pub(super) async fn fill(
+    data_dir: &Path,
+    shutdown: &mut Shutdown,
+) -> Result<(Arc<Store>, Arc<Observed>, DemoNode), AppError> {
+    let import = ChainImport {
+        open: OpenOptions {
+            cache_bytes: 64 << 20,
+            memtable_bytes: 32 << 20,
+            ..OpenOptions::new(store_dir(data_dir, ChainName::Mainnet))
+        },
+        genesis: Some(genesis::parse(GENESIS)?),
+        chain_id: None,
+        trust_node: false,
+        static_rewards: None,
+        batch_bytes_max: 16 << 20,
+        recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
+    };
+    let (store, _) = import.run(shutdown).await?;
+    import_sources(&store, data_dir)?;
+    let observed = Observed::open(store.directory(), store.identity(), false);
+    let node = DemoNode::load()?;
+    node.tell(&observed, &Reader::new(store.view()))?;
+    import_facts(&store)?;
+    Ok((store, observed, node))
+}
+
+/// The demo's chain, as it is served.
+pub(super) fn served(store: Arc<Store>, observed: Arc<Observed>, node: Arc<DemoNode>) -> Arc<Chain> {
+    Chain::recorded(ChainName::Mainnet, store, observed, node, feeds())
 }
 
 /// The aggregators on its chain: the native coin has another one from day 60 on.
@@ -163,10 +172,10 @@ fn examples(view: &crate::store::View) -> Result<[String; 3], AppError> {
 }
 
 /// A directory of our own that goes when we go.
-struct TemporaryDirectory(std::path::PathBuf);
+pub(super) struct TemporaryDirectory(pub(super) std::path::PathBuf);
 
 impl TemporaryDirectory {
-    fn new() -> Result<Self, AppError> {
+    pub(super) fn new() -> Result<Self, AppError> {
         let path = std::env::temp_dir().join(format!("quarry-demo-{}", std::process::id()));
         // What a process of this number left when it was killed.
         let _ = std::fs::remove_dir_all(&path);

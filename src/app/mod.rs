@@ -2,6 +2,7 @@
 //!
 //! The only room that knows all others. It decides nothing about answers, blocks or bytes.
 
+mod bench;
 mod chains;
 mod demo;
 mod demo_node;
@@ -59,6 +60,12 @@ pub enum AppError {
     /// An audit found something wrong.
     #[error("{0} mismatches")]
     Mismatches(u64),
+    /// Answers of another than the service are others.
+    #[error("{0} answers differ")]
+    Differing(u64),
+    /// The database that is compared with.
+    #[error(transparent)]
+    Postgres(#[from] crate::bench::against::postgres::PostgresError),
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
@@ -77,7 +84,12 @@ impl AppError {
 /// Runs a command to its end; the exit code is for scripts.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
-    if let Err(sentence) = process::init_log(&cli.log, cli.log_format) {
+    let mut filter = cli.log;
+    if matches!(cli.command, Command::Bench(_)) {
+        // A line for each of its own requests would be measured with them; who names the target gets them.
+        filter = format!("quarry::http::request=warn,{filter}");
+    }
+    if let Err(sentence) = process::init_log(&filter, cli.log_format) {
         return process::fail(&sentence);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -115,6 +127,7 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
         Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
         Command::Verify(args) => Box::pin(verify::verify(args)).await,
+        Command::Bench(args) => Box::pin(bench::bench(*args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
         Command::Config(args) => {
             process::say(Config::run(&args)?.to_toml().trim_end());

@@ -43,7 +43,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
         args.node.trust_node || settings.is_some_and(|chain| chain.trust_node),
     );
     let node = match settings.and_then(|settings| settings.rpc.as_deref()) {
-        Some(url) => Some(connect(url, &store).await?),
+        Some(url) => Some(connect(NodeConfig::new(url), &store).await?),
         None => None,
     };
     say(&format!(
@@ -83,10 +83,8 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
 }
 
 /// The node of the chain that is stored.
-async fn connect(url: &str, store: &Store) -> Result<Node, AppError> {
-    let node = Node::connect(NodeConfig::new(url.to_owned()))
-        .await
-        .map_err(SyncError::from)?;
+pub(super) async fn connect(config: NodeConfig, store: &Store) -> Result<Node, AppError> {
+    let node = Node::connect(config).await.map_err(SyncError::from)?;
     let capabilities = node.probe().await.map_err(SyncError::from)?;
     store.check_chain(capabilities.chain_id, capabilities.genesis_hash)?;
     Ok(node)

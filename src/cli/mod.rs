@@ -1,7 +1,10 @@
 //! The command line: what can be asked for, in clap's terms. Values are merged in `config`.
 
+mod bench;
+
 use std::path::PathBuf;
 
+pub use bench::BenchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::model::ChainName;
@@ -67,6 +70,9 @@ pub enum Command {
     Export(Export),
     /// Audit the store against itself and, with a node, against the node; exit code 1 when anything is wrong.
     Verify(VerifyArgs),
+    /// Measure log and topic queries and others: latencies and throughput, in process and over HTTP, warm and cold;
+    /// against a node or PostgreSQL with the same logs; exit code 1 when their answers differ.
+    Bench(Box<BenchArgs>),
     /// Show tables, row counts and sizes.
     Inspect(InspectArgs),
     /// Print the effective configuration.

@@ -1,6 +1,6 @@
 //! Rows with their place in the chain, as the read side hands them to whoever writes text.
 
-use super::{Address, B256, Block, FrameKind, Receipt, TokenMetadata, Topics, Transaction, U256};
+use super::{Address, B256, Block, Bytes, FrameKind, Receipt, TokenMetadata, Topics, Transaction, U256};
 
 /// A block's number and hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,23 @@ pub struct LogEntry<'a> {
     pub topics: Topics,
     /// Data.
     pub data: &'a [u8],
+}
+
+/// A log as anybody states it who has the chain: what two of them can be compared by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlacedLog {
+    /// Block number.
+    pub block_number: u64,
+    /// Position of the log in the block.
+    pub log_index: u64,
+    /// Transaction hash.
+    pub transaction_hash: B256,
+    /// Emitting contract.
+    pub address: Address,
+    /// Topics.
+    pub topics: Topics,
+    /// Data.
+    pub data: Bytes,
 }
 
 /// A transaction with its receipt and its place in the chain.

@@ -24,7 +24,7 @@ pub use contract::{ContractFacts, ContractNames, CustomError, MatchKind};
 pub use day::Day;
 pub use entry::{
     BlockEntry, BlockId, InternalTransaction, ListedTransaction, ListedTransfer, LogEntry, MinedBlock,
-    TransactionEntry,
+    PlacedLog, TransactionEntry,
 };
 pub use forks::{ForkRules, genesis_allocation};
 pub use import::{ImportKind, ImportRecord};

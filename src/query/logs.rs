@@ -172,6 +172,21 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// The logs with these ordinals (places among all logs of the chain), in the order given.
+    pub fn logs_at(&self, ordinals: Vec<u64>) -> Result<LogPage, QueryError> {
+        let selected = Selected {
+            hits: ordinals,
+            ..Selected::default()
+        };
+        Ok(LogPage {
+            page: Page::of_rows(&self.view, selected, Rows::Logs)?,
+            bodies: Bodies::ByBlock,
+            open: None,
+        })
+    }
+}
+
 /// The clauses of a query: positions of which any must match.
 fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
     let mut clauses: Vec<Vec<usize>> = Vec::new();

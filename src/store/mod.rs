@@ -6,6 +6,7 @@
 //! of nodes, of verification and of queries.
 
 mod batch;
+mod cold;
 mod cursor;
 mod days;
 mod error;
@@ -32,6 +33,7 @@ mod view;
 mod writer;
 
 pub use batch::Batch;
+pub use cold::{Evicted, evict};
 pub use cursor::{Direction, PostingCursor};
 pub use error::StoreError;
 pub use flat::{BlockEarnings, BlockFacts, BlockFrames, FlatArray};

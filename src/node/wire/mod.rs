@@ -7,6 +7,7 @@
 
 pub mod abi;
 mod block;
+mod logs;
 mod object;
 mod receipt;
 mod scalar;
@@ -14,6 +15,7 @@ mod trace;
 mod transaction;
 
 pub use block::{BlockId, block, block_id, uncle_header};
+pub use logs::logs;
 pub use receipt::{receipt_texts, receipts};
 pub use trace::{call_traces, parity_traces};
 

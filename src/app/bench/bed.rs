@@ -1,0 +1,172 @@
+//! The store that is measured: opened for reading, served from, and opened anew for cold answers.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use crate::api::{Chains, Upstream};
+use crate::app::AppError;
+use crate::app::chains::{Chain, Registry, Stated};
+use crate::app::demo::{self, TemporaryDirectory};
+use crate::app::demo_node::DemoNode;
+use crate::app::supervisor::open_options;
+use crate::bench::measure;
+use crate::cli::BenchArgs;
+use crate::config::{Config, store_dir};
+use crate::metrics::Page;
+use crate::model::ChainName;
+use crate::query::Reader;
+use crate::shutdown::Shutdown;
+use crate::status::ChainStatus;
+use crate::store::{Observed, OpenOptions, Store, evict};
+
+/// How often it is looked whether anybody reads the store, and how long is waited in between.
+const RESTING_MAX: usize = 400;
+const RESTING_PAUSE: Duration = Duration::from_millis(5);
+
+/// Where the chain lies and how it is opened.
+enum Place {
+    Stored(Box<Config>),
+    /// In a directory that goes with it, with recorded answers in the place of a node.
+    Demo {
+        node: Arc<DemoNode>,
+        _directory: TemporaryDirectory,
+    },
+}
+
+/// A chain for reading that can be taken away and opened anew.
+pub(super) struct Bed {
+    name: ChainName,
+    place: Place,
+    open: OpenOptions,
+    /// `None` while it is being opened anew.
+    current: RwLock<Option<Current>>,
+}
+
+struct Current {
+    registry: Registry,
+    store: Arc<Store>,
+}
+
+impl Bed {
+    /// The chain that is asked for. Making the demo's takes some seconds.
+    pub(super) async fn make(args: &BenchArgs, shutdown: &mut Shutdown) -> Result<Arc<Self>, AppError> {
+        let config = Config::of_store(&args.store)?;
+        let mut open = open_options(&config, args.chain, 1);
+        let place = if args.demo {
+            let directory = TemporaryDirectory::new()?;
+            let (store, observed, node) = demo::fill(&directory.0, shutdown).await?;
+            // It is opened for reading like any other.
+            drop((store, observed));
+            open.directory = store_dir(&directory.0, ChainName::Mainnet);
+            Place::Demo {
+                node: Arc::new(node),
+                _directory: directory,
+            }
+        } else {
+            Place::Stored(Box::new(config))
+        };
+        open.read_only = true;
+        let bed = Self {
+            name: args.chain,
+            place,
+            open,
+            current: RwLock::new(None),
+        };
+        bed.reopen()?;
+        Ok(Arc::new(bed))
+    }
+
+    fn reopen(&self) -> Result<(), AppError> {
+        let store = Store::open(&self.open)?;
+        let observed = Observed::open(store.directory(), store.identity(), true);
+        let chain = match &self.place {
+            Place::Stored(config) => Chain::stored(
+                self.name,
+                Arc::clone(&store),
+                observed,
+                Stated::of(config, self.name),
+            ),
+            Place::Demo { node, .. } => demo::served(Arc::clone(&store), observed, Arc::clone(node)),
+        };
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Current {
+            registry: Registry::new(vec![chain]),
+            store,
+        });
+        Ok(())
+    }
+
+    fn with<T>(&self, read: impl FnOnce(&Current) -> T) -> Option<T> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().map(read)
+    }
+
+    /// The store as it is open now.
+    pub(super) fn store(&self) -> Result<Arc<Store>, AppError> {
+        let open = self.with(|current| Arc::clone(&current.store));
+        open.ok_or_else(|| AppError::Usage("the store is closed".to_owned()))
+    }
+
+    /// Waits until nobody reads the store any more, a moment at most: what was asked last may still be read for on a
+    /// thread of the service, and the process must not end under it.
+    pub(super) async fn rest(&self) {
+        for _ in 0..RESTING_MAX {
+            let readers = self.with(|current| Arc::strong_count(&current.store.view()));
+            // The store's own and the one that asks.
+            if readers.is_some_and(|readers| readers <= 2) {
+                return;
+            }
+            tokio::time::sleep(RESTING_PAUSE).await;
+        }
+    }
+
+    /// The directory of the store.
+    pub(super) const fn directory(&self) -> &PathBuf {
+        &self.open.directory
+    }
+
+    /// The size of its block cache, bytes.
+    pub(super) const fn cache_bytes(&self) -> usize {
+        self.open.cache_bytes
+    }
+}
+
+impl measure::Bed for Bed {
+    fn chill(&self) -> Result<(), String> {
+        // Closed first: pages that are mapped cannot leave the cache.
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let evicted = evict(self.directory());
+        self.reopen().map_err(|error| error.to_string())?;
+        evicted.map_err(|error| error.to_string())?;
+        // What opening has read goes again.
+        evict(self.directory()).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+}
+
+/// The chain that the service is given.
+pub(super) struct Lent(pub(super) Arc<Bed>);
+
+impl Chains for Lent {
+    fn reader(&self, name: ChainName) -> Option<Reader> {
+        self.0.with(|current| current.registry.reader(name)).flatten()
+    }
+
+    fn status(&self, name: ChainName) -> Option<Arc<ChainStatus>> {
+        self.0.with(|current| current.registry.status(name)).flatten()
+    }
+
+    fn upstream(&self, name: ChainName) -> Option<Arc<dyn Upstream>> {
+        self.0.with(|current| current.registry.upstream(name)).flatten()
+    }
+
+    fn store_bytes(&self, name: ChainName) -> u64 {
+        self.0
+            .with(|current| current.registry.store_bytes(name))
+            .unwrap_or(0)
+    }
+
+    fn measure(&self, name: ChainName, page: &mut Page) {
+        self.0.with(|current| current.registry.measure(name, page));
+    }
+}

@@ -1,0 +1,413 @@
+//! `quarry bench`: opens what is measured, serves it, and prints and writes what was found.
+
+mod bed;
+mod options;
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use tokio::net::TcpListener;
+
+use self::bed::{Bed, Lent};
+use self::options::Options;
+use super::process::{blocking, on_signals, say};
+use super::{AppError, progress, verify};
+use crate::api::{Api, Settings as ApiSettings};
+use crate::bench::against::postgres::Postgres;
+use crate::bench::answer::Way;
+use crate::bench::load::{self, LoadedLogs, Source};
+use crate::bench::question::Question;
+use crate::bench::report::{Machine, Report, Settings};
+use crate::bench::sample;
+use crate::bench::session::{Observer, Session, summary};
+use crate::bench::set::questions;
+use crate::bench::statistics::StoreFacts;
+use crate::cli::BenchArgs;
+use crate::clock;
+use crate::http::{Handler, Limits, Pool, PoolLimits, serve};
+use crate::node::NodeConfig;
+use crate::query::Reader;
+use crate::shutdown::{Shutdown, Trigger, pair};
+
+/// A line of progress is logged this often where no terminal shows a bar.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// How long the node may take for an answer.
+const NODE_TIMEOUT: Duration = Duration::from_secs(30);
+
+const WARM: &str = "every path of a question is asked once, then again and again in one open store: blocks of the store come \
+                    from its block cache, pages of its arrays from the system's file cache";
+const COLD: &str = "before each answer the store is closed, the system is asked to forget the cached pages of its files \
+                    (posix_fadvise, DONTNEED), the store is opened with an empty block cache, and what opening has read is \
+                    forgotten too; pages stay that another process has mapped, and disks and hosts have caches of their own: \
+                    the bytes that came from the disk are counted";
+
+/// `quarry bench`.
+pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
+    let options = Options::check(&args)?;
+    let (_trigger, mut shutdown) = on_signals()?;
+    let files = [&args.json, &args.html].map(|path| path.as_deref().map(writable).transpose());
+    let [json, html] = files;
+    let (json, html) = (json?, html?);
+    let began = clock::now();
+    let bed = Bed::make(&args, &mut shutdown).await?;
+    let store = bed.store()?;
+    let (chain, seed) = (args.chain, args.seed);
+    let bytes = store.bytes_on_disk();
+    let view = store.view();
+    let statistics =
+        blocking(move || Ok(sample::statistics(&Reader::new(view), chain, bytes, seed)?)).await?;
+    let facts = statistics.store.clone();
+    if facts.days.is_none() {
+        return Err(AppError::Usage("the store holds no blocks yet".to_owned()));
+    }
+    let (asked, left_out) = questions(&statistics, &args.only);
+    if asked.is_empty() && left_out.is_empty() {
+        return Err(AppError::Usage(format!(
+            "only: no question's name contains `{}`; --list names them",
+            args.only
+        )));
+    }
+    if args.list {
+        list(&asked, &left_out);
+        return Ok(());
+    }
+    let service = match &options.authority {
+        Some(authority) => {
+            check_service(authority, &facts).await?;
+            Service::of(authority.clone())
+        }
+        None => Service::start(&bed).await?,
+    };
+    let mut others = Vec::new();
+    let node = match &args.against_node {
+        Some(url) => {
+            let config = NodeConfig {
+                // Each answer is one answer, also where it is a refusal.
+                attempts_max: 1,
+                light_timeout: NODE_TIMEOUT,
+                request_timeout: NODE_TIMEOUT,
+                ..NodeConfig::new(url.as_str())
+            };
+            let shown = config.shown_url();
+            let connected = verify::connect(config, &store).await;
+            let node = connected.map_err(|error| AppError::Usage(format!("the node at {shown}: {error}")))?;
+            others.push(format!(
+                "Node at {shown}: eth_getLogs over the blocks that the rows of a page cover, of which both give every row."
+            ));
+            Some(node)
+        }
+        None => None,
+    };
+    let terminal = Terminal::new();
+    let postgres = match &args.against_postgres {
+        Some(url) => {
+            let reader = Reader::new(store.view());
+            let loading = prepare(url, &facts, reader, args.postgres_logs, &terminal);
+            let Some(prepared) = shutdown.unless(Box::pin(loading)).await else {
+                return Err(AppError::Usage(
+                    "stopped while the database was loaded; what was loaded is made anew by the next run"
+                        .to_owned(),
+                ));
+            };
+            let (postgres, loaded, told) = prepared?;
+            others.push(told);
+            Some((postgres, loaded))
+        }
+        None => None,
+    };
+    drop(store);
+    let mut session = Session {
+        ways: service.ways.clone(),
+        clients: args.clients.clone(),
+        bed: (!args.no_cold && service.is_own())
+            .then(|| Arc::clone(&bed) as Arc<dyn crate::bench::measure::Bed>),
+        seconds: options.seconds,
+        limit: options.limit,
+        node,
+        postgres,
+    };
+    let cold = match (args.no_cold, service.is_own()) {
+        (true, _) => "not measured (--no-cold)",
+        (_, false) => "not measured: what a service of another process holds in memory is not ours to drop",
+        _ => COLD,
+    };
+    let mut report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        command: options.command,
+        began: crate::clock::unix_seconds(clock::wall()) as u64,
+        seconds: 0.0,
+        ended_early: None,
+        machine: Machine::here(),
+        settings: Settings {
+            seed,
+            limit: options.limit.as_secs_f64(),
+            clients: args.clients,
+            cache_bytes: bed.cache_bytes() as u64,
+            warm: WARM.to_owned(),
+            cold: cold.to_owned(),
+            service: service.told.clone(),
+            ..Settings::default()
+        },
+        store: facts,
+        questions: Vec::new(),
+        left_out,
+        others,
+    };
+    say(&headline(&report));
+    let run = Box::pin(session.run(asked, &mut report, &terminal));
+    let stopped = shutdown.unless(run).await.is_none();
+    terminal.bar.finish_and_clear();
+    if stopped {
+        report.ended_early = Some("stopped by a signal: this is what was measured until then".to_owned());
+    }
+    report.machine.ended();
+    report.seconds = (clock::now() - began).as_secs_f64();
+    say(&report.table());
+    for line in summary(&report) {
+        say(&line);
+    }
+    for (path, file, text) in [
+        (&args.json, json, report.json().map_err(AppError::Usage)?),
+        (&args.html, html, report.html()),
+    ] {
+        if let (Some(path), Some(mut file)) = (path, file) {
+            let write = |source| AppError::Io {
+                doing: format!("write `{}`", path.display()),
+                source,
+            };
+            file.set_len(0).map_err(write)?;
+            file.write_all(text.as_bytes()).map_err(write)?;
+            say(&format!("written to {}", path.display()));
+        }
+    }
+    if args.postgres_drop
+        && let Some((postgres, _)) = &session.postgres
+    {
+        postgres.drop_schema().await?;
+        say(&format!("schema {} dropped", postgres.schema()));
+    }
+    drop(session);
+    service.end().await;
+    bed.rest().await;
+    match report.differing() {
+        0 => Ok(()),
+        differing => Err(AppError::Differing(differing)),
+    }
+}
+
+/// Opens a file that will be written in the end, so that one that cannot be is known in the beginning.
+fn writable(path: &Path) -> Result<File, AppError> {
+    let open = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    open.map_err(AppError::io(format!("write `{}`", path.display())))
+}
+
+fn headline(report: &Report) -> String {
+    let (store, settings) = (&report.store, &report.settings);
+    format!(
+        "{}: {} logs of {} contracts in blocks {} to {}, {} bytes on disk, cache {} bytes\n{} cores, load {}; {}\nwarm: {}\ncold: {}\n",
+        store.chain,
+        store.logs,
+        store.emitters,
+        store.first_block,
+        store.head,
+        store.bytes,
+        settings.cache_bytes,
+        report.machine.cores,
+        report.machine.load[0],
+        settings.service,
+        settings.warm,
+        settings.cold
+    )
+}
+
+fn list(asked: &[Question], left_out: &[crate::bench::question::LeftOut]) {
+    for question in asked {
+        let published = question.published;
+        say(&format!(
+            "{}\n  {} ({})\n  picked: {}",
+            published.name, published.about, published.shows, question.picked
+        ));
+        if let Some(target) = question.targets.first() {
+            say(&format!("  {target}"));
+        }
+    }
+    for question in left_out {
+        say(&format!(
+            "{}\n  {}\n  left out: {}",
+            question.published.name, question.published.about, question.reason
+        ));
+    }
+}
+
+/// The service that is asked.
+struct Service {
+    ways: Vec<Way>,
+    told: String,
+    /// What ends our own.
+    own: Option<(Trigger, tokio::task::JoinHandle<usize>)>,
+}
+
+impl Service {
+    /// A running one.
+    fn of(authority: String) -> Self {
+        Self {
+            told: format!("a running service at {authority}, over HTTP only"),
+            ways: vec![Way::Http(authority)],
+            own: None,
+        }
+    }
+
+    /// One of our own, on a port of its own, without a limit on the rate and without a log of requests.
+    async fn start(bed: &Arc<Bed>) -> Result<Self, AppError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.map_err(AppError::io("listen on 127.0.0.1"))?;
+        let address = listener.local_addr().map_err(AppError::io("read the address"))?;
+        let pool =
+            Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
+        let chains = Arc::new(Lent(Arc::clone(bed)));
+        let api = Arc::new(Api::new(chains, pool, ApiSettings::default()));
+        let (trigger, mut shutdown): (Trigger, Shutdown) = pair();
+        let handler = Arc::clone(&api) as Arc<dyn Handler>;
+        let limits = Limits {
+            drain_timeout: Duration::from_secs(2),
+            ..Limits::default()
+        };
+        let serving = serve(listener, api, limits, async move { shutdown.fired().await });
+        Ok(Self {
+            ways: vec![Way::InProcess(handler), Way::Http(address.to_string())],
+            told: "a service in this process, over its handler and over a loopback port; clients share its cores".to_owned(),
+            own: Some((trigger, tokio::spawn(serving))),
+        })
+    }
+
+    const fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    async fn end(self) {
+        drop(self.ways);
+        if let Some((trigger, serving)) = self.own {
+            trigger.fire();
+            let _ = serving.await;
+        }
+    }
+}
+
+/// Refuses a service that does not have the block that is the head here.
+async fn check_service(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
+    let mut client = Way::Http(authority.to_owned())
+        .client()
+        .await
+        .map_err(|error| AppError::Usage(error.to_string()))?;
+    let target = format!(
+        "/api/proxy?action=eth_getBlockByNumber&boolean=false&tag=0x{:x}&chain={}",
+        facts.head, facts.chain
+    );
+    let body = client.body(&target).await;
+    let body = body.map_err(|why| AppError::Usage(format!("the service at {authority}: {why}")))?;
+    let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let hash = answer.pointer("/result/hash").and_then(serde_json::Value::as_str);
+    if hash == Some(facts.head_hash.to_string().as_str()) {
+        return Ok(());
+    }
+    Err(AppError::Usage(format!(
+        "the service at {authority} has not this store's block {} {}: it serves another chain, or is behind",
+        facts.head, facts.head_hash
+    )))
+}
+
+/// Connects to the database and loads the logs, unless they are there already.
+async fn prepare(
+    url: &str,
+    facts: &StoreFacts,
+    reader: Reader,
+    logs_max: u64,
+    terminal: &Terminal,
+) -> Result<(Postgres, LoadedLogs, String), AppError> {
+    let postgres = Postgres::connect(url, facts).await?;
+    let plan = load::plan(&reader, logs_max)?;
+    if plan.logs == 0 {
+        return Err(AppError::Usage(format!(
+            "postgres-logs: the first blocks have more than {logs_max} logs"
+        )));
+    }
+    let how = if postgres.loaded().await? == Some(plan) {
+        "loaded by an earlier run".to_owned()
+    } else {
+        let began = clock::now();
+        terminal.bar.set_length(plan.logs);
+        postgres
+            .load(Source::begin(reader, plan), &|done, what| {
+                terminal.loads(done, plan.logs, what);
+            })
+            .await?;
+        let seconds = (clock::now() - began).as_secs_f64();
+        format!("loaded and indexed in {seconds:.1} s")
+    };
+    let bytes = postgres.bytes().await?;
+    let told = format!(
+        "PostgreSQL at {}: {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log); rows in the \
+         binary protocol, the same JSON written from them by the same writer; warm.",
+        postgres.shown(),
+        plan.logs,
+        plan.first_block,
+        plan.last_block,
+        postgres.schema(),
+        bytes / plan.logs.max(1),
+    );
+    tracing::info!("{told}");
+    Ok((postgres, plan, told))
+}
+
+/// A bar on a terminal, a line now and then elsewhere.
+struct Terminal {
+    bar: ProgressBar,
+    last_line: Mutex<Option<Instant>>,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        Self {
+            bar: progress::bar("{bar:30} {pos}/{len} {msg}"),
+            last_line: Mutex::new(None),
+        }
+    }
+
+    /// Whether it is time for another line of the log.
+    fn is_due(&self) -> bool {
+        let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::now();
+        let due = self.bar.is_hidden() && last.is_none_or(|last| now - last >= LINE_EVERY);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
+
+    fn loads(&self, done: u64, of: u64, what: &str) {
+        self.bar.set_position(done);
+        self.bar.set_message(what.to_owned());
+        if self.is_due() {
+            tracing::info!(logs = done, of, "PostgreSQL: {what}");
+        }
+    }
+}
+
+impl Observer for Terminal {
+    fn begins(&self, step: &str, done: usize, of: usize) {
+        self.bar.set_length(of as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(step.to_owned());
+        if self.is_due() {
+            tracing::info!(done, of, "measuring {step}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What `quarry bench` was given, checked before anything is opened, and the command line as it may be shown.
+
+use std::time::Duration;
+
+use crate::app::AppError;
+use crate::bench::against::postgres;
+use crate::cli::BenchArgs;
+use crate::node::NodeConfig;
+
+/// More clients at a time measure the machine that both share.
+const CLIENTS_MAX: usize = 1_024;
+/// A day.
+const SECONDS_MAX: f64 = 86_400.0;
+
+/// The checked values.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) seconds: Duration,
+    pub(super) limit: Duration,
+    /// Host and port of the service to ask.
+    pub(super) authority: Option<String>,
+    /// The command line without what URLs may hide.
+    pub(super) command: String,
+}
+
+impl Options {
+    pub(super) fn check(args: &BenchArgs) -> Result<Self, AppError> {
+        let seconds = |name: &str, value: f64| {
+            let fits = value > 0.0 && value <= SECONDS_MAX;
+            let reason =
+                || format!("{name}: expected seconds above 0 and up to {SECONDS_MAX}, found {value}");
+            fits.then(|| Duration::from_secs_f64(value))
+                .ok_or_else(|| AppError::Usage(reason()))
+        };
+        if let Some(wrong) = args
+            .clients
+            .iter()
+            .find(|clients| !(1..=CLIENTS_MAX).contains(*clients))
+        {
+            return Err(AppError::Usage(format!(
+                "clients: expected 1 to {CLIENTS_MAX}, found {wrong}"
+            )));
+        }
+        if let Some(url) = &args.against_postgres {
+            postgres::shown(url)?;
+        }
+        if let Some(url) = &args.against_node {
+            let node = NodeConfig::new(url.as_str());
+            node.check().map_err(crate::sync::SyncError::from)?;
+        }
+        Ok(Self {
+            seconds: seconds("seconds", args.seconds)?,
+            limit: seconds("limit", args.limit)?,
+            authority: args.url.as_deref().map(authority).transpose()?,
+            command: command(std::env::args()),
+        })
+    }
+}
+
+/// Host and port of `http://HOST:PORT`.
+fn authority(url: &str) -> Result<String, AppError> {
+    let wrong = |why: &str| {
+        let shown = NodeConfig::new(url).shown_url();
+        AppError::Usage(format!(
+            "url: `{shown}` {why}: expected the service itself, such as http://127.0.0.1:8080"
+        ))
+    };
+    let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("is no URL"))?;
+    if scheme != "http" {
+        return Err(wrong("is not plain http"));
+    }
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.is_empty() || authority.contains(['/', '?', '#', '@']) {
+        return Err(wrong("has more than host and port"));
+    }
+    let has_port = authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Ok(if has_port {
+        authority.to_owned()
+    } else {
+        format!("{authority}:80")
+    })
+}
+
+/// A command line with its URLs as they may be shown.
+fn command(args: impl Iterator<Item = String>) -> String {
+    let mut shown = vec!["quarry".to_owned()];
+    let mut is_database = false;
+    for arg in args.skip(1) {
+        let (name, value) = match arg.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (format!("{name}="), value.to_owned()),
+            _ => (String::new(), arg.clone()),
+        };
+        if is_database || name == "--against-postgres=" {
+            let url = postgres::shown(&value).unwrap_or_else(|_| "postgres://".to_owned());
+            shown.push(name + &url);
+        } else if value.contains("://") {
+            shown.push(name + &NodeConfig::new(value).shown_url());
+        } else {
+            shown.push(arg.clone());
+        }
+        is_database = arg == "--against-postgres";
+    }
+    shown.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_the_command_line_are_not_shown() {
+        let given = [
+            "/usr/bin/quarry",
+            "bench",
+            "--against-node",
+            "https://node.example/v3/key",
+            "--against-postgres",
+            "postgres://me:se/cret@db.example/logs",
+            "--url=http://127.0.0.1:8080/?k=key",
+            "--against-postgres=postgres://me:secret@db.example",
+            "--seconds",
+            "0.5",
+        ];
+        let shown = command(given.iter().map(ToString::to_string));
+        assert_eq!(
+            shown,
+            "quarry bench --against-node https://node.example --against-postgres postgres://db.example:5432 \
+             --url=http://127.0.0.1:8080 --against-postgres=postgres://db.example:5432 --seconds 0.5"
+        );
+    }
+
+    #[test]
+    fn a_service_is_host_and_port() {
+        assert_eq!(authority("http://127.0.0.1:8080/").unwrap(), "127.0.0.1:8080");
+        assert_eq!(authority("http://localhost").unwrap(), "localhost:80");
+        for url in [
+            "https://localhost",
+            "localhost:80",
+            "http://localhost/api",
+            "http://me@localhost",
+            "http://",
+        ] {
+            assert!(authority(url).is_err(), "{url}");
+        }
+    }
+}

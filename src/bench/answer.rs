@@ -1,0 +1,208 @@
+//! Asking the service, and reading its answers as rows.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode};
+use crate::model::{Address, B256, Bytes, PlacedLog, Topics};
+
+/// A way to the service.
+#[derive(Clone)]
+pub enum Way {
+    /// Its handler, in this process: what the sockets ask, without the sockets.
+    InProcess(Arc<dyn Handler>),
+    /// Host and port.
+    Http(String),
+}
+
+impl std::fmt::Debug for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Way {
+    /// The way's name in reports.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::InProcess(_) => "in process",
+            Self::Http(_) => "over HTTP",
+        }
+    }
+
+    /// A client that goes this way.
+    ///
+    /// # Errors
+    ///
+    /// When the service cannot be reached.
+    pub async fn client(&self) -> Result<Client, ClientError> {
+        Ok(match self {
+            Self::InProcess(handler) => Client::InProcess(Arc::clone(handler)),
+            Self::Http(authority) => Client::Http(Box::new(Connection::open(authority).await?)),
+        })
+    }
+}
+
+/// One client of the service, who asks one question at a time.
+pub enum Client {
+    /// In this process.
+    InProcess(Arc<dyn Handler>),
+    /// Over a connection that is kept.
+    Http(Box<Connection>),
+}
+
+impl Client {
+    /// Asks, and counts the bytes of the answer.
+    ///
+    /// # Errors
+    ///
+    /// When the answer breaks off.
+    pub async fn get(&mut self, target: &str) -> Result<Got, ClientError> {
+        self.read(target, |_| {}).await
+    }
+
+    async fn read(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<Got, ClientError> {
+        match self {
+            Self::InProcess(handler) => http::ask(&**handler, target, visit).await,
+            Self::Http(connection) => connection.get(target, visit).await,
+        }
+    }
+
+    /// The body of a 200.
+    ///
+    /// # Errors
+    ///
+    /// One sentence: what came instead.
+    pub async fn body(&mut self, target: &str) -> Result<Vec<u8>, String> {
+        let mut body = Vec::new();
+        let got = self
+            .read(target, |bytes| body.extend_from_slice(bytes))
+            .await
+            .map_err(|error| error.to_string())?;
+        if got.status == StatusCode::OK {
+            return Ok(body);
+        }
+        #[derive(Deserialize)]
+        struct Refusal {
+            error: String,
+        }
+        let refusal = serde_json::from_slice::<Refusal>(&body);
+        let text = refusal.map_or_else(|_| String::new(), |refusal| format!(": {}", refusal.error));
+        Err(format!("status {}{text}", got.status.as_u16()))
+    }
+}
+
+/// How many rows an answer has: the items of its first list, or one where it is about one thing.
+///
+/// # Errors
+///
+/// When it is not a JSON object.
+pub fn rows(body: &[u8]) -> Result<u64, String> {
+    struct First(Option<u64>);
+    impl<'de> Deserialize<'de> for First {
+        fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = First;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("an object")
+                }
+                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<First, A::Error> {
+                    let mut first = None;
+                    while map.next_key::<serde::de::IgnoredAny>()?.is_some() {
+                        let value: &RawValue = map.next_value()?;
+                        if first.is_none() && value.get().starts_with('[') {
+                            let items: Vec<serde::de::IgnoredAny> =
+                                serde_json::from_str(value.get()).map_err(serde::de::Error::custom)?;
+                            first = Some(items.len() as u64);
+                        }
+                    }
+                    Ok(First(first))
+                }
+            }
+            from.deserialize_map(Visitor)
+        }
+    }
+    let First(first) = serde_json::from_slice(body).map_err(|error| format!("not a JSON object: {error}"))?;
+    Ok(first.unwrap_or(1))
+}
+
+/// The logs of an answer of `/api/logs/get-logs`.
+///
+/// # Errors
+///
+/// When it is no such answer.
+pub fn logs(body: &[u8]) -> Result<Vec<PlacedLog>, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        logs: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        transaction_hash: B256,
+        block_number: String,
+        contract_address: Address,
+        data: Bytes,
+        topics: String,
+        log_index: u64,
+    }
+    let answer: Answer =
+        serde_json::from_slice(body).map_err(|error| format!("not a list of logs: {error}"))?;
+    let placed = answer.logs.into_iter().map(|entry| {
+        let topics: Vec<B256> =
+            serde_json::from_str(&entry.topics).map_err(|error| format!("topics: {error}"))?;
+        Ok(PlacedLog {
+            block_number: entry
+                .block_number
+                .parse()
+                .map_err(|_| format!("block number `{}`", entry.block_number))?,
+            log_index: entry.log_index,
+            transaction_hash: entry.transaction_hash,
+            address: entry.contract_address,
+            topics: Topics::new(&topics).ok_or("a log with more than 4 topics")?,
+            data: entry.data,
+        })
+    });
+    placed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_the_items_of_the_first_list() {
+        assert_eq!(rows(br#"{"page":1,"logs":[{"a":[1,2,3]},{}],"more":[1]}"#), Ok(2));
+        assert_eq!(rows(br#"{"logs":[]}"#), Ok(0));
+        assert_eq!(
+            rows(br#"{"account":"0x0","balance":"5","deep":{"list":[1,2]}}"#),
+            Ok(1)
+        );
+        assert!(rows(b"[1]").is_err());
+        assert!(rows(b"{").is_err());
+    }
+
+    #[test]
+    fn logs_of_an_answer() {
+        let (address, word) = ("11".repeat(20), "22".repeat(32));
+        let body = format!(
+            r#"{{"logs":[{{"uuid":"u","transactionHash":"0x{word}","blockNumber":"17","blockHash":"0x{word}","timestamp":"1",
+            "contractAddress":"0x{address}","data":"0x03","topics":"[\"0x{word}\"]","logIndex":4,"transactionIndex":0}}]}}"#
+        );
+        let found = logs(body.as_bytes()).unwrap();
+        let expected = PlacedLog {
+            block_number: 17,
+            log_index: 4,
+            transaction_hash: B256::repeat_byte(0x22),
+            address: Address::repeat_byte(0x11),
+            topics: Topics::new(&[B256::repeat_byte(0x22)]).unwrap(),
+            data: Bytes::from_static(&[3]),
+        };
+        assert_eq!(found, [expected]);
+        assert!(logs(br#"{"logs":[{}]}"#).is_err());
+    }
+}

@@ -1,0 +1,475 @@
+//! The report as one page that needs nothing else: no script, no font, no picture from elsewhere.
+
+use std::fmt::Write as _;
+
+use super::figures::{count, duration};
+use super::measure::Condition;
+use super::report::Report;
+use crate::model::Day;
+
+const STYLE: &str = include_str!("report.css");
+
+/// Milliseconds of the axis.
+const AXIS: (f64, f64) = (0.001, 60_000.0);
+/// Geometry of the plots, pixels of a picture that scales.
+const WIDTH: f64 = 1000.0;
+const NAMES: f64 = 190.0;
+const FIGURES: f64 = 150.0;
+const BAR: f64 = 11.0;
+const GAP: f64 = 10.0;
+const TOP: f64 = 22.0;
+
+impl Report {
+    /// The report as a page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let store = &self.store;
+        let mut page = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+             content=\"width=device-width, initial-scale=1\">\n<title>quarry bench: chain {}, {} logs</title>\n<style>\n{STYLE}</style>\n\
+             </head>\n<body>\n<main>\n<h1>quarry bench</h1>\n<p class=\"lead\">{} logs of chain {} ({}), blocks {} to {}.</p>\n",
+            store.chain_id,
+            count(store.logs as f64),
+            count(store.logs as f64),
+            store.chain_id,
+            store.chain,
+            store.first_block,
+            store.head,
+        );
+        if let Some(early) = &self.ended_early {
+            let _ = writeln!(page, "<p class=\"alarm\">{}</p>", escaped(early));
+        }
+        if self.differing() > 0 {
+            let _ = writeln!(
+                page,
+                "<p class=\"alarm\">{} answers differ from those of another; see the remarks.</p>",
+                self.differing()
+            );
+        }
+        page.push_str(&self.latency_plot());
+        page.push_str(&self.ratio_plot());
+        page.push_str(&self.figures_table());
+        page.push_str(&self.comparison_table());
+        page.push_str(&self.parameters());
+        page.push_str(&self.facts());
+        page.push_str("</main>\n</body>\n</html>\n");
+        page
+    }
+
+    /// The conditions that occur, in the order of their first measurement.
+    fn conditions(&self) -> Vec<Condition> {
+        let mut found = Vec::new();
+        for measurement in self.questions.iter().flat_map(|asked| &asked.measurements) {
+            if !found.contains(&measurement.condition) {
+                found.push(measurement.condition);
+            }
+        }
+        found
+    }
+
+    fn latency_plot(&self) -> String {
+        let conditions = self.conditions();
+        let drawn: Vec<_> = self
+            .questions
+            .iter()
+            .filter(|asked| asked.measurements.iter().any(|found| found.runs > 0))
+            .collect();
+        if drawn.is_empty() {
+            return String::new();
+        }
+        let times = drawn.iter().flat_map(|asked| &asked.measurements);
+        let times = times
+            .filter(|found| found.runs > 0)
+            .map(|found| found.milliseconds);
+        let scale = Scale::over(times.flat_map(|times| [times.p50, times.p99]));
+        let height_of = |bars: usize| bars as f64 * BAR + GAP;
+        let all: f64 = drawn
+            .iter()
+            .map(|asked| height_of(asked.measurements.len()))
+            .sum();
+        let mut svg = String::new();
+        scale.axis(&mut svg, TOP + all, |ms| {
+            duration(ms).replacen(".00", "", 1).replacen(".0 ", " ", 1)
+        });
+        let mut y = TOP + GAP / 2.0;
+        for asked in drawn {
+            let bars = asked.measurements.len() as f64 * BAR;
+            let name = asked.question.published.name;
+            let _ = writeln!(
+                svg,
+                "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                NAMES - 8.0,
+                y + bars / 2.0 + 4.0,
+                escaped(name)
+            );
+            for found in &asked.measurements {
+                if found.runs > 0 {
+                    let class = class_of(&conditions, found.condition);
+                    let times = found.milliseconds;
+                    let (p50, p99) = (scale.x(times.p50), scale.x(times.p99));
+                    let _ = writeln!(
+                        svg,
+                        "<g class=\"{class}\"><title>{}, {}: p50 {}, p99 {}</title><rect class=\"half\" x=\"{NAMES:.1}\" y=\"{:.1}\" \
+                         width=\"{:.1}\" height=\"{:.1}\"/><rect class=\"tail\" x=\"{p50:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
+                         height=\"{:.1}\"/></g>",
+                        escaped(name),
+                        found.condition,
+                        duration(times.p50),
+                        duration(times.p99),
+                        y,
+                        (p50 - NAMES).max(1.0),
+                        BAR - 2.0,
+                        y,
+                        (p99 - p50).max(0.5),
+                        BAR - 2.0,
+                    );
+                    let _ = writeln!(
+                        svg,
+                        "<text class=\"figure\" x=\"{:.1}\" y=\"{:.1}\">{} | {}</text>",
+                        WIDTH - FIGURES + 8.0,
+                        y + BAR - 2.0,
+                        duration(times.p50),
+                        duration(times.p99)
+                    );
+                }
+                y += BAR;
+            }
+            y += GAP;
+        }
+        let mut legend = String::new();
+        for condition in &conditions {
+            let _ = write!(
+                legend,
+                "<span class=\"{}\"><i></i>{condition}</span>",
+                class_of(&conditions, *condition)
+            );
+        }
+        format!(
+            "<section>\n<h2>How long answers take</h2>\n<p>The solid part of a bar ends at the median (p50), the pale part at p99. The \
+             scale is logarithmic.</p>\n<p class=\"legend\">{legend}</p>\n{}</section>\n",
+            picture(&svg, y + 4.0, "Latencies by question")
+        )
+    }
+
+    fn ratio_plot(&self) -> String {
+        let compared: Vec<_> = self
+            .questions
+            .iter()
+            .flat_map(|asked| {
+                asked
+                    .comparisons
+                    .iter()
+                    .map(move |comparison| (asked, comparison))
+            })
+            .filter_map(|(asked, comparison)| Some((asked, comparison, comparison.ratio?)))
+            .filter(|(_, _, ratio)| *ratio > 0.0)
+            .collect();
+        if compared.is_empty() {
+            return String::new();
+        }
+        let scale = Scale::over(compared.iter().map(|(_, _, ratio)| *ratio).chain([1.0]));
+        let step = BAR + 8.0;
+        let height = TOP + compared.len() as f64 * step;
+        let mut svg = String::new();
+        scale.axis(&mut svg, height, |ratio| format!("{ratio}x"));
+        let one = scale.x(1.0);
+        for (place, (asked, comparison, ratio)) in compared.iter().enumerate() {
+            let y = TOP + place as f64 * step + 4.0;
+            let x = scale.x(*ratio);
+            let _ = writeln!(
+                svg,
+                "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text><g class=\"{}\"><title>{} against {}: {}</title><rect \
+                 class=\"half\" x=\"{:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{BAR}\"/></g><text class=\"figure\" x=\"{:.1}\" \
+                 y=\"{:.1}\">{}, {ratio:.2}x</text>",
+                NAMES - 8.0,
+                y + BAR,
+                escaped(asked.question.published.name),
+                if comparison.with == "node" { "c1" } else { "c2" },
+                escaped(asked.question.published.name),
+                comparison.with,
+                escaped(&comparison.asked),
+                one.min(x),
+                (x - one).abs().max(1.0),
+                WIDTH - FIGURES + 8.0,
+                y + BAR,
+                comparison.with,
+            );
+        }
+        let _ = writeln!(
+            svg,
+            "<line class=\"one\" x1=\"{one:.1}\" x2=\"{one:.1}\" y1=\"{TOP}\" y2=\"{height:.1}\"/>"
+        );
+        format!(
+            "<section>\n<h2>Against others</h2>\n<p>How many times as long the other took for the same logs: bars to the right of 1x \
+             are answers that this service gave sooner.</p>\n<p class=\"legend\"><span class=\"c1\"><i></i>node</span><span \
+             class=\"c2\"><i></i>postgres</span></p>\n{}</section>\n",
+            picture(&svg, height + 6.0, "Ratios by question")
+        )
+    }
+
+    fn figures_table(&self) -> String {
+        let mut rows = String::new();
+        for asked in &self.questions {
+            for (place, found) in asked.measurements.iter().enumerate() {
+                let times = found.milliseconds;
+                rows.push_str("<tr>");
+                if place == 0 {
+                    let _ = write!(
+                        rows,
+                        "<th rowspan=\"{}\" scope=\"rowgroup\">{}</th>",
+                        asked.measurements.len(),
+                        escaped(asked.question.published.name)
+                    );
+                }
+                let disk = found
+                    .disk_bytes_per_answer
+                    .map_or_else(|| "-".to_owned(), |bytes| count(bytes as f64));
+                let failures = if found.failures > 0 {
+                    format!(" ({} failed)", found.failures)
+                } else {
+                    String::new()
+                };
+                let _ = write!(rows, "<td class=\"word\">{}{failures}</td>", found.condition);
+                for cell in [
+                    asked.answers.shown(),
+                    count(found.runs as f64),
+                    duration(times.p50),
+                    duration(times.p90),
+                    duration(times.p99),
+                    duration(times.max),
+                    count(found.rows_per_second),
+                    count(found.bytes_per_second),
+                    disk,
+                ] {
+                    let _ = write!(rows, "<td>{cell}</td>");
+                }
+                rows.push_str("</tr>\n");
+            }
+        }
+        if rows.is_empty() {
+            return String::new();
+        }
+        format!(
+            "<section>\n<h2>Figures</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th><th class=\"word\">how</th>\
+             <th>rows</th><th>answers</th><th>p50</th><th>p90</th><th>p99</th><th>max</th><th>rows/s</th><th>bytes/s</th>\
+             <th>from disk</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
+        )
+    }
+
+    fn comparison_table(&self) -> String {
+        let mut rows = String::new();
+        for asked in &self.questions {
+            for found in &asked.comparisons {
+                let timed = |ms| {
+                    if found.rounds > 0 {
+                        duration(ms)
+                    } else {
+                        "-".to_owned()
+                    }
+                };
+                let ratio = found
+                    .ratio
+                    .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+                let _ = writeln!(
+                    rows,
+                    "<tr><th>{}</th><td class=\"word\">{}</td><td>{}</td><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{ratio}</td>\
+                     <td class=\"word\">{}</td></tr>",
+                    escaped(asked.question.published.name),
+                    found.with,
+                    found.rows,
+                    found.verdict.word(),
+                    timed(found.ours_ms),
+                    timed(found.theirs_ms),
+                    escaped(&found.asked),
+                );
+            }
+        }
+        let mut text = String::new();
+        if !rows.is_empty() {
+            let _ = write!(
+                text,
+                "<section>\n<h2>Answers compared</h2>\n<p>{}</p>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th>\
+                 <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>service</th><th>other</th><th>ratio</th>\
+                 <th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
+                escaped(&self.others.join(" "))
+            );
+        }
+        let remarks = self.remarks();
+        if !remarks.is_empty() {
+            text.push_str("<section>\n<h2>Remarks</h2>\n<ul>\n");
+            for remark in remarks {
+                let _ = writeln!(text, "<li>{}</li>", escaped(&remark));
+            }
+            text.push_str("</ul>\n</section>\n");
+        }
+        text
+    }
+
+    fn parameters(&self) -> String {
+        let mut rows = String::new();
+        for asked in &self.questions {
+            let published = asked.question.published;
+            let target = asked.question.targets.first().map_or("", String::as_str);
+            let _ = writeln!(
+                rows,
+                "<tr><th>{}</th><td class=\"word\">{}; {}</td><td class=\"word\">{}<br><code>{}</code></td></tr>",
+                escaped(published.name),
+                escaped(published.about),
+                escaped(published.shows),
+                escaped(&asked.question.picked),
+                escaped(target)
+            );
+        }
+        format!(
+            "<section>\n<h2>What was asked</h2>\n<div class=\"wide\"><table class=\"text\">\n<thead><tr><th>question</th>\
+             <th class=\"word\">what for</th><th class=\"word\">picked for this chain</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n\
+             </section>\n"
+        )
+    }
+
+    fn facts(&self) -> String {
+        let (store, machine, settings) = (&self.store, &self.machine, &self.settings);
+        let clients: Vec<_> = settings.clients.iter().map(ToString::to_string).collect();
+        let (year, month, day) = Day::of(self.began).civil();
+        let (hour, minute) = (self.began / 3600 % 24, self.began / 60 % 60);
+        let facts = [
+            ("command", self.command.clone()),
+            (
+                "began",
+                format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC"),
+            ),
+            ("took", format!("{:.0} s", self.seconds)),
+            ("version", self.version.to_owned()),
+            ("chain", format!("{} (id {})", store.chain, store.chain_id)),
+            (
+                "blocks",
+                format!("{} to {} ({})", store.first_block, store.head, store.head_hash),
+            ),
+            (
+                "contents",
+                format!(
+                    "{} logs, {} transactions, {} contracts with logs, {} topics 0, {}",
+                    store.logs,
+                    store.transactions,
+                    store.emitters,
+                    store.signatures,
+                    if store.traces { "traces" } else { "no traces" }
+                ),
+            ),
+            ("store on disk", format!("{}B", count(store.bytes as f64))),
+            ("block cache", format!("{}B", count(settings.cache_bytes as f64))),
+            (
+                "machine",
+                format!(
+                    "{} cores, {}, {}B of memory, {}",
+                    machine.cores,
+                    machine.processor,
+                    count(machine.memory_bytes as f64),
+                    machine.system
+                ),
+            ),
+            (
+                "load average",
+                format!(
+                    "{} at the beginning, {} at the end",
+                    machine.load[0], machine.load[1]
+                ),
+            ),
+            (
+                "measured",
+                format!(
+                    "{:.2} s for each question and way; clients at a time: {}; at most {:.0} s in all",
+                    settings.seconds,
+                    clients.join(", "),
+                    settings.limit
+                ),
+            ),
+            ("service", settings.service.clone()),
+            ("warm", settings.warm.clone()),
+            ("cold", settings.cold.clone()),
+            ("seed", settings.seed.to_string()),
+        ];
+        let mut rows = String::new();
+        for (name, fact) in facts {
+            let _ = writeln!(
+                rows,
+                "<tr><th>{name}</th><td class=\"word\">{}</td></tr>",
+                escaped(&fact)
+            );
+        }
+        format!(
+            "<section>\n<h2>Where and how</h2>\n<div class=\"wide\"><table class=\"text\"><tbody>\n{rows}</tbody></table></div>\n</section>\n"
+        )
+    }
+}
+
+/// A logarithmic scale between the powers of ten that hold all figures.
+struct Scale {
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    fn over(figures: impl Iterator<Item = f64>) -> Self {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for figure in figures {
+            let figure = figure.clamp(AXIS.0, AXIS.1);
+            least = least.min(figure);
+            most = most.max(figure);
+        }
+        let from = least.log10().floor();
+        Self {
+            from,
+            to: most.log10().ceil().max(from + 1.0),
+        }
+    }
+
+    fn x(&self, figure: f64) -> f64 {
+        let share = (figure.clamp(AXIS.0, AXIS.1).log10() - self.from) / (self.to - self.from);
+        NAMES + share.clamp(0.0, 1.0) * (WIDTH - NAMES - FIGURES)
+    }
+
+    /// A line at each power of ten, with its figure above.
+    fn axis(&self, svg: &mut String, height: f64, label: impl Fn(f64) -> String) {
+        let mut power = self.from;
+        while power <= self.to {
+            let figure = 10f64.powf(power);
+            let x = self.x(figure);
+            let _ = writeln!(
+                svg,
+                "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{height:.1}\"/><text class=\"tick\" x=\"{x:.1}\" \
+                 y=\"{:.1}\">{}</text>",
+                TOP - 7.0,
+                label(figure)
+            );
+            power += 1.0;
+        }
+    }
+}
+
+fn picture(svg: &str, height: f64, label: &str) -> String {
+    format!(
+        "<div class=\"wide\"><svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{label}\">\n{svg}</svg></div>\n"
+    )
+}
+
+fn class_of(conditions: &[Condition], condition: Condition) -> String {
+    let place = conditions.iter().position(|other| *other == condition);
+    format!("c{}", place.unwrap_or(0) % 6 + 1)
+}
+
+/// Text that is no markup.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,144 @@
+//! The logs of a store, in order, for whoever loads them elsewhere.
+
+use crate::model::{Address, B256, Topics};
+use crate::query::{QueryError, Reader};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Logs of a batch, and batches that wait.
+const BATCH: u64 = 2_000;
+const WAITING: usize = 8;
+
+/// A log with its place and its time.
+#[derive(Clone, Debug)]
+pub struct OwnedLog {
+    /// Block number.
+    pub block_number: u64,
+    /// Position in the block.
+    pub log_index: u32,
+    /// Position of its transaction.
+    pub transaction_index: u32,
+    /// Block hash.
+    pub block_hash: B256,
+    /// Transaction hash.
+    pub transaction_hash: B256,
+    /// Unix time, seconds.
+    pub timestamp: u64,
+    /// Contract.
+    pub address: Address,
+    /// Topics.
+    pub topics: Topics,
+    /// Data.
+    pub data: Vec<u8>,
+}
+
+/// Which logs were loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadedLogs {
+    /// Chain id.
+    pub chain_id: u64,
+    /// First block.
+    pub first_block: u64,
+    /// Last block, whole.
+    pub last_block: u64,
+    /// Its hash.
+    pub last_hash: B256,
+    /// Logs.
+    pub logs: u64,
+}
+
+/// Gives the logs of the first blocks of a store, batch by batch, read on a thread that may block.
+pub struct Source {
+    batches: Receiver<Result<Vec<OwnedLog>, QueryError>>,
+    plan: LoadedLogs,
+}
+
+/// Which logs of a store are loaded where at most `logs_max` may be: those of whole blocks from the first on.
+///
+/// # Errors
+///
+/// As the store fails.
+pub fn plan(reader: &Reader, logs_max: u64) -> Result<LoadedLogs, QueryError> {
+    let contents = reader.contents();
+    let (head, first_block) = (reader.head(), reader.first_block());
+    let last_block = if contents.logs <= logs_max {
+        head.number
+    } else {
+        // The block of the first log too many is not whole.
+        reader.block_of_log(logs_max)?.saturating_sub(1).max(first_block)
+    };
+    let last_hash = if last_block == head.number {
+        head.hash
+    } else {
+        let block = reader.block(last_block, false)?;
+        block.map(|block| block.block.hash).unwrap_or_default()
+    };
+    Ok(LoadedLogs {
+        chain_id: reader.chain_id(),
+        first_block,
+        last_block,
+        last_hash,
+        logs: reader.logs_before(last_block + 1)?,
+    })
+}
+
+impl Source {
+    /// Begins to read what was planned.
+    #[must_use]
+    pub fn begin(reader: Reader, plan: LoadedLogs) -> Self {
+        let (sender, batches) = channel(WAITING);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = send(&reader, plan.logs, &sender) {
+                // Nobody listens any more where this fails.
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        Self { batches, plan }
+    }
+
+    /// The next batch; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// One sentence, as the store fails.
+    pub async fn next(&mut self) -> Result<Option<Vec<OwnedLog>>, String> {
+        let batch = self.batches.recv().await.transpose();
+        batch.map_err(|error| error.to_string())
+    }
+
+    /// What was loaded when `logs` were.
+    #[must_use]
+    pub const fn loaded(&self, logs: u64) -> LoadedLogs {
+        LoadedLogs { logs, ..self.plan }
+    }
+}
+
+fn send(
+    reader: &Reader,
+    logs: u64,
+    to: &Sender<Result<Vec<OwnedLog>, QueryError>>,
+) -> Result<(), QueryError> {
+    let mut first = 0;
+    while first < logs {
+        let end = logs.min(first + BATCH);
+        let mut batch = Vec::with_capacity(BATCH as usize);
+        reader.logs_at((first..end).collect())?.visit(&mut |log| {
+            batch.push(OwnedLog {
+                block_number: log.block_number,
+                log_index: log.log_index,
+                transaction_index: log.transaction_index,
+                block_hash: log.block_hash,
+                transaction_hash: log.transaction_hash,
+                timestamp: log.timestamp,
+                address: log.address,
+                topics: log.topics,
+                data: log.data.to_vec(),
+            });
+            true
+        })?;
+        if to.blocking_send(Ok(batch)).is_err() {
+            break;
+        }
+        first = end;
+    }
+    Ok(())
+}

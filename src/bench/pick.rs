@@ -1,0 +1,202 @@
+//! How parameters are picked: which contract, topic, account or day a question is about on a given chain.
+
+use super::filter::LogFilter;
+use super::statistics::{Counted, Placed, Statistics, hottest, nearest};
+use crate::model::{Address, B256, ChainName, Day};
+
+/// Rows of the longest page.
+pub(super) const PAGE: u64 = 10_000;
+/// Blocks of a short range.
+const RANGE: u64 = 200;
+/// Targets of a question about single things.
+const TARGETS: usize = 100;
+
+/// What a question asks on this chain, or why nothing here fits it.
+pub(super) type Picked = Result<(String, Asked), String>;
+
+pub(super) enum Asked {
+    Logs(Box<LogFilter>),
+    Paths(Vec<String>),
+}
+
+pub(super) fn hot(s: &Statistics) -> Result<Counted<Address>, String> {
+    hottest(&s.emitters).ok_or_else(|| "no contract has a log".to_owned())
+}
+
+pub(super) fn medium(s: &Statistics) -> Result<Counted<Address>, String> {
+    let hot = hot(s)?.what;
+    let target = (s.store.logs / 100).clamp(20, 20_000);
+    nearest(&s.emitters, target, |one| one.what != hot).ok_or_else(|| "only one contract has logs".to_owned())
+}
+
+pub(super) fn address(contract: Counted<Address>, offset: u64) -> Picked {
+    Ok((
+        format!("{} with {} logs", contract.what, contract.count),
+        Asked::Logs(Box::new(LogFilter::of(contract.what, offset))),
+    ))
+}
+
+pub(super) fn topic(s: &Statistics, offset: u64) -> Picked {
+    let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
+    Ok((
+        format!("topic 0 {} with {} logs", hot.what, hot.count),
+        Asked::Logs(Box::new(LogFilter::with(0, hot.what, offset))),
+    ))
+}
+
+/// Rows of a page and the page that lies nine tenths into a list: 100 rows, fewer of a list of less than 200.
+pub(super) fn deep_page(count: u64) -> (u64, u64) {
+    let offset = (count / 20).clamp(1, 100);
+    (offset, count.saturating_mul(9) / 10 / offset + 1)
+}
+
+pub(super) fn deep<T>(list: Counted<T>, filter: LogFilter, what: &str) -> Picked {
+    let (offset, page) = deep_page(list.count);
+    if page < 2 {
+        return Err("the longest list has one page".to_owned());
+    }
+    Ok((
+        format!("{what}, page {page} of {offset} rows"),
+        Asked::Logs(Box::new(LogFilter { offset, ..filter }.page(page))),
+    ))
+}
+
+pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
+    let topic = topic.ok_or("there are too few topics 0")?;
+    let (first, head) = (s.store.first_block, s.store.head);
+    // A short chain's middle half.
+    let blocks = RANGE.min((head - first).div_ceil(2)).max(1);
+    let from = first + (head - first).saturating_sub(blocks) / 2;
+    let to = from + blocks - 1;
+    Ok((
+        format!(
+            "topic 0 {} with {} logs, blocks {from} to {to}",
+            topic.what, topic.count
+        ),
+        Asked::Logs(Box::new(LogFilter::with(0, topic.what, PAGE).within(from, to))),
+    ))
+}
+
+/// Whether the account of a topic was met at positions 1 and 2.
+pub(super) fn is_both(s: &Statistics, one: &Counted<(B256, Placed)>) -> bool {
+    let (position, topic) = one.what.1;
+    let other = match position {
+        1 => 2,
+        2 => 1,
+        _ => return false,
+    };
+    s.of_hot.iter().any(|met| met.what.1 == (other, topic))
+}
+
+pub(super) fn both(pair: &Counted<(B256, B256)>, how: &str) -> (String, Asked) {
+    let (signature, wallet) = pair.what;
+    (
+        format!(
+            "topic 0 {signature} and topic 1 {wallet} {how}, the rarer with {} logs",
+            pair.count
+        ),
+        Asked::Logs(Box::new(LogFilter::with(0, signature, PAGE).and(1, wallet))),
+    )
+}
+
+pub(super) fn listed(
+    s: &Statistics,
+    account: Option<Counted<Address>>,
+    list: &str,
+    unit: &str,
+    offset: impl Fn(u64) -> u64,
+    page: impl Fn(u64) -> u64,
+) -> Picked {
+    let account = account.ok_or_else(|| format!("no account was met that has {unit}"))?;
+    let (offset, page) = (offset(account.count), page(account.count));
+    let path = format!(
+        "/api/account/{:#x}/{list}?page={page}&offset={offset}",
+        account.what
+    );
+    let deep = if page > 1 {
+        format!(", page {page} of {offset} rows")
+    } else {
+        String::new()
+    };
+    Ok((
+        format!("{} with {} {unit}{deep}", account.what, account.count),
+        paths(s, [path]),
+    ))
+}
+
+pub(super) fn some_token(s: &Statistics) -> Result<Counted<Address>, String> {
+    let held = hottest(&s.tokens).filter(|token| token.count > 0);
+    held.ok_or_else(|| "no contract was met that is a token with holders".to_owned())
+}
+
+/// Accounts of all sizes: evenly drawn out of those in order of their transactions.
+pub(super) fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
+    let all: Vec<_> = s.by_transactions.iter().map(|one| one.what).collect();
+    if all.is_empty() {
+        return Err("no account was met that has transactions".to_owned());
+    }
+    Ok(thinned(&all))
+}
+
+/// At most [`TARGETS`] of them, evenly.
+pub(super) fn thinned<T: Copy>(all: &[T]) -> Vec<T> {
+    let step = all.len().div_ceil(TARGETS).max(1);
+    all.iter().copied().step_by(step).collect()
+}
+
+pub(super) fn by_hash(s: &Statistics, what: &str, path: impl Fn(&B256) -> String) -> Picked {
+    let hashes = thinned(&s.transactions);
+    if hashes.is_empty() {
+        return Err("there are no transactions".to_owned());
+    }
+    Ok((
+        in_turn(&hashes, &format!("{what} spread over the chain")),
+        paths(s, hashes.iter().map(path)),
+    ))
+}
+
+pub(super) fn in_turn<T>(all: &[T], what: &str) -> String {
+    format!("{} {what}, in turn", all.len())
+}
+
+/// The last whole days of the chain, at most so many; of a chain of a day or two, what there is of them.
+pub(super) fn series(s: &Statistics, path: &str, most: i64) -> Picked {
+    let (first, last) = s.store.days.ok_or("there are no blocks")?;
+    // A store that begins later holds a part of its first day, and the last one is not over.
+    let first = if s.store.first_block > 0 {
+        first.next()
+    } else {
+        first
+    };
+    let last = if first < last {
+        Day::from_number(last.number() - 1)
+    } else {
+        last
+    };
+    if last < first {
+        return Err("the store holds no whole day".to_owned());
+    }
+    let first = first.max(Day::from_number(last.number() - most + 1));
+    let (from, to) = (date(first), date(last));
+    Ok((
+        format!("{from} to {to}"),
+        paths(s, [format!("{path}?startDate={from}&endDate={to}")]),
+    ))
+}
+
+fn date(day: Day) -> String {
+    let (year, month, day) = day.civil();
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+pub(super) fn paths(s: &Statistics, paths: impl IntoIterator<Item = String>) -> Asked {
+    let chain = s.store.chain.0;
+    let of_chain = paths.into_iter().map(|path| {
+        if chain == ChainName::Mainnet {
+            return path;
+        }
+        let joint = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{joint}chain={chain}")
+    });
+    Asked::Paths(of_chain.collect())
+}

@@ -1,0 +1,309 @@
+//! What a run found, whole: what the table, the JSON and the page are made of.
+
+use serde::Serialize;
+
+use super::against::{Comparison, Verdict};
+use super::figures::{count, duration};
+use super::measure::{Answers, Measurement};
+use super::question::{LeftOut, Question};
+use super::statistics::StoreFacts;
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The version of this program.
+    pub version: &'static str,
+    /// The command as it was given, without what a URL may hide.
+    pub command: String,
+    /// When it began: Unix seconds.
+    pub began: u64,
+    /// How long it took, seconds.
+    pub seconds: f64,
+    /// Why it ended before its end, where it did.
+    pub ended_early: Option<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// The store.
+    pub store: StoreFacts,
+    /// The parameters of the run.
+    pub settings: Settings,
+    /// What was asked, in order.
+    pub questions: Vec<Asked>,
+    /// What was not, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Whom answers were held against, in words.
+    pub others: Vec<String>,
+}
+
+/// The parameters of a run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Settings {
+    /// The seed of the sample that parameters were picked from.
+    pub seed: u64,
+    /// Seconds of each measurement.
+    pub seconds: f64,
+    /// Seconds of the whole run at most.
+    pub limit: f64,
+    /// Clients at a time.
+    pub clients: Vec<usize>,
+    /// Block cache of the store, bytes.
+    pub cache_bytes: u64,
+    /// What warm means here.
+    pub warm: String,
+    /// What cold means here.
+    pub cold: String,
+    /// The service that was asked over HTTP.
+    pub service: String,
+}
+
+/// The machine that it ran on.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Machine {
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// What the processor calls itself.
+    pub processor: String,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// The system.
+    pub system: String,
+    /// Processes that ran or waited on average in the last minute, when the run began and when it ended.
+    pub load: [f64; 2],
+}
+
+/// A question and what came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Asked {
+    /// The question.
+    #[serde(flatten)]
+    pub question: Question,
+    /// Its answers, once each.
+    pub answers: Answers,
+    /// How long they took.
+    pub measurements: Vec<Measurement>,
+    /// What others answered.
+    pub comparisons: Vec<Comparison>,
+    /// Why a measurement is missing.
+    pub notes: Vec<String>,
+}
+
+impl Machine {
+    /// This machine; what the system does not tell stays empty.
+    #[must_use]
+    pub fn here() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let after = |text: &str, name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|rest| rest.trim_start_matches([' ', '\t', ':']).trim().to_owned())
+        };
+        let memory = after(&read("/proc/meminfo"), "MemTotal").and_then(|text| {
+            let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+            Some(kilobytes << 10)
+        });
+        Self {
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            processor: after(&read("/proc/cpuinfo"), "model name").unwrap_or_default(),
+            memory_bytes: memory.unwrap_or_default(),
+            system: format!(
+                "{} {}",
+                std::env::consts::OS,
+                read("/proc/sys/kernel/osrelease").trim()
+            ),
+            load: [load(), 0.0],
+        }
+    }
+
+    /// Notes the load at the end.
+    pub fn ended(&mut self) {
+        self.load[1] = load();
+    }
+}
+
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let first = text.split(' ').next().and_then(|text| text.parse().ok());
+    first.unwrap_or_default()
+}
+
+impl Report {
+    /// How many comparisons found a difference.
+    #[must_use]
+    pub fn differing(&self) -> u64 {
+        let compared = self.questions.iter().flat_map(|asked| &asked.comparisons);
+        compared
+            .filter(|comparison| matches!(comparison.verdict, Verdict::Differ { .. }))
+            .count() as u64
+    }
+
+    /// The report as JSON.
+    ///
+    /// # Errors
+    ///
+    /// When a figure is none that JSON can write.
+    pub fn json(&self) -> Result<String, String> {
+        serde_json::to_string_pretty(self)
+            .map(|text| text + "\n")
+            .map_err(|error| format!("cannot write the report: {error}"))
+    }
+
+    /// The tables for a terminal.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut out = String::new();
+        let columns = ["rows", "runs", "p50", "p90", "p99", "max", "rows/s", "bytes/s"];
+        let mut lines = vec![
+            std::iter::once("question".to_owned())
+                .chain(["how".to_owned()])
+                .chain(columns.map(str::to_owned))
+                .collect::<Vec<_>>(),
+        ];
+        for asked in &self.questions {
+            for (place, measurement) in asked.measurements.iter().enumerate() {
+                let name = if place == 0 {
+                    asked.question.published.name
+                } else {
+                    ""
+                };
+                let times = measurement.milliseconds;
+                let failures = match measurement.failures {
+                    0 => String::new(),
+                    failures => format!(" ({failures} failed)"),
+                };
+                lines.push(vec![
+                    name.to_owned(),
+                    format!("{}{failures}", measurement.condition),
+                    asked.answers.shown(),
+                    measurement.runs.to_string(),
+                    duration(times.p50),
+                    duration(times.p90),
+                    duration(times.p99),
+                    duration(times.max),
+                    count(measurement.rows_per_second),
+                    count(measurement.bytes_per_second),
+                ]);
+            }
+        }
+        if lines.len() > 1 {
+            aligned(&mut out, &lines, &[0, 1]);
+        }
+        let mut lines = vec![
+            [
+                "compared", "with", "rows", "answers", "service", "other", "ratio", "asked",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        ];
+        for asked in &self.questions {
+            for comparison in &asked.comparisons {
+                let timed = |ms: f64| {
+                    if comparison.rounds > 0 {
+                        duration(ms)
+                    } else {
+                        "-".to_owned()
+                    }
+                };
+                lines.push(vec![
+                    asked.question.published.name.to_owned(),
+                    comparison.with.to_owned(),
+                    comparison.rows.to_string(),
+                    comparison.verdict.word().to_owned(),
+                    timed(comparison.ours_ms),
+                    timed(comparison.theirs_ms),
+                    comparison
+                        .ratio
+                        .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
+                    comparison.asked.clone(),
+                ]);
+            }
+        }
+        if lines.len() > 1 {
+            out.push('\n');
+            aligned(&mut out, &lines, &[0, 1, 3, 7]);
+        }
+        for line in self.remarks() {
+            out.push('\n');
+            out.push_str(&line);
+        }
+        out.trim_end().to_owned()
+    }
+
+    /// What else is to be told, a line each: differences, questions that were not answered or not asked.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for asked in &self.questions {
+            let name = asked.question.published.name;
+            for comparison in &asked.comparisons {
+                match &comparison.verdict {
+                    Verdict::Equal => {}
+                    Verdict::Differ { rows, told } => {
+                        lines.push(format!("{name}: {rows} rows differ from {}:", comparison.with));
+                        lines.extend(told.iter().map(|text| format!("  {text}")));
+                    }
+                    Verdict::Unanswered(why) => {
+                        lines.push(format!("{name}: not compared with {}: {why}", comparison.with));
+                    }
+                }
+            }
+            lines.extend(asked.notes.iter().map(|note| format!("{name}: {note}")));
+        }
+        for left_out in &self.left_out {
+            lines.push(format!(
+                "{}: left out: {}",
+                left_out.published.name, left_out.reason
+            ));
+        }
+        lines.extend(self.ended_early.iter().cloned());
+        lines
+    }
+}
+
+impl Verdict {
+    /// The verdict in a word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Differ { .. } => "DIFFER",
+            Self::Unanswered(_) => "none",
+        }
+    }
+}
+
+impl Answers {
+    /// Rows of an answer; from the fewest to the most where targets have different ones.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match (self.rows.iter().min(), self.rows.iter().max()) {
+            (Some(least), Some(most)) if least == most => least.to_string(),
+            (Some(least), Some(most)) => format!("{least}-{most}"),
+            _ => "-".to_owned(),
+        }
+    }
+}
+
+/// Columns as wide as their widest cell; those of `texts` are words, the others figures, which stand to the right.
+fn aligned(out: &mut String, lines: &[Vec<String>], texts: &[usize]) {
+    let columns = lines.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            let cells = lines.iter().filter_map(|line| line.get(column));
+            cells.map(String::len).max().unwrap_or(0)
+        })
+        .collect();
+    for line in lines {
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| {
+                if texts.contains(&column) {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+}

@@ -1,0 +1,184 @@
+//! What a store holds, as far as questions are chosen by it, and how they are chosen.
+
+use serde::Serialize;
+
+use crate::model::{Address, B256, ChainName, Day};
+
+/// Something that occurs, and how often over the whole chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted<T> {
+    /// What.
+    pub what: T,
+    /// Rows of its list.
+    pub count: u64,
+}
+
+/// A topic at a position.
+pub type Placed = (usize, B256);
+
+/// What was found in a store: exact counts of things that were met in a sample of its rows. The lists are in the order
+/// of their counts, longest first, each thing once.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// The store.
+    pub store: StoreFacts,
+    /// Contracts by their logs.
+    pub emitters: Vec<Counted<Address>>,
+    /// Topics 0 by their logs.
+    pub signatures: Vec<Counted<B256>>,
+    /// Topics 1 to 3 that look like accounts, by their logs.
+    pub wallets: Vec<Counted<Placed>>,
+    /// Topics 1 to 3 of logs of the contract with the most logs, with the topic 0 that they were met with; the count is
+    /// that of the topic over all contracts.
+    pub of_hot: Vec<Counted<(B256, Placed)>>,
+    /// Pairs of a topic 0 and a topic 1 that share a log; the count is that of the shorter list.
+    pub meeting: Vec<Counted<(B256, B256)>>,
+    /// Pairs that share none.
+    pub apart: Vec<Counted<(B256, B256)>>,
+    /// Accounts by transactions.
+    pub by_transactions: Vec<Counted<Address>>,
+    /// Accounts by internal transactions.
+    pub by_internal: Vec<Counted<Address>>,
+    /// Accounts by ERC-20 transfers.
+    pub by_erc20: Vec<Counted<Address>>,
+    /// Accounts by blocks sealed.
+    pub by_mined: Vec<Counted<Address>>,
+    /// Tokens by holders now.
+    pub tokens: Vec<Counted<Address>>,
+    /// Hashes of transactions spread over the chain.
+    pub transactions: Vec<B256>,
+    /// Blocks spread over the chain.
+    pub blocks: Vec<u64>,
+}
+
+/// The store in figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StoreFacts {
+    /// `mainnet` or `testnet`.
+    #[serde(serialize_with = "as_text")]
+    pub chain: Chain,
+    /// Chain id.
+    pub chain_id: u64,
+    /// First block.
+    pub first_block: u64,
+    /// Last block.
+    pub head: u64,
+    /// Its hash.
+    #[serde(serialize_with = "as_text")]
+    pub head_hash: B256,
+    /// Logs.
+    pub logs: u64,
+    /// Transactions.
+    pub transactions: u64,
+    /// Contracts with a log.
+    pub emitters: u32,
+    /// Distinct topics 0.
+    pub signatures: u32,
+    /// Whether call frames are stored.
+    pub traces: bool,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Days of the first and the last block, where there are blocks.
+    #[serde(skip)]
+    pub days: Option<(Day, Day)>,
+}
+
+/// The chain's name, with a default for facts of nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain(pub ChainName);
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self(ChainName::Mainnet)
+    }
+}
+
+impl std::fmt::Display for Chain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn as_text<S: serde::Serializer>(value: &impl std::fmt::Display, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+/// The one that occurs oftenest.
+#[must_use]
+pub fn hottest<T: Copy>(all: &[Counted<T>]) -> Option<Counted<T>> {
+    all.iter().copied().max_by_key(|one| one.count)
+}
+
+/// The one whose count is nearest to `target` by ratio, among those that `fits` takes; the earlier of two alike. None
+/// that does not occur is taken.
+#[must_use]
+pub fn nearest<T: Copy>(
+    all: &[Counted<T>],
+    target: u64,
+    fits: impl Fn(&Counted<T>) -> bool,
+) -> Option<Counted<T>> {
+    let distance = |one: &Counted<T>| (one.count as f64 / target.max(1) as f64).ln().abs();
+    let fitting = all.iter().filter(|one| one.count > 0 && fits(one));
+    fitting
+        .copied()
+        .min_by(|one, other| distance(one).total_cmp(&distance(other)))
+}
+
+/// Sorts by count, longest first; what has the same count keeps its order.
+pub(super) fn longest_first<T>(all: &mut [Counted<T>]) {
+    all.sort_by_key(|one| std::cmp::Reverse(one.count));
+}
+
+/// Whether a topic may be an account: 20 bytes behind zeros, and more than a small number.
+#[must_use]
+pub fn may_be_account(topic: &B256) -> Option<Address> {
+    let (zeros, rest) = topic.split_at(12);
+    let (high, _) = rest.split_at(8);
+    let is_one = zeros.iter().all(|&byte| byte == 0) && high.iter().any(|&byte| byte != 0);
+    is_one.then(|| Address::from_slice(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(counts: &[u64]) -> Vec<Counted<usize>> {
+        let counted = counts
+            .iter()
+            .enumerate()
+            .map(|(what, &count)| Counted { what, count });
+        counted.collect()
+    }
+
+    #[test]
+    fn nearness_is_a_ratio() {
+        let all = counted(&[10, 100, 1_000, 0]);
+        // 300 is 3.3 times from 1,000 and 3 times from 100, though 200 away from both in part.
+        assert_eq!(nearest(&all, 300, |_| true).map(|one| one.what), Some(1));
+        assert_eq!(nearest(&all, 400, |_| true).map(|one| one.what), Some(2));
+        assert_eq!(
+            nearest(&all, 300, |one| one.count > 100).map(|one| one.what),
+            Some(2)
+        );
+        assert_eq!(nearest(&all, 1, |one| one.count == 0), None);
+        assert_eq!(nearest::<usize>(&[], 300, |_| true), None);
+    }
+
+    #[test]
+    fn the_hottest_has_the_longest_list() {
+        assert_eq!(hottest(&counted(&[5, 90, 7])).map(|one| one.what), Some(1));
+        assert_eq!(hottest::<usize>(&[]), None);
+        let mut all = counted(&[5, 90, 90, 7]);
+        longest_first(&mut all);
+        assert_eq!(all.iter().map(|one| one.what).collect::<Vec<_>>(), [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn small_numbers_are_no_accounts() {
+        let account = Address::repeat_byte(0x11);
+        assert_eq!(may_be_account(&account.into_word()), Some(account));
+        assert_eq!(may_be_account(&B256::with_last_byte(7)), None);
+        assert_eq!(may_be_account(&B256::repeat_byte(1)), None);
+        assert_eq!(may_be_account(&B256::ZERO), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! `quarry bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::StoreArgs;
+use crate::model::ChainName;
+
+/// `quarry bench`.
+#[derive(Clone, Debug, Args)]
+pub struct BenchArgs {
+    /// Which chain's store.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    /// Measure over the demo chain, in a temporary directory.
+    #[arg(long, conflicts_with_all = ["data_dir", "chain"])]
+    pub demo: bool,
+    /// A running service of the same store to ask over HTTP, in place of one of our own in this process.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Clients at a time over HTTP, each in a measurement of its own.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,4")]
+    pub clients: Vec<usize>,
+    /// Seconds of each measurement; less where the limit would not hold all of them.
+    #[arg(long, value_name = "S", default_value_t = 1.0)]
+    pub seconds: f64,
+    /// Seconds that all questions together may take. Loading a database is not counted.
+    #[arg(long, value_name = "S", default_value_t = 600.0)]
+    pub limit: f64,
+    /// Only questions whose names contain this.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub only: String,
+    /// Print the questions with the parameters picked for this chain, and ask nothing.
+    #[arg(long)]
+    pub list: bool,
+    /// Leave out what is measured with a cold store.
+    #[arg(long)]
+    pub no_cold: bool,
+    /// Write every figure to this file.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page with plots to this file; it needs no other file and no network.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Pick parameters out of the sample of this seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Ask this node for the same logs by `eth_getLogs`, compare every row, and the times.
+    #[arg(long, value_name = "URL")]
+    pub against_node: Option<String>,
+    /// Load the logs into this PostgreSQL (schema `quarry_bench_<chain>`), ask it the same, compare every row, and the times.
+    #[arg(long, value_name = "URL")]
+    pub against_postgres: Option<String>,
+    /// Load at most so many logs, those of the first blocks, and compare these.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5_000_000,
+        requires = "against_postgres"
+    )]
+    pub postgres_logs: u64,
+    /// Drop the schema in the end, in place of leaving it for the next run.
+    #[arg(long, requires = "against_postgres")]
+    pub postgres_drop: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+}

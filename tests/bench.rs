@@ -1,0 +1,331 @@
+//! `quarry bench` through the real binary: over the demo chain, beside a service, and what it refuses.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says so by ending"
+)]
+
+#[path = "support/binary.rs"]
+mod binary;
+#[path = "bench/lying.rs"]
+mod lying;
+#[path = "bench/postgres.rs"]
+mod postgres;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use binary::{Outcome, Server, demo, list, number, quarry};
+use serde_json::Value;
+
+/// Short enough for a test; every figure is measured nevertheless.
+const SHORT: [&str; 4] = ["--seconds", "0.02", "--limit", "60"];
+
+/// Imports the demo's recording; gives the data directory.
+fn imported(directory: &Path) -> String {
+    let data = directory.join("data").display().to_string();
+    let (chain, genesis) = (demo("chain.jsonl.zst"), demo("genesis.json"));
+    quarry([
+        "import",
+        "chain",
+        &chain,
+        "--genesis",
+        &genesis,
+        "--data-dir",
+        &data,
+    ])
+    .succeeded();
+    data
+}
+
+fn bench(args: &[&str]) -> Outcome {
+    quarry(["bench"].iter().chain(args))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn question<'a>(report: &'a Value, name: &str) -> &'a Value {
+    list(&report["questions"])
+        .iter()
+        .find(|asked| asked["name"] == name)
+        .unwrap_or_else(|| panic!("no question {name}"))
+}
+
+#[test]
+fn one_command_measures_the_demo_chain() {
+    let directory = tempfile::tempdir().unwrap();
+    let (json, html) = (directory.path().join("r.json"), directory.path().join("r.html"));
+    let (json_arg, html_arg) = (json.display().to_string(), html.display().to_string());
+    let mut args = vec![
+        "--demo",
+        "--no-cold",
+        "--clients",
+        "1,2",
+        "--json",
+        &json_arg,
+        "--html",
+        &html_arg,
+    ];
+    args.extend(SHORT);
+    let outcome = bench(&args).succeeded();
+    assert!(outcome.stdout.contains("p50"), "{}", outcome.stdout);
+
+    let report = read(&json);
+    let asked = list(&report["questions"]);
+    assert!(
+        asked.len() + list(&report["left_out"]).len() > 30,
+        "the whole set"
+    );
+    assert!(
+        asked.len() > 25,
+        "the demo has nearly everything: {}",
+        report["left_out"]
+    );
+    let service = Server::start(["demo"]);
+    for asked in asked {
+        let name = asked["name"].as_str().unwrap();
+        assert_eq!(list(&asked["notes"]), &[] as &[Value], "{name}");
+        // In process, HTTP with one and two clients.
+        let measurements = list(&asked["measurements"]);
+        assert_eq!(measurements.len(), 3, "{name}");
+        for found in measurements {
+            assert!(number(&found["runs"]) > 0, "{name}: {found}");
+            assert_eq!(found["failures"], 0, "{name}: {found}");
+            let times = &found["milliseconds"];
+            let [p50, p99, max] = ["p50", "p99", "max"].map(|name| times[name].as_f64().unwrap());
+            assert!(0.0 < p50 && p50 <= p99 && p99 <= max, "{name}: {times}");
+        }
+        // Rows are those that the service answers.
+        for (target, rows) in list(&asked["targets"])
+            .iter()
+            .zip(list(&asked["answers"]["rows"]))
+            .take(3)
+        {
+            let answer = service.json(target.as_str().unwrap());
+            let first_list = answer
+                .as_object()
+                .unwrap()
+                .values()
+                .find(|value| value.is_array());
+            let expected = first_list.map_or(1, |items| list(items).len() as u64);
+            if asked["group"] == "logs" {
+                let logs = list(&answer["logs"]).len() as u64;
+                assert_eq!(number(rows), logs, "{target}");
+            } else {
+                assert_eq!(number(rows), expected, "{target}");
+            }
+        }
+    }
+    assert_eq!(number(&question(&report, "address-hot")["answers"]["rows"][0]), {
+        let target = question(&report, "address-hot")["targets"][0]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let reply = service.get(&target);
+        reply.header("x-total-count").unwrap().parse::<u64>().unwrap()
+    });
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("<svg") && !page.contains("http://") && !page.contains("https://"));
+}
+
+#[test]
+fn cold_answers_are_those_of_a_store_opened_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    let mut args = vec![
+        "--demo",
+        "--only",
+        "address-hot-100",
+        "--clients",
+        "1",
+        "--json",
+        &json_arg,
+    ];
+    args.extend(SHORT);
+    bench(&args).succeeded();
+    let report = read(&json);
+    let measurements = list(&question(&report, "address-hot-100")["measurements"]);
+    let ways: Vec<_> = measurements
+        .iter()
+        .map(|found| (found["way"].as_str().unwrap(), found["cold"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(
+        ways,
+        [
+            ("in process", false),
+            ("over HTTP", false),
+            ("in process", true),
+            ("over HTTP", true)
+        ]
+    );
+    let p50 = |place: usize| measurements[place]["milliseconds"]["p50"].as_f64().unwrap();
+    // Its blocks are read and decompressed again: several times as long on any machine.
+    assert!(p50(0) < p50(2), "{} warm, {} cold", p50(0), p50(2));
+    assert!(
+        measurements
+            .iter()
+            .all(|found| found["failures"] == 0 && number(&found["runs"]) > 0)
+    );
+}
+
+#[test]
+fn the_same_seed_picks_the_same_questions() {
+    let list = |seed| bench(&["--demo", "--list", "--seed", seed]).succeeded().stdout;
+    let (first, again) = (list("7"), list("7"));
+    assert_eq!(first, again);
+    assert!(first.contains("address-hot") && first.contains("/api/logs/get-logs?address=0x"));
+}
+
+#[test]
+fn a_store_that_a_service_holds_is_measured_beside_it_and_through_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    let mut args = vec![
+        "--data-dir",
+        &data,
+        "--only",
+        "address-hot-100",
+        "--json",
+        &json_arg,
+    ];
+    args.extend(SHORT);
+    bench(&args).succeeded();
+    assert_eq!(list(&read(&json)["questions"]).len(), 1);
+
+    let url = format!("http://{}", service.address);
+    args.extend(["--url", &url, "--clients", "1"]);
+    bench(&args).succeeded();
+    let report = read(&json);
+    let measurements = list(&question(&report, "address-hot-100")["measurements"]).to_vec();
+    let [only] = measurements.as_slice() else {
+        panic!("{measurements:?}")
+    };
+    assert_eq!(
+        (&only["way"], &only["cold"]),
+        (&"over HTTP".into(), &false.into())
+    );
+    assert!(
+        report["settings"]["cold"]
+            .as_str()
+            .unwrap()
+            .contains("not measured")
+    );
+    // It served these requests.
+    assert!(
+        service
+            .get("/metrics")
+            .text()
+            .contains("quarry_http_requests_total")
+    );
+}
+
+#[test]
+fn what_cannot_be_measured_is_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let nowhere = directory.path().join("nothing").display().to_string();
+    bench(&["--data-dir", &nowhere]).refused(&["nothing"]);
+    bench(&["--demo", "--seconds", "0"]).refused(&["seconds"]);
+    bench(&["--demo", "--limit", "0"]).refused(&["limit"]);
+    bench(&["--demo", "--clients", "0"]).refused(&["clients"]);
+    bench(&["--demo", "--only", "no-such-question"]).refused(&["no-such-question"]);
+    bench(&["--demo", "--url", "https://localhost"]).refused(&["url", "plain http"]);
+    bench(&["--demo", "--url", "http://127.0.0.1:1"]).refused(&["127.0.0.1:1"]);
+    bench(&["--demo", "--against-node", "http://127.0.0.1:1"]).refused(&["the node at http://127.0.0.1:1"]);
+    bench(&["--demo", "--against-postgres", "host=x password=secret"]).refused(&["postgres://"]);
+    let refused = bench(&[
+        "--demo",
+        "--against-postgres",
+        "postgres://me:secret@127.0.0.1:1/x",
+    ])
+    .refused(&["PostgreSQL at postgres://127.0.0.1:1"]);
+    assert!(!refused.stderr.contains("secret"));
+    let missing = directory.path().join("missing/r.json").display().to_string();
+    bench(&["--demo", "--json", &missing]).refused(&["missing/r.json"]);
+    // The demo is mainnet's; another service has another head.
+    let data = imported(directory.path());
+    bench(&["--data-dir", &data, "--chain", "testnet"]).refused(&["testnet"]);
+}
+
+#[test]
+fn a_run_ends_within_its_limit_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    bench(&[
+        "--demo",
+        "--seconds",
+        "5",
+        "--limit",
+        "2",
+        "--no-cold",
+        "--json",
+        &json_arg,
+    ])
+    .succeeded();
+    let report = read(&json);
+    // The time of each was cut so that all fit.
+    assert!(report["settings"]["seconds"].as_f64().unwrap() < 0.05);
+    assert!(list(&report["questions"]).len() > 25);
+}
+
+#[test]
+fn a_signal_ends_it_with_what_was_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    // Far longer than the test waits.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quarry"))
+        .args([
+            "bench",
+            "--demo",
+            "--seconds",
+            "60",
+            "--limit",
+            "36000",
+            "--json",
+            &json_arg,
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    assert!(
+        lines.any(|line| line.starts_with("cold:")),
+        "it begins to measure"
+    );
+    let drained = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    let began = Instant::now();
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let report = read(&json);
+    assert!(report["ended_early"].as_str().unwrap().contains("signal"));
+    assert!(list(&report["questions"]).len() < 2);
+    assert!(
+        drained
+            .join()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains("stopped by a signal"))
+    );
+}

@@ -1,0 +1,193 @@
+//! Against a real PostgreSQL, where one is installed: started for the test on a port of its own, in a directory of its
+//! own, as a user without privileges.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::binary::{eventually, list, number};
+use super::{SHORT, bench, imported, read};
+
+/// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
+fn programs() -> Option<PathBuf> {
+    let named = std::env::var_os("QUARRY_POSTGRES").map(PathBuf::from);
+    let mut installed: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+        .collect();
+    installed.sort();
+    let found = named.or_else(|| installed.pop());
+    if found.is_none() {
+        println!(
+            "skipped: no PostgreSQL server (apt-get install postgresql, or set QUARRY_POSTGRES to its bin directory)"
+        );
+    }
+    found
+}
+
+/// A program run as `nobody` where we are root, whom the server refuses.
+fn unprivileged(program: &Path) -> Command {
+    let is_root = Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|id| id.stdout == b"0\n");
+    if !is_root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(program);
+    command
+}
+
+/// A server; ends with its guard.
+struct Postgres {
+    child: Child,
+    url: String,
+    _directory: tempfile::TempDir,
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // SIGQUIT to the postmaster ends its children too.
+        let pid = self.child.id().to_string();
+        let _ = Command::new("kill").args(["-QUIT", &pid]).status();
+        let _ = self.child.wait();
+    }
+}
+
+impl Postgres {
+    fn start() -> Option<Self> {
+        let programs = programs()?;
+        let directory = tempfile::tempdir().unwrap();
+        // Whoever runs it must reach it and own what lies below.
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let data = directory.path().join("data");
+        let made = unprivileged(&programs.join("initdb"))
+            .args([
+                "--auth=trust",
+                "--username=quarry",
+                "--no-sync",
+                "--encoding=UTF8",
+                "--locale=C",
+                "-D",
+            ])
+            .arg(&data)
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let child = unprivileged(&programs.join("postgres"))
+            .arg("-D")
+            .arg(&data)
+            .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-k", ""])
+            .args(["-c", "fsync=off"])
+            .current_dir(directory.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut server = Self {
+            child,
+            url: format!("postgres://quarry@127.0.0.1:{port}/postgres"),
+            _directory: directory,
+        };
+        let mut lines = BufReader::new(server.child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let ready = lines.any(|line| line.contains("ready to accept connections"));
+        std::thread::spawn(move || lines.for_each(drop));
+        assert!(ready, "the server should start");
+        eventually("the port opens", Duration::from_secs(10), || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        Some(server)
+    }
+
+    fn sql(&self, sql: &str) -> String {
+        let output = Command::new("psql")
+            .args([&self.url, "-At", "-c", sql])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
+
+#[test]
+fn the_same_logs_in_postgres_give_the_same_answers() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let json = directory.path().join("r.json");
+    let json_arg = json.display().to_string();
+    let mut args = vec![
+        "--data-dir",
+        &data,
+        "--against-postgres",
+        &server.url,
+        "--no-cold",
+        "--json",
+        &json_arg,
+    ];
+    args.extend(SHORT);
+    server.sql("CREATE SCHEMA other; CREATE TABLE other.t AS SELECT 1 AS one");
+    let outcome = bench(&args).succeeded();
+    assert!(
+        outcome.stdout.contains("0 differ, 0 not compared"),
+        "{}",
+        outcome.stdout
+    );
+    let report = read(&json);
+    let mut rows = 0;
+    for asked in list(&report["questions"])
+        .iter()
+        .filter(|asked| asked["group"] == "logs")
+    {
+        let comparison = &asked["comparisons"][0];
+        assert_eq!(comparison["verdict"], "equal", "{comparison}");
+        rows += number(&comparison["rows"]);
+    }
+    assert!(rows > 100, "{rows} rows were compared");
+    let logs = number(&report["store"]["logs"]);
+    assert_eq!(
+        server.sql("SELECT count(*) FROM quarry_bench_mainnet.logs"),
+        logs.to_string()
+    );
+
+    // The second run finds them there, and finds what somebody changed.
+    server.sql("UPDATE quarry_bench_mainnet.logs SET data = '\\x99'");
+    let outcome = bench(&args).refused(&["answers differ"]);
+    assert!(outcome.stdout.contains("other data"), "{}", outcome.stdout);
+    let told = read(&json)["others"][0].as_str().unwrap().to_owned();
+    assert!(told.contains("loaded by an earlier run"), "{told}");
+
+    // Fewer logs are another load, of whole blocks; the schema goes in the end and nothing else does.
+    args.extend(["--postgres-logs", "100", "--postgres-drop", "--only", "address"]);
+    bench(&args).succeeded();
+    let told = read(&json)["others"][0].as_str().unwrap().to_owned();
+    assert!(told.contains("loaded and indexed in"), "{told}");
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname IN ('quarry_bench_mainnet', 'other')";
+    assert_eq!(server.sql(schemas), "1");
+    assert_eq!(server.sql("SELECT one FROM other.t"), "1");
+
+    // A schema of that name that is somebody else's stays as it is.
+    server.sql("CREATE SCHEMA quarry_bench_mainnet");
+    bench(&args).refused(&["quarry_bench_mainnet", "did not make"]);
+    assert_eq!(server.sql(schemas), "2");
+}
