@@ -2,7 +2,7 @@
 //!
 //! A part and its bound are run in turn, medians are quoted, and the last column says how much of the bound a part
 //! reaches. Bounds are of this machine: copying or reading the same bytes in memory, writing them to the disk in
-//! sequence, forcing them to it. Environment: `QUARRY_BENCH_LOGS` (1,000,000; the store that is read),
+//! sequence, forcing them to it. Environment: `QUARRY_BENCH_LOGS` (1,000,000; the store that is read), `QUARRY_BENCH_CACHE_MB` (1,024),
 //! `QUARRY_BENCH_ROUNDS` (9), `QUARRY_BENCH_ONLY` (a part of a part's name), `QUARRY_BENCH_DIR`.
 #![allow(
     clippy::expect_used,
@@ -660,7 +660,7 @@ fn main() {
     let bundles: Vec<Bundle> = Generator::new(SEED, config).collect();
     let chain = filled::chain(logs);
     let options = OpenOptions {
-        cache_bytes: 1 << 30,
+        cache_bytes: (filled::env("QUARRY_BENCH_CACHE_MB", 1_024) as usize) << 20,
         read_only: true,
         ..OpenOptions::new(filled::kept(chain, logs))
     };

@@ -22,7 +22,7 @@ use rocksdb::{
 pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
-use super::options::in_parts;
+use super::options::filter;
 use super::{StoreError, memory};
 use crate::clock;
 use crate::codec::imported as codec;
@@ -74,8 +74,7 @@ fn options() -> Options {
     // Beside the store's cache: a page of source text is read once.
     block.set_block_cache(&Cache::new_lru_cache(16 << 20));
     block.set_cache_index_and_filter_blocks(true);
-    block.set_bloom_filter(10.0, false);
-    in_parts(&mut block);
+    filter(&mut block);
     let mut options = Options::default();
     options.set_block_based_table_factory(&block);
     // Mostly text.

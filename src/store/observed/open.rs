@@ -9,6 +9,7 @@ use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, O
 use super::Observed;
 use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
+use crate::store::options::filter;
 
 /// A file of this name in its directory says that the side store is to be made anew.
 pub(super) const DAMAGED: &str = "DAMAGED";
@@ -69,7 +70,7 @@ fn options() -> Options {
     // Beside the store's cache: rows are small and few, one read is one row.
     block.set_block_cache(&Cache::new_lru_cache(32 << 20));
     block.set_cache_index_and_filter_blocks(true);
-    block.set_bloom_filter(10.0, false);
+    filter(&mut block);
     let mut options = Options::default();
     options.create_if_missing(true);
     options.set_block_based_table_factory(&block);
