@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use binary::{Outcome, Server, demo, list, number, quarry};
+use binary::{Outcome, Server, demo, import_demo, list, number, quarry};
 use serde_json::Value;
 
 /// Short enough for a test; every figure is measured nevertheless.
@@ -29,17 +29,7 @@ const SHORT: [&str; 4] = ["--seconds", "0.02", "--limit", "60"];
 /// Imports the demo's recording; gives the data directory.
 fn imported(directory: &Path) -> String {
     let data = directory.join("data").display().to_string();
-    let (chain, genesis) = (demo("chain.jsonl.zst"), demo("genesis.json"));
-    quarry([
-        "import",
-        "chain",
-        &chain,
-        "--genesis",
-        &genesis,
-        "--data-dir",
-        &data,
-    ])
-    .succeeded();
+    import_demo(&data);
     data
 }
 
