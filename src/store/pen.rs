@@ -70,7 +70,7 @@ impl Pen {
         let checkpoint = batch.checkpoint;
         self.reached(Step::Final, Point::Begun, checkpoint.next_block);
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), false)?;
-        render(&mut batch, &mut rows, &self.state.checkpoint)?;
+        render(&mut batch, &mut rows)?;
         let write = rows.write;
         let bytes = write.size_in_bytes();
         let flats = std::mem::take(&mut batch.flats);
@@ -98,7 +98,7 @@ impl Pen {
         let checkpoint = batch.checkpoint;
         self.reached(Step::Unfinal, Point::Begun, checkpoint.next_block);
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), true)?;
-        render(&mut batch, &mut rows, &self.state.checkpoint)?;
+        render(&mut batch, &mut rows)?;
         let Rows { mut write, undo, .. } = rows;
         let key = keys::number(self.state.checkpoint.next_block);
         let tail = Tail {

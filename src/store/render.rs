@@ -15,7 +15,7 @@ use crate::codec::keys::{self, Term};
 use crate::codec::log_row::RunBuilder;
 use crate::codec::open_list::OpenList;
 use crate::codec::posting::{self, CHUNK_POSTINGS};
-use crate::codec::value::{Checkpoint, Undo};
+use crate::codec::value::Undo;
 
 /// Open chunks looked up at a time: enough for RocksDB to sort and share block reads.
 pub(super) const LOOK_UPS: usize = 1024;
@@ -142,7 +142,8 @@ impl Lists<'_> {
 /// stands in the write says nothing, for no two have the same key.
 ///
 /// Plain rows are in the write already.
-pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>, before: &Checkpoint) -> Result<(), StoreError> {
+pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), StoreError> {
+    let before = batch.base;
     let mut postings: Vec<_> = std::mem::take(&mut batch.postings).into_iter().collect();
     postings.sort_unstable_by_key(|(term, _)| *term);
     let mut logs: Vec<_> = std::mem::take(&mut batch.logs).into_iter().collect();

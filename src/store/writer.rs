@@ -130,20 +130,14 @@ impl Writer {
     }
 
     /// The pen, when no commit is under way any more.
-    fn pen(&mut self) -> Result<&mut Pen, StoreError> {
+    fn take_pen(&mut self) -> Result<Pen, StoreError> {
         self.wait()?;
-        self.pen
-            .as_mut()
-            .ok_or(StoreError::Overflow("the writer's state"))
+        self.pen.take().ok_or(StoreError::Overflow("the writer's state"))
     }
 
-    /// A step of the pen that leaves the store elsewhere.
-    fn step<T>(&mut self, step: impl FnOnce(&mut Pen) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.pen()?;
-        let mut pen = self
-            .pen
-            .take()
-            .ok_or(StoreError::Overflow("the writer's state"))?;
+    /// A step of the pen.
+    fn step(&mut self, step: impl FnOnce(&mut Pen) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        let mut pen = self.take_pen()?;
         let result = step(&mut pen);
         self.take_up(pen);
         result
@@ -182,14 +176,10 @@ impl Writer {
 
     /// Keeps what the next batch must know of a final one, and gives up the pen for it.
     fn hand_over(&mut self, mut batch: Batch) -> Result<(Pen, Batch), StoreError> {
-        self.wait()?;
         if self.next_unfinal < self.checkpoint.next_block {
             self.finalize(self.checkpoint.next_block - 1)?;
         }
-        let pen = self
-            .pen
-            .take()
-            .ok_or(StoreError::Overflow("the writer's state"))?;
+        let pen = self.take_pen()?;
         let write = self.room.write;
         self.room = Sizes {
             write,
@@ -237,7 +227,7 @@ impl Writer {
     /// Brings everything that was written without RocksDB's log to disk. Called before logged writes,
     /// and before a clean exit.
     pub fn settle(&mut self) -> Result<(), StoreError> {
-        self.pen()?.settle()
+        self.step(Pen::settle)
     }
 }
 

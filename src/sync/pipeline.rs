@@ -107,7 +107,7 @@ impl Pipeline {
                     match next {
                         Ok(next) => next,
                         Err(_) => {
-                            begin_commit(writer, &mut batch)?;
+                            commit(writer, &mut batch)?;
                             continue;
                         }
                     }
@@ -140,7 +140,7 @@ impl Pipeline {
                     batch.get_or_insert_with(|| (writer.batch_of(self.batch_bytes_max), clock::now()));
                 derive(&bundle, &self.rules.nonces, open)?;
                 if open.bytes() >= self.batch_bytes_max {
-                    begin_commit(writer, &mut batch)?;
+                    commit(writer, &mut batch)?;
                 }
             } else {
                 commit(writer, &mut batch)?;
@@ -154,18 +154,10 @@ impl Pipeline {
     }
 }
 
-/// Begins to commit the open batch, and lets the next one be derived meanwhile.
-fn begin_commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(), SyncError> {
-    if let Some((batch, _)) = batch.take() {
-        writer.begin_commit(batch)?;
-    }
-    Ok(())
-}
-
-/// Commits the open batch, after the one before it.
+/// Begins to commit the open batch; whatever comes after it waits for it, or goes on from it in memory.
 fn commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(), SyncError> {
     if let Some((batch, _)) = batch.take() {
-        writer.commit_final(batch)?;
+        writer.begin_commit(batch)?;
     }
     Ok(())
 }
