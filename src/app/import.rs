@@ -3,12 +3,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::AppError;
 use super::process::{on_signals, say};
+use super::progress::LINE_EVERY;
 use super::supervisor::{Memory, load_genesis, open_options, stated_rewards};
 use crate::cli::ImportChainArgs;
 use crate::clock;
@@ -22,9 +22,6 @@ use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
 
 /// Lines that are looked at for the chain id before giving up.
 const LINES_FOR_ID: usize = 10_000;
-
-/// A line of progress is logged this often.
-const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// What a recording says of itself.
 #[derive(Debug, Default)]
@@ -216,10 +213,10 @@ impl ChainImport {
 async fn report(store: &Store) {
     let mut before = store.view().checkpoint().next_block;
     loop {
-        tokio::time::sleep(REPORT_EVERY).await;
+        tokio::time::sleep(LINE_EVERY).await;
         let view = store.view();
         let checkpoint = view.checkpoint();
-        let rate = (checkpoint.next_block - before) as f64 / REPORT_EVERY.as_secs_f64();
+        let rate = (checkpoint.next_block - before) as f64 / LINE_EVERY.as_secs_f64();
         before = checkpoint.next_block;
         tracing::info!(
             blocks = checkpoint.next_block - view.first_block(),

@@ -1,23 +1,21 @@
 //! `quarry import prices`, `tokens` and `contracts`: beside a running service too, which follows what is written.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::ProgressBar;
 
+use super::AppError;
 use super::process::{blocking, on_signals, say};
+use super::progress::{self, LINE_EVERY, Lines};
 use super::supervisor::open_stored;
-use super::{AppError, progress};
 use crate::cli::{ImportContractsArgs, ImportFactsArgs};
 use crate::clock;
 use crate::import::{self, ImportError, Report, Target, Watcher};
 use crate::model::{ImportKind, written_address};
 use crate::store::{ImportWriter, Store};
 
-/// Elsewhere than on a terminal a line of progress is logged this often.
-const REPORT_EVERY: Duration = Duration::from_secs(5);
 /// Refused entries and fields that are shown one by one; the others are counted.
 const SHOWN_MAX: u64 = 1000;
 
@@ -113,7 +111,9 @@ pub(super) async fn contracts(args: ImportContractsArgs) -> Result<(), AppError>
 /// A bar on a terminal, lines elsewhere; refused entries as lines.
 struct Terminal {
     bar: ProgressBar,
-    told: Mutex<(Instant, u64)>,
+    lines: Lines,
+    /// Refused entries and fields so far.
+    told: AtomicU64,
     stopped: AtomicBool,
 }
 
@@ -121,20 +121,19 @@ impl Terminal {
     fn new() -> Self {
         Self {
             bar: progress::bar("importing {bar:30} {pos}/{len} {eta}"),
-            told: Mutex::new((clock::now(), 0)),
+            lines: Lines::new(LINE_EVERY),
+            told: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         }
     }
 
     /// Refused entries and fields so far.
     fn shown(&self) -> u64 {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).1
+        self.told.load(Ordering::Relaxed)
     }
 
     fn show(&self, line: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.1 += 1;
-        if told.1 <= SHOWN_MAX {
+        if self.told.fetch_add(1, Ordering::Relaxed) < SHOWN_MAX {
             self.bar.suspend(|| say(line));
         }
     }
@@ -146,9 +145,7 @@ impl Watcher for Terminal {
             self.bar.set_length(of);
         }
         self.bar.set_position(done);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.bar.is_hidden() && clock::now() - told.0 >= REPORT_EVERY {
-            told.0 = clock::now();
+        if self.lines.are_due(&self.bar) {
             tracing::info!(done, of, "importing");
         }
     }

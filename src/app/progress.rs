@@ -1,7 +1,7 @@
 //! What an operator sees of a sync: a bar on a terminal, a line every few seconds elsewhere.
 
 use std::io::IsTerminal as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,7 +13,8 @@ use crate::status::ChainStatus;
 use crate::store::Store;
 
 const TICK: Duration = Duration::from_millis(500);
-const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Elsewhere than on a terminal a line of progress is logged this often.
+pub(super) const LINE_EVERY: Duration = Duration::from_secs(5);
 /// A commit that waits this long for room on a full disk is said to.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
 /// With less room than this RocksDB may wait for more without a word.
@@ -33,6 +34,27 @@ pub(super) fn bar(template: &str) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// When the line after the last one is due, where there is no terminal for a bar.
+pub(super) struct Lines(Mutex<Instant>);
+
+impl Lines {
+    /// The first line is due `after` now.
+    pub(super) fn new(after: Duration) -> Self {
+        Self(Mutex::new(clock::now() + after))
+    }
+
+    /// Whether a line is due in place of `bar`; the next one is due [`LINE_EVERY`] later then.
+    pub(super) fn are_due(&self, bar: &ProgressBar) -> bool {
+        let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::now();
+        let due = bar.is_hidden() && now >= *next;
+        if due {
+            *next = now + LINE_EVERY;
+        }
+        due
+    }
 }
 
 /// Watches a chain's progress, keeps its rate in the status and shows it, until the end is asked for.

@@ -1,6 +1,6 @@
 //! The logs of a store, in order, for whoever loads them elsewhere.
 
-use crate::model::{Address, B256, Topics};
+use crate::model::{B256, LogEntry};
 use crate::query::{QueryError, Reader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -8,28 +8,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 const BATCH: u64 = 2_000;
 const WAITING: usize = 8;
 
-/// A log with its place and its time.
-#[derive(Clone, Debug)]
-pub struct OwnedLog {
-    /// Block number.
-    pub block_number: u64,
-    /// Position in the block.
-    pub log_index: u32,
-    /// Position of its transaction.
-    pub transaction_index: u32,
-    /// Block hash.
-    pub block_hash: B256,
-    /// Transaction hash.
-    pub transaction_hash: B256,
-    /// Unix time, seconds.
-    pub timestamp: u64,
-    /// Contract.
-    pub address: Address,
-    /// Topics.
-    pub topics: Topics,
-    /// Data.
-    pub data: Vec<u8>,
-}
+/// A log without its data, and its data.
+pub type OwnedLog = (LogEntry<'static>, Vec<u8>);
 
 /// Which logs were loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,17 +102,7 @@ fn send(
         let end = logs.min(first + BATCH);
         let mut batch = Vec::with_capacity(BATCH as usize);
         reader.logs_at((first..end).collect())?.visit(&mut |log| {
-            batch.push(OwnedLog {
-                block_number: log.block_number,
-                log_index: log.log_index,
-                transaction_index: log.transaction_index,
-                block_hash: log.block_hash,
-                transaction_hash: log.transaction_hash,
-                timestamp: log.timestamp,
-                address: log.address,
-                topics: log.topics,
-                data: log.data.to_vec(),
-            });
+            batch.push((LogEntry { data: &[], ..*log }, log.data.to_vec()));
             true
         })?;
         if to.blocking_send(Ok(batch)).is_err() {

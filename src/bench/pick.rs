@@ -190,7 +190,7 @@ fn date(day: Day) -> String {
 }
 
 pub(super) fn paths(s: &Statistics, paths: impl IntoIterator<Item = String>) -> Asked {
-    let chain = s.store.chain.0;
+    let chain = s.store.chain;
     let of_chain = paths.into_iter().map(|path| {
         if chain == ChainName::Mainnet {
             return path;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::statistics::{Chain, Counted, Placed, Statistics, StoreFacts, longest_first, may_be_account};
+use super::statistics::{Counted, Placed, Statistics, StoreFacts, hottest, longest_first, may_be_account};
 use crate::clock;
 use crate::model::{Address, B256, ChainName};
 use crate::query::{Listed, LogQuery, QueryError, Reader};
@@ -60,7 +60,7 @@ pub fn statistics(
     let contents = reader.contents();
     let mut found = Statistics {
         store: StoreFacts {
-            chain: Chain(chain),
+            chain,
             chain_id: reader.chain_id(),
             first_block: reader.first_block(),
             head: reader.head().number,
@@ -92,7 +92,7 @@ pub fn statistics(
         .copied()
         .filter(|(_, topic)| may_be_account(topic).is_some());
     found.wallets = count(reader, wallets.take(WALLETS), with)?;
-    if let Some(hot) = found.emitters.first() {
+    if let Some(hot) = hottest(&found.emitters) {
         let met = of_contract(reader, hot.what, hot.count, &mut random)?;
         found.of_hot = count(reader, met.into_iter(), |(_, placed)| with(placed))?;
     }

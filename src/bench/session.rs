@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::against::{Comparison, Verdict, node, postgres};
+use super::against::{Comparison, Round, Verdict, node, postgres};
 use super::answer::Way;
 use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
@@ -160,16 +160,20 @@ impl Session {
                 return;
             }
         };
-        let (seconds, deadline) = (turn.seconds, turn.deadline);
+        let mut round = Round {
+            service: &mut service,
+            facts,
+            seconds: turn.seconds,
+            deadline: turn.deadline,
+        };
         if let Some(other) = &self.node {
             turn.begins(&format!("{name} against the node"));
-            let found = node::with_node(other, &mut service, facts, filter, seconds, deadline).await;
+            let found = node::with_node(other, filter, &mut round).await;
             asked.comparisons.push(found);
         }
         if let Some((other, loaded)) = &mut self.postgres {
             turn.begins(&format!("{name} against PostgreSQL"));
-            let found =
-                postgres::with_postgres(other, loaded, &mut service, facts, filter, seconds, deadline).await;
+            let found = postgres::with_postgres(other, loaded, filter, &mut round).await;
             asked.comparisons.push(found);
         }
     }

@@ -474,7 +474,7 @@ pub fn questions(statistics: &Statistics, only: &str) -> (Vec<Question>, Vec<Lef
         match pick(statistics) {
             Ok((picked, asked)) => {
                 let (targets, filter) = match asked {
-                    Asked::Logs(filter) => (vec![filter.target(statistics.store.chain.0)], Some(*filter)),
+                    Asked::Logs(filter) => (vec![filter.target(statistics.store.chain)], Some(*filter)),
                     Asked::Paths(targets) => (targets, None),
                 };
                 questions.push(Question {

@@ -56,7 +56,7 @@ pub struct Statistics {
 pub struct StoreFacts {
     /// `mainnet` or `testnet`.
     #[serde(serialize_with = "as_text")]
-    pub chain: Chain,
+    pub chain: ChainName,
     /// Chain id.
     pub chain_id: u64,
     /// First block.
@@ -81,22 +81,6 @@ pub struct StoreFacts {
     /// Days of the first and the last block, where there are blocks.
     #[serde(skip)]
     pub days: Option<(Day, Day)>,
-}
-
-/// The chain's name, with a default for facts of nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain(pub ChainName);
-
-impl Default for Chain {
-    fn default() -> Self {
-        Self(ChainName::Mainnet)
-    }
-}
-
-impl std::fmt::Display for Chain {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 fn as_text<S: serde::Serializer>(value: &impl std::fmt::Display, to: S) -> Result<S::Ok, S::Error> {

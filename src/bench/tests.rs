@@ -100,7 +100,7 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
 #[test]
 fn the_other_chain_is_named_in_every_path() {
     let mut statistics = statistics();
-    statistics.store.chain.0 = ChainName::Testnet;
+    statistics.store.chain = ChainName::Testnet;
     let (asked, _) = questions(&statistics, "");
     for target in asked.iter().flat_map(|asked| &asked.targets) {
         assert!(target.contains("chain=testnet"), "{target}");

@@ -40,9 +40,10 @@ pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Trans
 pub use verdict::{TokenVerdict, ZeroAddress};
 
 /// Which of the two chains of the API an answer speaks of (`chain` parameter).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChainName {
     /// `mainnet`, the default.
+    #[default]
     Mainnet,
     /// `testnet`.
     Testnet,

@@ -6,8 +6,8 @@ mod options;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use tokio::net::TcpListener;
@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use self::bed::{Bed, Lent};
 use self::options::Options;
 use super::process::{blocking, on_signals, say};
-use super::{AppError, progress, verify};
+use super::progress::{self, Lines};
+use super::{AppError, verify};
 use crate::api::{Api, Settings as ApiSettings};
 use crate::bench::against::postgres::Postgres;
 use crate::bench::answer::Way;
@@ -33,8 +34,6 @@ use crate::node::NodeConfig;
 use crate::query::Reader;
 use crate::shutdown::{Shutdown, Trigger, pair};
 
-/// A line of progress is logged this often where no terminal shows a bar.
-const LINE_EVERY: Duration = Duration::from_secs(5);
 /// How long the node may take for an answer.
 const NODE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -370,32 +369,21 @@ async fn prepare(
 /// A bar on a terminal, a line now and then elsewhere.
 struct Terminal {
     bar: ProgressBar,
-    last_line: Mutex<Option<Instant>>,
+    lines: Lines,
 }
 
 impl Terminal {
     fn new() -> Self {
         Self {
             bar: progress::bar("{bar:30} {pos}/{len} {msg}"),
-            last_line: Mutex::new(None),
+            lines: Lines::new(Duration::ZERO),
         }
-    }
-
-    /// Whether it is time for another line of the log.
-    fn is_due(&self) -> bool {
-        let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = clock::now();
-        let due = self.bar.is_hidden() && last.is_none_or(|last| now - last >= LINE_EVERY);
-        if due {
-            *last = Some(now);
-        }
-        due
     }
 
     fn loads(&self, done: u64, of: u64, what: &str) {
         self.bar.set_position(done);
         self.bar.set_message(what.to_owned());
-        if self.is_due() {
+        if self.lines.are_due(&self.bar) {
             tracing::info!(logs = done, of, "PostgreSQL: {what}");
         }
     }
@@ -406,7 +394,7 @@ impl Observer for Terminal {
         self.bar.set_length(of as u64);
         self.bar.set_position(done as u64);
         self.bar.set_message(step.to_owned());
-        if self.is_due() {
+        if self.lines.are_due(&self.bar) {
             tracing::info!(done, of, "measuring {step}");
         }
     }

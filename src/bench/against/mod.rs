@@ -17,8 +17,6 @@ use crate::model::PlacedLog;
 
 /// Each side is asked at most so often for its time, in turn.
 const ROUNDS_MAX: usize = 200;
-/// Rows of a page of the service.
-const PAGE: u64 = 10_000;
 
 /// A question that both were asked.
 #[derive(Clone, Debug, Serialize)]
@@ -86,17 +84,23 @@ trait Other {
     async fn answer(&mut self, filter: &LogFilter) -> Result<(), String>;
 }
 
-/// Asks both, compares every row, then asks both in turn for `seconds`.
-async fn compare<O: Other>(
-    other: &mut O,
-    service: &mut Client,
-    facts: &StoreFacts,
-    filter: &LogFilter,
-    seconds: Duration,
-    deadline: Instant,
-) -> Comparison {
+/// The service's part in a comparison, and the time for it.
+pub struct Round<'a> {
+    /// Asks the service.
+    pub service: &'a mut Client,
+    /// The store that it answers from.
+    pub facts: &'a StoreFacts,
+    /// For so long both are asked in turn.
+    pub seconds: Duration,
+    /// And no longer than until then.
+    pub deadline: Instant,
+}
+
+/// Asks both, compares every row, then asks both in turn.
+async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<'_>) -> Comparison {
+    let Round { service, facts, .. } = round;
     let asked = in_words(filter);
-    let target = filter.target(facts.chain.0);
+    let target = filter.target(facts.chain);
     let both = async {
         let body = service
             .body(&target)
@@ -113,7 +117,7 @@ async fn compare<O: Other>(
         Differences { count: 0, .. } => Verdict::Equal,
         Differences { count, told } => Verdict::Differ { rows: count, told },
     };
-    let until = deadline.min(clock::now() + seconds);
+    let until = round.deadline.min(clock::now() + round.seconds);
     let (mut of_us, mut of_them) = (Vec::new(), Vec::new());
     while of_us.len() < ROUNDS_MAX && (of_us.is_empty() || clock::now() < until) {
         let began = clock::now();

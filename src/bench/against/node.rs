@@ -1,11 +1,9 @@
 //! A node's `eth_getLogs`: a page becomes the range of blocks that its rows cover, of which both give every row.
 
-use std::time::{Duration, Instant};
-
-use super::{Comparison, Other, PAGE, compare};
-use crate::bench::answer::{Client, logs};
+use super::{Comparison, Other, Round, compare};
+use crate::bench::answer::logs;
 use crate::bench::filter::LogFilter;
-use crate::bench::statistics::StoreFacts;
+use crate::bench::pick::PAGE;
 use crate::model::PlacedLog;
 use crate::node::{Node, wire};
 
@@ -52,27 +50,21 @@ impl OfNode<'_> {
 }
 
 /// Asks the service and the node for the logs of a question, in the blocks of the rows of its page.
-pub async fn with_node(
-    node: &Node,
-    service: &mut Client,
-    facts: &StoreFacts,
-    filter: &LogFilter,
-    seconds: Duration,
-    deadline: Instant,
-) -> Comparison {
+pub async fn with_node(node: &Node, filter: &LogFilter, round: &mut Round<'_>) -> Comparison {
     let unanswered = |why| Comparison::unanswered(OfNode::NAME, super::in_words(filter), why);
-    let filter = match covered(service, facts, filter).await {
+    let filter = match covered(filter, round).await {
         Ok(filter) => filter,
         Err(why) => return unanswered(why),
     };
-    compare(&mut OfNode(node), service, facts, &filter, seconds, deadline).await
+    compare(&mut OfNode(node), &filter, round).await
 }
 
 /// The filter over the blocks of its page's rows, all of whose rows fit on one page of the service; over the whole chain
 /// where there are no rows.
-async fn covered(service: &mut Client, facts: &StoreFacts, filter: &LogFilter) -> Result<LogFilter, String> {
+async fn covered(filter: &LogFilter, round: &mut Round<'_>) -> Result<LogFilter, String> {
+    let Round { service, facts, .. } = round;
     let failed = |why| format!("the service: {why}");
-    let page = |filter: &LogFilter| filter.target(facts.chain.0);
+    let page = |filter: &LogFilter| filter.target(facts.chain);
     let rows = logs(&service.body(&page(filter)).await.map_err(failed)?).map_err(failed)?;
     let of_blocks = |from, to| LogFilter {
         page: 1,

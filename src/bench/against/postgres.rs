@@ -1,13 +1,12 @@
 //! The same logs in PostgreSQL, with the indexes that explorers keep, asked in SQL.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio_postgres::config::{Config, Host};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client as Database, NoTls, Row};
 
-use super::{Comparison, Other, compare};
-use crate::bench::answer::Client;
+use super::{Comparison, Other, Round, compare};
 use crate::bench::filter::{LogFilter, SqlValue};
 use crate::bench::load::{LoadedLogs, Source};
 use crate::bench::statistics::StoreFacts;
@@ -203,7 +202,7 @@ impl Postgres {
         let mut writer = Box::pin(tokio_postgres::binary_copy::BinaryCopyInWriter::new(sink, &types));
         let mut done = 0u64;
         while let Some(batch) = source.next().await.map_err(PostgresError::Source)? {
-            for log in &batch {
+            for (log, data) in &batch {
                 let topic = |place: usize| log.topics.get(place).map(B256::as_slice);
                 let values: [&(dyn ToSql + Sync); 12] = [
                     &signed(log.block_number),
@@ -217,7 +216,7 @@ impl Postgres {
                     &topic(1),
                     &topic(2),
                     &topic(3),
-                    &&*log.data,
+                    &data.as_slice(),
                 ];
                 let written = writer.as_mut().write(&values).await;
                 written.map_err(|error| self.failed(&error))?;
@@ -361,11 +360,8 @@ impl Other for Postgres {
 pub async fn with_postgres(
     postgres: &mut Postgres,
     loaded: &LoadedLogs,
-    service: &mut Client,
-    facts: &StoreFacts,
     filter: &LogFilter,
-    seconds: Duration,
-    deadline: Instant,
+    round: &mut Round<'_>,
 ) -> Comparison {
     let to = filter.to.unwrap_or(u64::MAX).min(loaded.last_block);
     let filter = LogFilter {
@@ -376,7 +372,7 @@ pub async fn with_postgres(
         let why = format!("blocks after {} are not loaded", loaded.last_block);
         return Comparison::unanswered(Postgres::NAME, super::in_words(&filter), why);
     }
-    compare(postgres, service, facts, &filter, seconds, deadline).await
+    compare(postgres, &filter, round).await
 }
 
 /// A row as the text of an answer is written from.
