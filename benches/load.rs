@@ -5,6 +5,9 @@
 //! verified. Environment: `QUARRY_BENCH_LOGS` (5,000,000), `QUARRY_BENCH_BACKFILL_MB` (1,024),
 //! `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`; `QUARRY_BENCH_TRACES=1` adds frames and the ledger of native balances.
 //!
+//! `QUARRY_BENCH_BESIDE=1` commits each batch while the next one is derived, as the pipeline does; all blocks are made
+//! before then, and count towards the memory.
+//!
 //! `QUARRY_BENCH_PART` leaves parts of the chain away, so that differences tell what a part costs: `transactions` has
 //! no logs; `logs` has them, but no transfers that the token ledger would know; `tokens` has those, and native
 //! balances still end at the first block; `all`.
@@ -149,10 +152,15 @@ fn main() {
         counted += transfers(&bundle);
         bundle
     });
+    let beside = filled::env("QUARRY_BENCH_BESIDE", 0) > 0;
+    let blocks: Box<dyn Iterator<Item = Bundle>> = if beside {
+        Box::new(blocks.collect::<Vec<_>>().into_iter())
+    } else {
+        Box::new(blocks)
+    };
     let watch = Peak::watch();
     let began = std::time::Instant::now();
-    let ready: Vec<_> = blocks.collect();
-    let (store, spent) = filled::fill(ready.into_iter(), memory, directory.clone());
+    let (store, spent) = filled::fill(blocks, memory, directory.clone(), beside);
     let wall = began.elapsed().as_secs_f64();
     let (before, peak) = watch.end();
     let checkpoint = *store.view().checkpoint();

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use quarry::bench::figures::Latencies;
 use quarry::codec::chunk::{UnitBuilder, UnitReader};
 use quarry::codec::keys::Term;
 use quarry::codec::log_row::{BlockRow, RunBuilder, RunReader, RunRow, encode_block_row, encode_body};
@@ -405,14 +406,13 @@ fn bodies(parts: &Parts, view: &Arc<View>, generator: &Generator) {
         "read a body at a random place (a unit each)",
         "logs",
         || {
-            let mut done = Done::default();
             for _ in 0..ROWS {
-                let row = units.row(random.below(logs)).expect("a row");
-                done.count += 1;
-                done.bytes += row.bytes.len() as u64;
+                black_box(units.row(random.below(logs)).expect("a row"));
             }
-            done.bytes = ROWS * 4_000;
-            done
+            Done {
+                count: ROWS,
+                bytes: ROWS * 4_000,
+            }
         },
         "copying a unit each",
         |done| copying.copy(done.bytes),
@@ -531,27 +531,19 @@ fn bytes_under(directory: &Path, ending: &str) -> u64 {
     bytes
 }
 
-/// Writes so many bytes to a new file in pieces, each forced to the disk; seconds of each piece.
-fn forced(path: &Path, pieces: usize, bytes: u64) -> Vec<f64> {
+/// Writes so many bytes to a new file in pieces, each forced to the disk; how long each piece took.
+fn forced(path: &Path, pieces: usize, bytes: u64) -> Latencies {
     let piece = vec![5; usize::try_from(bytes).expect("bytes")];
     let mut file = File::create(path).expect("a file");
-    let mut times = Vec::new();
+    let mut times = Latencies::default();
     for _ in 0..pieces {
         let began = Instant::now();
         file.write_all(&piece).expect("space");
         file.sync_data().expect("a disk");
-        times.push(began.elapsed().as_secs_f64());
+        times.push(began.elapsed());
     }
     std::fs::remove_file(path).expect("the file");
     times
-}
-
-fn sorted(mut times: Vec<f64>) -> impl Fn(f64) -> f64 {
-    times.sort_by(f64::total_cmp);
-    move |share| {
-        let place = (share * (times.len() - 1) as f64).round() as usize;
-        times.get(place).copied().unwrap_or(f64::NAN)
-    }
 }
 
 /// Deriving and committing final blocks in one batch, then blocks at the tip one by one.
@@ -571,10 +563,7 @@ fn writing(parts: &Parts) {
         ..GeneratorConfig::default()
     };
     let rules = rules();
-    let mut blocks = Generator::new(SEED, config).map(|mut bundle| {
-        bundle.openings = filled::openings(&bundle);
-        bundle
-    });
+    let mut blocks = filled::opened(config);
     let mut next = |count: usize| blocks.by_ref().take(count).collect::<Vec<_>>();
     let scratch = filled::cache_directory().join("parts.scratch");
     let (mut derived, mut committed, mut sequential) = (Vec::new(), Vec::new(), Vec::new());
@@ -594,7 +583,7 @@ fn writing(parts: &Parts) {
         committed.push(began.elapsed().as_secs_f64());
         done.count = writer.checkpoint().logs - logs;
         written = bytes_under(&directory, "").saturating_sub(before);
-        sequential.push(forced(&scratch, 1, written)[0]);
+        sequential.push(forced(&scratch, 1, written).percentiles().max / 1e3);
     }
     done.bytes = written;
     let sequential = median(sequential);
@@ -621,26 +610,22 @@ fn writing(parts: &Parts) {
     store.compact().expect("a compaction");
     let tip = next(300);
     let (wal, logs) = (bytes_under(&directory, ".log"), writer.checkpoint().logs);
-    let mut times = Vec::new();
+    let mut times = Latencies::default();
     for bundle in &tip {
         let began = Instant::now();
         let mut batch = writer.batch();
         derive(bundle, &rules, &mut batch).expect("rows");
         writer.commit_unfinal(batch).expect("a commit");
-        times.push(began.elapsed().as_secs_f64());
+        times.push(began.elapsed());
     }
     let bytes = bytes_under(&directory, ".log").saturating_sub(wal) / tip.len() as u64;
     let logs = (writer.checkpoint().logs - logs) / tip.len() as u64;
-    let times = sorted(times);
-    let bound = sorted(forced(&scratch, tip.len(), bytes));
+    let times = times.percentiles();
+    let bound = forced(&scratch, tip.len(), bytes).percentiles();
     println!(
         "\nA block at the tip of {logs} logs, derived and committed with RocksDB's log forced to the disk: p50 {:.2} ms, \
          p90 {:.2}, p99 {:.2}; writing and forcing its {bytes} bytes alone: p50 {:.2} ms, p99 {:.2}.",
-        times(0.5) * 1e3,
-        times(0.9) * 1e3,
-        times(0.99) * 1e3,
-        bound(0.5) * 1e3,
-        bound(0.99) * 1e3
+        times.p50, times.p90, times.p99, bound.p50, bound.p99
     );
     drop(writer);
     drop(store);

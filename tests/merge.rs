@@ -25,7 +25,7 @@ fn merged_lists_give_what_a_filter_gives() {
         cache: 8 << 20,
         backfill: 32 << 20,
     };
-    let (store, _) = fill(opened(config), memory, directory.path().join("store"));
+    let (store, _) = fill(opened(config), memory, directory.path().join("store"), false);
     let reader = Reader::new(store.view());
     let generator = Generator::new(support::filled::SEED, config);
     let named = *generator.named();

@@ -129,11 +129,13 @@ pub(crate) fn opened(config: GeneratorConfig) -> impl Iterator<Item = Bundle> {
 }
 
 /// Makes a store and fills it with blocks from 1 on; replaces what is in the directory. Making the blocks is not
-/// counted.
+/// counted. A batch is committed while the next one is derived, as the pipeline does it, where `beside` says so: that is
+/// for blocks that are made already, or commits would have the time that making them takes for nothing.
 pub(crate) fn fill(
     mut blocks: impl Iterator<Item = Bundle>,
     memory: Memory,
     directory: PathBuf,
+    beside: bool,
 ) -> (Arc<Store>, Spent) {
     if directory.exists() {
         std::fs::remove_dir_all(&directory).expect("an old store goes");
@@ -142,8 +144,6 @@ pub(crate) fn fill(
     let store = Store::open_or_create(&options, 1, B256::ZERO, Some(1)).expect("a store");
     let mut writer = store.writer().expect("the writer");
     let rules = rules();
-    // As the pipeline does it; 0 to wait for each commit.
-    let beside = env("QUARRY_BENCH_BESIDE", 1) > 0;
     let mut spent = Spent::default();
     let mut batch = None;
     let mut clock = Instant::now();
@@ -198,7 +198,7 @@ pub(crate) fn kept(config: GeneratorConfig, logs: u64) -> PathBuf {
 pub(crate) fn kept_in<I: Iterator<Item = Bundle>>(directory: PathBuf, blocks: impl FnOnce() -> I) -> PathBuf {
     if !directory.join("complete").exists() {
         eprintln!("filling {} ...", directory.display());
-        let (store, spent) = fill(blocks(), Memory::of_environment(), directory.clone());
+        let (store, spent) = fill(blocks(), Memory::of_environment(), directory.clone(), false);
         store.compact().expect("a compaction");
         eprintln!(
             "filled in {:.0} s, writer {:.1} s on a core",
