@@ -24,13 +24,20 @@ use quarry::query::{Closest, LogQuery, Operator, Paged as _, Reader, RowCursor, 
 use quarry::store::{BlockEarnings, Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
-fn open(directory: &std::path::Path) -> Arc<Store> {
-    let options = OpenOptions {
+fn options(directory: &std::path::Path) -> OpenOptions {
+    OpenOptions {
         cache_bytes: 8 << 20,
         memtable_bytes: 8 << 20,
         ..OpenOptions::new(directory)
-    };
-    Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap()
+    }
+}
+
+fn open_with(options: &OpenOptions) -> Arc<Store> {
+    Store::open_or_create(options, 7, B256::repeat_byte(1), Some(0)).unwrap()
+}
+
+fn open(directory: &std::path::Path) -> Arc<Store> {
+    open_with(&options(directory))
 }
 
 fn rules() -> NonceRules {

@@ -1,5 +1,6 @@
 //! Commits that are under way while the next batch is derived.
 
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use quarry::model::{B256, Bundle};
@@ -7,7 +8,7 @@ use quarry::store::{Batch, Observer, OpenOptions, Point, Step, Store, StoreError
 use quarry::sync::derive::derive;
 
 use crate::plain::{self, ChainConfig, Rng};
-use crate::{digests, open, rules, scratch};
+use crate::{backfill, digests, follow, open, open_with, options, rules, scratch};
 
 /// Where commits of final blocks wait until they are let through.
 #[derive(Default)]
@@ -28,14 +29,34 @@ impl Gate {
     }
 }
 
-fn watched(directory: &std::path::Path, observer: Observer) -> Arc<Store> {
+fn watched(directory: &Path, observer: Observer) -> Arc<Store> {
     let options = OpenOptions {
-        cache_bytes: 8 << 20,
-        memtable_bytes: 8 << 20,
         observer: Some(observer),
-        ..OpenOptions::new(directory)
+        ..options(directory)
     };
-    Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap()
+    open_with(&options)
+}
+
+/// A store whose commits of final blocks wait at a gate.
+fn gated(directory: &Path) -> (Arc<Store>, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let theirs = Arc::clone(&gate);
+    let observer = Observer::new(move |stage| {
+        if (stage.step, stage.point) == (Step::Final, Point::Begun) {
+            theirs.pass();
+        }
+    });
+    (watched(directory, observer), gate)
+}
+
+/// The tables of a store that took final blocks in one batch, and the blocks after them one by one.
+fn expected(finals: &[Bundle], unfinal: &[Bundle]) -> Vec<(&'static str, u64, B256)> {
+    let directory = scratch::directory();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    backfill(&mut writer, finals, finals.len());
+    follow(&mut writer, unfinal);
+    digests(&store)
 }
 
 fn batch(writer: &mut Writer, bundles: &[Bundle]) -> Batch {
@@ -56,22 +77,8 @@ fn a_batch_goes_on_from_one_that_no_reader_sees_yet() {
             ..ChainConfig::default()
         };
         let bundles = plain::chain(seed, 90, &config);
-        let (one, other) = (scratch::directory(), scratch::directory());
-        let expected = open(one.path());
-        let mut writer = expected.writer().unwrap();
-        let whole = batch(&mut writer, &bundles);
-        writer.commit_final(whole).unwrap();
-
-        let gate = Arc::new(Gate::default());
-        let theirs = Arc::clone(&gate);
-        let store = watched(
-            other.path(),
-            Observer::new(move |stage| {
-                if (stage.step, stage.point) == (Step::Final, Point::Begun) {
-                    theirs.pass();
-                }
-            }),
-        );
+        let directory = scratch::directory();
+        let (store, gate) = gated(directory.path());
         let mut writer = store.writer().unwrap();
         let mut rest = bundles.as_slice();
         let mut stored = None;
@@ -93,33 +100,21 @@ fn a_batch_goes_on_from_one_that_no_reader_sees_yet() {
         }
         gate.set(true);
         writer.wait().unwrap();
-        assert_eq!(digests(&store), digests(&expected), "seed {seed}");
+        assert_eq!(digests(&store), expected(&bundles, &[]), "seed {seed}");
     }
 }
 
 #[test]
 fn a_step_that_is_not_a_commit_waits_for_the_one_under_way() {
     let bundles = plain::chain(8, 30, &ChainConfig::default());
-    let (one, other) = (scratch::directory(), scratch::directory());
-    let expected = open(one.path());
-    let mut writer = expected.writer().unwrap();
-    let first = batch(&mut writer, &bundles[..20]);
-    writer.commit_final(first).unwrap();
-    for bundle in &bundles[20..] {
-        let next = batch(&mut writer, std::slice::from_ref(bundle));
-        writer.commit_unfinal(next).unwrap();
-    }
-
-    let store = open(other.path());
+    let directory = scratch::directory();
+    let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     let first = batch(&mut writer, &bundles[..20]);
     writer.begin_commit(first).unwrap();
     // Derived from a commit that may be under way, and written after it.
-    for bundle in &bundles[20..] {
-        let next = batch(&mut writer, std::slice::from_ref(bundle));
-        writer.commit_unfinal(next).unwrap();
-    }
-    assert_eq!(digests(&store), digests(&expected));
+    follow(&mut writer, &bundles[20..]);
+    assert_eq!(digests(&store), expected(&bundles[..20], &bundles[20..]));
     writer.unwind(25).unwrap();
     assert_eq!(writer.checkpoint().next_block, 25);
     drop(writer);
@@ -129,13 +124,8 @@ fn a_step_that_is_not_a_commit_waits_for_the_one_under_way() {
 #[test]
 fn a_batch_that_went_on_from_elsewhere_is_refused_and_the_writer_goes_on() {
     let bundles = plain::chain(9, 24, &ChainConfig::default());
-    let (one, other) = (scratch::directory(), scratch::directory());
-    let expected = open(one.path());
-    let mut writer = expected.writer().unwrap();
-    let whole = batch(&mut writer, &bundles);
-    writer.commit_final(whole).unwrap();
-
-    let store = open(other.path());
+    let directory = scratch::directory();
+    let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     let (first, twin) = (
         batch(&mut writer, &bundles[..10]),
@@ -162,9 +152,8 @@ fn a_batch_that_went_on_from_elsewhere_is_refused_and_the_writer_goes_on() {
         ),
         "{refused}"
     );
-    let rest = batch(&mut writer, &bundles[10..]);
-    writer.commit_final(rest).unwrap();
-    assert_eq!(digests(&store), digests(&expected));
+    backfill(&mut writer, &bundles[10..], 14);
+    assert_eq!(digests(&store), expected(&bundles, &[]));
 }
 
 #[test]
@@ -197,32 +186,15 @@ fn a_commit_whose_thread_dies_leaves_the_batches_before_it() {
     let mut writer = store.writer().unwrap();
     let next = writer.checkpoint().next_block;
     assert!([0, 8].contains(&next), "{next}");
-    let rest = batch(&mut writer, &bundles[next as usize..]);
-    writer.commit_final(rest).unwrap();
-    drop(writer);
-
-    let other = scratch::directory();
-    let expected = open(other.path());
-    let mut writer = expected.writer().unwrap();
-    let whole = batch(&mut writer, &bundles);
-    writer.commit_final(whole).unwrap();
-    assert_eq!(digests(&store), digests(&expected));
+    backfill(&mut writer, &bundles[next as usize..], 20);
+    assert_eq!(digests(&store), expected(&bundles, &[]));
 }
 
 #[test]
 fn nonces_are_told_while_their_commit_is_under_way_and_after_it() {
     let bundles = plain::chain(12, 30, &ChainConfig::default());
     let directory = scratch::directory();
-    let gate = Arc::new(Gate::default());
-    let theirs = Arc::clone(&gate);
-    let store = watched(
-        directory.path(),
-        Observer::new(move |stage| {
-            if (stage.step, stage.point) == (Step::Final, Point::Begun) {
-                theirs.pass();
-            }
-        }),
-    );
+    let (store, gate) = gated(directory.path());
     let mut writer = store.writer().unwrap();
     let mut first = batch(&mut writer, &bundles[..10]);
     let creator = crate::account(7_000);
