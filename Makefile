@@ -35,7 +35,7 @@ BIN := $(CARGO_TARGET_DIR)/release/quarry
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: ## Install what building and testing need: compiler, libclang, node, npm packages
+setup: ## Install what building and testing need: compiler, libclang, node, python, their packages
 	@$(SETUP) all
 
 setup-build:
@@ -80,9 +80,11 @@ deny:
 		echo 'quarry: cargo-deny is not installed, so licences and sources are not checked'; \
 	fi
 
-# The tests find anvil through QUARRY_ANVIL, else where npm put it.
+# The tests find anvil through QUARRY_ANVIL, else where npm put it, and a client of Etherscan through QUARRY_EXPLORERS.
 test-rust:
+	$(CARGO) build --release --locked --manifest-path tests/clients/explorers/Cargo.toml
 	@export QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}"; \
+	export QUARRY_EXPLORERS="$${QUARRY_EXPLORERS:-$(CARGO_TARGET_DIR)/release/quarry-explorers}"; \
 	echo '$(CARGO) test --release --locked'; $(CARGO) test --release --locked
 
 # Every life is one seed; a failed one says with which it is lived again.
@@ -107,5 +109,5 @@ demo-chain: ## Rebuild demo/chain.jsonl.zst and what stands beside it from demo/
 	QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}" node demo/scenario/build.mjs
 
 clean: ## Remove what was built and installed here; a store is never touched
-	rm -rf tools/node_modules
+	rm -rf tools/node_modules tools/python
 	$(CARGO) clean --release -p quarry

@@ -21,8 +21,21 @@ pub struct ChainStatus {
     following: AtomicBool,
     disk_full: AtomicBool,
     stopped: AtomicBool,
+    finality_broken: AtomicBool,
     message: Mutex<String>,
     tokens: TokenFigures,
+    replica: Mutex<Option<ReplicaState>>,
+}
+
+/// How a replica stands to the writer that it follows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplicaState {
+    /// When everything that the writer had on disk was last seen, Unix seconds.
+    pub seen: f64,
+    /// When the writer last gave a sign of life, Unix seconds; none where it never did.
+    pub writer_seen: Option<f64>,
+    /// The last block that the writer showed then.
+    pub writer_indexed: Option<u64>,
 }
 
 impl Default for ChainStatus {
@@ -40,8 +53,10 @@ impl Default for ChainStatus {
             following: AtomicBool::new(false),
             disk_full: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            finality_broken: AtomicBool::new(false),
             message: Mutex::new(String::new()),
             tokens: TokenFigures::default(),
+            replica: Mutex::new(None),
         }
     }
 }
@@ -108,8 +123,9 @@ impl ChainStatus {
         self.reorg_depth_max.load(Ordering::Relaxed)
     }
 
-    /// Counts a reorg that unwound `depth` blocks.
-    pub fn count_reorg(&self, depth: u64) {
+    /// Counts a reorg that unwound `depth` blocks, and says so.
+    pub fn unwound(&self, depth: u64) {
+        self.set_message(format!("unwound {depth} blocks of a reorg"));
         self.reorgs.fetch_add(1, Ordering::Relaxed);
         self.reorged_blocks.fetch_add(depth, Ordering::Relaxed);
         self.reorg_depth_max.fetch_max(depth, Ordering::Relaxed);
@@ -145,6 +161,18 @@ impl ChainStatus {
         self.following.store(following, Ordering::Relaxed);
     }
 
+    /// Records that the tip is followed, and says so.
+    pub fn follow_tip(&self) {
+        self.set_following(true);
+        self.set_message("following the tip");
+    }
+
+    /// Records that many blocks are missing up to the tip, and says so.
+    pub fn backfill(&self) {
+        self.set_following(false);
+        self.set_message("backfilling");
+    }
+
     /// Whether the sync waits for room on the disk.
     pub fn disk_full(&self) -> bool {
         self.disk_full.load(Ordering::Relaxed)
@@ -166,14 +194,38 @@ impl ChainStatus {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Records that the sync ended by itself.
-    pub fn set_stopped(&self) {
+    /// Records that the sync ended by itself, and says why.
+    pub fn stop(&self, reason: &dyn std::fmt::Display) {
+        self.set_following(false);
         self.stopped.store(true, Ordering::Relaxed);
+        self.set_message(format!("sync stopped: {reason}"));
+    }
+
+    /// Whether the node named another block where ours is final.
+    pub fn finality_broken(&self) -> bool {
+        self.finality_broken.load(Ordering::Relaxed)
+    }
+
+    /// Records that the node did.
+    pub fn set_finality_broken(&self) {
+        self.finality_broken.store(true, Ordering::Relaxed);
     }
 
     /// What is found out about the chain's tokens.
     pub const fn tokens(&self) -> &TokenFigures {
         &self.tokens
+    }
+
+    /// How it stands to the writer that it follows; `None` in the writer itself.
+    pub fn replica(&self) -> Option<ReplicaState> {
+        self.replica.lock().ok()?.clone()
+    }
+
+    /// Records that.
+    pub fn set_replica(&self, state: ReplicaState) {
+        if let Ok(mut replica) = self.replica.lock() {
+            *replica = Some(state);
+        }
     }
 
     /// One sentence on what the sync is doing or why it stopped.

@@ -20,12 +20,16 @@ mod balances;
 mod bench;
 #[path = "support/binary.rs"]
 mod binary;
+#[path = "anvil/clients.rs"]
+mod clients;
 #[path = "anvil/contracts.rs"]
 mod contracts;
 #[path = "anvil/days.rs"]
 mod days;
 #[path = "anvil/prices.rs"]
 mod prices;
+#[path = "anvil/rpc.rs"]
+mod rpc;
 #[path = "anvil/sources.rs"]
 mod sources;
 #[path = "anvil/verdicts.rs"]

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use binary::{Outcome, Server, demo, import_demo, list, number, quarry};
+use binary::{Outcome, Server, command, demo, import_demo, list, number, quarry};
 use serde_json::Value;
 
 /// Short enough for a test; every figure is measured nevertheless.
@@ -276,22 +276,17 @@ fn a_signal_ends_it_with_what_was_measured() {
     let json = directory.path().join("r.json");
     let json_arg = json.display().to_string();
     // Far longer than the test waits.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_quarry"))
-        .args([
-            "bench",
-            "--demo",
-            "--seconds",
-            "60",
-            "--limit",
-            "36000",
-            "--json",
-            &json_arg,
-        ])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let args = [
+        "bench",
+        "--demo",
+        "--seconds",
+        "60",
+        "--limit",
+        "36000",
+        "--json",
+        &json_arg,
+    ];
+    let mut child = command(args).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok);

@@ -12,13 +12,14 @@
 #[path = "support/section.rs"]
 mod section;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory as _;
 use quarry::api::{Group, endpoints};
-use quarry::cli::Cli;
-use quarry::config::ConfigFile;
+use quarry::cli::{Cli, Given, LogArgs, RunArgs};
+use quarry::config::{Config, ConfigFile, Origin, Setting};
 use quarry::http::{Limits, PoolLimits};
 
 fn page(name: &str) -> String {
@@ -28,6 +29,13 @@ fn page(name: &str) -> String {
 #[test]
 fn the_schema_page_is_fresh() {
     section::check("docs/SCHEMA.md", "schema", &quarry::store::render_schema());
+}
+
+#[test]
+fn the_layout_in_the_upgrading_page_is_fresh() {
+    let (release, layout) = (env!("CARGO_PKG_VERSION"), quarry::store::schema::SCHEMA_VERSION);
+    let text = format!("This checkout is {release} and writes layout {layout}.");
+    section::check("docs/UPGRADING.md", "layout", &text);
 }
 
 #[test]
@@ -155,26 +163,182 @@ fn the_limits_in_the_operations_page_are_fresh() {
     section::check("docs/OPERATIONS.md", "limits", &table);
 }
 
+/// The example with its options switched on: those at their defaults, and with `examples` the others too.
+fn example_switched_on(examples: bool) -> String {
+    let text = page("quarry.example.toml");
+    // An option that is commented out is `#name = value`; prose has a blank after the sign.
+    let lines = text.lines().map(|line| {
+        line.strip_prefix('#')
+            .filter(|rest| !rest.starts_with(' '))
+            .filter(|rest| examples || !rest.ends_with("# example"))
+            .unwrap_or(line)
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What keys a table may have, as the reader of files itself says when it meets one that it does not know.
+#[track_caller]
+fn known_keys(section: &str) -> Vec<String> {
+    let header = if section.is_empty() {
+        String::new()
+    } else {
+        format!("[{section}]\n")
+    };
+    let error = toml::from_str::<ConfigFile>(&format!("{header}no_such_key = 1")).unwrap_err();
+    let message = error.message().to_owned();
+    let (_, expected) = message.split_once("expected ").expect("a list of keys");
+    expected
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The sections of the file, and whether they are a table's keys.
+const SECTIONS: [&str; 7] = [
+    "",
+    "mainnet",
+    "mainnet.supply",
+    "mainnet.prices",
+    "testnet",
+    "testnet.supply",
+    "testnet.prices",
+];
+
+fn all_keys() -> BTreeSet<String> {
+    let keys = SECTIONS.iter().flat_map(|section| {
+        let keys = known_keys(section);
+        assert!(
+            keys.len() > usize::from(!section.ends_with("supply")),
+            "{section}"
+        );
+        let dot = if section.is_empty() { "" } else { "." };
+        keys.into_iter().map(move |key| format!("{section}{dot}{key}"))
+    });
+    keys.filter(|key| !SECTIONS.contains(&key.as_str())).collect()
+}
+
+fn leaves(prefix: &str, value: &toml::Value, out: &mut BTreeSet<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                let dot = if prefix.is_empty() { "" } else { "." };
+                leaves(&format!("{prefix}{dot}{key}"), value, out);
+            }
+        }
+        _ => {
+            out.insert(prefix.to_owned());
+        }
+    }
+}
+
 #[test]
 fn the_example_configuration_has_every_option() {
-    let text = page("quarry.example.toml");
-    let _: ConfigFile = toml::from_str(&text).expect("as shipped");
-    // An option that is commented out is `#name = value`; prose has a blank after the sign.
-    let whole: String = text
-        .lines()
-        .map(|line| {
-            line.strip_prefix('#')
-                .filter(|rest| !rest.starts_with(' '))
-                .unwrap_or(line)
-        })
-        .flat_map(|line| [line, "\n"])
+    let _: ConfigFile = toml::from_str(&page("quarry.example.toml")).expect("as shipped");
+    let whole = example_switched_on(true);
+    let _: ConfigFile = toml::from_str(&whole).expect("with everything switched on");
+    let mut shown = BTreeSet::new();
+    leaves("", &toml::from_str(&whole).unwrap(), &mut shown);
+    assert_eq!(shown, all_keys());
+}
+
+#[test]
+fn every_option_of_the_command_line_is_one_of_the_file() {
+    let command = Cli::command();
+    let run = command.find_subcommand("run").unwrap();
+    let keys = all_keys();
+    let options = run.get_arguments().chain(command.get_arguments());
+    let options: Vec<&str> = options
+        .filter(|arg| arg.get_env().is_some())
+        .map(|arg| arg.get_id().as_str())
         .collect();
-    let file: ConfigFile = toml::from_str(&whole).expect("with everything switched on");
-    let shown = format!("{file:?}");
-    assert!(
-        !shown.contains("None"),
-        "an option is not in the example: {shown}"
+    assert!(options.len() > 15, "{options:?}");
+    for option in options {
+        // The one that names the file.
+        if option == "config" {
+            continue;
+        }
+        let key = option
+            .replacen("mainnet_", "mainnet.", 1)
+            .replacen("testnet_", "testnet.", 1);
+        assert!(
+            keys.contains(&key) || keys.contains(&format!("mainnet.{key}")),
+            "no key of the file says what `{option}` says"
+        );
+    }
+}
+
+/// What `quarry run` would do with two nodes and this file.
+fn in_force(file: Option<&str>) -> Vec<Setting> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("quarry.toml");
+    let mut args = RunArgs::default();
+    if let Some(text) = file {
+        std::fs::write(&path, text).unwrap();
+        args.store.config = Some(path);
+    }
+    let node = Some("http://127.0.0.1:8545".to_owned());
+    (args.node.mainnet_rpc, args.node.testnet_rpc) = (node.clone(), node);
+    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    report.settings().to_vec()
+}
+
+#[test]
+fn options_that_are_switched_off_in_the_example_are_at_their_defaults() {
+    let defaults = in_force(None);
+    let mut said = 0;
+    for setting in in_force(Some(&example_switched_on(false))) {
+        // Neither is in force: the one is given, the other says that nobody is excluded.
+        if setting.key.ends_with(".rpc") || setting.key == "testnet.supply.excluded" {
+            continue;
+        }
+        let default = defaults.iter().find(|default| default.key == setting.key);
+        let default =
+            default.unwrap_or_else(|| panic!("{} has no default: mark it `# example`", setting.key));
+        assert_eq!(setting.value, default.value, "{}", setting.key);
+        assert!(
+            matches!(setting.origin, Origin::File(_)),
+            "{} is not switched on",
+            setting.key
+        );
+        said += 1;
+    }
+    assert_eq!(
+        said,
+        defaults.len() - 2,
+        "every default is in the example, but for the nodes"
     );
+}
+
+#[test]
+fn defaults_that_the_help_names_are_the_defaults() {
+    let defaults = in_force(None);
+    let command = Cli::command();
+    let run = command.find_subcommand("run").unwrap();
+    let mut named = 0;
+    for arg in run.get_arguments().chain(command.get_arguments()) {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let Some((_, rest)) = help.split_once("[default: ") else {
+            continue;
+        };
+        let stated = rest.split(']').next().unwrap().trim_start_matches("./");
+        let id = arg.get_id().as_str();
+        // It is the store's, and that of a new one.
+        if id == "start_block" {
+            continue;
+        }
+        let found = defaults
+            .iter()
+            .find(|setting| setting.key == id || setting.key == format!("mainnet.{id}"));
+        let value = &found
+            .unwrap_or_else(|| panic!("`{id}` names a default and has none"))
+            .value;
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        assert_eq!(shown, stated, "{id}");
+        named += 1;
+    }
+    assert!(named > 9, "{named}");
 }
 
 #[test]
@@ -186,6 +350,10 @@ fn links_between_pages_lead_somewhere() {
         "docs/SCHEMA.md",
         "docs/OPERATIONS.md",
         "docs/RELIABILITY.md",
+        "docs/MONITORING.md",
+        "docs/DEPLOYMENT.md",
+        "docs/UPGRADING.md",
+        "docs/COMPATIBILITY.md",
     ] {
         let folder = Path::new(name).parent().unwrap().to_owned();
         let text = page(name);

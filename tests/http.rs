@@ -45,8 +45,12 @@ mod plain;
 mod prices;
 #[path = "http/rewards.rs"]
 mod rewards;
+#[path = "http/rpc.rs"]
+mod rpc;
 #[path = "http/token_lists.rs"]
 mod token_lists;
+#[path = "http/topics.rs"]
+mod topics;
 #[path = "http/transport.rs"]
 mod transport;
 #[path = "http/verdicts.rs"]

@@ -24,6 +24,9 @@ mod anvil;
 #[path = "node/heads.rs"]
 mod heads;
 
+#[path = "node/passing.rs"]
+mod passing;
+
 #[path = "node/recorded.rs"]
 mod recorded;
 

@@ -69,6 +69,110 @@ fn examples_are_what_the_demo_chain_answers_in_the_shape_that_is_stated() {
     check_shape(endpoint, &status.json(), &status.text());
 }
 
+/// Every list, and what is no list, by the endpoint list itself: so a new operation cannot be forgotten here.
+#[test]
+fn every_list_answers_one_item_a_line() {
+    let server = demo();
+    let ask = |target: &str| server.get_with(target, "accept: application/x-ndjson\r\n");
+    let mut lists = 0;
+    for endpoint in endpoints().iter().filter(|endpoint| !endpoint.example.is_empty()) {
+        let target = endpoint.example;
+        let (whole, lines) = (server.get(target), ask(target));
+        assert_eq!(lines.status, 200, "{target}: {}", lines.text());
+        // The member that holds the items, in the body that this example shows.
+        let list = endpoint.bodies.iter().find_map(|fields| {
+            let list = fields.iter().find(|field| matches!(field.form, Form::List(_)))?;
+            whole.json().get(list.name)?.as_array().cloned()
+        });
+        let Some(items) = list else {
+            assert_eq!(
+                endpoint.items().is_some(),
+                endpoint.ids == ["T2", "T3"],
+                "{target}"
+            );
+            assert_ne!(
+                lines.header("content-type"),
+                Some("application/x-ndjson"),
+                "{target}"
+            );
+            assert_eq!(
+                lines.header("content-type"),
+                whole.header("content-type"),
+                "{target}"
+            );
+            continue;
+        };
+        lists += 1;
+        assert_eq!(
+            lines.header("content-type"),
+            Some("application/x-ndjson"),
+            "{target}"
+        );
+        let text = lines.text();
+        assert!(text.is_empty() || text.ends_with('\n'), "{target}: {text}");
+        let found: Vec<Value> = text
+            .lines()
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{target}: {error}: {line}"))
+            })
+            .collect();
+        assert_eq!(found, items, "{target}");
+        // A cache must tell the two forms apart, and both say the same of the whole list.
+        for reply in [&whole, &lines] {
+            let vary = reply.header("vary").unwrap_or_default().to_ascii_lowercase();
+            assert!(
+                vary.split(',').any(|name| name.trim() == "accept"),
+                "{target}: {vary}"
+            );
+        }
+        assert_ne!(whole.header("etag"), lines.header("etag"), "{target}");
+        for name in [
+            "x-total-count",
+            "link",
+            "x-indexed-block-hash",
+            "x-balance-source",
+        ] {
+            assert_eq!(whole.header(name), lines.header(name), "{target}: {name}");
+        }
+        assert!(whole.header("x-total-count").is_some(), "{target}");
+        // An error stays a JSON body.
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let refused = ask(&format!("{target}{joint}chain=nowhere"));
+        assert_eq!(
+            (refused.status, refused.header("content-type"), refused.json()),
+            (
+                400,
+                Some("application/json"),
+                serde_json::json!({"error": "Invalid chain"})
+            ),
+            "{target}"
+        );
+    }
+    // The daily series alone are a dozen.
+    assert!(lists > 25, "{lists} lists");
+}
+
+/// A long list comes frame by frame in lines too, and all of it.
+#[test]
+fn long_lists_of_lines_are_streamed() {
+    let server = demo();
+    let transfer = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+    let target = format!("/api/logs/get-logs?topic0={transfer}");
+    let lines = server.get_with(&target, "accept: application/x-ndjson\r\n");
+    assert_eq!(lines.header("transfer-encoding"), Some("chunked"));
+    assert_eq!(lines.header("content-length"), None);
+    let text = lines.text();
+    let total: usize = lines.header("x-total-count").unwrap().parse().unwrap();
+    assert!(text.len() > 200_000, "{} bytes are no long list", text.len());
+    assert_eq!(text.lines().count(), total);
+    let items = server.json(&target)["logs"].as_array().unwrap().clone();
+    assert!(
+        text.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .eq(items)
+    );
+}
+
 /// A body is one of those that the endpoint states: the same fields in the same order, each in its form.
 fn check_shape(endpoint: &Endpoint, body: &Value, text: &str) {
     let faults: Vec<String> = endpoint
@@ -149,7 +253,7 @@ fn fault(form: Form, value: &Value) -> Option<String> {
         Form::Words(words) => text.is_some_and(|text| words.contains(&text)),
         Form::Uuid => text.is_some_and(|text| text.len() == 36 && text.as_bytes()[14] == b'5'),
         Form::Object(fields) => return object_fault(fields, value),
-        Form::List(fields) => {
+        Form::List(fields) | Form::Array(fields) => {
             let Some(items) = value.as_array() else {
                 return Some(format!("{value} is no list"));
             };

@@ -260,7 +260,8 @@ fn matches(row: &Row, query: &LogQuery) -> bool {
             .iter()
             .any(|&(a, b, _)| a == position || b == position)
     };
-    query.address.is_none_or(|address| address == row.address)
+    let mut addresses = query.address.iter().chain(&query.others).peekable();
+    (addresses.peek().is_none() || addresses.any(|address| *address == row.address))
         && (query.first_block..=query.last_block).contains(&row.block)
         && query.operators.iter().all(|&(a, b, operator)| match operator {
             Operator::And => topic(a) && topic(b),
@@ -329,6 +330,11 @@ fn logs_equal_brute_force() {
         if rng.below(2) == 0 {
             query.address = Some(account(100 + rng.below(7)));
         }
+        if rng.below(3) == 0 {
+            query.others = (0..1 + rng.below(3))
+                .map(|_| account(100 + rng.below(7)))
+                .collect();
+        }
         for position in 0..4 {
             if rng.below(3) == 0 {
                 query.topics[position] = (0..1 + rng.below(5) / 4).map(|_| topic(rng.below(9))).collect();
@@ -345,9 +351,6 @@ fn logs_equal_brute_force() {
                     .operators
                     .push((a, b, if digit == 1 { Operator::And } else { Operator::Or }));
             }
-        }
-        if query.address.is_none() && query.topics.iter().all(Vec::is_empty) {
-            continue;
         }
         if rng.below(2) == 0 {
             query.first_block = rng.below(150);

@@ -58,12 +58,34 @@ const ROOMS: &[Room] = &[
     Room {
         name: "api",
         about: "the endpoint list and the dialect of the specification",
+        may: &[
+            "desk", "http", "query", "json", "model", "status", "metrics", "clock",
+        ],
+    },
+    Room {
+        name: "compat",
+        about: "the dialect of Etherscan's clients",
+        may: &["desk", "http", "query", "json", "model", "clock"],
+    },
+    Room {
+        name: "rpc",
+        about: "the dialect of JSON-RPC clients",
+        may: &["desk", "http", "query", "json", "model", "clock"],
+    },
+    Room {
+        name: "desk",
+        about: "what the dialects share: snapshots, plans, pages, questions to the node",
         may: &["http", "query", "json", "model", "status", "metrics", "clock"],
     },
     Room {
         name: "http",
         about: "transport: sockets, routing, parameters, errors, bodies; knows no chain",
         may: &["clock", "shutdown", "metrics"],
+    },
+    Room {
+        name: "checkpoint",
+        about: "copies of a store that are carried away, verified and restored",
+        may: &["store", "model", "clock"],
     },
     Room {
         name: "enquiry",
@@ -138,8 +160,29 @@ const ROOMS: &[Room] = &[
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
-    "config", "cli", "bench", "api", "http", "audit", "enquiry", "import", "query", "sync", "node", "store",
-    "codec", "json", "model", "clock", "shutdown", "status", "metrics",
+    "config",
+    "cli",
+    "bench",
+    "api",
+    "compat",
+    "rpc",
+    "desk",
+    "http",
+    "checkpoint",
+    "audit",
+    "enquiry",
+    "import",
+    "query",
+    "sync",
+    "node",
+    "store",
+    "codec",
+    "json",
+    "model",
+    "clock",
+    "shutdown",
+    "status",
+    "metrics",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.
@@ -203,11 +246,11 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "alloy_dyn_abi",
-        rooms: &["import", "api"],
+        rooms: &["import", "desk"],
     },
     Fence {
         package: "sha2",
-        rooms: &["import"],
+        rooms: &["checkpoint", "import", "api"],
     },
     // Storage.
     Fence {
@@ -241,11 +284,11 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "hyper::StatusCode",
-        rooms: &["http", "api"],
+        rooms: &["http", "api", "rpc", "desk"],
     },
     Fence {
         package: "hyper::header",
-        rooms: &["http", "api"],
+        rooms: &["http", "api", "rpc", "desk"],
     },
     Fence {
         package: "hyper_util",
@@ -263,7 +306,7 @@ const FENCES: &[Fence] = &[
     Fence {
         package: "tokio",
         rooms: &[
-            "app", "bench", "api", "http", "enquiry", "sync", "node", "shutdown",
+            "app", "bench", "api", "rpc", "desk", "http", "enquiry", "sync", "node", "shutdown",
         ],
     },
     Fence {
@@ -273,7 +316,15 @@ const FENCES: &[Fence] = &[
     // The edges.
     Fence {
         package: "clap",
-        rooms: &["cli", "main"],
+        rooms: &["cli"],
+    },
+    Fence {
+        package: "clap_complete",
+        rooms: &["cli"],
+    },
+    Fence {
+        package: "clap_mangen",
+        rooms: &["cli"],
     },
     Fence {
         package: "csv_core",
@@ -292,12 +343,20 @@ const FENCES: &[Fence] = &[
         rooms: &["app"],
     },
     Fence {
+        package: "sd_notify",
+        rooms: &["app"],
+    },
+    Fence {
         package: "mimalloc",
         rooms: &["main"],
     },
     Fence {
         package: "zstd",
-        rooms: &["app", "http", "node"],
+        rooms: &["app", "checkpoint", "http", "node"],
+    },
+    Fence {
+        package: "tar",
+        rooms: &["checkpoint"],
     },
     Fence {
         package: "brotli",
@@ -339,6 +398,8 @@ const HOSTS: &[&str] = &[
     "ADDRESS",
     "HOST",
     "NODE",
+    "node",
+    "quarry",
 ];
 const HOSTS_OF_LOCK_FILES: &[&str] = &[
     "github.com",

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing that is there. Usage: tools/setup.sh build | npm | demo | all | anvil
+# Installs what is missing, and nothing that is there. Usage: tools/setup.sh build | npm | python | demo | all | anvil
 #
 #   build   a C++ compiler and libclang (RocksDB is compiled, its bindings are generated)
-#   npm     node, npm and the packages pinned in tools/package-lock.json (anvil, solc, ethers)
+#   npm     node, npm and the packages pinned in tools/package-lock.json (anvil, solc, ethers, clients of Etherscan)
+#   python  python and, in tools/python, the packages pinned in tests/clients/requirements.txt
 #   demo    npm, and zstd to compress the recording
-#   all     build and npm
+#   all     build, npm and python
 #   anvil   print the path of the anvil program, or nothing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -108,11 +109,33 @@ npm_packages() {
   stop "npm could not install the packages of tools/package-lock.json; see its message above"
 }
 
+# A client that is tested against; without it the tests of it say that they are skipped.
+python_packages() {
+  local wanted=../tests/clients/requirements.txt stamp=python/.installed
+  if [ -f "$stamp" ] && cmp -s "$stamp" "$wanted"; then return; fi
+  have python3 || apt_install python3 python3-venv
+  # Debian keeps the parts that make environments in a package of their own.
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  say "installing the Python packages of tests/clients/requirements.txt"
+  local attempt
+  for attempt in 1 2; do
+    if rm -rf python && python3 -m venv python >&2 &&
+      python/bin/pip install --quiet --disable-pip-version-check --no-deps -r "$wanted" >&2; then
+      cp "$wanted" "$stamp"
+      return
+    fi
+    say "pip failed (attempt $attempt of 2)"
+    [ "$attempt" -eq 2 ] || sleep 5
+  done
+  stop "pip could not install the packages of tests/clients/requirements.txt; see its message above"
+}
+
 case "${1:-}" in
   build) build_tools ;;
   npm) npm_packages ;;
   demo) npm_packages; have zstd || apt_install zstd ;;
-  all) build_tools; npm_packages ;;
+  python) python_packages ;;
+  all) build_tools; npm_packages; python_packages ;;
   anvil) anvil_path ;;
-  *) stop "usage: tools/setup.sh build | npm | demo | all | anvil" ;;
+  *) stop "usage: tools/setup.sh build | npm | python | demo | all | anvil" ;;
 esac

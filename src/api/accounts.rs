@@ -1,19 +1,19 @@
 //! A3: transactions of an account. A4, A5, A6: internal transactions of an account, of blocks, of a transaction.
 //! A9: blocks that an account mined.
 
-use std::sync::Arc;
-
+use crate::desk::answer::{Answer, Plan, Snapshot};
+use crate::desk::bounds::Bounds;
+use crate::desk::caching::Reach;
+use crate::desk::faults::{INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
+use crate::desk::lists::{Envelope, Found, ListParams, echoed};
+use crate::desk::rows::{InternalRows, MinedRows, TransactionRows};
 use crate::http::HttpError;
-use crate::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
+use crate::json::{internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
-use crate::query::{CallNames, InternalPage, MinedPage, Paged, QueryError, TransactionPage};
+use crate::query::{InternalPage, Paged as _};
 
-use super::answer::{Answer, Plan, Snapshot};
-use super::bounds::Bounds;
-use super::caching::Reach;
-use super::faults::{INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, ListParams, Places, RowSource, echoed};
+use super::page::take_list;
 
 /// What the lists of an account are asked by.
 struct AccountList {
@@ -28,7 +28,7 @@ impl AccountList {
         Ok(Self {
             account,
             bounds: Bounds::take(&mut input.params, "startblock", "endblock")?,
-            list: ListParams::take(input)?,
+            list: take_list(input)?,
         })
     }
 
@@ -52,50 +52,9 @@ pub(super) fn transactions(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .account_transactions(&asked.account, &asked.list.part(Some(range)))
             .map_err(query_failed)?;
         let found = Found::from(page.page());
-        let rows = TransactionRows {
-            page,
-            head: snapshot.reader.head().number,
-            names: Arc::new(CallNames::new(&snapshot.reader).map_err(query_failed)?),
-        };
+        let rows = TransactionRows::new(&snapshot.reader, page, listed_transaction).map_err(query_failed)?;
         asked.list.answer(snapshot, envelope, found, rows)
     }))
-}
-
-/// The transactions of a page as text.
-struct TransactionRows {
-    page: TransactionPage,
-    head: u64,
-    /// Shared by all that write parts of the page.
-    names: Arc<CallNames>,
-}
-
-impl RowSource for TransactionRows {
-    fn places(&mut self) -> &mut dyn Places {
-        self.page.page_mut()
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            page: self.page.again(),
-            head: self.head,
-            names: Arc::clone(&self.names),
-        }
-    }
-
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        let (head, names) = (self.head, &self.names);
-        let mut failed = None;
-        let more = self
-            .page
-            .visit(&mut |transaction| match names.of_call(transaction) {
-                Ok(name) => frame.item(|out| listed_transaction(out, transaction, head, &name)),
-                Err(error) => {
-                    failed = Some(error);
-                    false
-                }
-            })?;
-        failed.map_or(Ok(more), Err)
-    }
 }
 
 pub(super) fn internal_of_account(input: &mut Input<'_>) -> Result<Plan, HttpError> {
@@ -126,7 +85,7 @@ pub(super) fn internal(input: &mut Input<'_>) -> Result<Plan, HttpError> {
 fn internal_of_transaction(input: &mut Input<'_>, hash: B256) -> Result<Plan, HttpError> {
     let all = take_all(input)?;
     // Who asks for a transaction wants all of it; its gas bounds how much that can be.
-    let list = ListParams::take(input)?.whole_by_default();
+    let list = take_list(input)?.whole_by_default();
     Ok(Plan::scan(move |snapshot| {
         let page = snapshot
             .reader
@@ -154,7 +113,7 @@ fn internal_of_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     }
     let bounds = Bounds::take(&mut input.params, "startblock", "endblock")?;
     let all = take_all(input)?;
-    let list = ListParams::take(input)?;
+    let list = take_list(input)?;
     Ok(Plan::scan(move |snapshot| {
         let (first, last) = echoed(bounds, snapshot.reader.head().number);
         let envelope = Envelope::paged(INTERNAL, snapshot.chain, &list, |object| {
@@ -188,39 +147,8 @@ fn answer_internal(
     reach: Reach,
 ) -> Result<Answer, HttpError> {
     let found = Found::from(page.page()).within(reach);
-    let rows = InternalRows {
-        page,
-        ids: UuidSpace::new(snapshot.reader.chain_id()),
-        trace_id: String::new(),
-    };
+    let rows = InternalRows::new(&snapshot.reader, page, internal_transaction);
     list.answer(snapshot, envelope, found, rows)
-}
-
-/// The internal transactions of a page as text.
-struct InternalRows {
-    page: InternalPage,
-    ids: UuidSpace,
-    trace_id: String,
-}
-
-impl RowSource for InternalRows {
-    fn places(&mut self) -> &mut dyn Places {
-        self.page.page_mut()
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            page: self.page.again(),
-            ids: self.ids.clone(),
-            trace_id: String::new(),
-        }
-    }
-
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        let (ids, trace_id) = (&self.ids, &mut self.trace_id);
-        self.page
-            .visit(&mut |internal| frame.item(|out| internal_transaction(out, ids, trace_id, internal)))
-    }
 }
 
 pub(super) fn mined_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
@@ -235,28 +163,10 @@ pub(super) fn mined_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             .account_mined(&asked.account, &asked.list.part(Some(range)))
             .map_err(query_failed)?;
         let found = Found::from(page.page());
-        asked.list.answer(snapshot, envelope, found, MinedRows { page })
+        let rows = MinedRows {
+            page,
+            write: mined_block,
+        };
+        asked.list.answer(snapshot, envelope, found, rows)
     }))
-}
-
-/// The mined blocks of a page as text.
-struct MinedRows {
-    page: MinedPage,
-}
-
-impl RowSource for MinedRows {
-    fn places(&mut self) -> &mut dyn Places {
-        self.page.page_mut()
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            page: self.page.again(),
-        }
-    }
-
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        self.page
-            .visit(&mut |mined| frame.item(|out| mined_block(out, mined)))
-    }
 }

@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use crate::desk::answer::{Answer, Plan};
+use crate::desk::blocks;
+use crate::desk::caching::Reach;
+use crate::desk::faults::needs_traces;
 use crate::http::{HttpError, parse_u64};
-use crate::query::{BlockTime, Closest};
+use crate::query::Closest;
 
-use super::answer::{Answer, Plan, Snapshot};
-use super::caching::Reach;
-use super::faults::{BLOCK_NOT_FOUND, needs_traces, query_failed, still_indexing};
 use super::input::Input;
 
 #[derive(Serialize)]
@@ -20,12 +21,7 @@ struct TransactionCount {
 pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let number = input.segment(0, parse_u64, || HttpError::invalid("blockNumber"))?;
     Ok(Plan::point(move |snapshot| {
-        snapshot.extent().check_block(number)?;
-        let counts = snapshot
-            .reader
-            .block_counts(number)
-            .map_err(query_failed)?
-            .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no counts")))?;
+        let counts = blocks::counts(snapshot, number)?;
         let counts = TransactionCount {
             txs_count: counts.transactions,
             internal_txs_count: counts.internal_transactions.ok_or_else(needs_traces)?,
@@ -52,16 +48,8 @@ pub(super) fn number_by_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         .take_choice("closest", &choices)?
         .unwrap_or(Closest::Before);
     Ok(Plan::point(move |snapshot| {
-        let found = snapshot
-            .reader
-            .block_by_time(time, closest)
-            .map_err(query_failed)?;
-        let found = settle(snapshot, time, closest, found)?;
-        let reach = match closest {
-            // The next block ends the search: it lies after the time.
-            Closest::Before => Reach::UpTo(found.number.saturating_add(1)),
-            Closest::After => Reach::UpTo(found.number),
-        };
+        let found = blocks::by_time(snapshot, time, closest)?;
+        let reach = blocks::reach_of(closest, found.number);
         let answer = BlockNumber {
             timestamp: time.to_string(),
             closest: match closest {
@@ -74,27 +62,4 @@ pub(super) fn number_by_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         };
         Answer::json(&answer, reach)
     }))
-}
-
-/// The block found, unless blocks that are not indexed could be closer.
-fn settle(
-    snapshot: &Snapshot,
-    time: u64,
-    closest: Closest,
-    found: Option<BlockTime>,
-) -> Result<BlockTime, HttpError> {
-    let extent = snapshot.extent();
-    let behind = extent.is_behind();
-    let (above, below) = match (closest, found) {
-        // The blocks that follow may still be at or before the time.
-        (Closest::Before, Some(block)) => (block.number == extent.head, false),
-        (Closest::Before, None) => (false, true),
-        // The blocks that came earlier may already be at or after the time.
-        (Closest::After, Some(block)) => (false, block.number == extent.first && time <= block.timestamp),
-        (Closest::After, None) => (true, false),
-    };
-    if (above && behind) || (below && extent.first > 0) {
-        return Err(still_indexing());
-    }
-    found.ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))
 }

@@ -2,19 +2,15 @@
 
 use serde::Serialize;
 
+use crate::desk::answer::{Extra, Plan};
+use crate::desk::caching::Reach;
+use crate::desk::contracts::{creations, take_several};
+use crate::desk::lists::{Shape, whole_list};
 use crate::http::HttpError;
 use crate::model::Address;
-use crate::query::{ContractCreation, Created};
+use crate::query::ContractCreation;
 
-use super::answer::{Answer, Plan};
-use super::caching::Reach;
-use super::faults::{
-    CONTRACT_NOT_FOUND, INVALID_CONTRACT_ADDRESS, TOO_MANY_CONTRACTS, needs_traces, query_failed,
-};
 use super::input::Input;
-
-/// Most contracts of one request.
-const CONTRACTS_MAX: usize = 5;
 
 #[derive(Serialize)]
 struct Creations {
@@ -49,38 +45,22 @@ impl Contract {
 }
 
 pub(super) fn creation(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let name = "contractaddresses";
-    let given = input.params.take_addresses(name, INVALID_CONTRACT_ADDRESS)?;
-    if given.len() > CONTRACTS_MAX {
-        return Err(HttpError::bad_request(TOO_MANY_CONTRACTS));
-    }
-    let mut wanted: Vec<Address> = Vec::with_capacity(given.len());
-    for contract in given {
-        if !wanted.contains(&contract) {
-            wanted.push(contract);
-        }
-    }
-    if wanted.is_empty() {
-        return Err(HttpError::missing(name));
-    }
+    let wanted = take_several(&mut input.params)?;
+    let shape = Shape::wanted(input.request);
     Ok(Plan::point(move |snapshot| {
-        let mut contracts = Vec::with_capacity(wanted.len());
-        for contract in &wanted {
-            let created = snapshot.reader.contract_creation(contract);
-            match created.map_err(query_failed)? {
-                Created::Known(creation) => contracts.push(Contract::new(contract, &creation)),
-                Created::Unknown => {}
-                Created::NeedsTraces => return Err(needs_traces()),
-            }
-        }
-        if contracts.is_empty() {
-            return Err(HttpError::not_found(CONTRACT_NOT_FOUND));
-        }
+        let contracts = creations(snapshot, &wanted)?;
+        let contracts = contracts.iter();
         let answer = Creations {
             chain: snapshot.chain.as_str(),
-            contracts,
+            contracts: contracts
+                .map(|(contract, creation)| Contract::new(contract, creation))
+                .collect(),
         };
         // One that was left out may yet be made, and one that was destroyed may be made again.
-        Answer::json(&answer, Reach::Head)
+        let extra = Extra {
+            reach: Reach::Head,
+            ..Extra::default()
+        };
+        whole_list(shape, &answer, &answer.contracts, extra)
     }))
 }

@@ -1,33 +1,15 @@
-//! What each daily series says of a day: S4, S6, S7, B4 to B7, G1 to G3. Averages are made here, of exact sums.
+//! What each daily series says of a day, by the names of the specification: S4, S6, S7, B4 to B7, G1 to G3.
 
 use serde::Serialize;
 
+use crate::desk::answer::Plan;
+use crate::desk::day_values::{
+    BLOCK_TIME, BLOCKS, FEES, GAS, GAS_PRICE, REWARDS, SIZE, TRANSACTIONS, UTILIZATION,
+};
 use crate::http::HttpError;
-use crate::model::U256;
-use crate::query::DayReward;
 
-use super::amounts::{Unit, decimal, fixed, mean};
-use super::answer::Plan;
-use super::days::{Manner, OneDay, series};
-use super::faults::{needs_sizes, needs_uncles, query_failed};
+use super::days::series;
 use super::input::Input;
-
-const PLAIN: Manner = Manner {
-    looks_back: false,
-    is_stated: false,
-};
-const STATED: Manner = Manner {
-    looks_back: false,
-    is_stated: true,
-};
-const LOOKING_BACK: Manner = Manner {
-    looks_back: true,
-    is_stated: false,
-};
-
-fn coins(wei: U256) -> String {
-    Unit::Coin.native(wei)
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -37,10 +19,8 @@ struct Transactions {
 
 /// S4.
 pub(super) fn transactions(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, PLAIN, |day| {
-        Ok(Transactions {
-            transaction_count: day.row.transactions,
-        })
+    series(input, TRANSACTIONS, |transaction_count| Transactions {
+        transaction_count,
     })
 }
 
@@ -54,12 +34,7 @@ struct Fees {
 
 /// S6.
 pub(super) fn fees(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, PLAIN, |day| {
-        Ok(Fees {
-            paid: coins(day.row.fees_paid()),
-            burnt: coins(day.row.fees_burnt()),
-        })
-    })
+    series(input, FEES, |(paid, burnt)| Fees { paid, burnt })
 }
 
 #[derive(Serialize)]
@@ -68,13 +43,10 @@ struct Utilization {
     network_utilization: Option<String>,
 }
 
-/// S7: hundredths of a percent are ten thousandths of the limit.
+/// S7.
 pub(super) fn utilization(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, PLAIN, |day| {
-        let used = day.row.gas_used.saturating_mul(U256::from(10_000));
-        Ok(Utilization {
-            network_utilization: mean(used, day.row.gas_limit).map(|share| fixed(share, 2)),
-        })
+    series(input, UTILIZATION, |network_utilization| Utilization {
+        network_utilization,
     })
 }
 
@@ -86,22 +58,7 @@ struct Size {
 
 /// B4.
 pub(super) fn size(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, PLAIN, |day| {
-        if day.row.unsized_blocks > 0 {
-            return Err(needs_sizes());
-        }
-        let mean = mean(U256::from(day.row.size), U256::from(day.row.blocks));
-        Ok(Size {
-            bytes: mean.map(|bytes| bytes.saturating_to()),
-        })
-    })
-}
-
-fn reward(day: &OneDay<'_>) -> Result<DayReward, HttpError> {
-    day.snapshot
-        .reader
-        .day_reward(day.day, day.row)
-        .map_err(query_failed)
+    series(input, SIZE, |bytes| Size { bytes })
 }
 
 #[derive(Serialize)]
@@ -112,18 +69,11 @@ struct Blocks {
     rewards: String,
 }
 
-/// B5: what the fee recipients of the blocks got.
+/// B5.
 pub(super) fn blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, STATED, |day| {
-        let reward = reward(day)?;
-        let rewards = reward
-            .static_reward
-            .saturating_add(reward.uncle_inclusion)
-            .saturating_add(day.row.tips);
-        Ok(Blocks {
-            block_count: day.row.blocks,
-            rewards: coins(rewards),
-        })
+    series(input, BLOCKS, |(block_count, rewards)| Blocks {
+        block_count,
+        rewards,
     })
 }
 
@@ -133,19 +83,9 @@ struct Rewards {
     rewards: String,
 }
 
-/// B6: what the protocol gave.
+/// B6.
 pub(super) fn rewards(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, STATED, |day| {
-        let reward = reward(day)?;
-        let uncles = reward.uncles.ok_or_else(needs_uncles)?;
-        let rewards = reward
-            .static_reward
-            .saturating_add(reward.uncle_inclusion)
-            .saturating_add(uncles);
-        Ok(Rewards {
-            rewards: coins(rewards),
-        })
-    })
+    series(input, REWARDS, |rewards| Rewards { rewards })
 }
 
 #[derive(Serialize)]
@@ -154,19 +94,9 @@ struct BlockTime {
     seconds: Option<String>,
 }
 
-/// B7: from the last block of the day before, or from the chain's first block, which has none before it.
+/// B7.
 pub(super) fn block_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, LOOKING_BACK, |day| {
-        let row = day.row;
-        let (since, intervals) = match day.before {
-            Some(before) => (before.last_time, row.blocks),
-            None => (row.first_time, row.blocks.saturating_sub(1)),
-        };
-        let hundredths = U256::from(row.last_time.saturating_sub(since)) * U256::from(100);
-        Ok(BlockTime {
-            seconds: mean(hundredths, U256::from(intervals)).map(|time| fixed(time, 2)),
-        })
-    })
+    series(input, BLOCK_TIME, |seconds| BlockTime { seconds })
 }
 
 #[derive(Serialize)]
@@ -175,14 +105,9 @@ struct GasPrice {
     gwei: Option<String>,
 }
 
-/// G1: a wei is a billionth of a gwei.
+/// G1.
 pub(super) fn gas_price(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, PLAIN, |day| {
-        let mean = mean(day.row.gas_prices, U256::from(day.row.transactions));
-        Ok(GasPrice {
-            gwei: mean.map(|wei| decimal(wei, 9)),
-        })
-    })
+    series(input, GAS_PRICE, |gwei| GasPrice { gwei })
 }
 
 #[derive(Serialize)]
@@ -194,11 +119,8 @@ struct Gas {
 
 /// G2, G3.
 pub(super) fn gas(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    series(input, PLAIN, |day| {
-        let limit = mean(day.row.gas_limit, U256::from(day.row.blocks));
-        Ok(Gas {
-            gas_used: day.row.gas_used.to_string(),
-            gas_limit: limit.map(|limit| limit.to_string()),
-        })
+    series(input, GAS, |(used, limit)| Gas {
+        gas_used: used.to_string(),
+        gas_limit: limit.map(|limit| limit.to_string()),
     })
 }

@@ -1,142 +1,195 @@
-//! `/docs`: the endpoint list as one page that works without internet.
+//! `/docs`: the endpoint list as one page that works without internet, with a form for each operation.
 
 use std::fmt::{self, Write};
+use std::sync::LazyLock;
 
-use super::endpoint::{Endpoint, Place};
+use super::docs_form::write_form;
+use super::endpoint::{Endpoint, Group};
 use super::list::endpoints;
-use super::markdown::render_kind;
 use super::shape::{Field, Form};
-
-const STYLE: &str = "\
-body{font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem;color:#1b1f24;background:#fff}\
-nav a{margin-right:.7rem}h2{margin-top:2.5rem;border-bottom:1px solid #d0d7de}h3{margin:2rem 0 .3rem}\
-code,pre{font:13px/1.45 ui-monospace,monospace;background:#f3f5f7;border-radius:4px}code{padding:.1rem .25rem}\
-pre{padding:.6rem;overflow:auto;max-height:24rem}table{border-collapse:collapse;width:100%;margin:.5rem 0}\
-th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #e4e8ec;vertical-align:top}\
-summary{cursor:pointer}.path{font-weight:600}\
-@media(prefers-color-scheme:dark){body{background:#15181c;color:#d7dce2}code,pre{background:#22272e}\
-th,td,h2{border-color:#30363d}a{color:#79b8ff}}";
-
-/// Asks for an example when its link is clicked and shows the answer below it.
-const SCRIPT: &str = "\
-document.querySelectorAll('a.try').forEach(a=>a.addEventListener('click',async e=>{e.preventDefault();\
-const out=a.parentElement.querySelector('pre');out.hidden=false;out.textContent='...';\
-try{const r=await fetch(a.getAttribute('href'));const t=await r.text();\
-let s=t;try{s=JSON.stringify(JSON.parse(t),null,2)}catch(_){}\
-out.textContent=r.status+' '+r.statusText+'\\n\\n'+s}catch(x){out.textContent=String(x)}}));";
+use super::web_page::{WebPage, top};
 
 /// The page.
-#[must_use]
-pub fn render_docs_page() -> String {
-    let mut page = String::with_capacity(64 * 1024);
-    // Writing into a string has no way to fail.
-    let _ = write_page(&mut page);
-    page
+pub(super) fn docs_page() -> &'static WebPage {
+    static PAGE: LazyLock<WebPage> = LazyLock::new(|| {
+        let mut body = String::with_capacity(512 * 1024);
+        // Writing into a string has no way to fail.
+        let _ = write_body(&mut body);
+        WebPage::new(
+            "Quarry API",
+            include_str!("page/docs.css"),
+            &body,
+            include_str!("page/docs.js"),
+        )
+    });
+    &PAGE
 }
 
-fn write_page(page: &mut String) -> fmt::Result {
-    write!(
-        page,
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Quarry</title><style>{STYLE}</style></head><body><h1>Quarry {}</h1>\
-         <p>Read-only explorer API. Every operation is a GET and answers JSON; an error is \
-         <code>{{\"error\": \"...\"}}</code>. The same list for programs: <a href=\"/openapi.json\">/openapi.json</a>. \
-         How the chains are: <a href=\"/status\">/status</a>.</p><nav>",
-        env!("CARGO_PKG_VERSION")
-    )?;
-    let mut groups: Vec<_> = endpoints().iter().map(|endpoint| endpoint.group).collect();
-    groups.dedup();
-    for group in &groups {
-        write!(page, "<a href=\"#{0}\">{0}</a> ", group.title())?;
-    }
-    page.push_str("</nav>");
-    let mut group = None;
+/// The endpoints, group by group, in the order in which the list begins with each.
+pub(super) fn groups() -> Vec<(Group, Vec<&'static Endpoint>)> {
+    let mut groups: Vec<(Group, Vec<&Endpoint>)> = Vec::new();
     for endpoint in endpoints() {
-        if group != Some(endpoint.group) {
-            group = Some(endpoint.group);
-            write!(page, "<h2 id=\"{0}\">{0}</h2>", endpoint.group.title())?;
+        match groups.iter_mut().find(|(group, _)| *group == endpoint.group) {
+            Some((_, members)) => members.push(endpoint),
+            None => groups.push((endpoint.group, vec![endpoint])),
         }
-        write_endpoint(page, endpoint)?;
     }
-    write!(page, "<script>{SCRIPT}</script></body></html>")
+    groups
+}
+
+fn write_body(body: &mut String) -> fmt::Result {
+    body.push_str("<a class=\"skip\" href=\"#operations\">Skip to the operations</a>");
+    let menu = "<button type=\"button\" id=\"menu\" aria-controls=\"side\" aria-expanded=\"false\">Operations</button>";
+    body.push_str(&top("/docs", menu));
+    body.push_str("<div class=\"columns\">");
+    write_side(body)?;
+    body.push_str(
+        "<main id=\"operations\"><h1>API</h1>\
+         <p>A read-only explorer API. Every operation is a GET and answers JSON; an error is \
+         <code>{\"error\": \"...\"}</code>. Lists say how long they are (<code>X-Total-Count</code>), where the next page is \
+         (<code>Link</code>), and come one item a line where that is asked for. Press <kbd>/</kbd> to search.</p>\
+         <p>Chains: <span id=\"chains\" class=\"soft\">asking</span></p>\
+         <p id=\"not-demo\" class=\"note\" hidden>The forms are filled in with examples of the demo chain, which this \
+         service does not serve: they will mostly find nothing here. Put in values of your chain.</p>\
+         <noscript><p class=\"note\">Trying an operation needs JavaScript; the list does not.</p></noscript>",
+    );
+    for (group, members) in groups() {
+        let title = group.title();
+        write!(body, "<section><h2 id=\"group-{}\">{title}</h2>", slug(title))?;
+        for endpoint in members {
+            write_endpoint(body, endpoint)?;
+        }
+        body.push_str("</section>");
+    }
+    body.push_str("</main></div>");
+    body.push_str(include_str!("page/tools.html"));
+    Ok(())
+}
+
+fn write_side(body: &mut String) -> fmt::Result {
+    body.push_str(
+        "<aside id=\"side\"><input id=\"search\" type=\"search\" placeholder=\"Search (press /)\" \
+         aria-label=\"Search the operations\" autocomplete=\"off\"><p id=\"found\" class=\"soft\" role=\"status\"></p>\
+         <nav aria-label=\"Operations\">",
+    );
+    for (group, members) in groups() {
+        write!(body, "<section><h2>{}</h2><ul>", group.title())?;
+        for endpoint in members {
+            let name = endpoint.ids.first().copied().unwrap_or_default();
+            let last = endpoint.path.rsplit('/').next().unwrap_or_default();
+            let short = match endpoint.group {
+                Group::Proxy | Group::Service => String::new(),
+                _ => format!("<span>{}</span>", Escaped(last)),
+            };
+            write!(
+                body,
+                "<li><a href=\"#{0}\" title=\"{1}\"><span class=\"id\">{2}</span>{short}</a></li>",
+                Escaped(name),
+                Escaped(endpoint.doc),
+                // A word that the path says too is said once.
+                if name == last {
+                    String::new()
+                } else {
+                    Escaped(&endpoint.ids.join(", ")).to_string()
+                },
+            )?;
+        }
+        body.push_str("</ul></section>");
+    }
+    body.push_str("</nav></aside>");
+    Ok(())
+}
+
+fn slug(title: &str) -> String {
+    title.to_lowercase().replace(' ', "-")
 }
 
 fn write_endpoint(page: &mut String, endpoint: &Endpoint) -> fmt::Result {
     let action = endpoint
         .action
         .map_or_else(String::new, |action| format!("?action={action}"));
+    let (first, others) = endpoint.ids.split_first().unwrap_or((&"", &[]));
+    write!(page, "<details class=\"op\" id=\"{}\"><summary>", Escaped(first))?;
+    let others: String = others
+        .iter()
+        .map(|other| format!("<span id=\"{}\"></span>", Escaped(other)))
+        .collect();
     write!(
         page,
-        "<section><h3 id=\"{0}\">{1}</h3><p><code class=\"path\">GET {2}{action}</code></p><p>{3}</p>",
-        endpoint.ids.first().copied().unwrap_or_default(),
-        endpoint.ids.join(", "),
-        Escaped(endpoint.path),
-        Escaped(endpoint.doc)
+        "<span class=\"verb\">{others}GET</span><code class=\"path\">{}{}</code><span class=\"ids\">{}</span>\
+         <span class=\"about\">{}</span></summary><div class=\"inside\">",
+        marked(endpoint.path),
+        Escaped(&action),
+        Escaped(&endpoint.ids.join(", ")),
+        prose(endpoint.doc)
     )?;
+    let mut facts = Vec::new();
     if endpoint.main_only {
-        page.push_str("<p>Mainnet only.</p>");
+        facts.push("mainnet only".to_owned());
     }
     if let Some(days) = endpoint.days_max {
-        write!(page, "<p>At most {days} days a request.</p>")?;
+        facts.push(format!("at most {days} days a request"));
     }
-    if !endpoint.parameters.is_empty() {
-        page.push_str(
-            "<table><tr><th>Parameter</th><th>In</th><th>Form</th><th>Default</th><th>Meaning</th></tr>",
-        );
-        for parameter in endpoint.parameters {
-            let place = match parameter.place {
-                Place::Path => "path",
-                Place::Query => "query",
-            };
-            let default = if parameter.required {
-                "required"
-            } else {
-                parameter.default.unwrap_or_default()
-            };
-            write!(
-                page,
-                "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                parameter.name,
-                Escaped(&render_kind(parameter.kind).replace('`', "")),
-                Escaped(default),
-                Escaped(parameter.doc)
-            )?;
-        }
-        page.push_str("</table>");
+    if endpoint.asks_node {
+        facts.push("may ask the node".to_owned());
     }
-    if !endpoint.bodies.is_empty() {
-        page.push_str("<details><summary>Answer</summary>");
-        for fields in endpoint.bodies {
-            page.push_str("<table><tr><th>Field</th><th>Form</th><th>Meaning</th></tr>");
-            write_fields(page, fields, 0)?;
-            page.push_str("</table>");
-        }
-        page.push_str("</details>");
-    }
-    if !endpoint.example.is_empty() {
+    if !facts.is_empty() {
         write!(
             page,
-            "<div><a class=\"try\" href=\"{0}\"><code>{0}</code></a><pre hidden></pre></div>",
-            Escaped(endpoint.example)
+            "<ul class=\"facts\"><li>{}</li></ul>",
+            facts.join("</li><li>")
         )?;
     }
-    page.push_str("</section>");
+    write_form(page, endpoint)?;
+    write_answers(page, endpoint)?;
+    page.push_str("</div></details>");
     Ok(())
 }
 
-fn write_fields(page: &mut String, fields: &[Field], depth: usize) -> fmt::Result {
+/// A path whose placeholders are set apart.
+fn marked(path: &str) -> String {
+    path.replace('{', "<i>{").replace('}', "}</i>")
+}
+
+/// What it answers: the fields of its bodies, and the texts of its refusals.
+fn write_answers(page: &mut String, endpoint: &Endpoint) -> fmt::Result {
+    if !endpoint.bodies.is_empty() {
+        page.push_str("<details class=\"more\"><summary>Fields of the answer</summary>");
+        for fields in endpoint.bodies {
+            page.push_str("<div class=\"wide\"><table><tr><th>Field</th><th>Form</th><th>Meaning</th></tr>");
+            write_fields(page, fields, "")?;
+            page.push_str("</table></div>");
+        }
+        page.push_str("</details>");
+    }
+    let mut refusals = super::openapi::bad_requests(endpoint)
+        .into_iter()
+        .map(|text| (400, text))
+        .collect::<Vec<_>>();
+    refusals.extend(endpoint.not_found.iter().map(|text| (404, (*text).to_owned())));
+    if !refusals.is_empty() {
+        page.push_str("<details class=\"more\"><summary>Refusals</summary><ul>");
+        for (status, text) in refusals {
+            write!(page, "<li>{status} <code>{}</code></li>", Escaped(&text))?;
+        }
+        page.push_str("</ul></details>");
+    }
+    Ok(())
+}
+
+fn write_fields(page: &mut String, fields: &[Field], within: &str) -> fmt::Result {
     for field in fields {
         write!(
             page,
-            "<tr><td><code>{}{}</code></td><td>{}{}</td><td>{}</td></tr>",
-            "&nbsp;&nbsp;".repeat(depth),
+            "<tr><td><code><span class=\"soft\">{within}</span>{}</code></td><td>{}{}</td><td>{}</td></tr>",
             field.name,
             form_name(field.form),
             if field.nullable { " or null" } else { "" },
-            Escaped(field.doc)
+            prose(field.doc)
         )?;
-        if let Form::Object(inner) | Form::List(inner) | Form::Chains(inner) = field.form {
-            write_fields(page, inner, depth + 1)?;
+        if let Form::Object(inner) | Form::List(inner) | Form::Array(inner) | Form::Chains(inner) = field.form
+        {
+            write_fields(page, inner, &format!("{within}{}.", field.name))?;
         }
     }
     Ok(())
@@ -158,15 +211,28 @@ pub(super) fn form_name(form: Form) -> String {
         Form::Words(words) => words.join(" or "),
         Form::Uuid => "uuid".to_owned(),
         Form::Object(_) => "object".to_owned(),
-        Form::List(_) => "list".to_owned(),
+        Form::List(_) | Form::Array(_) => "list".to_owned(),
         Form::Chains(_) => "object by chain".to_owned(),
         Form::Texts => "object of texts".to_owned(),
         Form::JsonRpc => "as the method answers".to_owned(),
     }
 }
 
+/// A sentence, with what stands between backticks as code.
+pub(super) fn prose(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(place, part)| {
+        let part = Escaped(part).to_string();
+        if place % 2 == 1 {
+            format!("<code>{part}</code>")
+        } else {
+            part
+        }
+    });
+    parts.collect()
+}
+
 /// Text between tags or in a quoted attribute.
-struct Escaped<'a>(&'a str);
+pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -186,17 +252,88 @@ impl fmt::Display for Escaped<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::docs_form::example_value;
+    use crate::api::endpoint::Kind;
+    use crate::api::web_page::tests::check;
+
+    fn text() -> String {
+        String::from_utf8(docs_page().text().to_vec()).unwrap()
+    }
 
     #[test]
-    fn the_page_names_everything_and_loads_nothing() {
-        let page = render_docs_page();
+    fn the_page_loads_nothing_and_is_no_burden() {
+        check(docs_page());
+        let bytes = text().len();
+        assert!(bytes < 500_000, "{bytes} bytes");
+    }
+
+    #[test]
+    fn every_operation_has_a_form_with_every_parameter_filled_in_as_its_example() {
+        let text = text();
         for endpoint in endpoints() {
-            assert!(
-                page.contains(&Escaped(endpoint.path).to_string()),
-                "{}",
-                endpoint.path
-            );
+            let id = endpoint.ids[0];
+            let begin = text.find(&format!("<details class=\"op\" id=\"{id}\">")).unwrap();
+            let part = &text[begin..];
+            let form = &part[part.find("<form").unwrap()..part.find("</form>").unwrap()];
+            assert!(form.contains(&format!("data-path=\"{}\"", endpoint.path)), "{id}");
+            for id in endpoint.ids {
+                assert_eq!(text.matches(&format!(" id=\"{id}\"")).count(), 1, "{id}");
+            }
+            for parameter in endpoint.parameters {
+                let name = parameter.name;
+                let mut rows = form.split("<div class=\"row\">");
+                let field = rows.find(|row| row.contains(&format!(" data-name=\"{name}\"")));
+                let field = field.unwrap_or_else(|| panic!("{id}: {name} has no field"));
+                assert_eq!(
+                    field.contains("class=\"req\""),
+                    parameter.required,
+                    "{id}: {name}"
+                );
+                if let Some(value) = example_value(endpoint, parameter) {
+                    let given = [
+                        format!("value=\"{}\"", Escaped(&value)),
+                        format!("<option selected>{value}<"),
+                        format!("<option value=\"\">{value} (default)<"),
+                    ];
+                    assert!(
+                        given.iter().any(|given| field.contains(given)),
+                        "{id}: {name}={value}\n{field}"
+                    );
+                }
+                if let Kind::OneOf(words) = parameter.kind {
+                    let choices = words
+                        .iter()
+                        .filter(|word| field.contains(&format!(">{word}")))
+                        .count();
+                    let expected = if endpoint.main_only && name == "chain" {
+                        1
+                    } else {
+                        words.len()
+                    };
+                    assert_eq!(choices, expected, "{id}: {name}");
+                }
+            }
+            // Every part of the example is in the form.
+            let given = endpoint
+                .parameters
+                .iter()
+                .filter_map(|parameter| example_value(endpoint, parameter));
+            let pairs = endpoint
+                .example
+                .split_once('?')
+                .map_or(0, |(_, query)| query.split('&').count());
+            let segments = endpoint.path.matches('{').count();
+            assert_eq!(given.count(), pairs + segments, "{id}: {}", endpoint.example);
         }
-        assert!(!page.contains("http://") && !page.contains("https://"));
+    }
+
+    #[test]
+    fn what_is_shown_is_escaped() {
+        assert_eq!(
+            Escaped("<a b=\"c\">&").to_string(),
+            "&lt;a b=&quot;c&quot;&gt;&amp;"
+        );
+        assert_eq!(marked("/a/{b}"), "/a/<i>{b}</i>");
+        assert_eq!(prose("a `<b>` c"), "a <code>&lt;b&gt;</code> c");
     }
 }

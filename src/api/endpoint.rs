@@ -165,7 +165,7 @@ pub struct Endpoint {
     pub doc: &'static str,
     /// The bodies it may answer: one, or one for each way of asking.
     pub bodies: &'static [&'static [Field]],
-    /// Its media type where that is not JSON.
+    /// Its media type where that is not JSON; with bodies, one that it answers beside JSON.
     pub media: Option<&'static str>,
     /// A request that shows it on the demo chain; empty for answers that differ from run to run.
     pub example: &'static str,
@@ -179,15 +179,19 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The fields of the items, where it answers a list that is paged.
+    /// The fields of the items, where it answers a list: with `Accept: application/x-ndjson`, one item a line.
     #[must_use]
     pub fn items(&self) -> Option<&'static [Field]> {
-        let paged = self.parameters.iter().any(|parameter| parameter.name == "page");
-        let fields = self.bodies.iter().copied().flatten();
-        let mut lists = fields.filter_map(|field| match field.form {
+        let mut fields = self.bodies.iter().copied().flatten();
+        fields.find_map(|field| match field.form {
             Form::List(items) => Some(items),
             _ => None,
-        });
-        lists.next().filter(|_| paged)
+        })
+    }
+
+    /// Whether its list has pages.
+    #[must_use]
+    pub fn is_paged(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.name == "page")
     }
 }

@@ -9,7 +9,7 @@ use crate::metrics::{Page, resident_bytes};
 use crate::model::ChainName;
 use crate::status::ChainStatus;
 
-use super::context::Chains;
+use crate::desk::context::Chains;
 
 /// The page. Blocks.
 pub(super) fn metrics(chains: &dyn Chains, traffic: &Traffic, pool: &Pool) -> Result<Response, HttpError> {
@@ -111,6 +111,11 @@ fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
             "quarry_sync_stopped",
             "1 when the sync ended for a reason that waiting cannot mend.",
             Some(f64::from(u8::from(status.stopped()))),
+        ),
+        (
+            "quarry_sync_finality_broken",
+            "1 when the sync ended because the node named another block where ours is final.",
+            Some(f64::from(u8::from(status.finality_broken()))),
         ),
         (
             "quarry_node_up",

@@ -1,7 +1,7 @@
 //! A request as a handler sees it: chain, path segments and parameters.
 
 use super::endpoint::Endpoint;
-use super::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS};
+use crate::desk::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS};
 use crate::http::{HttpError, Params, Request, parse_address, percent_decode};
 use crate::model::{Address, ChainName};
 
@@ -58,36 +58,5 @@ impl Input<'_> {
     /// The parameter `contractaddress`.
     pub(super) fn require_contract(&mut self) -> Result<Address, HttpError> {
         self.require_address("contractaddress", INVALID_CONTRACT_ADDRESS)
-    }
-
-    /// This request's own address without `page` and `cursor`, ready for `cursor=...` to be appended.
-    pub(super) fn next_page_stem(&self) -> String {
-        next_page_stem(self.request.path(), self.request.query())
-    }
-}
-
-fn next_page_stem(path: &str, query: &str) -> String {
-    let mut stem = format!("{path}?");
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let key = pair.split('=').next().and_then(percent_decode);
-        if !matches!(key.as_deref(), Some(b"page" | b"cursor")) {
-            stem.push_str(pair);
-            stem.push('&');
-        }
-    }
-    stem
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn next_pages_keep_the_other_parameters() {
-        assert_eq!(
-            next_page_stem("/p", "a=%20&page=2&b=1&c%75rsor=x&cursor=y"),
-            "/p?a=%20&b=1&"
-        );
-        assert_eq!(next_page_stem("/p", ""), "/p?");
     }
 }

@@ -26,6 +26,8 @@ is (`Link: <...>; rel=\"next\"`); with `Accept: application/x-ndjson` they answe
 Every 200 has an `ETag`; `If-None-Match` answers 304 while it holds. What can never be another answer is `immutable`: it speaks
 of final blocks only, by number or hash, and counts nothing from the head. Bodies above 1 KiB come in zstd, br or
 gzip where `Accept-Encoding` asks for it.
+
+JSON-RPC clients ask by `POST /rpc`; its methods are listed in [COMPATIBILITY.md](COMPATIBILITY.md#json-rpc).
 ";
 
 /// The documentation of every endpoint, as Markdown.
@@ -90,7 +92,8 @@ fn render_fields(text: &mut String, fields: &[Field], within: &str) -> std::fmt:
             "| `{within}{}` | {form}{null} | {} |",
             field.name, field.doc
         )?;
-        if let Form::Object(inner) | Form::List(inner) | Form::Chains(inner) = field.form {
+        if let Form::Object(inner) | Form::List(inner) | Form::Array(inner) | Form::Chains(inner) = field.form
+        {
             render_fields(text, inner, &format!("{within}{}.", field.name))?;
         }
     }

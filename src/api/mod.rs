@@ -5,25 +5,17 @@
 //! sockets, no byte keys and no JSON-RPC client.
 
 mod accounts;
-mod amounts;
-mod answer;
 mod balances;
 mod blocks;
 mod bodies;
-mod bounds;
-mod caching;
-mod context;
 mod contracts;
-mod counting;
-mod custom_error;
 mod day_values;
 mod days;
+mod docs_form;
 mod docs_page;
 mod endpoint;
 mod examples;
-mod faults;
 mod figures;
-mod frames;
 mod input;
 mod list;
 mod logs;
@@ -33,7 +25,7 @@ mod page;
 mod prices;
 mod proxy;
 mod reports;
-mod revert;
+mod requests;
 mod rewards;
 mod service;
 mod shape;
@@ -43,10 +35,10 @@ mod token_info;
 mod token_lists;
 mod tokens;
 mod transactions;
+mod web_page;
 mod withheld;
 
-pub use context::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
-pub use docs_page::render_docs_page;
+pub use crate::desk::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 pub use endpoint::{Endpoint, Group, Kind, Parameter, Place};
 pub use list::endpoints;
 pub use markdown::render_markdown;

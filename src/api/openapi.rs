@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::bodies;
+use super::docs_page::groups;
 use super::endpoint::{Endpoint, Group, Kind, Parameter, Place};
 use super::examples::example;
-use super::faults::REVERSED_DATES;
 use super::list::endpoints;
 use super::shape::{Field, Form};
+use crate::desk::faults::REVERSED_DATES;
 
 const DESCRIPTION: &str = "Read-only explorer API over the store of an EVM chain. Every operation is a GET; HEAD and \
     OPTIONS work everywhere. Query keys that an operation does not know are ignored, an empty value is an absent one, \
@@ -22,11 +23,9 @@ pub fn render_openapi() -> Value {
     for endpoint in endpoints() {
         paths.entry(endpoint.path).or_default().push(endpoint);
     }
-    let mut groups: Vec<Group> = endpoints().iter().map(|endpoint| endpoint.group).collect();
-    groups.dedup();
-    let tags: Vec<Value> = groups
+    let tags: Vec<Value> = groups()
         .iter()
-        .map(|group| json!({"name": group.title()}))
+        .map(|(group, _)| json!({"name": group.title()}))
         .collect();
     let paths: Map<String, Value> = paths
         .into_iter()
@@ -288,13 +287,11 @@ fn success(endpoints: &[&Endpoint]) -> Value {
         object.insert("examples".to_owned(), Value::Object(examples));
     }
     let list = endpoints.iter().find_map(|endpoint| endpoint.items());
-    match endpoints.first().map(|endpoint| endpoint.media) {
-        Some(Some(media)) => {
-            content.insert(media.to_owned(), json!({"schema": {"type": "string"}}));
-        }
-        _ => {
-            content.insert("application/json".to_owned(), json_content);
-        }
+    if let Some(media) = endpoints.first().and_then(|endpoint| endpoint.media) {
+        content.insert(media.to_owned(), json!({"schema": {"type": "string"}}));
+    }
+    if content.is_empty() || endpoints.iter().any(|endpoint| !endpoint.bodies.is_empty()) {
+        content.insert("application/json".to_owned(), json_content);
     }
     if let Some(items) = list {
         content.insert(
@@ -312,7 +309,10 @@ fn success(endpoints: &[&Endpoint]) -> Value {
         ]);
     }
     if list.is_some() {
-        names.extend(["X-Total-Count", "Link"]);
+        names.push("X-Total-Count");
+    }
+    if list.is_some() && endpoints.iter().any(|endpoint| endpoint.is_paged()) {
+        names.push("Link");
     }
     let headers: Map<String, Value> = names
         .iter()
@@ -364,7 +364,7 @@ fn form(form: Form) -> Value {
         Form::Words(words) => json!({"type": "string", "enum": words}),
         Form::Uuid => json!({"type": "string", "format": "uuid"}),
         Form::Object(fields) => object(fields),
-        Form::List(fields) => json!({"type": "array", "items": object(fields)}),
+        Form::List(fields) | Form::Array(fields) => json!({"type": "array", "items": object(fields)}),
         Form::Chains(fields) => json!({"type": "object", "additionalProperties": object(fields)}),
         Form::Texts => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         // Whatever the method answers: an object, text or null.
@@ -373,7 +373,7 @@ fn form(form: Form) -> Value {
 }
 
 /// The texts of 400 that follow from an endpoint's parameters (answers.md section 2).
-fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
+pub(super) fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
     let mut texts = Vec::new();
     for parameter in endpoint.parameters {
         let name = parameter.name;

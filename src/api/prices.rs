@@ -2,14 +2,12 @@
 
 use serde::Serialize;
 
+use crate::desk::answer::{Answer, Plan};
+use crate::desk::caching::Reach;
+use crate::desk::prices;
 use crate::http::HttpError;
-use crate::model::{Asset, Day};
-use crate::query::Prices;
 
-use super::answer::{Answer, Plan};
-use super::caching::Reach;
-use super::days::DayRange;
-use super::faults::{PRICE_NOT_AVAILABLE, query_failed};
+use super::days::{series_answer, take_days};
 use super::input::Input;
 
 #[derive(Serialize)]
@@ -27,20 +25,10 @@ struct TokenPrice {
 /// S2.
 pub(super) fn token_price(_: &mut Input<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(move |snapshot| {
-        let reader = &snapshot.reader;
-        let head = reader.head_time().map_err(query_failed)?;
-        let mut prices = reader.prices(Asset::Native).map_err(query_failed)?;
-        let now = prices
-            .at(head)
-            .map_err(query_failed)?
-            .ok_or_else(|| HttpError::not_found(PRICE_NOT_AVAILABLE))?;
-        let before = match head.checked_sub(Day::SECONDS) {
-            Some(before) => prices.at(before).map_err(query_failed)?,
-            None => None,
-        };
+        let (now, before) = prices::now(snapshot)?;
         let body = TokenPrice {
             chain: snapshot.chain.as_str(),
-            symbol: reader.price_feeds().symbol.clone(),
+            symbol: snapshot.reader.price_feeds().symbol.clone(),
             price_usd: now.usd.to_string(),
             change_24h_percent: before.and_then(|before| now.usd.change_percent_from(before.usd)),
             timestamp: now.time.to_string(),
@@ -58,30 +46,14 @@ struct DayPrices {
     stable: Option<String>,
 }
 
-/// S3: a day's price is the last one known at its end; there is no limit of days, and each costs a seek a feed.
+/// S3: there is no limit of days.
 pub(super) fn historical(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let range = DayRange::take(input)?;
+    let asked = take_days(input)?;
     Ok(Plan::scan(move |snapshot| {
-        let reader = &snapshot.reader;
-        let mut covered = range.cover(snapshot)?;
-        // An import may change any day.
-        covered.reach = Reach::Head;
-        let mut native = reader.prices(Asset::Native).map_err(query_failed)?;
-        let mut stable = reader.prices(Asset::Stable).map_err(query_failed)?;
-        let at = |prices: &mut Prices<'_>, time| {
-            let known = prices.at(time).map_err(query_failed)?;
-            Ok::<_, HttpError>(known.map(|known| known.usd.to_string()))
-        };
-        if at(&mut native, u64::MAX)?.is_none() && at(&mut stable, u64::MAX)?.is_none() {
-            return Err(HttpError::not_found(PRICE_NOT_AVAILABLE));
-        }
-        range.answer(snapshot, covered, |day: Day| {
-            // The day's last second.
-            let end = u64::try_from(day.next().start() - 1).unwrap_or(0);
-            Ok(DayPrices {
-                native: at(&mut native, end)?,
-                stable: at(&mut stable, end)?,
-            })
+        let (covered, days) = prices::by_day(snapshot, asked.range)?;
+        series_answer(snapshot, asked, covered, days, |(native, stable)| DayPrices {
+            native: native.map(|usd| usd.to_string()),
+            stable: stable.map(|usd| usd.to_string()),
         })
     }))
 }

@@ -1,224 +1,15 @@
-//! The JSON-RPC subset, answered from the store.
+//! The JSON-RPC subset: the parameters of each action.
 
+use crate::desk::answer::Plan;
+use crate::desk::faults::INVALID_HASH;
+use crate::desk::proxy::{self, Tag};
 use crate::http::{HttpError, parse_quantity};
-use crate::json::rpc;
-use crate::model::{B256, TransactionEntry};
-use crate::query::{Nonce, QueryError};
+use crate::model::B256;
 
-use super::answer::{Answer, Extra, LEDGER, NODE, Plan, Question, Snapshot, X_NONCE_SOURCE};
-use super::caching::Reach;
-use super::context::UpstreamError;
-use super::faults::{INVALID_HASH, query_failed, still_indexing, upstream_failed};
 use super::input::Input;
 
-/// A block as JSON-RPC names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    Latest,
-    Earliest,
-    Safe,
-    Finalized,
-    Number(u64),
-}
-
-impl Tag {
-    fn parse(text: &str) -> Result<Self, HttpError> {
-        match text {
-            "latest" => Ok(Self::Latest),
-            "earliest" => Ok(Self::Earliest),
-            "safe" => Ok(Self::Safe),
-            "finalized" => Ok(Self::Finalized),
-            _ => parse_quantity(text).map(Self::Number).ok_or_else(invalid_tag),
-        }
-    }
-
-    fn require(input: &mut Input<'_>) -> Result<Self, HttpError> {
-        Self::parse(&input.params.require("tag")?)
-    }
-
-    /// The number meant; `None` when nothing was ever said about such a block.
-    ///
-    /// The node's safe and finalized blocks can lie above the indexed head while it catches up; every
-    /// indexed block is then safe, so the head is the newest of them that can be shown.
-    fn number(self, snapshot: &Snapshot) -> Option<u64> {
-        let head = snapshot.reader.head().number;
-        let status = snapshot.status.as_deref();
-        let finalized = || {
-            snapshot
-                .reader
-                .finalized()
-                .or_else(|| status.and_then(|status| status.finalized()))
-        };
-        match self {
-            Self::Latest => Some(head),
-            Self::Earliest => Some(0),
-            Self::Number(number) => Some(number),
-            Self::Safe => status
-                .and_then(|status| status.safe())
-                .or_else(finalized)
-                .map(|number| number.min(head)),
-            Self::Finalized => finalized().map(|number| number.min(head)),
-        }
-    }
-
-    /// What an answer about the block meant speaks of: words mean other blocks as time goes by.
-    const fn reach(self, number: u64) -> Reach {
-        match self {
-            Self::Number(_) | Self::Earliest => Reach::UpTo(number),
-            Self::Latest | Self::Safe | Self::Finalized => Reach::Head,
-        }
-    }
-
-    /// The indexed block meant; `None` is the `null` of JSON-RPC.
-    fn indexed(self, snapshot: &Snapshot) -> Result<Option<u64>, HttpError> {
-        let first = snapshot.reader.first_block();
-        match self.number(snapshot) {
-            Some(number) if number > snapshot.reader.head().number => Ok(None),
-            // "No such block" would be untrue of one that only this store lacks.
-            Some(number) if number < first => Err(still_indexing()),
-            number => Ok(number),
-        }
-    }
-}
-
-fn invalid_tag() -> HttpError {
-    HttpError::invalid("tag")
-}
-
-/// The envelope around what `render` writes.
-fn result(reach: Reach, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
-    let extra = Extra {
-        reach,
-        ..Extra::default()
-    };
-    result_with(extra, render)
-}
-
-fn result_with(extra: Extra, render: impl FnOnce(&mut Vec<u8>)) -> Answer {
-    let mut body = Vec::with_capacity(1024);
-    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":1,"result":"#);
-    render(&mut body);
-    body.push(b'}');
-    Answer::Whole(body.into(), extra)
-}
-
-fn null() -> Answer {
-    result(Reach::Head, |body| body.extend_from_slice(b"null"))
-}
-
-fn quantity(number: u64, reach: Reach) -> Answer {
-    result(reach, |body| write_quantity(body, number))
-}
-
-fn write_quantity(body: &mut Vec<u8>, number: u64) {
-    body.extend_from_slice(format!("\"0x{number:x}\"").as_bytes());
-}
-
-/// The answer to a transaction count, wherever it came from.
-fn nonce(nonce: u64, source: &'static str, reach: Reach) -> Answer {
-    let extra = Extra {
-        source: Some((X_NONCE_SOURCE, source)),
-        reach,
-        ..Extra::default()
-    };
-    result_with(extra, |body| write_quantity(body, nonce))
-}
-
-pub(super) fn block_number(_: &mut Input<'_>) -> Result<Plan, HttpError> {
-    Ok(Plan::point(|snapshot| {
-        Ok(quantity(snapshot.reader.head().number, Reach::Head))
-    }))
-}
-
-pub(super) fn block_by_number(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let tag = Tag::require(input)?;
-    let full = input.params.take_bool("boolean")?.unwrap_or(false);
-    Ok(Plan::point(move |snapshot| {
-        let Some(number) = tag.indexed(snapshot)? else {
-            return Ok(null());
-        };
-        let entry = snapshot
-            .reader
-            .block(number, full)
-            .map_err(query_failed)?
-            .ok_or_else(|| HttpError::internal(format!("indexed block {number} is missing")))?;
-        Ok(result(tag.reach(number), |body| rpc::block(body, &entry, full)))
-    }))
-}
-
-pub(super) fn block_transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let tag = Tag::require(input)?;
-    Ok(Plan::point(move |snapshot| {
-        let Some(number) = tag.indexed(snapshot)? else {
-            return Ok(null());
-        };
-        let counts = snapshot
-            .reader
-            .block_counts(number)
-            .map_err(query_failed)?
-            .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no counts")))?;
-        Ok(quantity(counts.transactions, tag.reach(number)))
-    }))
-}
-
-pub(super) fn transaction_by_hash(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let hash = require_hash(input)?;
-    Ok(Plan::point(move |snapshot| {
-        shown(snapshot.reader.transaction(&hash), rpc::transaction, Reach::UpTo)
-    }))
-}
-
-pub(super) fn transaction_by_position(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let tag = Tag::require(input)?;
-    let index = input.params.require("index")?;
-    let index = parse_quantity(&index).ok_or_else(|| HttpError::invalid("index"))?;
-    Ok(Plan::point(move |snapshot| {
-        let Some(number) = tag.indexed(snapshot)? else {
-            return Ok(null());
-        };
-        let found = snapshot.reader.transaction_at(number, index);
-        shown(found, rpc::transaction, |number| tag.reach(number))
-    }))
-}
-
-pub(super) fn transaction_receipt(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let hash = require_hash(input)?;
-    Ok(Plan::point(move |snapshot| {
-        shown(snapshot.reader.receipt(&hash), rpc::receipt, Reach::UpTo)
-    }))
-}
-
-pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let address = input.require_account()?;
-    let tag = input.params.take("tag")?;
-    let tag = tag.map_or(Ok(Tag::Latest), |tag| Tag::parse(&tag))?;
-    Ok(Plan::point(move |snapshot| {
-        let Some(block) = tag.number(snapshot) else {
-            return Ok(null());
-        };
-        if block > snapshot.reader.head().number {
-            return Err(invalid_tag());
-        }
-        let found = if block < snapshot.reader.first_block() {
-            Nonce::AskNode
-        } else {
-            snapshot.reader.nonce(address, block).map_err(query_failed)?
-        };
-        let unless = match found {
-            Nonce::Exact(count) => return Ok(nonce(count, LEDGER, tag.reach(block))),
-            Nonce::Untouched(count) => Ok(nonce(count, LEDGER, Reach::Head)),
-            Nonce::AskNode => {
-                let nobody = UpstreamError::Failed("no node is configured".to_owned());
-                Err(upstream_failed(&nobody))
-            }
-        };
-        Ok(Answer::AskNode(Question::new(unless, move |node| {
-            Box::pin(async move {
-                let count = node.transaction_count(address, block).await?;
-                Ok(Ok(nonce(count, NODE, Reach::Head)))
-            })
-        })))
-    }))
+fn require_tag(input: &mut Input<'_>) -> Result<Tag, HttpError> {
+    Tag::parse(&input.params.require("tag")?)
 }
 
 fn require_hash(input: &mut Input<'_>) -> Result<B256, HttpError> {
@@ -228,45 +19,38 @@ fn require_hash(input: &mut Input<'_>) -> Result<B256, HttpError> {
         .ok_or_else(|| HttpError::missing("txhash"))
 }
 
-fn shown(
-    found: Result<Option<TransactionEntry>, QueryError>,
-    render: fn(&mut Vec<u8>, &TransactionEntry),
-    reach: impl FnOnce(u64) -> Reach,
-) -> Result<Answer, HttpError> {
-    Ok(match found.map_err(query_failed)? {
-        None => null(),
-        Some(entry) => result(reach(entry.block.number), |body| render(body, &entry)),
-    })
+pub(super) fn block_number(_: &mut Input<'_>) -> Result<Plan, HttpError> {
+    Ok(proxy::block_number())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+pub(super) fn block_by_number(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let tag = require_tag(input)?;
+    let full = input.params.take_bool("boolean")?.unwrap_or(false);
+    Ok(proxy::block_by_number(tag, full))
+}
 
-    #[test]
-    fn tags() {
-        assert_eq!(Tag::parse("0x10"), Ok(Tag::Number(16)));
-        assert_eq!(Tag::parse("finalized"), Ok(Tag::Finalized));
-        for text in [
-            "16",
-            "0x",
-            "0xg",
-            "pending",
-            "LATEST",
-            " latest",
-            "0x10000000000000000",
-            "-0x1",
-        ] {
-            assert_eq!(Tag::parse(text), Err(invalid_tag()), "{text:?}");
-        }
-    }
+pub(super) fn block_transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    Ok(proxy::block_transaction_count(require_tag(input)?))
+}
 
-    #[test]
-    fn envelope() {
-        let Answer::Whole(body, extra) = nonce(255, NODE, Reach::Head) else {
-            panic!("a whole body was expected");
-        };
-        assert_eq!(&body[..], br#"{"jsonrpc":"2.0","id":1,"result":"0xff"}"#);
-        assert_eq!(extra.source, Some((X_NONCE_SOURCE, "node")));
-    }
+pub(super) fn transaction_by_hash(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    Ok(proxy::transaction_by_hash(require_hash(input)?))
+}
+
+pub(super) fn transaction_by_position(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let tag = require_tag(input)?;
+    let index = input.params.require("index")?;
+    let index = parse_quantity(&index).ok_or_else(|| HttpError::invalid("index"))?;
+    Ok(proxy::transaction_by_position(tag, index))
+}
+
+pub(super) fn transaction_receipt(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    Ok(proxy::transaction_receipt(require_hash(input)?))
+}
+
+pub(super) fn transaction_count(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let address = input.require_account()?;
+    let tag = input.params.take("tag")?;
+    let tag = tag.map_or(Ok(Tag::Latest), |tag| Tag::parse(&tag))?;
+    Ok(proxy::transaction_count(address, tag))
 }

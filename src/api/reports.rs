@@ -7,17 +7,23 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::http::header::{CONTENT_TYPE, HeaderValue};
-use crate::http::{HttpError, Response, StatusCode, json_response};
+use crate::clock;
+use crate::http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
+};
+use crate::http::{HttpError, Request, Response, StatusCode, Traffic, json_response, prefers};
+use crate::metrics::resident_bytes;
 use crate::model::ChainName;
 use crate::query::Reader;
-use crate::status::TokenFigures;
+use crate::status::{ReplicaState, TokenFigures};
 
-use super::context::{Chains, Settings};
-use super::docs_page::render_docs_page;
-use super::faults::query_failed;
+use super::docs_page::docs_page;
 use super::openapi::render_openapi;
+use super::requests::{RequestsReport, SlowReport};
+use super::web_page::{WebPage, status_page};
 use super::withheld::{Withheld, withheld};
+use crate::desk::context::{Chains, Settings};
+use crate::desk::faults::query_failed;
 
 /// What is known of a chain at the moment of asking.
 #[derive(Debug, Default, Serialize)]
@@ -37,11 +43,39 @@ struct ChainReport {
     node_up: bool,
     following: bool,
     message: String,
+    disk_full: bool,
+    stopped: bool,
     reorgs: u64,
     verification_failures: u64,
     tokens: Option<TokenReport>,
+    replica: Option<ReplicaReport>,
     native_ledger: String,
     withheld: Vec<Withheld>,
+}
+
+/// How far a replica is behind its writer.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplicaReport {
+    writer_indexed: Option<u64>,
+    behind: Option<u64>,
+    seen_seconds_ago: f64,
+    writer_seconds_ago: Option<f64>,
+}
+
+impl ReplicaReport {
+    fn of(state: &ReplicaState, indexed: Option<u64>) -> Self {
+        let now = clock::unix_seconds(clock::wall());
+        // Milliseconds are enough, and a clock that was set back is no reason to go below zero.
+        let ago = |then: f64| ((now - then).max(0.0) * 1000.0).round() / 1000.0;
+        let behind = |writer: u64| indexed.map_or(writer.saturating_add(1), |own| writer.saturating_sub(own));
+        Self {
+            writer_indexed: state.writer_indexed,
+            behind: state.writer_indexed.map(behind),
+            seen_seconds_ago: ago(state.seen),
+            writer_seconds_ago: state.writer_seen.map(ago),
+        }
+    }
 }
 
 /// What is found out about a chain's tokens.
@@ -89,9 +123,22 @@ struct Readiness {
 }
 
 #[derive(Serialize)]
-struct Report<T> {
+struct ReadyReport {
     status: &'static str,
-    chains: BTreeMap<&'static str, T>,
+    chains: BTreeMap<&'static str, Readiness>,
+}
+
+/// What `/status` says: the chains, and what was asked of the service.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ServiceReport {
+    status: &'static str,
+    chains: BTreeMap<&'static str, ChainReport>,
+    version: &'static str,
+    uptime_seconds: u64,
+    memory_bytes: Option<u64>,
+    requests: RequestsReport,
+    slow: SlowReport,
 }
 
 /// The process answers.
@@ -99,8 +146,41 @@ pub(super) fn health() -> Response {
     json_response(StatusCode::OK, br#"{"status":"ok"}"#.to_vec())
 }
 
-/// The media type of `/docs`.
+/// The media type of pages for people.
 pub(super) const HTML: &str = "text/html; charset=utf-8";
+
+/// Where things are, for programs and for those who ask without a browser.
+const WAYS: &str = concat!(
+    r#"{"name":"quarry","docs":"/docs","openapi":"/openapi.json","status":"/status","#,
+    r#""health":"/health","ready":"/ready","metrics":"/metrics"}"#
+);
+
+/// `/`: a page where a browser asks, else where things are.
+pub(super) fn home(request: &Request) -> Response {
+    let mut response = if prefers(request.headers(), "text/html", "application/json") {
+        page(status_page())
+    } else {
+        json_response(StatusCode::OK, WAYS.as_bytes().to_vec())
+    };
+    response
+        .headers_mut()
+        .append(VARY, HeaderValue::from_static("accept"));
+    response
+}
+
+/// A page, with what keeps it from loading and running anything but itself.
+fn page(page: &'static WebPage) -> Response {
+    let mut response = json_response(StatusCode::OK, page.text());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
+    if let Ok(policy) = HeaderValue::from_str(page.policy()) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let options = HeaderName::from_static("x-content-type-options");
+    headers.insert(options, HeaderValue::from_static("nosniff"));
+    response
+}
 
 /// The endpoint list for programs.
 pub(super) fn openapi() -> Response {
@@ -110,11 +190,7 @@ pub(super) fn openapi() -> Response {
 
 /// The endpoint list for people.
 pub(super) fn docs() -> Response {
-    static BODY: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(render_docs_page()));
-    let mut response = json_response(StatusCode::OK, BODY.clone());
-    let html = HeaderValue::from_static(HTML);
-    response.headers_mut().insert(CONTENT_TYPE, html);
-    response
+    page(docs_page())
 }
 
 /// Every configured chain is near its node's head.
@@ -129,7 +205,7 @@ pub(super) fn ready(chains: &dyn Chains, settings: &Settings) -> Result<Response
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready")
     };
-    let mut response = render(code, &Report { status, chains })?;
+    let mut response = render(code, &ReadyReport { status, chains })?;
     if !ready {
         let seconds = crate::http::header_number(HttpError::RETRY_AFTER_SECONDS);
         response
@@ -139,8 +215,8 @@ pub(super) fn ready(chains: &dyn Chains, settings: &Settings) -> Result<Response
     Ok(response)
 }
 
-/// All that is known of every configured chain.
-pub(super) fn status(chains: &dyn Chains) -> Result<Response, HttpError> {
+/// All that is known of every configured chain, and what was asked of the service.
+pub(super) fn status(chains: &dyn Chains, traffic: &Traffic) -> Result<Response, HttpError> {
     let mut reports = BTreeMap::new();
     for chain in ChainName::ALL {
         let reader = chains.reader(chain);
@@ -152,14 +228,20 @@ pub(super) fn status(chains: &dyn Chains) -> Result<Response, HttpError> {
         }
         reports.insert(chain.as_str(), report);
     }
-    let report = Report {
+    let figures = traffic.figures();
+    let report = ServiceReport {
         status: "ok",
         chains: reports,
+        version: env!("CARGO_PKG_VERSION"),
+        uptime_seconds: figures.age.as_secs(),
+        memory_bytes: resident_bytes(),
+        requests: RequestsReport::of(&figures),
+        slow: SlowReport::of(&figures),
     };
     render(StatusCode::OK, &report)
 }
 
-fn render<T: Serialize>(code: StatusCode, report: &Report<T>) -> Result<Response, HttpError> {
+fn render(code: StatusCode, report: &impl Serialize) -> Result<Response, HttpError> {
     let body = serde_json::to_vec(report).map_err(|error| HttpError::internal(format!("render: {error}")))?;
     Ok(json_response(code, body))
 }
@@ -175,8 +257,12 @@ fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Opti
         .indexed
         .zip(node_head)
         .map(|(indexed, head)| head.saturating_sub(indexed));
+    // A replica that sees nothing new any more says so, whatever it knew last.
+    let sees = report
+        .replica
+        .is_none_or(|replica| replica.seen_seconds_ago <= settings.replica_unseen_max.as_secs_f64());
     Some(Readiness {
-        ready: lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
+        ready: sees && lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
         indexed: report.indexed,
         node_head,
         lag,
@@ -211,9 +297,14 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         report.node_up = status.node_up();
         report.following = status.following();
         report.message = status.message();
+        report.disk_full = status.disk_full();
+        report.stopped = status.stopped();
         report.reorgs = status.reorgs();
         report.verification_failures = status.verification_failures();
-        report.tokens = Some(TokenReport::of(status.tokens()));
+        match status.replica() {
+            Some(state) => report.replica = Some(ReplicaReport::of(&state, report.indexed)),
+            None => report.tokens = Some(TokenReport::of(status.tokens())),
+        }
     }
     report.lag = report.node_head.map(|head| match report.indexed {
         Some(indexed) => head.saturating_sub(indexed),

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use crate::desk::answer::{Answer, Plan};
+use crate::desk::blocks;
+use crate::desk::caching::Reach;
 use crate::http::{HttpError, parse_u64};
 use crate::query::{BlockReward, UncleReward};
 
-use super::answer::{Answer, Plan};
-use super::caching::Reach;
-use super::faults::{needs_uncles, query_failed};
 use super::input::Input;
 
 #[derive(Serialize)]
@@ -38,13 +38,7 @@ pub(super) fn block_rewards(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let number = input.segment(0, parse_u64, || HttpError::invalid("blockNumber"))?;
     // Every transaction of the block is looked at.
     Ok(Plan::scan(move |snapshot| {
-        snapshot.extent().check_block(number)?;
-        let reward = snapshot
-            .reader
-            .block_reward(number)
-            .map_err(query_failed)?
-            .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no rewards")))?;
-        let uncles = reward.uncles.as_deref().ok_or_else(needs_uncles)?;
+        let (reward, uncles) = blocks::reward(snapshot, number)?;
         let answer = Rewards {
             block_number: number.to_string(),
             timestamp: reward.timestamp.to_string(),
@@ -55,7 +49,7 @@ pub(super) fn block_rewards(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             transaction_fees: reward.transaction_fees.to_string(),
             burnt_fees: reward.burnt().to_string(),
             uncle_inclusion_reward: reward.uncle_inclusion_reward.to_string(),
-            rewards: list(&reward, uncles),
+            rewards: list(&reward, &uncles),
         };
         // The static reward of a chain that is not well known is the operator's word, who may change it.
         Answer::json(&answer, Reach::Head)

@@ -30,8 +30,10 @@ pub enum Form {
     Uuid,
     /// An object with these fields.
     Object(&'static [Field]),
-    /// An array of objects with these fields.
+    /// An array of objects with these fields, which the answer is for: `application/x-ndjson` gives them one a line.
     List(&'static [Field]),
+    /// An array of objects with these fields, in an answer that says more than they do.
+    Array(&'static [Field]),
     /// An object with one of these for each configured chain.
     Chains(&'static [Field]),
     /// An object of texts, by whatever names.

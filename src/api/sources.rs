@@ -2,14 +2,14 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use crate::desk::answer::{Answer, Plan, Snapshot};
+use crate::desk::caching::Reach;
+use crate::desk::contracts::behind;
+use crate::desk::faults::{NOT_VERIFIED, query_failed};
 use crate::http::HttpError;
-use crate::model::{Address, B256, ContractFacts};
+use crate::model::{Address, ContractFacts};
 use crate::query::{ContractSources, Proxy, QueryError};
 
-use super::answer::{Answer, Plan, Question, Snapshot};
-use super::caching::Reach;
-use super::context::{Upstream, UpstreamError};
-use super::faults::{NOT_VERIFIED, query_failed};
 use super::input::Input;
 
 #[derive(serde::Serialize)]
@@ -120,61 +120,6 @@ pub(super) fn source_code(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(move |snapshot| {
         let found = SourceCode::find(snapshot, &contract).map_err(query_failed)?;
         let mut body = found.ok_or_else(|| HttpError::not_found(NOT_VERIFIED))?;
-        let proxy = snapshot.reader.proxy(&contract).map_err(query_failed)?;
-        let alone = body.answer(proxy);
-        if matches!(proxy, Proxy::Fixed(_) | Proxy::Never) {
-            return alone;
-        }
-        let head = snapshot.reader.head().number;
-        let question = Question::new(alone, move |node| {
-            Box::pin(async move {
-                let told = ask(&*node, contract, head).await?;
-                // Proxies from before EIP-1967 keep the address elsewhere and tell of it in logs all the same.
-                Ok(body.answer(told.unwrap_or(proxy)))
-            })
-        });
-        Ok(Answer::AskNode(question.or_else_alone()))
+        behind(snapshot, contract, move |proxy| body.answer(proxy))
     }))
-}
-
-/// Where a proxy keeps its implementation: `keccak256("eip1967.proxy.implementation") - 1`.
-const IMPLEMENTATION: B256 =
-    alloy_primitives::b256!("360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc");
-/// Where it keeps its beacon: `keccak256("eip1967.proxy.beacon") - 1`.
-const BEACON: B256 =
-    alloy_primitives::b256!("a3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50");
-
-/// What the node says of a contract's slots; `None` where both are empty.
-async fn ask(node: &dyn Upstream, contract: Address, head: u64) -> Result<Option<Proxy>, UpstreamError> {
-    let slot = async |slot| {
-        let word = node.storage(contract, slot, head).await?;
-        Ok((word != B256::ZERO).then(|| Address::from_word(word)))
-    };
-    if let Some(implementation) = slot(IMPLEMENTATION).await? {
-        return Ok(Some(Proxy::Told(Some(implementation))));
-    }
-    let Some(beacon) = slot(BEACON).await? else {
-        return Ok(None);
-    };
-    let implementation = node.beacon_implementation(beacon, head).await?;
-    Ok(Some(Proxy::Told(Some(implementation))))
-}
-
-#[cfg(test)]
-mod tests {
-    use alloy_primitives::keccak256;
-
-    use super::*;
-    use crate::model::U256;
-
-    #[test]
-    fn slots() {
-        for (slot, name) in [
-            (IMPLEMENTATION, "eip1967.proxy.implementation"),
-            (BEACON, "eip1967.proxy.beacon"),
-        ] {
-            let hash = U256::from_be_bytes(keccak256(name).0);
-            assert_eq!(slot, B256::from(hash - U256::ONE));
-        }
-    }
 }

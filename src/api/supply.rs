@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use crate::http::HttpError;
 use crate::model::U256;
 
-use super::amounts::Unit;
-use super::answer::{Answer, Plan};
-use super::caching::Reach;
-use super::faults::{query_failed, still_indexing};
 use super::input::Input;
+use crate::desk::amounts::Unit;
+use crate::desk::answer::{Answer, Plan};
+use crate::desk::caching::Reach;
+use crate::desk::faults::{query_failed, still_indexing};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

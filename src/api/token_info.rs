@@ -2,16 +2,13 @@
 
 use serde::Serialize;
 
+use crate::desk::answer::Plan;
+use crate::desk::balances::sourced;
+use crate::desk::caching::Reach;
+use crate::desk::tokens;
 use crate::http::HttpError;
-use crate::model::Asset;
-use crate::query::Created;
 
-use super::answer::Plan;
-use super::balances::sourced;
-use super::caching::Reach;
-use super::faults::query_failed;
 use super::input::Input;
-use super::tokens::{find_whole, source};
 
 /// The fields of a project come from imported lists of tokens; without one they are `null`.
 #[derive(Serialize)]
@@ -55,38 +52,23 @@ struct Info {
 pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.require_contract()?;
     Ok(Plan::point(move |snapshot| {
-        let reader = &snapshot.reader;
-        let token = find_whole(snapshot, &address)?;
-        let metadata = reader.token_metadata(&address).map_err(query_failed)?;
-        let story = reader.token_story(&token).map_err(query_failed)?;
-        let (holder_count, by_ledger) = reader.holder_count(&token).map_err(query_failed)?;
-        let created = match story.created {
-            Created::Known(creation) => Some(creation),
-            Created::Unknown | Created::NeedsTraces => None,
-        };
-        let told = reader.token_project(&address).map_err(query_failed)?;
-        let head = reader.head_time().map_err(query_failed)?;
-        let price = reader
-            .prices(Asset::Token(address))
-            .and_then(|mut prices| prices.at(head))
-            .map_err(query_failed)?;
+        let info = tokens::info(snapshot, &address)?;
+        let (metadata, told) = (info.metadata, info.project);
         let body = Info {
             contract_address: const_hex::encode_prefixed(address),
             chain: snapshot.chain.as_str(),
-            token_name: metadata.name.or(told.name),
-            symbol: metadata.symbol.or(told.symbol),
-            decimals: metadata.decimals.or(told.decimals),
-            token_type: token.kind().name(),
-            total_supply: reader
-                .token_supply_known(&token)
-                .map_err(query_failed)?
-                .to_string(),
-            holder_count,
-            transfer_count: story.transfers,
-            creator: created
+            token_name: metadata.name,
+            symbol: metadata.symbol,
+            decimals: metadata.decimals,
+            token_type: info.token.kind().name(),
+            total_supply: info.supply.to_string(),
+            holder_count: info.holders,
+            transfer_count: info.story.transfers,
+            creator: info
+                .created
                 .as_ref()
                 .map(|creation| const_hex::encode_prefixed(creation.creator)),
-            created_block: created.map(|creation| creation.block.to_string()),
+            created_block: info.created.map(|creation| creation.block.to_string()),
             project: Project {
                 description: told.description,
                 website: told.website,
@@ -99,9 +81,9 @@ pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
                 discord: told.discord,
                 whitepaper: told.whitepaper,
                 logo_uri: told.logo_uri,
-                token_price_usd: price.map(|price| price.usd.to_string()),
+                token_price_usd: info.price.map(|usd| usd.to_string()),
             },
         };
-        sourced(&body, source(by_ledger), Reach::Head)
+        sourced(&body, info.source, Reach::Head)
     }))
 }

@@ -1,30 +1,28 @@
-//! T3: holders of a token. T6, T7, T10: tokens and ids of an account. A7, A8: its transfers.
+//! T3: holders of a token. T6, T7, T10: tokens and ids of an account. A7, A8: its transfers. The same of ERC-1155.
 
+use std::time::Duration;
+
+use crate::clock;
+use crate::desk::answer::Plan;
+use crate::desk::bounds::Bounds;
+use crate::desk::faults::{
+    INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, TOO_MANY_TRANSFERS, TOO_MANY_TRANSFERS_OF_ALL, TWO_FILTERS,
+    query_failed,
+};
+use crate::desk::frames::Known;
+use crate::desk::lists::{Envelope, Found};
+use crate::desk::rows::TransferRows;
+use crate::desk::tokens::{check_holdings, find_whole, source};
 use crate::http::{HttpError, Params};
-use crate::json::{UuidSpace, holder, holding, inventory_item, transfer};
+use crate::json::{held_id, holder, holding, inventory_item, transfer};
 use crate::model::{Address, TokenKind, U256};
-use crate::query::{Held, Paged as _, QueryError, Standard, TransferPage};
+use crate::query::{Held, HeldId, Paged as _, QueryError, Standard};
 
-use super::answer::Plan;
-use super::bounds::Bounds;
-use super::caching::Reach;
-use super::faults::{INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, query_failed, still_indexing};
 use super::input::Input;
-use super::page::{Envelope, Found, Frame, Known, ListParams, Places, RowSource, take_cursor};
-use super::tokens::{find_whole, source};
+use super::page::{take_cursor, take_list, take_pages};
 
 /// The pages of holders that may be asked for.
 const HOLDER_OFFSETS: [u64; 4] = [10, 15, 30, 45];
-
-/// What is known of a page of such rows.
-fn found(total: Option<u64>, next: Option<impl ToString>, balance_source: Option<&'static str>) -> Found {
-    Found {
-        total,
-        next: next.map(|place| place.to_string()),
-        reach: Reach::Head,
-        balance_source,
-    }
-}
 
 fn take_holder_offset(params: &mut Params) -> Result<u64, HttpError> {
     let Some(text) = params.take("offset")? else {
@@ -40,7 +38,7 @@ fn take_holder_offset(params: &mut Params) -> Result<u64, HttpError> {
 pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.require_contract()?;
     let offset = take_holder_offset(&mut input.params)?;
-    let list = ListParams::take_pages(input, Some(offset))?;
+    let list = take_pages(input, Some(offset))?;
     let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
@@ -50,7 +48,7 @@ pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
             object.string("chain", snapshot.chain.as_str());
             list.echo(object);
         });
-        let found = found(Some(page.total), page.next, Some(source(page.by_ledger)));
+        let found = Found::keyed(Some(page.total), page.next, Some(source(page.by_ledger)));
         let supply = page.supply;
         let write = move |out: &mut Vec<u8>, (address, balance): &(Address, U256)| {
             holder(out, address, balance, &supply);
@@ -72,13 +70,10 @@ pub(super) fn erc721_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError> 
 
 fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     let account = input.require_account()?;
-    let list = ListParams::take_pages(input, None)?;
+    let list = take_pages(input, None)?;
     let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
-        // What was held before the first block, and not moved since, no row tells of.
-        if snapshot.reader.first_block() != 0 {
-            return Err(still_indexing());
-        }
+        check_holdings(snapshot)?;
         let page = snapshot
             .reader
             .holdings(&account, kind, &part)
@@ -91,15 +86,70 @@ fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
             holding(out, &held.token, &held.metadata, &held.balance);
         };
         let rows = Known::new(page.tokens, write);
-        list.answer(snapshot, envelope, found(page.total, page.next, None), rows)
+        list.answer(
+            snapshot,
+            envelope,
+            Found::keyed(page.total, page.next, None),
+            rows,
+        )
     }))
+}
+
+/// How long the transfers of an account may be added up.
+const SUM_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Ids of ERC-1155 tokens and how much of each.
+pub(super) fn erc1155_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    let account = input.require_account()?;
+    let token = take_filter(&mut input.params)?;
+    let list = take_pages(input, None)?;
+    let part = list.key_part(take_cursor(&mut input.params)?);
+    Ok(Plan::scan(move |snapshot| {
+        check_holdings(snapshot)?;
+        let deadline = clock::now() + SUM_TIME_MAX;
+        let page = snapshot
+            .reader
+            .multi_holdings(&account, token.as_ref(), &part, Some(deadline));
+        let page = page.map_err(|error| match error {
+            QueryError::TimedOut => HttpError::unavailable(match token {
+                Some(_) => TOO_MANY_TRANSFERS,
+                None => TOO_MANY_TRANSFERS_OF_ALL,
+            }),
+            error => query_failed(error),
+        })?;
+        let envelope = Envelope::new("tokens", |object| {
+            object.hex("address", account);
+            object.string("chain", snapshot.chain.as_str());
+            list.echo(object);
+        });
+        let write = |out: &mut Vec<u8>, held: &HeldId| {
+            held_id(out, &held.token, &held.metadata, &held.id, &held.balance);
+        };
+        let rows = Known::new(page.ids, write);
+        list.answer(
+            snapshot,
+            envelope,
+            Found::keyed(page.total, page.next, None),
+            rows,
+        )
+    }))
+}
+
+/// The token that a list is narrowed to, where there is one: `contractaddress`, or as answers spell it.
+fn take_filter(params: &mut Params) -> Result<Option<Address>, HttpError> {
+    let as_answered = params.take_address("contractAddress", INVALID_CONTRACT_ADDRESS)?;
+    let filter = params.take_address("contractaddress", INVALID_CONTRACT_ADDRESS)?;
+    match (filter, as_answered) {
+        (Some(_), Some(_)) => Err(HttpError::bad_request(TWO_FILTERS)),
+        (filter, as_answered) => Ok(filter.or(as_answered)),
+    }
 }
 
 /// T10.
 pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.account()?;
     let address = input.require_contract()?;
-    let list = ListParams::take_pages(input, None)?;
+    let list = take_pages(input, None)?;
     let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
@@ -115,7 +165,12 @@ pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
         });
         let write = move |out: &mut Vec<u8>, id: &U256| inventory_item(out, &address, id);
         let rows = Known::new(page.ids, write);
-        list.answer(snapshot, envelope, found(Some(page.total), page.next, None), rows)
+        list.answer(
+            snapshot,
+            envelope,
+            Found::keyed(Some(page.total), page.next, None),
+            rows,
+        )
     }))
 }
 
@@ -129,13 +184,16 @@ pub(super) fn erc721_transfers(input: &mut Input<'_>) -> Result<Plan, HttpError>
     transfers(input, Standard::Erc721)
 }
 
+/// ERC-1155 transfers of an account, each item of a batch by itself.
+pub(super) fn erc1155_transfers(input: &mut Input<'_>) -> Result<Plan, HttpError> {
+    transfers(input, Standard::Erc1155)
+}
+
 fn transfers(input: &mut Input<'_>, standard: Standard) -> Result<Plan, HttpError> {
     let account = input.account()?;
-    let token = input
-        .params
-        .take_address("contractaddress", INVALID_CONTRACT_ADDRESS)?;
+    let token = take_filter(&mut input.params)?;
     let bounds = Bounds::take(&mut input.params, "startblock", "endblock")?;
-    let list = ListParams::take(input)?;
+    let list = take_list(input)?;
     Ok(Plan::scan(move |snapshot| {
         let envelope = Envelope::new("transfers", |object| {
             object.hex("address", account);
@@ -154,38 +212,8 @@ fn transfers(input: &mut Input<'_>, standard: Standard) -> Result<Plan, HttpErro
             .reader
             .account_transfers(&account, standard, token.as_ref(), &list.part(Some(range)))
             .map_err(query_failed)?;
-        let rows = TransferRows {
-            ids: UuidSpace::new(snapshot.reader.chain_id()),
-            head: snapshot.reader.head().number,
-            page,
-        };
-        list.answer(snapshot, envelope, Found::from(rows.page.page()), rows)
+        let found = Found::from(page.page());
+        let rows = TransferRows::new(&snapshot.reader, page, transfer);
+        list.answer(snapshot, envelope, found, rows)
     }))
-}
-
-/// The transfers of a page as text.
-struct TransferRows {
-    page: TransferPage,
-    ids: UuidSpace,
-    head: u64,
-}
-
-impl RowSource for TransferRows {
-    fn places(&mut self) -> &mut dyn Places {
-        self.page.page_mut()
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            page: self.page.again(),
-            ids: self.ids.clone(),
-            head: self.head,
-        }
-    }
-
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
-        let (ids, head) = (&self.ids, self.head);
-        self.page
-            .visit(&mut |row| frame.item(|out| transfer(out, ids, row, head)))
-    }
 }

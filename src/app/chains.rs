@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use serde_json::value::RawValue;
+
 use super::figures;
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::config::Config;
+use crate::desk::NodeReply;
 use crate::metrics::Page;
 use crate::model::{Address, B256, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
-use crate::node::{ErrorClass, Node, NodeError, Told};
+use crate::node::{ErrorClass, Node, NodeError, Passed, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::ChainStatus;
 use crate::store::{Imported, Observed, Store};
@@ -16,14 +19,18 @@ use crate::store::{Imported, Observed, Store};
 pub(super) struct Chain {
     pub(super) name: ChainName,
     pub(super) status: Option<Arc<ChainStatus>>,
-    store: OnceLock<Arc<Store>>,
+    store: RwLock<Option<Arc<Store>>>,
     /// What a node told of it outside of blocks.
-    observed: OnceLock<Arc<Observed>>,
+    observed: RwLock<Option<Arc<Observed>>>,
     /// What the operator imported beside it.
-    imported: OnceLock<Arc<Imported>>,
+    imported: RwLock<Option<Arc<Imported>>>,
+    /// Whether it follows another process, and has no node to ask.
+    replica: bool,
     node: RwLock<Option<Node>>,
     /// Answers in the place of a node.
     stand_in: Option<Arc<dyn Upstream>>,
+    /// Whether there is or will be something to ask about tokens.
+    asks: bool,
     stated: Stated,
     /// The feeds of its prices.
     price_feeds: OnceLock<Arc<PriceFeeds>>,
@@ -41,6 +48,14 @@ pub(super) struct Stated {
 }
 
 impl Stated {
+    /// No more than static rewards, where there are any.
+    pub(super) fn of_rewards(static_rewards: Option<StaticRewards>) -> Self {
+        Self {
+            static_rewards: static_rewards.map(Arc::new),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn of(config: &Config, chain: ChainName) -> Self {
         Self {
             static_rewards: config.static_rewards_of(chain).cloned().map(Arc::new),
@@ -63,8 +78,41 @@ impl Chain {
     pub(super) fn synced(name: ChainName, stated: Stated) -> Arc<Self> {
         Arc::new(Self {
             status: Some(Arc::new(ChainStatus::default())),
+            asks: true,
             ..Self::new(name, stated)
         })
+    }
+
+    /// A chain whose blocks the embedding process gives, or which is only served, as `is_synced` says; `stand_in`
+    /// answers what a node would.
+    pub(super) fn embedded(
+        name: ChainName,
+        is_synced: bool,
+        stand_in: Option<Arc<dyn Upstream>>,
+        stated: Stated,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            status: is_synced.then(|| Arc::new(ChainStatus::default())),
+            asks: stand_in.is_some(),
+            stand_in,
+            ..Self::new(name, stated)
+        })
+    }
+
+    /// A chain that is served as another process writes it.
+    pub(super) fn followed(
+        name: ChainName,
+        store: Arc<Store>,
+        observed: Arc<Observed>,
+        stated: Stated,
+    ) -> Arc<Self> {
+        let chain = Self {
+            status: Some(Arc::new(ChainStatus::default())),
+            replica: true,
+            ..Self::new(name, stated)
+        };
+        chain.set_store(store, observed);
+        Arc::new(chain)
     }
 
     /// A chain that is only served.
@@ -106,11 +154,13 @@ impl Chain {
         Self {
             name,
             status: None,
-            store: OnceLock::new(),
-            observed: OnceLock::new(),
-            imported: OnceLock::new(),
+            store: RwLock::default(),
+            observed: RwLock::default(),
+            imported: RwLock::default(),
+            replica: false,
             node: RwLock::default(),
             stand_in: None,
+            asks: false,
             stated,
             price_feeds: OnceLock::new(),
         }
@@ -121,25 +171,34 @@ impl Chain {
         self.stated.static_rewards.as_deref()
     }
 
-    pub(super) fn store(&self) -> Option<&Arc<Store>> {
-        self.store.get()
+    pub(super) fn store(&self) -> Option<Arc<Store>> {
+        held(&self.store)
     }
 
     /// What a node told of it outside of blocks.
-    pub(super) fn observed(&self) -> Option<&Arc<Observed>> {
-        self.observed.get()
+    pub(super) fn observed(&self) -> Option<Arc<Observed>> {
+        held(&self.observed)
     }
 
     /// Gives the chain its store, once, and what lies beside it.
     pub(super) fn set_store(&self, store: Arc<Store>, observed: Arc<Observed>) {
-        let _ = self.observed.set(observed);
-        let _ = self.imported.set(follow(&store));
+        put(&self.observed, observed);
+        put(&self.imported, follow(&store));
         let genesis = store.identity().genesis_hash.into();
         let _ = self
             .price_feeds
             .set(Arc::new(self.stated.prices.on_chain(genesis)));
-        // A second store for one chain would be a bug of the supervisor; the first one stays.
-        let _ = self.store.set(store);
+        put(&self.store, store);
+    }
+
+    /// Shows a replica's store as it is now.
+    pub(super) fn show(&self, store: Arc<Store>) {
+        put(&self.store, store);
+    }
+
+    /// Another side store to answer from.
+    pub(super) fn set_observed(&self, observed: Arc<Observed>) {
+        put(&self.observed, observed);
     }
 
     /// The contracts of its price feeds.
@@ -160,6 +219,14 @@ impl Chain {
     pub(super) fn set_node(&self, node: Option<Node>) {
         *self.node.write().unwrap_or_else(PoisonError::into_inner) = node;
     }
+}
+
+fn held<T>(place: &RwLock<Option<Arc<T>>>) -> Option<Arc<T>> {
+    place.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn put<T>(place: &RwLock<Option<Arc<T>>>, value: Arc<T>) {
+    *place.write().unwrap_or_else(PoisonError::into_inner) = Some(value);
 }
 
 fn follow(store: &Store) -> Arc<Imported> {
@@ -187,17 +254,18 @@ impl Chains for Registry {
         let chain = self.get(name)?;
         let view = chain.store()?.view();
         let facts = chain.observed().map(|observed| {
-            ObservedFacts::new(Arc::clone(observed), Arc::clone(&view), chain.status.is_some())
+            let asks = chain.asks && !chain.replica;
+            ObservedFacts::new(observed, Arc::clone(&view), asks)
         });
         let reader = match &chain.stated.static_rewards {
             Some(stated) => Reader::with_rewards(view, Arc::clone(stated)),
             None => Reader::new(view),
         };
         let reader = reader.with_not_circulating(Arc::clone(&chain.stated.excluded));
-        let reader = match chain.imported.get() {
+        let reader = match held(&chain.imported) {
             Some(imported) => {
                 imported.look();
-                reader.with_imported(Arc::clone(imported))
+                reader.with_imported(imported)
             }
             None => reader,
         };
@@ -233,7 +301,7 @@ impl Chains for Registry {
     fn measure(&self, name: ChainName, page: &mut Page) {
         let Some(chain) = self.get(name) else { return };
         if let Some(store) = chain.store() {
-            figures::store(page, name.as_str(), store);
+            figures::store(page, name.as_str(), &store);
         }
         let node = chain.node.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(node) = node {
@@ -267,6 +335,16 @@ impl Upstream for NodeUpstream {
 
     fn beacon_implementation(&self, beacon: Address, block: u64) -> UpstreamFuture<'_, Address> {
         Box::pin(async move { told(self.0.beacon_implementation(beacon, block).await) })
+    }
+
+    fn call(&self, method: &'static str, params: Box<RawValue>) -> UpstreamFuture<'_, NodeReply> {
+        Box::pin(async move {
+            let passed = self.0.pass_on(method, &params).await.map_err(failed)?;
+            Ok(match passed {
+                Passed::Result(text) => NodeReply::Result(text),
+                Passed::Error { code, message, data } => NodeReply::Error { code, message, data },
+            })
+        })
     }
 }
 

@@ -1,13 +1,14 @@
-//! `quarry inspect`: what is in a store.
+//! `quarry inspect`: what is in a store. `quarry migrate`: its layout.
+
+use std::path::Path;
 
 use super::AppError;
+use super::inspect_key::one_key;
 use super::process::say;
 use super::supervisor::open_stored;
-use crate::cli::InspectArgs;
-use crate::codec::keys;
-use crate::codec::posting;
-use crate::codec::value::{Checkpoint, Identity};
-use crate::store::{Imported, Table};
+use crate::cli::{InspectArgs, MigrateArgs};
+use crate::config::Config;
+use crate::store::{FlatArray, Imported, Observed, Store, View};
 
 /// `quarry inspect`.
 pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
@@ -16,119 +17,220 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<(), AppError> {
     if let Some([table, key]) = args.key.as_deref() {
         return one_key(&view, table, key);
     }
-    let (identity, checkpoint) = (store.identity(), view.checkpoint());
-    say(&format!("store      {}", store.directory().display()));
-    say(&format!("chain id   {}", identity.chain_id));
-    say(&format!(
-        "genesis    0x{}",
-        const_hex::encode(identity.genesis_hash)
-    ));
-    match view.head() {
-        Some(head) => say(&format!(
-            "blocks     {} to {} ({})",
-            identity.first_block, head.number, head.hash
-        )),
-        None => say("blocks     none yet"),
-    }
-    say(&format!(
-        "final to   {}",
-        view.finalized().map_or_else(|| "-".to_owned(), |n| n.to_string())
-    ));
-    say(&format!(
-        "contents   {} transactions, {} logs, {} frames, {} emitters, {} signatures",
-        checkpoint.transactions,
-        checkpoint.logs,
-        checkpoint.frames,
-        checkpoint.emitters,
-        checkpoint.signatures
-    ));
-    for record in Imported::follow(store.directory(), identity).records()? {
-        say(&format!(
-            "import     {} from {}, {} taken, {} refused, Unix time {}",
-            record.kind.name(),
-            record.source,
-            record.taken,
-            record.rejected,
-            record.time
-        ));
-    }
+    summary(&store, &view)?;
     if args.full {
-        say(&format!(
-            "\n{:<20} {:>12} {:>14}  digest",
-            "table", "rows", "bytes"
-        ));
-        for contents in view.contents()? {
-            say(&format!(
-                "{:<20} {:>12} {:>14}  {}",
-                contents.name, contents.rows, contents.bytes, contents.digest
-            ));
-        }
-        say(&format!("\ndigest     {}", view.digest()?));
+        whole(&view)
     } else {
+        sizes(&store, &view)
+    }
+}
+
+/// What chain it is, how far it is, and what stands in the way of answers.
+fn summary(store: &Store, view: &View) -> Result<(), AppError> {
+    let (identity, checkpoint) = (store.identity(), view.checkpoint());
+    let line = |name: &str, text: &str| say(&format!("{name:<10} {text}"));
+    line("store", &store.directory().display().to_string());
+    line("layout", &format!("version {}", identity.schema));
+    line("chain id", &identity.chain_id.to_string());
+    line(
+        "genesis",
+        &format!("0x{}", const_hex::encode(identity.genesis_hash)),
+    );
+    if let Some(rewards) = store.static_rewards() {
+        line("rewards", &format!("{rewards} (stated when the store was made)"));
+    }
+    match view.head() {
+        Some(head) => line(
+            "blocks",
+            &format!("{} to {} ({})", identity.first_block, head.number, head.hash),
+        ),
+        None => line("blocks", "none yet"),
+    }
+    let finalized = view.finalized();
+    line(
+        "final to",
+        &finalized.map_or_else(|| "-".to_owned(), |block| block.to_string()),
+    );
+    let traced = match checkpoint.next_traced {
+        next if next == checkpoint.next_block => "all blocks".to_owned(),
+        next if next <= identity.first_block => "none".to_owned(),
+        next => format!("to block {}", next.saturating_sub(1)),
+    };
+    line("traces", &traced);
+    let ledger = checkpoint.native.fault.map_or_else(
+        || "native balances of all blocks with traces".to_owned(),
+        |fault| {
+            format!(
+                "native balances end before block {}: {}",
+                fault.block,
+                fault.reason.sentence()
+            )
+        },
+    );
+    line("ledger", &ledger);
+    line(
+        "contents",
+        &format!(
+            "{} transactions, {} logs, {} frames, {} emitters, {} signatures, {} tokens",
+            checkpoint.transactions,
+            checkpoint.logs,
+            checkpoint.frames,
+            checkpoint.emitters,
+            checkpoint.signatures,
+            checkpoint.tokens
+        ),
+    );
+    for record in Imported::follow(store.directory(), identity).records()? {
+        line(
+            "import",
+            &format!(
+                "{} from {}, {} taken, {} refused, Unix time {}",
+                record.kind.name(),
+                record.source,
+                record.taken,
+                record.rejected,
+                record.time
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// `quarry migrate`.
+pub(super) fn migrate(args: &MigrateArgs) -> Result<(), AppError> {
+    let directory = Config::of_store(&args.store)?.store_dir(args.chain);
+    let (found, done) = crate::store::migrate(&directory)?;
+    if done.is_empty() {
         say(&format!(
-            "\n{:<20} {:>12} {:>14}",
-            "table", "rows (about)", "bytes on disk"
+            "{}: layout version {found} is the one of this quarry, there is nothing to do",
+            args.chain
         ));
-        for (name, rows, bytes) in store.sizes() {
-            say(&format!("{name:<20} {rows:>12} {bytes:>14}"));
-        }
+        return Ok(());
+    }
+    for (step, about) in done.iter().enumerate() {
         say(&format!(
-            "{:<20} {:>12} {:>14}",
-            "total",
-            "",
-            store.bytes_on_disk()
+            "{}: version {} to {}: {about}",
+            args.chain,
+            found as usize + step,
+            found as usize + step + 1
         ));
     }
     Ok(())
 }
 
-fn one_key(view: &crate::store::View, table: &str, key: &str) -> Result<(), AppError> {
-    let found = Table::ALL.into_iter().find(|candidate| candidate.name() == table);
-    let table = found.ok_or_else(|| {
-        let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-        AppError::Usage(format!("no table `{table}`: one of {}", names.join(", ")))
-    })?;
-    let key = const_hex::decode(key).map_err(|_| AppError::Usage(format!("`{key}` is not hex")))?;
-    say(&format!("key        {}", table.describe().key));
-    if table == Table::Postings
-        && let Ok((term, last)) = keys::Term::decode(&key)
-    {
-        say(&format!(
-            "           {term:?}, {}",
-            if last == keys::OPEN {
-                "open".to_owned()
-            } else {
-                last.to_string()
+/// Every row, read: exact.
+fn whole(view: &View) -> Result<(), AppError> {
+    let arrays = FlatArray::ALL.len();
+    for (place, contents) in view.contents()?.into_iter().enumerate() {
+        for (first, title) in [(0, "array"), (arrays, "table")] {
+            if place == first {
+                say(&format!("\n{title:<22} {:>14} {:>16}  digest", "rows", "bytes"));
             }
+        }
+        say(&format!(
+            "{:<22} {:>14} {:>16}  {}",
+            contents.name, contents.rows, contents.bytes, contents.digest
         ));
     }
-    let Some(value) = view.get(table, &key)? else {
-        say("no such row");
-        return Ok(());
+    say(&format!("\ndigest     {}", view.digest()?));
+    Ok(())
+}
+
+/// What the system and RocksDB tell without reading.
+fn sizes(store: &Store, view: &View) -> Result<(), AppError> {
+    let total = store.bytes_on_disk().max(1);
+    let row = |name: &str, rows: u64, bytes: u64| {
+        let share = 100.0 * bytes as f64 / total as f64;
+        say(&format!(
+            "{name:<22} {rows:>14} {:>10} {share:>6.1} %",
+            in_units(bytes)
+        ));
     };
-    say(&format!("value      {}", table.describe().value));
-    say(&format!("           0x{}", const_hex::encode(&value)));
-    let mut postings = Vec::new();
-    match table {
-        Table::Postings if posting::decode(&value, &mut postings).is_ok() => {
-            let header = posting::header(&value)
-                .map(|header| header.rank)
-                .unwrap_or_default();
-            say(&format!("           {header} before, then {postings:?}"));
+    let title = |name: &str, rows: &str| {
+        say(&format!(
+            "\n{name:<22} {rows:>14} {:>10} {:>8}",
+            "on disk", "share"
+        ))
+    };
+    title("array", "rows");
+    for array in FlatArray::ALL {
+        let rows = view.array_len(array);
+        row(array.name(), rows, rows * array.width() as u64);
+    }
+    title("table", "rows (about)");
+    for (name, rows, bytes) in store.sizes() {
+        row(name, rows, bytes);
+    }
+    say(&format!(
+        "\n{:<37} {:>10} {:>8}",
+        "postings by kind", "about", "share"
+    ));
+    for (name, bytes) in store.posting_bytes()? {
+        let share = 100.0 * bytes as f64 / total as f64;
+        say(&format!("{name:<37} {:>10} {share:>6.1} %", in_units(bytes)));
+    }
+    say(&format!(
+        "\n{:<10} {}",
+        "on disk",
+        in_units(store.bytes_on_disk())
+    ));
+    for (name, directory) in [
+        ("observed", Observed::directory_of(store.directory())),
+        ("imports", Imported::directory_of(store.directory())),
+    ] {
+        if directory.exists() {
+            say(&format!("{name:<10} {}", in_units(bytes_below(&directory))));
         }
-        Table::Meta => {
-            if let Ok(checkpoint) = Checkpoint::decode(&value) {
-                say(&format!("           {checkpoint:?}"));
-            } else if let Ok(identity) = Identity::decode(&value) {
-                say(&format!("           {identity:?}"));
-            }
-        }
-        Table::Blocks => {
-            if let Ok(block) = crate::codec::value::decode_block(&value) {
-                say(&format!("           {block:?}"));
-            }
-        }
-        _ => {}
+    }
+    if let Some(free) = store.free_bytes() {
+        say(&format!("{:<10} {}", "disk free", in_units(free)));
     }
     Ok(())
+}
+
+/// Bytes of the files in a directory, which has none below it; what vanishes meanwhile counts nothing.
+fn bytes_below(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| entry.metadata().ok());
+    sizes
+        .filter(std::fs::Metadata::is_file)
+        .map(|data| data.len())
+        .sum()
+}
+
+/// Bytes in the largest unit that leaves a whole part.
+fn in_units(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_in_units() {
+        for (bytes, shown) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536 << 10, "1.5 MiB"),
+            (3 << 50, "3072.0 TiB"),
+        ] {
+            assert_eq!(in_units(bytes), shown);
+        }
+    }
 }

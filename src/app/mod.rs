@@ -4,24 +4,31 @@
 
 mod bench;
 mod chains;
+mod checkpoint;
 mod demo;
 mod demo_node;
 mod demo_sources;
 mod export;
 mod figures;
+pub mod front;
+mod health;
 mod import;
 mod import_facts;
 mod inspect;
+mod inspect_key;
+mod manual;
 mod process;
 mod progress;
+mod replica;
 mod run;
+pub mod service;
 mod supervisor;
 mod verify;
 
 use std::process::ExitCode;
 
-use crate::cli::{Cli, Command, Export, Import};
-use crate::config::{Config, ConfigError};
+use crate::cli::{Cli, Command, ConfigFormat, Export, Import, LogArgs};
+use crate::config::{Config, ConfigError, LogConfig};
 use crate::model::ImportKind;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -66,9 +73,15 @@ pub enum AppError {
     /// The database that is compared with.
     #[error(transparent)]
     Postgres(#[from] crate::bench::against::postgres::PostgresError),
+    /// A service that is asked is not well, or does not answer.
+    #[error("{0}")]
+    Unwell(String),
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
+    /// A checkpoint failed.
+    #[error(transparent)]
+    Checkpoint(#[from] crate::checkpoint::CheckpointError),
     /// An import of facts failed.
     #[error(transparent)]
     Import(#[from] crate::import::ImportError),
@@ -84,19 +97,23 @@ impl AppError {
 /// Runs a command to its end; the exit code is for scripts.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
-    let mut filter = cli.log;
+    let log = match LogConfig::merge(&cli.log, cli.config_file()) {
+        Ok(log) => log,
+        Err(error) => return process::fail(&error.to_string()),
+    };
+    let mut filter = log.filter;
     if matches!(cli.command, Command::Bench(_)) {
         // A line for each of its own requests would be measured with them; who names the target gets them.
         filter = format!("quarry::http::request=warn,{filter}");
     }
-    if let Err(sentence) = process::init_log(&filter, cli.log_format) {
+    if let Err(sentence) = process::init_log(&filter, log.format) {
         return process::fail(&sentence);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return process::fail(&format!("cannot start: {error}")),
     };
-    let outcome = runtime.block_on(dispatch(cli.command));
+    let outcome = runtime.block_on(dispatch(cli.command, &cli.log));
     // Threads that still read or flush are waited for; requests were drained before.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     match outcome {
@@ -105,7 +122,7 @@ pub fn main(cli: Cli) -> ExitCode {
     }
 }
 
-async fn dispatch(command: Command) -> Result<(), AppError> {
+async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
     match command {
         Command::Run(args) => Box::pin(run::run(Config::run(&args)?)).await,
         Command::Demo(args) => Box::pin(demo::demo(&args)).await,
@@ -115,7 +132,11 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
         }
         Command::Serve(args) => {
             let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &args.listen)?;
-            Box::pin(run::serve(config)).await
+            if args.secondary {
+                Box::pin(replica::serve(config)).await
+            } else {
+                Box::pin(run::serve(config)).await
+            }
         }
         Command::Import(Import::Chain(args)) => Box::pin(import::chain(&args)).await,
         Command::Import(Import::Prices(args)) => {
@@ -126,12 +147,22 @@ async fn dispatch(command: Command) -> Result<(), AppError> {
         }
         Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
         Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
+        Command::Checkpoint(command) => Box::pin(checkpoint::command(command)).await,
         Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Bench(args) => Box::pin(bench::bench(*args)).await,
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
+        Command::Migrate(args) => process::blocking(move || inspect::migrate(&args)).await,
         Command::Config(args) => {
-            process::say(Config::run(&args)?.to_toml().trim_end());
+            let report = Config::report(&args.run, log, &args.given)?;
+            let text = match args.format {
+                ConfigFormat::Toml => report.to_toml(args.show_secrets),
+                ConfigFormat::Json => report.to_json(args.show_secrets),
+            };
+            process::say(text.trim_end());
             Ok(())
         }
+        Command::Health(args) => health::health(&args).await,
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::man(args.directory.as_deref()),
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use sd_notify::NotifyState;
 use tracing_subscriber::EnvFilter;
 
 use super::AppError;
@@ -11,9 +12,7 @@ use crate::shutdown::{Shutdown, Trigger, pair};
 
 /// Begins to log to standard error.
 pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
-        format!("log: `{filter}` is not a filter such as `info` or `quarry=debug`: {error}")
-    })?;
+    let filter = read_filter(filter)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -24,6 +23,37 @@ pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
         LogFormat::Json => builder.json().try_init(),
     };
     Ok(())
+}
+
+/// The levels, most silent first.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// Reads a filter. A word that is no level would be a part of the program by tracing's syntax, and would silence all the
+/// others: only parts of this one may stand alone.
+fn read_filter(filter: &str) -> Result<EnvFilter, String> {
+    let wrong = |reason: &str| {
+        format!(
+            "log: `{}` is not a filter such as `info` or `info,quarry::sync=debug`: {reason}",
+            filter.escape_debug()
+        )
+    };
+    let word = |directive: &str| {
+        let is_word = directive
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':');
+        let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(directive))
+            || directive.parse().is_ok_and(|number: u8| number <= 5);
+        !is_level && (!is_word || directive.split("::").next() != Some("quarry"))
+    };
+    let mut directives = filter
+        .split(',')
+        .map(str::trim)
+        .filter(|directive| !directive.is_empty());
+    if let Some(directive) = directives.find(|directive| !directive.contains(['=', '[']) && word(directive)) {
+        let shown = directive.escape_debug();
+        return Err(wrong(&format!("`{shown}` is none of {}", LEVELS.join(", "))));
+    }
+    EnvFilter::try_new(filter).map_err(|error| wrong(&error.to_string()))
 }
 
 /// Writes a line to standard output. A closed pipe is no reason to fail.
@@ -68,4 +98,49 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
         }
     });
     Ok((trigger, shutdown))
+}
+
+/// Tells a supervisor such as systemd, where one listens (`NOTIFY_SOCKET`), how the process is. That it cannot be told is no
+/// reason to fail.
+pub(super) fn notify(state: NotifyState<'_>, status: &str) {
+    if let Err(error) = sd_notify::notify(&[state, NotifyState::Status(status)]) {
+        tracing::warn!(%error, "the supervisor at NOTIFY_SOCKET cannot be told");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters() {
+        for filter in [
+            "info",
+            "WARN",
+            "off",
+            "3",
+            "",
+            "quarry",
+            "quarry::http",
+            "info,quarry::sync=debug",
+            "hyper=trace, info",
+            "quarry[span]=info",
+        ] {
+            assert!(read_filter(filter).is_ok(), "{filter}");
+        }
+        for (filter, why) in [
+            ("inf", "`inf` is none of off, error, warn, info, debug, trace"),
+            ("info debug", "`info debug` is none of"),
+            ("quarry=lots", "expected one of"),
+            ("info,hyper", "`hyper` is none of"),
+            ("9", "`9` is none of"),
+            ("[[", "invalid filter directive"),
+        ] {
+            let sentence = read_filter(filter).unwrap_err();
+            assert!(
+                sentence.contains(why) && sentence.starts_with("log: `"),
+                "{filter}: {sentence}"
+            );
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::chains::Chain;
 use crate::clock;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::Store;
+use crate::store::{Heartbeat, Store};
 
 const TICK: Duration = Duration::from_millis(500);
 /// Elsewhere than on a terminal a line of progress is logged this often.
@@ -73,6 +73,11 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         let now = clock::now();
         let view = store.view();
         let next = view.checkpoint().next_block;
+        let indexed = view.head().map(|head| head.number);
+        let node_head = status.node_head();
+        let directory = store.directory().to_path_buf();
+        // For replicas, off the async threads: a disk may be slow.
+        let _ = tokio::task::spawn_blocking(move || Heartbeat::write(&directory, indexed, node_head)).await;
         samples.push_back((now, next));
         if samples.len() > WINDOW {
             samples.pop_front();
@@ -96,7 +101,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         };
         let missing = node_head.saturating_add(1).saturating_sub(next);
         if missing > 0 && now - moved.1 >= STUCK_AFTER && !status.disk_full() {
-            waits = says_full(store, status);
+            waits = says_full(&store, status);
         }
         let eta = if missing > 0 && rate > 0.0 {
             span(missing as f64 / rate)

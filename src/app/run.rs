@@ -3,14 +3,16 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::chains::{Chain, Registry, Stated};
-use super::process::{on_signals, say};
+use super::front::front;
+use super::process::{notify, on_signals, say};
 use super::supervisor::{Memory, Supervisor, open_options};
 use super::{AppError, progress};
-use crate::api::{Api, Settings};
+use crate::api::Settings;
 use crate::cli::SyncTo;
 use crate::config::{Config, ServiceConfig};
 use crate::http::{Limits, Pool, PoolLimits};
@@ -44,15 +46,20 @@ pub(super) async fn serve_chains(
         drain_timeout: std::time::Duration::from_secs(2),
         ..Limits::default()
     };
-    let api = Arc::new(Api::new(
-        Arc::new(Registry::new(chains)),
-        pool,
-        Settings::default(),
-    ));
+    let settings = Settings {
+        rpc_passthrough: service.rpc_passthrough,
+        ..Settings::default()
+    };
+    let front = Arc::new(front(Arc::new(Registry::new(chains)), pool, settings));
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "serving");
+        notify(NotifyState::Ready, &format!("serving on {address}"));
     }
-    let cut = crate::http::serve(listener, api, limits, async move { shutdown.fired().await }).await;
+    let stopping = async move {
+        shutdown.fired().await;
+        notify(NotifyState::Stopping, "writing what is in memory");
+    };
+    let cut = crate::http::serve(listener, front, limits, stopping).await;
     if cut > 0 {
         tracing::warn!(connections = cut, "connections were cut off at the end");
     }
@@ -116,7 +123,7 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
             if let Err(error) = Box::pin(supervisor.run(shutdown)).await {
                 tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
                 if let Some(status) = &chain.status {
-                    status.set_message(format!("sync stopped: {error}"));
+                    status.stop(&error);
                 }
             }
         });

@@ -146,7 +146,7 @@ impl Supervisor {
             Enquirer::new(
                 node.clone(),
                 Arc::clone(store),
-                Arc::clone(observed),
+                observed,
                 Arc::clone(status),
                 EnquiryOptions::new(per_second),
             )
@@ -211,7 +211,7 @@ impl Supervisor {
                     wanted,
                 }
                 .into()),
-                _ => Ok(Arc::clone(store)),
+                _ => Ok(store),
             };
         }
         let (mut open, start) = (self.open.clone(), self.settings.start_block);

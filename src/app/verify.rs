@@ -40,7 +40,9 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
         identity.genesis_hash.into(),
         genesis.as_ref(),
         identity.first_block,
-        args.node.trust_node || settings.is_some_and(|chain| chain.trust_node),
+        args.node
+            .trust_node
+            .unwrap_or_else(|| settings.is_some_and(|chain| chain.trust_node)),
     );
     let node = match settings.and_then(|settings| settings.rpc.as_deref()) {
         Some(url) => Some(connect(NodeConfig::new(url), &store).await?),

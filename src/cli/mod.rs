@@ -1,11 +1,21 @@
 //! The command line: what can be asked for, in clap's terms. Values are merged in `config`.
 
 mod bench;
+mod checkpoint;
+mod given;
+mod manual;
+mod operator;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use bench::BenchArgs;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use checkpoint::{Checkpoint, CheckpointCreateArgs, CheckpointRestoreArgs, CheckpointVerifyArgs};
+use clap::builder::BoolishValueParser;
+use clap::{Args, Parser, Subcommand};
+pub use given::Given;
+pub(crate) use given::{flag, variable};
+pub use manual::{completions, man_page, man_pages};
+pub use operator::{CompletionsArgs, ConfigArgs, ConfigFormat, HealthArgs, LogArgs, LogFormat, ManArgs};
 
 use crate::model::ChainName;
 
@@ -22,33 +32,23 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Which events are logged, in tracing's filter syntax (`info`, `quarry=debug,warn`).
-    #[arg(
-        long,
-        env = "QUARRY_LOG",
-        global = true,
-        default_value = "info",
-        value_name = "FILTER"
-    )]
-    pub log: String,
-    /// How events are logged.
-    #[arg(
-        long,
-        env = "QUARRY_LOG_FORMAT",
-        global = true,
-        default_value = "text",
-        value_enum
-    )]
-    pub log_format: LogFormat,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub log: LogArgs,
 }
 
-/// How events are logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object a line.
-    Json,
+impl Cli {
+    /// Reads the command line and the environment; ends the process where they are not understood.
+    #[must_use]
+    pub fn read() -> Self {
+        given::read()
+    }
+
+    /// The configuration file that the command was given.
+    #[must_use]
+    pub fn config_file(&self) -> Option<&Path> {
+        self.command.config_file()
+    }
 }
 
 /// What to do.
@@ -68,15 +68,51 @@ pub enum Command {
     /// Write what is stored to a file.
     #[command(subcommand)]
     Export(Export),
+    /// Copy a chain's store, beside a running service too, and restore it elsewhere.
+    #[command(subcommand)]
+    Checkpoint(Checkpoint),
     /// Audit the store against itself and, with a node, against the node; exit code 1 when anything is wrong.
     Verify(VerifyArgs),
     /// Measure log and topic queries and others: latencies and throughput, in process and over HTTP, warm and cold;
     /// against a node or PostgreSQL with the same logs; exit code 1 when their answers differ.
     Bench(Box<BenchArgs>),
-    /// Show tables, row counts and sizes.
+    /// Show what a store holds: how far it is, tables with row counts and sizes, one row decoded.
     Inspect(InspectArgs),
-    /// Print the effective configuration.
-    Config(RunArgs),
+    /// Bring a store of an older layout up to this quarry's, where that needs no blocks.
+    Migrate(MigrateArgs),
+    /// Print the effective configuration and where each value came from.
+    Config(ConfigArgs),
+    /// Ask a running service whether it is well; exit code 1 when it is not.
+    Health(HealthArgs),
+    /// Print the completions of a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write the pages of all commands into a directory.
+    Man(ManArgs),
+}
+
+impl Command {
+    fn config_file(&self) -> Option<&Path> {
+        let store = match self {
+            Self::Run(args) => &args.store,
+            Self::Sync(args) => &args.store,
+            Self::Serve(args) => &args.store,
+            Self::Import(Import::Chain(args)) => &args.store,
+            Self::Import(Import::Prices(args) | Import::Tokens(args)) => &args.store,
+            Self::Import(Import::Contracts(args)) => &args.facts.store,
+            Self::Export(Export::Chain(args)) => &args.store,
+            Self::Verify(args) => &args.store,
+            Self::Bench(args) => &args.store,
+            Self::Inspect(args) => &args.store,
+            Self::Migrate(args) => &args.store,
+            Self::Checkpoint(Checkpoint::Create(args)) => &args.store,
+            Self::Checkpoint(Checkpoint::Restore(args)) => &args.store,
+            Self::Checkpoint(Checkpoint::Verify(_)) => return None,
+            Self::Config(args) => &args.run.store,
+            Self::Health(args) => return args.config.as_deref(),
+            Self::Demo(_) | Self::Completions(_) | Self::Man(_) => return None,
+        };
+        store.config.as_deref()
+    }
 }
 
 /// Where stores lie and how much memory they may use.
@@ -123,8 +159,9 @@ pub struct NodeArgs {
     #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
     pub finality_depth: Option<u64>,
     /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's.
-    #[arg(long, env = "QUARRY_TRUST_NODE")]
-    pub trust_node: bool,
+    #[arg(long, env = "QUARRY_TRUST_NODE", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]
+    pub trust_node: Option<bool>,
 }
 
 /// Where to listen, and what answers depend on besides the store.
@@ -150,8 +187,14 @@ pub struct ListenArgs {
     pub rate_limit: Option<u32>,
     /// A proxy stands before the service: the last address of `X-Forwarded-For` is the client whose rate is limited.
     /// Without a proxy clients could name any address.
-    #[arg(long, env = "QUARRY_TRUST_PROXY")]
-    pub trust_proxy: bool,
+    #[arg(long, env = "QUARRY_TRUST_PROXY", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]
+    pub trust_proxy: Option<bool>,
+    /// JSON-RPC (`/rpc`) passes methods of state that the store does not answer (eth_call, eth_getCode, eth_estimateGas and
+    /// a few more) on to the chain's node. Nothing that writes or administers is ever passed on.
+    #[arg(long, env = "QUARRY_RPC_PASSTHROUGH", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]
+    pub rpc_passthrough: Option<bool>,
 }
 
 /// `quarry run`.
@@ -218,6 +261,9 @@ impl std::str::FromStr for SyncTo {
 /// `quarry serve`.
 #[derive(Clone, Debug, Args)]
 pub struct ServeArgs {
+    /// Follow the process that writes the stores: a read-only replica on the same disk.
+    #[arg(long, env = "QUARRY_SECONDARY")]
+    pub secondary: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,
@@ -284,7 +330,7 @@ pub struct ImportChainArgs {
     #[arg(long, value_name = "N")]
     pub chain_id: Option<u64>,
     /// Do not check hashes, roots and blooms.
-    #[arg(long, env = "QUARRY_TRUST_NODE")]
+    #[arg(long, env = "QUARRY_TRUST_NODE", value_parser = BoolishValueParser::new())]
     pub trust_node: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -343,6 +389,17 @@ pub struct VerifyArgs {
     pub node: NodeArgs,
 }
 
+/// `quarry migrate`.
+#[derive(Clone, Debug, Args)]
+pub struct MigrateArgs {
+    /// Which chain's store.
+    #[arg(long, default_value = "mainnet")]
+    pub chain: ChainName,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreArgs,
+}
+
 /// `quarry inspect`.
 #[derive(Clone, Debug, Args)]
 pub struct InspectArgs {
@@ -352,7 +409,8 @@ pub struct InspectArgs {
     /// Read every row: exact counts, bytes and digests. Takes as long as reading the store.
     #[arg(long)]
     pub full: bool,
-    /// Decode one key (hex) of a table.
+    /// Show one row of a table, decoded, or the next one. Parts of the key are separated by `/`, as docs/SCHEMA.md
+    /// draws them: numbers, `0x` and hex, names: `--key blocks 17`, `--key balances 0x.../17`, `--key meta checkpoint`.
     #[arg(long, num_args = 2, value_names = ["TABLE", "KEY"])]
     pub key: Option<Vec<String>>,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::ConfigError;
+use crate::model::shown_url;
 
 /// The file as a whole. Unknown keys are refused, so that a typing error is not silently a default.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,6 +27,12 @@ pub struct ConfigFile {
     pub rate_limit: Option<u32>,
     /// Whether `X-Forwarded-For` names the client.
     pub trust_proxy: Option<bool>,
+    /// Which events are logged.
+    pub log: Option<String>,
+    /// How events are logged: `text` or `json`.
+    pub log_format: Option<String>,
+    /// Whether JSON-RPC passes methods of state on to the node.
+    pub rpc_passthrough: Option<bool>,
     /// The chain `mainnet`.
     #[serde(default)]
     pub mainnet: ChainFile,
@@ -69,8 +76,7 @@ pub struct ChainFile {
 #[serde(deny_unknown_fields)]
 pub struct SupplyFile {
     /// Accounts whose coins do not circulate.
-    #[serde(default)]
-    pub excluded: Vec<String>,
+    pub excluded: Option<Vec<String>>,
 }
 
 /// The feeds of a chain's prices; one that is absent is what is known of the chain.
@@ -111,9 +117,74 @@ impl ConfigFile {
             path: path.to_path_buf(),
             source,
         })?;
-        toml::from_str(&text).map_err(|source| ConfigError::Parse {
-            path: path.to_path_buf(),
-            source: Box::new(source),
+        toml::from_str(&text).map_err(|error| {
+            let begin = error.span().map_or(0, |span| span.start);
+            ConfigError::Parse {
+                path: path.to_path_buf(),
+                line: 1 + text.bytes().take(begin).filter(|&byte| byte == b'\n').count(),
+                reason: without_keys(error.message()),
+            }
         })
+    }
+}
+
+/// What the reader says, in one line: a URL that it repeats may hold a key.
+fn without_keys(message: &str) -> String {
+    let is_end = |char: char| char.is_whitespace() || "\"'`".contains(char);
+    let words = message.split_inclusive(is_end).map(|word| {
+        let url = word.trim_end_matches(is_end);
+        if url.contains("://") {
+            shown_url(url) + word.get(url.len()..).unwrap_or("")
+        } else {
+            word.to_owned()
+        }
+    });
+    words.collect::<String>().replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_one_line_without_keys() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("quarry.toml");
+        for (text, line, why) in [
+            (
+                "# one\ncachesize = 1",
+                2,
+                "unknown field `cachesize`, expected one of `data_dir`",
+            ),
+            ("[mainnet]\nrpc = https://node.example/v3/secret", 2, ""),
+            (
+                "\n\nmainnet = \"https://me:secret@node.example/v3/secret\"",
+                3,
+                "https://node.example",
+            ),
+            (
+                "[mainnet]\nrpc = \"https://node.example/secret\nstart_block = 1",
+                2,
+                "",
+            ),
+            (
+                "[mainnet]\nstart_block = \"wss://node.example/secret\"",
+                2,
+                "wss://node.example",
+            ),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let sentence = ConfigFile::load(&path).unwrap_err().to_string();
+            let begin = format!("configuration `{}`, line {line}: ", path.display());
+            assert!(
+                sentence.starts_with(&begin) && sentence.contains(why),
+                "{text}: {sentence}"
+            );
+            assert!(
+                !sentence.contains("secret") && sentence.lines().count() == 1,
+                "{sentence}"
+            );
+            assert!(sentence.len() > begin.len() + 10, "{sentence}");
+        }
     }
 }

@@ -1,98 +1,73 @@
 //! What the operator states of prices.
 
-use std::fmt::Write as _;
-
 use super::file::OneOrMany;
-use super::{ConfigError, ConfigFile};
+use super::merge::Merge;
+use super::{ChainFile, ConfigError};
 use crate::model::{Address, ChainName, StatedPrices, shown_text, written_address};
 
 /// The longest symbol of a native coin.
 const SYMBOL_CHARS_MAX: usize = 32;
 
-/// What the file states of each chain.
-pub(super) fn stated(file: &ConfigFile) -> Result<Vec<(ChainName, StatedPrices)>, ConfigError> {
-    let names = [
-        ("mainnet.symbol", "mainnet.prices.native", "mainnet.prices.stable"),
-        ("testnet.symbol", "testnet.prices.native", "testnet.prices.stable"),
-    ];
-    ChainName::ALL
-        .into_iter()
-        .zip([&file.mainnet, &file.testnet])
-        .zip(names)
-        .map(|((chain, section), (symbol, native, stable))| {
-            let prices = StatedPrices {
-                symbol: section
-                    .symbol
-                    .as_deref()
-                    .map(|text| read_symbol(symbol, text))
-                    .transpose()?,
-                native: addresses(native, section.prices.native.as_ref())?,
-                stable: addresses(stable, section.prices.stable.as_ref())?,
-            };
-            Ok((chain, prices))
-        })
-        .filter(|stated| !matches!(stated, Ok((_, prices)) if *prices == StatedPrices::default()))
-        .collect()
+/// What a chain's section calls its coin.
+pub(super) fn symbol(
+    merge: &mut Merge<'_>,
+    chain: ChainName,
+    section: &ChainFile,
+) -> Result<Option<String>, ConfigError> {
+    merge.in_file(format!("{chain}.symbol"), section.symbol.clone(), read_symbol)
 }
 
-fn read_symbol(name: &'static str, text: &str) -> Result<String, ConfigError> {
+/// What a chain's section says of its prices.
+pub(super) fn feeds(
+    merge: &mut Merge<'_>,
+    chain: ChainName,
+    section: &ChainFile,
+    symbol: Option<String>,
+) -> Result<StatedPrices, ConfigError> {
+    let (native, stable) = (section.prices.native.clone(), section.prices.stable.clone());
+    Ok(StatedPrices {
+        symbol,
+        native: merge.in_file(format!("{chain}.prices.native"), native, addresses)?,
+        stable: merge.in_file(format!("{chain}.prices.stable"), stable, addresses)?,
+    })
+}
+
+fn read_symbol(text: String) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || shown_text(text.as_bytes(), SYMBOL_CHARS_MAX) != text {
-        let reason = format!(
-            "`{}` is not a symbol of 1 to {SYMBOL_CHARS_MAX} characters",
-            text.escape_debug()
-        );
-        return Err(ConfigError::Value { name, reason });
+        let shown = text.escape_debug();
+        return Err(format!(
+            "`{shown}` is not a symbol of 1 to {SYMBOL_CHARS_MAX} characters"
+        ));
     }
     Ok(text.to_owned())
 }
 
-fn addresses(name: &'static str, stated: Option<&OneOrMany>) -> Result<Option<Vec<Address>>, ConfigError> {
+fn addresses(stated: OneOrMany) -> Result<Vec<Address>, String> {
     let read = |text: &String| {
-        written_address(text.trim()).map_err(|fault| ConfigError::Value {
-            name,
-            reason: format!("`{}` {fault}", text.escape_debug()),
-        })
+        written_address(text.trim()).map_err(|fault| format!("`{}` {fault}", text.escape_debug()))
     };
-    stated
-        .map(|stated| stated.as_slice().iter().map(read).collect())
-        .transpose()
-}
-
-/// Appends what a chain's section says of prices.
-pub(super) fn write(out: &mut String, chain: ChainName, prices: &StatedPrices) {
-    if let Some(symbol) = &prices.symbol {
-        let _ = writeln!(out, "symbol = {}", toml::Value::String(symbol.clone()));
-    }
-    if prices.native.is_none() && prices.stable.is_none() {
-        return;
-    }
-    let _ = writeln!(out, "\n[{chain}.prices]");
-    for (name, feeds) in [("native", &prices.native), ("stable", &prices.stable)] {
-        if let Some(feeds) = feeds {
-            let feeds: Vec<String> = feeds
-                .iter()
-                .map(|feed| format!("\"{}\"", const_hex::encode_prefixed(feed)))
-                .collect();
-            let _ = writeln!(out, "{name} = [{}]", feeds.join(", "));
-        }
-    }
+    stated.as_slice().iter().map(read).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Given;
+    use crate::config::ConfigFile;
 
     const FEED: &str = "0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419";
 
     fn read(text: &str) -> Result<StatedPrices, String> {
         let file: ConfigFile = toml::from_str(text).map_err(|error| error.to_string())?;
-        let stated = stated(&file).map_err(|error| error.to_string())?;
-        Ok(stated
-            .into_iter()
-            .next()
-            .map(|(_, prices)| prices)
-            .unwrap_or_default())
+        let given = Given::default();
+        let mut merge = Merge::new(&given, None);
+        let mut read = |chain, section| {
+            let symbol = symbol(&mut merge, chain, section)?;
+            feeds(&mut merge, chain, section, symbol)
+        };
+        read(ChainName::Testnet, &file.testnet).map_err(|error| error.to_string())?;
+        read(ChainName::Mainnet, &file.mainnet).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -109,10 +84,6 @@ mod tests {
         );
         let many = read(&format!("[mainnet.prices]\nstable = [\"{FEED}\", \"{FEED}\"]")).unwrap();
         assert_eq!(many.stable.map(|feeds| feeds.len()), Some(2));
-        // What is printed is read as the same.
-        let mut out = "[mainnet]\n".to_owned();
-        write(&mut out, ChainName::Mainnet, &one);
-        assert_eq!(read(&out), Ok(one));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Bounds on clients of the service.
 
-use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use super::merge::{Merge, as_is};
 use super::{ConfigError, ConfigFile};
 use crate::cli::ListenArgs;
 
@@ -18,6 +18,8 @@ pub struct ServiceConfig {
     pub rate_limit: Option<NonZeroU32>,
     /// Whether `X-Forwarded-For` names the client.
     pub trust_proxy: bool,
+    /// Whether JSON-RPC passes methods of state on to the node.
+    pub rpc_passthrough: bool,
 }
 
 /// An hour: longer is no bound.
@@ -26,75 +28,105 @@ const CLIENT_TIMEOUT_MAX: u64 = 3600;
 /// Far more than a kernel gives descriptors for.
 const CONNECTIONS_MAX: usize = 1 << 24;
 
-fn checked<T: PartialOrd + std::fmt::Display>(
-    name: &'static str,
-    value: T,
-    least: T,
-    most: T,
-) -> Result<T, ConfigError> {
-    if value < least || value > most {
-        let reason = format!("`{value}` is not between {least} and {most}");
-        return Err(ConfigError::Value { name, reason });
+fn between<T: PartialOrd + std::fmt::Display>(least: T, most: T) -> impl FnOnce(T) -> Result<T, String> {
+    move |value| {
+        if value < least || value > most {
+            return Err(format!("`{value}` is not between {least} and {most}"));
+        }
+        Ok(value)
     }
-    Ok(value)
 }
 
 impl ServiceConfig {
     /// Flag or environment, then file, then default.
-    pub(super) fn merge(args: &ListenArgs, file: &ConfigFile) -> Result<Self, ConfigError> {
-        let connections = args.max_connections.or(file.max_connections).unwrap_or(4096);
-        let timeout = args.client_timeout.or(file.client_timeout).unwrap_or(30);
-        let timeout = checked("client-timeout", timeout, 1, CLIENT_TIMEOUT_MAX)?;
+    pub(super) fn merge(
+        merge: &mut Merge<'_>,
+        args: &ListenArgs,
+        file: &ConfigFile,
+    ) -> Result<Self, ConfigError> {
+        let max_connections = merge.value(
+            "max_connections",
+            ("max_connections", args.max_connections),
+            file.max_connections,
+            4096,
+            between(1, CONNECTIONS_MAX),
+        )?;
+        let client_timeout = merge.value(
+            "client_timeout",
+            ("client_timeout", args.client_timeout),
+            file.client_timeout,
+            30,
+            between(1, CLIENT_TIMEOUT_MAX),
+        )?;
+        let rate_limit = merge.value(
+            "rate_limit",
+            ("rate_limit", args.rate_limit),
+            file.rate_limit,
+            0,
+            as_is,
+        )?;
+        let trust_proxy = merge.value(
+            "trust_proxy",
+            ("trust_proxy", args.trust_proxy),
+            file.trust_proxy,
+            false,
+            as_is,
+        )?;
+        let rpc_passthrough = merge.value(
+            "rpc_passthrough",
+            ("rpc_passthrough", args.rpc_passthrough),
+            file.rpc_passthrough,
+            false,
+            as_is,
+        )?;
         Ok(Self {
-            max_connections: checked("max-connections", connections, 1, CONNECTIONS_MAX)?,
-            client_timeout: Duration::from_secs(timeout),
-            rate_limit: NonZeroU32::new(args.rate_limit.or(file.rate_limit).unwrap_or(0)),
-            trust_proxy: args.trust_proxy || file.trust_proxy.unwrap_or(false),
+            max_connections,
+            client_timeout: Duration::from_secs(client_timeout),
+            rate_limit: NonZeroU32::new(rate_limit),
+            trust_proxy,
+            rpc_passthrough,
         })
-    }
-
-    /// As a file would say it.
-    pub(super) fn write(&self, out: &mut String) {
-        let rate = self.rate_limit.map_or(0, NonZeroU32::get);
-        let _ = writeln!(out, "max_connections = {}", self.max_connections);
-        let _ = writeln!(out, "client_timeout = {}", self.client_timeout.as_secs());
-        let _ = writeln!(out, "rate_limit = {rate}");
-        let _ = writeln!(out, "trust_proxy = {}", self.trust_proxy);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Given;
+
+    fn merged(args: &ListenArgs, file: &ConfigFile) -> Result<ServiceConfig, ConfigError> {
+        ServiceConfig::merge(&mut Merge::new(&Given::default(), None), args, file)
+    }
 
     #[test]
-    fn flags_win_and_the_file_is_what_it_says_of_itself() {
+    fn flags_win_and_so_does_no() {
         let file: ConfigFile =
-            toml::from_str("max_connections = 7\nclient_timeout = 5\nrate_limit = 9\ntrust_proxy = true")
-                .unwrap();
+            toml::from_str(
+                "max_connections = 7\nclient_timeout = 5\nrate_limit = 9\ntrust_proxy = true\nrpc_passthrough = true",
+            )
+            .unwrap();
         let args = ListenArgs {
             max_connections: Some(8),
             rate_limit: Some(0),
             ..ListenArgs::default()
         };
-        let config = ServiceConfig::merge(&args, &file).unwrap();
+        let config = merged(&args, &file).unwrap();
         assert_eq!(config.max_connections, 8);
         assert_eq!(config.client_timeout, Duration::from_secs(5));
         assert_eq!(config.rate_limit, None);
-        assert!(config.trust_proxy);
-        let mut text = String::new();
-        config.write(&mut text);
-        let again = ServiceConfig::merge(&ListenArgs::default(), &toml::from_str(&text).unwrap()).unwrap();
-        assert_eq!(again, config);
+        assert!(config.trust_proxy && config.rpc_passthrough);
+        let no = ListenArgs {
+            trust_proxy: Some(false),
+            rpc_passthrough: Some(false),
+            ..args
+        };
+        let config = merged(&no, &file).unwrap();
+        assert!(!config.trust_proxy && !config.rpc_passthrough);
     }
 
     #[test]
     fn nonsense_is_named() {
-        let error = |args: &ListenArgs| {
-            ServiceConfig::merge(args, &ConfigFile::default())
-                .unwrap_err()
-                .to_string()
-        };
+        let error = |args: &ListenArgs| merged(args, &ConfigFile::default()).unwrap_err().to_string();
         let none = ListenArgs {
             max_connections: Some(0),
             ..ListenArgs::default()

@@ -103,7 +103,12 @@ impl Delivery {
         Self {
             wanted: Wanted::of(headers),
             head_only: request.is_head(),
-            had: headers.get_all(IF_NONE_MATCH).iter().cloned().collect(),
+            // What is asked by POST is not kept under its address.
+            had: if request.is_post() {
+                Vec::new()
+            } else {
+                headers.get_all(IF_NONE_MATCH).iter().cloned().collect()
+            },
         }
     }
 

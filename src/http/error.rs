@@ -11,8 +11,12 @@ pub enum ErrorStatus {
     BadRequest,
     /// 404: what was asked for does not exist.
     NotFound,
-    /// 405: only GET, HEAD and OPTIONS are spoken here.
+    /// 405: another method is spoken here; the transport adds which.
     MethodNotAllowed,
+    /// 408: the client took too long to send its body.
+    RequestTimeout,
+    /// 413: the body is over the limit.
+    ContentTooLarge,
     /// 414: the URI is over the limit.
     UriTooLong,
     /// 429: the client asked too often.
@@ -37,6 +41,8 @@ impl ErrorStatus {
             Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::ContentTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UriTooLong => StatusCode::URI_TOO_LONG,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

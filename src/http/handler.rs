@@ -3,16 +3,19 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::http::request::Parts;
 
+use super::error::HttpError;
 use super::request_id::RequestId;
 use super::response::Response;
 use super::traffic::{OperationSlot, Traffic};
 
-/// A GET request (HEAD is shown as GET) within the transport's limits.
+/// A request within the transport's limits: GET, HEAD, or POST where the handler takes uploads.
 #[derive(Debug)]
 pub struct Request {
     pub(super) parts: Parts,
+    pub(super) upload: Bytes,
     pub(super) id: RequestId,
     pub(super) operation: OperationSlot,
 }
@@ -24,8 +27,28 @@ impl Request {
         Self {
             id: RequestId::of(parts.headers.get(super::response::X_REQUEST_ID)),
             operation: OperationSlot::default(),
+            upload: Bytes::new(),
             parts,
         }
+    }
+
+    /// The same request with a body.
+    #[must_use]
+    pub fn with_upload(mut self, upload: Bytes) -> Self {
+        self.upload = upload;
+        self
+    }
+
+    /// The body; empty but for POST.
+    #[must_use]
+    pub const fn upload(&self) -> &Bytes {
+        &self.upload
+    }
+
+    /// Whether it is a POST.
+    #[must_use]
+    pub fn is_post(&self) -> bool {
+        self.parts.method == hyper::Method::POST
     }
 
     /// The path, percent-encoded as it came.
@@ -77,6 +100,17 @@ pub type HandlerFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. A panic becomes an internal error.
     fn handle(&self, request: Request) -> HandlerFuture;
+
+    /// The longest body, bytes, that a POST to `path` may have; `None` where POST is not spoken.
+    fn upload_bytes_max(&self, _path: &str) -> Option<usize> {
+        None
+    }
+
+    /// A refusal at `path` that is said before [`Handler::handle`] is asked, or in its place, in the words of those who
+    /// ask there.
+    fn refuse(&self, _path: &str, error: HttpError) -> Response {
+        error.into()
+    }
 
     /// Where requests are counted; asked for once.
     fn traffic(&self) -> Arc<Traffic> {

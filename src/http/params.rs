@@ -35,6 +35,18 @@ impl Params {
         Self { pairs }
     }
 
+    /// Adds the parameters of another query that are not given here.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        let given = self.pairs.len();
+        for (name, value) in other.pairs {
+            if !self.pairs.iter().take(given).any(|(key, _)| *key == name) {
+                self.pairs.push((name, value));
+            }
+        }
+        self
+    }
+
     /// Takes a parameter that may be given at most once.
     pub fn take(&mut self, name: &str) -> Result<Option<String>, HttpError> {
         self.take_or(name, || HttpError::invalid(name))
@@ -188,6 +200,13 @@ mod tests {
         assert_eq!(text(params("a=1&a=1").take("a")), "Duplicate parameter: a");
         assert_eq!(text(params("a=1&%61=2").take_u64("a")), "Duplicate parameter: a");
         assert_eq!(params("a=1&zz=1&zz=2").take_u64("a").unwrap(), Some(1));
+    }
+
+    #[test]
+    fn what_is_given_wins_over_another_query() {
+        let mut both = params("a=1").or(params("a=2&b=3&b=4"));
+        assert_eq!(both.take_u64("a").unwrap(), Some(1));
+        assert_eq!(text(both.take("b")), "Duplicate parameter: b");
     }
 
     #[test]

@@ -8,13 +8,19 @@ use hyper::header::{
 };
 
 use super::body::Body;
-use super::error::{ErrorStatus, HttpError};
+use super::error::HttpError;
 
 /// An answer before the transport adds its own headers.
 pub type Response = hyper::Response<Body>;
 
-/// The methods spoken here, as `Allow` states them.
-pub(super) const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+/// The methods spoken at a path, as `Allow` states them.
+pub(super) const fn methods(takes_uploads: bool) -> HeaderValue {
+    HeaderValue::from_static(if takes_uploads {
+        "GET, HEAD, POST, OPTIONS"
+    } else {
+        "GET, HEAD, OPTIONS"
+    })
+}
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 const EXPOSED: HeaderValue = HeaderValue::from_static(
@@ -47,20 +53,17 @@ impl From<HttpError> for Response {
         if error.is_retryable() {
             headers.insert(RETRY_AFTER, header_number(HttpError::RETRY_AFTER_SECONDS));
         }
-        if error.status() == ErrorStatus::MethodNotAllowed {
-            headers.insert(ALLOW, METHODS);
-        }
         response
     }
 }
 
 /// The answer to OPTIONS, CORS preflight included.
-pub(super) fn options_response() -> Response {
+pub(super) fn options_response(takes_uploads: bool) -> Response {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(ALLOW, METHODS);
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(ALLOW, methods(takes_uploads));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods(takes_uploads));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ANY);
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -21,7 +22,7 @@ use super::limits::Limits;
 use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
 use super::traffic::{Traffic, Underway};
-use super::transport::respond;
+use super::transport::{Upload, respond};
 
 /// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
 /// refused by us with a proper answer.
@@ -143,12 +144,22 @@ impl<H: Handler> Connection<H> {
         let _open = Underway::connection(&traffic);
         let vitals = Vitals::new();
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&vitals)));
-        let service = service_fn(|request| {
+        let service = service_fn(|request: hyper::Request<Incoming>| {
             let (handler, limits, vitals) = (Arc::clone(&handler), Arc::clone(&limits), Arc::clone(&vitals));
             let (traffic, client) = (Arc::clone(&traffic), Arc::clone(&client));
             async move {
                 let may_ask = client.may_ask(request.headers());
-                Ok::<_, Infallible>(respond(&*handler, &limits, &vitals, &traffic, may_ask, request).await)
+                Ok::<_, Infallible>(
+                    respond(
+                        &*handler,
+                        &limits,
+                        &vitals,
+                        &traffic,
+                        may_ask,
+                        request.map(Upload::Coming),
+                    )
+                    .await,
+                )
             }
         });
         let mut connection = pin!(builder.serve_connection(io, service));

@@ -4,19 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hyper::StatusCode;
+use hyper::{StatusCode, Uri};
 
+use crate::clock;
 use crate::metrics::visits::Visits;
 use crate::metrics::{Histogram, Page};
 
+use super::recent::{Counted, Rate, Recent};
+use super::slow::{SLOW, SlowRequest, SlowRequests, shown_target};
+
 /// The statuses that are answered here; any other counts as the last one.
-const STATUSES: [(u16, &str); 15] = [
+const STATUSES: [(u16, &str); 17] = [
     (200, "200"),
     (204, "204"),
     (304, "304"),
     (400, "400"),
     (404, "404"),
     (405, "405"),
+    (408, "408"),
+    (413, "413"),
     (414, "414"),
     (429, "429"),
     (431, "431"),
@@ -44,6 +50,68 @@ pub struct Traffic {
     cut_off: AtomicU64,
     overloaded: AtomicU64,
     limited: AtomicU64,
+    recent: Recent,
+    slow: SlowRequests,
+}
+
+/// An answer that came to its end.
+#[derive(Debug)]
+pub(super) struct Ended<'a> {
+    /// Its operation's place in the list.
+    pub(super) place: usize,
+    pub(super) uri: &'a Uri,
+    pub(super) status: StatusCode,
+    pub(super) bytes: u64,
+    /// From the request's head to the last byte.
+    pub(super) whole: Duration,
+    /// What of that the service took.
+    pub(super) own: Duration,
+    /// Whether its body was broken off.
+    pub(super) aborted: bool,
+}
+
+/// What went through, in numbers, at a moment.
+#[derive(Clone, Debug)]
+pub struct TrafficFigures {
+    /// Since when it is counted.
+    pub age: Duration,
+    /// Requests answered.
+    pub answered: u64,
+    /// Of these, with a status of 500 or above.
+    pub failed: u64,
+    /// Over the last minute.
+    pub minute: Rate,
+    /// Over the last five minutes.
+    pub five_minutes: Rate,
+    /// Requests being answered.
+    pub underway: usize,
+    /// Open connections.
+    pub connections: usize,
+    /// Operations that were asked for.
+    pub operations: Vec<OperationFigures>,
+    /// How many requests took [`SLOW`] or longer.
+    pub slow: u64,
+    /// The latest of them, newest first.
+    pub slow_latest: Vec<SlowRequest>,
+    /// The longest of them, longest first.
+    pub slow_longest: Vec<SlowRequest>,
+}
+
+/// One operation, in numbers; times are seconds from a request's head to the last byte of its answer.
+#[derive(Clone, Debug)]
+pub struct OperationFigures {
+    /// Its name.
+    pub name: String,
+    /// Requests answered.
+    pub answered: u64,
+    /// Of these, with a status of 500 or above.
+    pub failed: u64,
+    /// All times together.
+    pub sum: f64,
+    /// Half of the requests took no longer, estimated.
+    pub median: f64,
+    /// Ninety-nine in a hundred took no longer, estimated.
+    pub p99: f64,
 }
 
 #[derive(Debug)]
@@ -51,6 +119,7 @@ struct Operation {
     name: String,
     statuses: [AtomicU64; STATUSES.len()],
     seconds: Histogram,
+    slow: AtomicU64,
     bytes: AtomicU64,
     aborted: AtomicU64,
     rows: AtomicU64,
@@ -65,6 +134,7 @@ impl Operation {
             name,
             statuses: Default::default(),
             seconds: Histogram::default(),
+            slow: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             aborted: AtomicU64::new(0),
             rows: AtomicU64::new(0),
@@ -72,6 +142,16 @@ impl Operation {
             chunks: AtomicU64::new(0),
             gets: AtomicU64::new(0),
         }
+    }
+
+    fn counted(&self) -> Counted {
+        let mut counted = Counted::default();
+        for ((code, _), count) in STATUSES.iter().zip(&self.statuses) {
+            let count = count.load(Ordering::Relaxed);
+            counted.answered += count;
+            counted.failed += if *code >= 500 { count } else { 0 };
+        }
+        counted
     }
 }
 
@@ -101,6 +181,8 @@ impl Traffic {
             cut_off: AtomicU64::new(0),
             overloaded: AtomicU64::new(0),
             limited: AtomicU64::new(0),
+            recent: Recent::default(),
+            slow: SlowRequests::default(),
         }
     }
 
@@ -125,25 +207,78 @@ impl Traffic {
         add(&operation.gets, visits.gets);
     }
 
-    /// Counts an answer that came to its end, or was `aborted`.
-    pub(super) fn answered(
-        &self,
-        place: usize,
-        status: StatusCode,
-        bytes: u64,
-        duration: Duration,
-        aborted: bool,
-    ) {
-        let Some(operation) = self.operation(place) else {
+    /// Counts an answer that came to its end, or was broken off.
+    pub(super) fn answered(&self, ended: &Ended<'_>) {
+        let Some(operation) = self.operation(ended.place) else {
             return;
         };
-        let known = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
+        self.recent.note(clock::now(), || self.counted());
+        let known = STATUSES
+            .iter()
+            .position(|(code, _)| *code == ended.status.as_u16());
         if let Some(count) = operation.statuses.get(known.unwrap_or(STATUSES.len() - 1)) {
             add(count, 1);
         }
-        add(&operation.bytes, bytes);
-        add(&operation.aborted, u64::from(aborted));
-        operation.seconds.observe(duration);
+        add(&operation.bytes, ended.bytes);
+        add(&operation.aborted, u64::from(ended.aborted));
+        operation.seconds.observe(ended.whole);
+        if ended.own >= SLOW {
+            add(&operation.slow, 1);
+            self.slow.remember(SlowRequest {
+                operation: operation.name.clone(),
+                target: shown_target(ended.uri),
+                status: ended.status.as_u16(),
+                bytes: ended.bytes,
+                own: ended.own,
+                whole: ended.whole,
+                at: clock::wall(),
+            });
+        }
+    }
+
+    fn counted(&self) -> Counted {
+        let mut sum = Counted::default();
+        for counted in self.operations.iter().map(Operation::counted) {
+            sum.answered += counted.answered;
+            sum.failed += counted.failed;
+        }
+        sum
+    }
+
+    /// What went through so far and lately.
+    #[must_use]
+    pub fn figures(&self) -> TrafficFigures {
+        let (now, counted) = (clock::now(), self.counted());
+        let (slow_latest, slow_longest) = self.slow.show();
+        let rate = |seconds| self.recent.rate(now, Duration::from_secs(seconds), counted);
+        let asked = self.operations.iter().filter_map(|operation| {
+            let Counted { answered, failed } = operation.counted();
+            (answered > 0).then(|| OperationFigures {
+                name: operation.name.clone(),
+                answered,
+                failed,
+                sum: operation.seconds.sum(),
+                median: operation.seconds.quantile(0.5).unwrap_or_default(),
+                p99: operation.seconds.quantile(0.99).unwrap_or_default(),
+            })
+        });
+        let slow = self
+            .operations
+            .iter()
+            .map(|operation| operation.slow.load(Ordering::Relaxed));
+        TrafficFigures {
+            age: self.recent.age(now),
+            answered: counted.answered,
+            failed: counted.failed,
+            minute: rate(60),
+            five_minutes: rate(300),
+            underway: self.requests.load(Ordering::Relaxed),
+            connections: self.connections.load(Ordering::Relaxed),
+            operations: asked.collect(),
+            slow: slow.sum(),
+            slow_latest,
+            slow_longest,
+        }
     }
 
     /// Counts a connection turned away at the cap.
@@ -195,6 +330,11 @@ impl Traffic {
                     &operation.bytes,
                 ),
                 ("quarry_http_aborted", "Bodies broken off.", &operation.aborted),
+                (
+                    "quarry_http_slow_requests",
+                    "Requests that took the service a quarter of a second or longer.",
+                    &operation.slow,
+                ),
             ] {
                 page.counter(family, help, &name, count.load(Ordering::Relaxed));
             }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::header::{CONTENT_LENGTH, HeaderMap};
+use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderMap};
 use hyper::{Method, StatusCode, Uri, Version};
 
 use crate::clock;
@@ -24,11 +24,22 @@ use super::handler::{Handler, Request};
 use super::limits::Limits;
 use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
-use super::traffic::{OperationSlot, Traffic, Underway};
+use super::slow::OwnTime;
+use super::traffic::{Ended, OperationSlot, Traffic, Underway};
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
 const RATE_LIMIT_EXCEEDED: &str = "Rate limit exceeded";
 pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
+
+/// The body of a request.
+pub(super) enum Upload {
+    /// None, or none that matters.
+    None,
+    /// As a whole.
+    Held(Bytes),
+    /// By a connection.
+    Coming(Incoming),
+}
 
 /// Answers one request that hyper has parsed; one that its client may not ask now is refused before anything else.
 pub(super) async fn respond<H: Handler>(
@@ -37,12 +48,19 @@ pub(super) async fn respond<H: Handler>(
     vitals: &Arc<Vitals>,
     traffic: &Arc<Traffic>,
     may_ask: bool,
-    request: hyper::Request<Incoming>,
+    request: hyper::Request<Upload>,
 ) -> hyper::Response<Outgoing> {
     let in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
     let (parts, upload) = request.into_parts();
-    if may_ask && parts.version == Version::HTTP_2 {
+    let upload_max = handler.upload_bytes_max(parts.uri.path());
+    let is_upload = parts.method == Method::POST && upload_max.is_some();
+    let mut upload = Some(upload);
+    if may_ask
+        && !is_upload
+        && parts.version == Version::HTTP_2
+        && let Some(Upload::Coming(upload)) = upload.take()
+    {
         drop_upload(upload).await;
     }
     let id = RequestId::of(parts.headers.get(X_REQUEST_ID));
@@ -53,34 +71,59 @@ pub(super) async fn respond<H: Handler>(
         operation: OperationSlot::default(),
         underway,
         began: clock::now(),
+        own: OwnTime::default(),
         status: StatusCode::OK,
         bytes: 0,
         finished: false,
     };
     let head_only = parts.method == Method::HEAD;
+    let refuse = |error| handler.refuse(line.uri.path(), error);
     let mut response = if !may_ask {
         traffic.request_limited();
-        HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED).into()
+        refuse(HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED))
     } else if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
-        error.into()
+        refuse(error)
     } else if others >= limits.requests_max {
         traffic.request_refused();
-        HttpError::unavailable("Too many requests").into()
+        refuse(HttpError::unavailable("Too many requests"))
     } else if parts.method == Method::OPTIONS {
-        options_response()
-    } else if head_only || parts.method == Method::GET {
-        let operation = line.operation.clone();
-        let request = Request { parts, id, operation };
-        answer(handler, limits, request, &line.id).await
+        options_response(upload_max.is_some())
+    } else if head_only || is_upload || parts.method == Method::GET {
+        let read = match (upload_max, upload) {
+            (Some(most), Some(upload)) if is_upload => read_upload(upload, most, limits).await,
+            _ => Ok(Bytes::new()),
+        };
+        match read {
+            Ok(upload) => {
+                let operation = line.operation.clone();
+                let request = Request {
+                    parts,
+                    upload,
+                    id,
+                    operation,
+                };
+                answer(handler, limits, request, &line).await
+            }
+            Err(error) => refuse(error),
+        }
     } else {
-        HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed").into()
+        refuse(HttpError::new(
+            ErrorStatus::MethodNotAllowed,
+            "Method not allowed",
+        ))
     };
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        // A handler that answers fewer methods says which.
+        let allowed = response.headers_mut().entry(ALLOW);
+        allowed.or_insert(super::response::methods(upload_max.is_some()));
+    }
     add_cors(response.headers_mut());
     forbid_guessing(response.headers_mut());
     response
         .headers_mut()
         .insert(X_REQUEST_ID, line.id.header().clone());
     line.status = response.status();
+    line.own.begin(clock::now() - line.began);
     if head_only {
         drop_body(&mut response);
     }
@@ -118,19 +161,53 @@ async fn drop_upload(mut upload: Incoming) {
     drop(tokio::time::timeout(UPLOAD_TIME_MAX, read).await);
 }
 
+/// Reads a body that is asked for, of at most `most` bytes, in the time that a client has for a request's head.
+async fn read_upload(upload: Upload, most: usize, limits: &Limits) -> Result<Bytes, HttpError> {
+    let too_large = || HttpError::new(ErrorStatus::ContentTooLarge, "Request body too large");
+    let mut upload = match upload {
+        Upload::None => return Ok(Bytes::new()),
+        Upload::Held(held) if held.len() > most => return Err(too_large()),
+        Upload::Held(held) => return Ok(held),
+        Upload::Coming(upload) => upload,
+    };
+    if upload.size_hint().lower() > most as u64 {
+        return Err(too_large());
+    }
+    let read = async {
+        let mut read = BytesMut::new();
+        while let Some(frame) = upload.frame().await {
+            let frame = frame.map_err(|_| HttpError::bad_request("Request body is incomplete"))?;
+            if let Some(data) = frame.data_ref() {
+                if read.len() + data.len() > most {
+                    return Err(too_large());
+                }
+                read.extend_from_slice(data);
+            }
+        }
+        Ok(read.freeze())
+    };
+    let in_time = tokio::time::timeout(limits.header_read_timeout, read).await;
+    in_time.unwrap_or_else(|_| {
+        let text = "Request body took too long";
+        Err(HttpError::new(ErrorStatus::RequestTimeout, text))
+    })
+}
+
 /// The handler's answer, in time and fenced against panics.
-async fn answer<H: Handler>(handler: &H, limits: &Limits, request: Request, id: &RequestId) -> Response {
+async fn answer<H: Handler>(handler: &H, limits: &Limits, request: Request, line: &LogLine) -> Response {
+    let refuse = |error| handler.refuse(line.uri.path(), error);
+    let id = &line.id;
     // Both the call and the future it gives are fenced.
     let answer = AssertUnwindSafe(async { handler.handle(request).await }).catch_unwind();
     match tokio::time::timeout(limits.answer_timeout, answer).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             tracing::error!(target: "quarry::http", request_id = id.as_str(), "a handler panicked");
-            HttpError::internal("a handler panicked").into()
+            refuse(HttpError::internal("a handler panicked"))
         }
         Err(_) => {
             tracing::warn!(target: "quarry::http", request_id = id.as_str(), "a handler took too long");
-            HttpError::unavailable("The answer took too long").into()
+            refuse(HttpError::unavailable("The answer took too long"))
         }
     }
 }
@@ -167,8 +244,8 @@ fn drop_body(response: &mut Response) {
     *response.body_mut() = Body::Empty;
 }
 
-/// The body as hyper takes it, watched: the connection's vitals and the log line go along.
-pub(super) struct Outgoing {
+/// The body of an answer on its way, watched: whether the client takes it, and how much, for the log and the figures.
+pub struct Outgoing {
     body: Body,
     in_flight: InFlight,
     line: LogLine,
@@ -185,7 +262,9 @@ impl hyper::body::Body for Outgoing {
         let me = &mut *self;
         let body = Pin::new(&mut me.body);
         let next = if matches!(*body, Body::Stream(_)) {
-            me.in_flight.poll(cx, |cx| body.poll_frame(cx))
+            let next = me.in_flight.poll(cx, |cx| body.poll_frame(cx));
+            me.line.own.polled(next.is_ready());
+            next
         } else {
             me.in_flight.answered();
             body.poll_frame(cx)
@@ -224,6 +303,7 @@ struct LogLine {
     operation: OperationSlot,
     underway: Underway,
     began: Instant,
+    own: OwnTime,
     status: StatusCode,
     bytes: u64,
     finished: bool,
@@ -234,7 +314,15 @@ impl LogLine {
     fn end(&self) {
         let (duration, place) = (clock::now() - self.began, self.operation.get());
         let traffic = self.underway.traffic();
-        traffic.answered(place, self.status, self.bytes, duration, !self.finished);
+        traffic.answered(&Ended {
+            place,
+            uri: &self.uri,
+            status: self.status,
+            bytes: self.bytes,
+            whole: duration,
+            own: self.own.sum(),
+            aborted: !self.finished,
+        });
         tracing::info!(
             target: "quarry::http::request",
             method = self.method.as_str(),

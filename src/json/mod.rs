@@ -20,6 +20,7 @@ pub mod writer;
 
 pub use ids::UuidSpace;
 pub use list::{
-    holder, holding, internal_transaction, inventory_item, listed_transaction, mined_block, transfer,
+    held_id, holder, holding, internal_transaction, inventory_item, listed_transaction, mined_block,
+    trace_id, transfer,
 };
 pub use log::LogWriter;

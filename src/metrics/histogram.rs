@@ -35,8 +35,32 @@ impl Histogram {
         bounds.zip(counts).collect()
     }
 
+    /// The duration, seconds, below which this part of all lie (0 to 1), estimated as Prometheus does: evenly within
+    /// a bucket, and at its lower bound in the last one. `None` where nothing was counted.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        let buckets = self.buckets();
+        let all: u64 = buckets.iter().map(|(_, count)| count).sum();
+        let rank = part * all as f64;
+        let (mut below, mut lower) = (0.0, 0.0);
+        for (upper, count) in buckets.into_iter().filter(|_| all > 0) {
+            let count = count as f64;
+            if below + count >= rank && count > 0.0 {
+                let share = (rank - below) / count;
+                return Some(if upper == f64::MAX {
+                    lower
+                } else {
+                    lower + share * (upper - lower)
+                });
+            }
+            (below, lower) = (below + count, upper);
+        }
+        None
+    }
+
     /// The sum of all, seconds.
-    pub(super) fn sum(&self) -> f64 {
+    #[must_use]
+    pub fn sum(&self) -> f64 {
         self.sum_ns.load(Ordering::Relaxed) as f64 / 1e9
     }
 }
@@ -55,5 +79,24 @@ mod tests {
         assert_eq!(counts.first_chunk(), Some(&[2, 2, 0]));
         assert_eq!(counts.last_chunk(), Some(&[1, 1]));
         assert!((histogram.sum() - 120.000_452).abs() < 1e-9);
+    }
+
+    #[test]
+    fn quantiles_lie_in_their_bucket() {
+        let histogram = Histogram::default();
+        assert_eq!(histogram.quantile(0.5), None);
+        for _ in 0..99 {
+            histogram.observe(Duration::from_micros(700));
+        }
+        histogram.observe(Duration::from_millis(80));
+        let near = |part: f64, expected: f64| {
+            let found = histogram.quantile(part).unwrap();
+            assert!((found - expected).abs() < 1e-6, "{part}: {found}");
+        };
+        near(0.5, 0.000_752_525);
+        near(0.99, 0.001);
+        near(1.0, 0.1);
+        histogram.observe(Duration::from_secs(3600));
+        near(1.0, 60.0);
     }
 }

@@ -1,6 +1,8 @@
 //! Rows with their place in the chain, as the read side hands them to whoever writes text.
 
-use super::{Address, B256, Block, Bytes, FrameKind, Receipt, TokenMetadata, Topics, Transaction, U256};
+use super::{
+    Address, B256, Block, Bytes, FrameKind, Receipt, TokenKind, TokenMetadata, Topics, Transaction, U256,
+};
 
 /// A block's number and hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,7 +174,7 @@ pub struct MinedBlock {
     pub transactions: u64,
 }
 
-/// A token transfer as lists of accounts show it, with the transaction around it.
+/// A token transfer as lists show it, with the transaction around it.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedTransfer<'a> {
     /// Transaction hash.
@@ -193,6 +195,8 @@ pub struct ListedTransfer<'a> {
     pub to: Address,
     /// The token.
     pub token: Address,
+    /// The standard of the transfer.
+    pub kind: TokenKind,
     /// What its contract says of itself.
     pub metadata: &'a TokenMetadata,
     /// The id; `None` of ERC-20.

@@ -19,6 +19,29 @@ const fn misleads(char: char) -> bool {
     matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// A node's URL as it may be shown: scheme, host and port, without user, path and query, which may hold a key. The path of
+/// a socket is shown whole.
+#[must_use]
+pub fn shown_url(url: &str) -> String {
+    let url = url.trim();
+    let (scheme, rest) = match url.split_once("://") {
+        Some(("file" | "ipc", _)) => return url.to_owned(),
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None if url.starts_with(['/', '.', '~']) || url.ends_with(".ipc") => return url.to_owned(),
+        // A scheme was forgotten: what follows the host may hold a key all the same.
+        None => (String::new(), url),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    // What stands for a port and is none may be a password that holds a slash.
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    if port.bytes().all(|byte| byte.is_ascii_digit()) || host.ends_with(']') {
+        scheme + host
+    } else {
+        scheme + "..."
+    }
+}
+
 /// Why a text is no address; reads on behind the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressFault {

@@ -32,6 +32,8 @@ struct Inner {
     /// Recent sizes of answers by class, in bytes: the largest, slowly forgotten.
     sizes: [AtomicU64; RequestClass::COUNT],
     stats: Arc<NodeStats>,
+    /// Places for questions of clients.
+    passing: Semaphore,
 }
 
 impl std::fmt::Debug for Node {
@@ -99,6 +101,7 @@ impl Node {
             config,
             link,
             stats,
+            passing: Semaphore::new(super::passing::IN_FLIGHT_MAX),
         })))
     }
 
@@ -347,6 +350,18 @@ impl Node {
             }
         }
         result
+    }
+
+    pub(super) fn link(&self) -> &Link {
+        &self.0.link
+    }
+
+    pub(super) fn pace(&self) -> &Pace {
+        &self.0.pace
+    }
+
+    pub(super) fn passing(&self) -> &Semaphore {
+        &self.0.passing
     }
 
     /// Counts a failure that was found in an answer.

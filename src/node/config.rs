@@ -52,14 +52,7 @@ impl NodeConfig {
     /// The URL as it may be shown: scheme and host, without path, user and query, which may hold a key.
     #[must_use]
     pub fn shown_url(&self) -> String {
-        match self.url.split_once("://") {
-            Some((scheme, rest)) if scheme != "file" && scheme != "ipc" => {
-                let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-                let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-                format!("{scheme}://{host}")
-            }
-            _ => self.url.clone(),
-        }
+        crate::model::shown_url(&self.url)
     }
 
     /// Whether the URL leads somewhere at all; nothing is sent.
@@ -133,6 +126,14 @@ mod tests {
             ),
             ("ws://127.0.0.1:8546", "ws://127.0.0.1:8546"),
             ("/run/geth.ipc", "/run/geth.ipc"),
+            ("geth.ipc", "geth.ipc"),
+            ("ipc:///run/a@b/geth.ipc", "ipc:///run/a@b/geth.ipc"),
+            ("https://[::1]:8545/key", "https://[::1]:8545"),
+            ("https://[::1]", "https://[::1]"),
+            ("https://node.example?key=x", "https://node.example"),
+            ("https://node:sec/ret@node.example", "https://..."),
+            ("node.example/v3/key", "node.example"),
+            ("me:secret@node.example:8545", "node.example:8545"),
         ] {
             assert_eq!(NodeConfig::new(url).shown_url(), shown);
         }

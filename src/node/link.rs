@@ -6,6 +6,7 @@
 
 use super::config::{Endpoint, NodeConfig};
 use super::error::{NodeError, head};
+use super::passing::Passed;
 use super::stats::NodeStats;
 use alloy_provider::transport::{HttpError, RpcError, TransportError, TransportErrorKind};
 use alloy_provider::{IpcConnect, WebSocketConfig, WsConnect};
@@ -80,19 +81,9 @@ impl Link {
         method: &'static str,
         params: &RawValue,
     ) -> Result<Box<RawValue>, NodeError> {
-        let generation = self.generation.load(Ordering::Acquire);
-        let result = self
-            .client()
-            .request::<_, Box<RawValue>>(method, params.to_owned())
-            .await;
-        let text = match result {
+        let text = match self.send(method, params).await? {
             Ok(text) => text,
-            Err(error) => {
-                if matches!(error, RpcError::Transport(TransportErrorKind::BackendGone)) {
-                    self.reconnect(generation).await?;
-                }
-                return Err(self.named(method, error));
-            }
+            Err(error) => return Err(self.named(method, error)),
         };
         let bytes = text.get().len();
         if self.response_bytes_max < bytes {
@@ -103,6 +94,33 @@ impl Link {
             });
         }
         Ok(text)
+    }
+
+    /// Sends one request and keeps the node's error object as it is.
+    pub(super) async fn pass_on(&self, method: &'static str, params: &RawValue) -> Result<Passed, NodeError> {
+        match self.send(method, params).await? {
+            Ok(text) => Ok(Passed::Result(text)),
+            Err(RpcError::ErrorResp(payload)) => Ok(Passed::Error {
+                code: payload.code,
+                message: payload.message.into_owned(),
+                data: payload.data,
+            }),
+            Err(error) => Err(self.named(method, error)),
+        }
+    }
+
+    /// Sends one request; a connection that was lost is made anew for the next one.
+    async fn send(
+        &self,
+        method: &'static str,
+        params: &RawValue,
+    ) -> Result<Result<Box<RawValue>, TransportError>, NodeError> {
+        let generation = self.generation.load(Ordering::Acquire);
+        let result = self.client().request(method, params.to_owned()).await;
+        if let Err(RpcError::Transport(TransportErrorKind::BackendGone)) = result {
+            self.reconnect(generation).await?;
+        }
+        Ok(result)
     }
 
     /// Makes a new connection unless another request has done so since `generation`.

@@ -1,6 +1,6 @@
 //! How many requests may be in flight: what the node makes use of, and half when it cannot keep up.
 //!
-//! The aim is the number that [`climb`](super::climb) finds by the rate of answers. A rate limit, a timeout or latency far above
+//! The aim is the number that `climb` finds by the rate of answers. A rate limit, a timeout or latency far above
 //! its usual value halves the limit, at most once for the requests that were sent before the last cut. From there it
 //! grows back to the aim: a success raises it by one over the limit, so that a whole round of successes raises it by one.
 //!

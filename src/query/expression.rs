@@ -12,11 +12,23 @@ use crate::store::{Direction, PostingCursor, StoreError, View};
 pub(super) struct Union<'v> {
     cursors: Vec<PostingCursor<'v>>,
     direction: Direction,
+    /// No posting is in two of the lists.
+    is_disjoint: bool,
 }
 
 impl<'v> Union<'v> {
     pub(super) const fn new(cursors: Vec<PostingCursor<'v>>, direction: Direction) -> Self {
-        Self { cursors, direction }
+        Self {
+            is_disjoint: cursors.len() <= 1,
+            cursors,
+            direction,
+        }
+    }
+
+    /// The same, where no posting is in two of the lists: those of several values of one topic.
+    pub(super) const fn disjoint(mut self) -> Self {
+        self.is_disjoint = true;
+        self
     }
 
     /// At most this many postings.
@@ -72,19 +84,20 @@ impl<'v> Union<'v> {
 /// What every hit must have beside its place in the lists, looked up by ordinal: an array read each.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
-    pub(super) emitter: Option<u32>,
+    /// Of which emitters one is wanted, ascending; any will do where this is absent.
+    pub(super) emitters: Option<Vec<u32>>,
     /// Of which signatures one is wanted; any will do where this is absent.
     pub(super) signatures: Option<Vec<u32>>,
 }
 
 impl Filter {
     const fn is_open(&self) -> bool {
-        self.emitter.is_none() && self.signatures.is_none()
+        self.emitters.is_none() && self.signatures.is_none()
     }
 
     fn passes(&self, view: &View, at: u64) -> Result<bool, StoreError> {
-        if let Some(emitter) = self.emitter
-            && view.log_emitter(at)? != emitter
+        if let Some(emitters) = &self.emitters
+            && emitters.binary_search(&view.log_emitter(at)?).is_err()
         {
             return Ok(false);
         }
@@ -125,10 +138,10 @@ impl<'v> Conjunction<'v> {
         }
     }
 
-    /// The one list that gives the answer by itself, where there is one: then ranks are pages.
-    pub(super) fn single(&mut self) -> Option<&mut PostingCursor<'v>> {
+    /// The lists that give the answer by themselves, as if they were one, where that is so: then ranks are pages.
+    pub(super) fn alone(&mut self) -> Option<&mut [PostingCursor<'v>]> {
         match self.clauses.as_mut_slice() {
-            [only] if self.filter.is_open() => only.single(),
+            [only] if self.filter.is_open() && only.is_disjoint => Some(&mut only.cursors),
             _ => None,
         }
     }

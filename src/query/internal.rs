@@ -54,7 +54,7 @@ impl<'v> TopFrames<'v> {
 
     /// The first frame ordinal of the block's transactions from position `index` on; the block's frames must be
     /// stored. A frame's row begins with its transaction's position, and positions never fall.
-    fn first_of(&mut self, block: u64, index: u64) -> Result<u64, QueryError> {
+    pub(super) fn first_of(&mut self, block: u64, index: u64) -> Result<u64, QueryError> {
         let (mut low, mut high) = (self.view.first_frame(block)?, self.view.first_frame(block + 1)?);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -107,7 +107,7 @@ impl<'v> TopFrames<'v> {
 }
 
 impl Reader {
-    fn needs_traces_to(&self, last_block: u64) -> Result<(), QueryError> {
+    pub(super) fn needs_traces_to(&self, last_block: u64) -> Result<(), QueryError> {
         let next_traced = self.view.checkpoint().next_traced;
         if last_block < next_traced || self.has_traces() {
             Ok(())

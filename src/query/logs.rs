@@ -29,6 +29,8 @@ pub enum Operator {
 pub struct LogQuery {
     /// Emitting contract.
     pub address: Option<Address>,
+    /// Other contracts that will do as well.
+    pub others: Vec<Address>,
     /// For each topic position the values of which any matches; empty where the topic is not given.
     pub topics: [Vec<B256>; 4],
     /// Operators between two positions that are both given.
@@ -58,6 +60,11 @@ impl LogQuery {
         self.skip = part.skip;
         self.limit = part.limit;
         self.cursor = part.cursor;
+    }
+
+    /// Whether every log matches.
+    fn is_open(&self) -> bool {
+        self.address.is_none() && self.others.is_empty() && self.topics.iter().all(Vec::is_empty)
     }
 
     /// Which part of the matching logs is asked for.
@@ -141,20 +148,29 @@ impl Reader {
         }
         let part = query.part();
         let range = Rows::Logs.range(view, &part)?;
-        let emitter = match &query.address {
-            Some(address) => match view.emitter(address)? {
-                Some(emitter) => Some((emitter, *address)),
-                None => return LogPage::none(&self.view),
-            },
-            None => None,
+        let (mut emitters, mut only) = (Vec::new(), None);
+        for address in query.address.iter().chain(&query.others) {
+            if let Some(emitter) = view.emitter(address)?
+                && !emitters.contains(&emitter)
+            {
+                only = emitters.is_empty().then_some((emitter, *address));
+                emitters.push(emitter);
+            }
+        }
+        if emitters.is_empty() && (query.address.is_some() || !query.others.is_empty()) {
+            return LogPage::none(&self.view);
+        }
+        let selected = if query.is_open() {
+            page::select_all(range, &part)
+        } else {
+            let mut matches = plan(view, query, &emitters, part.direction())?;
+            match matches.alone() {
+                // One list gives the answer, or several that share no log: pages are ranks.
+                Some(lists) => page::select(lists, range, &part)?,
+                None => select_by_walk(&mut matches, query, range)?,
+            }
         };
-        let mut matches = plan(view, query, emitter.map(|(emitter, _)| emitter), part.direction())?;
-        let selected = match matches.single() {
-            // One list gives the answer: pages are ranks.
-            Some(list) => page::select(std::slice::from_mut(list), range, &part)?,
-            None => select_by_walk(&mut matches, query, range)?,
-        };
-        let bodies = match emitter {
+        let bodies = match only {
             // Every log of the run is a hit.
             Some((emitter, address)) if query.topics.iter().all(Vec::is_empty) => {
                 Bodies::ByEmitter(emitter, address)
@@ -223,33 +239,56 @@ fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
 fn plan<'v>(
     view: &'v View,
     query: &LogQuery,
-    emitter: Option<u32>,
+    emitters: &[u32],
     direction: Direction,
 ) -> Result<Conjunction<'v>, QueryError> {
+    let signatures = query.topics.first().map_or(0, Vec::len);
+    // Each pair of an emitter and a signature has a list of its own, which beats two lists that must agree, unless
+    // there are so many that opening them costs more.
+    let paired = if emitters.len().saturating_mul(signatures) <= PAIRS_MAX {
+        emitters
+    } else {
+        &[]
+    };
     let mut unions = Vec::new();
     // The clause of topic 0 alone, which also makes sure of the emitter.
     let mut of_signatures = None;
     for clause in clauses(query) {
         let (mut cursors, mut signatures) = (Vec::new(), Vec::new());
         for &position in &clause {
-            for topic in query.topics.get(position).into_iter().flatten() {
-                let term = if position == 0 {
-                    let signature = view.signature(topic)?;
-                    signatures.extend(signature);
-                    signature.map(|signature| match emitter {
-                        Some(emitter) => Term::log_address_topic0(emitter, signature),
-                        None => Term::topic0(signature),
-                    })
-                } else {
-                    Term::topic(position, topic)
+            let values = query.topics.get(position).map_or(&[][..], Vec::as_slice);
+            for (place, topic) in values.iter().enumerate() {
+                // One that is given twice is one.
+                if values.iter().take(place).any(|before| before == topic) {
+                    continue;
+                }
+                if position > 0 {
+                    if let Some(term) = Term::topic(position, topic) {
+                        cursors.push(PostingCursor::open(view, term, direction)?);
+                    }
+                    continue;
+                }
+                let Some(signature) = view.signature(topic)? else {
+                    continue;
                 };
-                if let Some(term) = term {
+                signatures.push(signature);
+                if paired.is_empty() {
+                    cursors.push(PostingCursor::open(view, Term::topic0(signature), direction)?);
+                }
+                for &emitter in paired {
+                    let term = Term::log_address_topic0(emitter, signature);
                     cursors.push(PostingCursor::open(view, term, direction)?);
                 }
             }
         }
         cursors.retain(|cursor| cursor.count() > 0);
         let union = Union::new(cursors, direction);
+        // A log has one value at a position.
+        let union = if clause.len() == 1 {
+            union.disjoint()
+        } else {
+            union
+        };
         if clause == [0] {
             of_signatures = Some((union, signatures));
         } else {
@@ -267,20 +306,31 @@ fn plan<'v>(
         }
         Some((union, _)) => {
             unions.push(union);
-            true
+            !paired.is_empty()
         }
         None => false,
     };
-    if let Some(emitter) = emitter.filter(|_| !emitter_sure) {
-        let list = PostingCursor::open(view, Term::log_address(emitter), direction)?;
-        if filter.signatures.is_none() && rarest.is_none_or(|rarest| list.count() < rarest) {
-            unions.push(Union::new(vec![list], direction));
+    if !emitter_sure && !emitters.is_empty() {
+        let mut lists = Vec::with_capacity(emitters.len());
+        for &emitter in emitters {
+            lists.push(PostingCursor::open(view, Term::log_address(emitter), direction)?);
+        }
+        // A log has one emitter.
+        let lists = Union::new(lists, direction).disjoint();
+        let rarest = unions.iter().map(Union::count).min();
+        if filter.signatures.is_none() && rarest.is_none_or(|rarest| lists.count() < rarest) {
+            unions.push(lists);
         } else {
-            filter.emitter = Some(emitter);
+            let mut emitters = emitters.to_vec();
+            emitters.sort_unstable();
+            filter.emitters = Some(emitters);
         }
     }
     Ok(Conjunction::new(view, unions, filter, direction))
 }
+
+/// So many lists of pairs of emitter and signature are opened at most.
+const PAIRS_MAX: usize = 1024;
 
 /// Whether a list is too long beside the rarest for both to be merged chunk by chunk.
 const fn is_long(count: u64, rarest: u64) -> bool {

@@ -6,12 +6,15 @@
 mod accounts;
 mod balances;
 mod blocks;
+mod bodies;
 mod contracts;
 mod counts;
 mod creations;
 mod days;
 mod expression;
+mod gas;
 mod internal;
+mod involved;
 mod logs;
 mod merge;
 mod names;
@@ -22,16 +25,19 @@ mod rewards;
 mod supply;
 mod tokens;
 mod transactions;
+mod withdrawals;
 
 use std::sync::{Arc, LazyLock};
 
 pub use accounts::{MinedPage, TransactionPage};
 pub use balances::{Account, Balance, FirstFunding, Funding, FundingKind, NativeFault};
 pub use blocks::{BlockCounts, BlockTime, Closest};
+pub use bodies::{TracedTransaction, Uncle};
 pub use contracts::{ContractCode, ContractSources, Proxy};
 pub use counts::{Contents, Listed};
 pub use creations::{ContractCreation, Created};
 pub use days::{DayReward, DayRow};
+pub use gas::{GasPaid, GasTeller};
 pub use internal::InternalPage;
 pub use logs::{LogPage, LogQuery, Operator};
 pub use names::CallNames;
@@ -41,11 +47,12 @@ pub use prices::{KnownPrice, Prices};
 pub use rewards::{BlockReward, UncleReward};
 pub use supply::{CoinSupply, SupplyGap};
 pub use tokens::{
-    Exactness, Held, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyCursor, KeyPart, LedgerBalance,
-    NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor, TokenFacts, TokenStory, Touch,
-    TransferPage, Verdict, ZeroAddress, is_on, stands,
+    Exactness, Held, HeldId, HeldIdCursor, HeldIdPage, HolderCursor, HolderPage, HoldingPage, IdCursor,
+    KeyCursor, KeyPart, LedgerBalance, NftPage, NoTokenFacts, ObservedFacts, Standard, Token, TokenCursor,
+    TokenFacts, TokenStory, Touch, TransferPage, Verdict, ZeroAddress, is_on, stands,
 };
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
+pub use withdrawals::AccountWithdrawal;
 
 use crate::codec::Corrupt;
 use crate::model::{Address, BlockId, PriceFeeds, StaticRewards};

@@ -194,6 +194,29 @@ pub(super) fn select(
     Ok(selected)
 }
 
+/// Selects a page out of all rows of `range`.
+pub(super) fn select_all(range: Range<u64>, query: &ListQuery) -> Selected {
+    let all = range.end.saturating_sub(range.start);
+    let rest = match &query.cursor {
+        Some(cursor) => cursor.rest(range, query.descending),
+        None => range,
+    };
+    let left = rest.end.saturating_sub(rest.start).saturating_sub(query.skip);
+    let count = left.min(query.limit as u64);
+    let hits = if query.descending {
+        let end = rest.end.saturating_sub(query.skip);
+        (end - count..end).rev().collect()
+    } else {
+        let start = rest.start.saturating_add(query.skip);
+        (start..start.saturating_add(count)).collect()
+    };
+    Selected {
+        hits,
+        total: Some(all),
+        more: left > count,
+    }
+}
+
 /// Postings before `target` in all lists.
 fn rank_of(lists: &mut [PostingCursor<'_>], target: u64) -> Result<u64, QueryError> {
     let mut rank = 0;

@@ -10,6 +10,8 @@ pub struct CoinSupply {
     pub total: U256,
     /// Of that, what the accounts that the operator names do not hold.
     pub circulating: U256,
+    /// Base and blob fees burnt so far.
+    pub burnt: U256,
 }
 
 /// Why the supply will not be told of this store, however far it gets.
@@ -69,6 +71,7 @@ impl Reader {
         Ok(total.map(|total| CoinSupply {
             total,
             circulating: total.saturating_sub(held),
+            burnt: sums.base_fees_burnt.saturating_add(sums.blob_fees_burnt),
         }))
     }
 }

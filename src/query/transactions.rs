@@ -7,7 +7,7 @@ use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_tran
 use crate::model::{
     Address, B256, BlockId, Bloom, Bytes, Frame, FrameKind, Header, Log, Receipt, Topics, TransactionEntry,
 };
-use crate::store::{Table, Units, View};
+use crate::store::{BlockFacts, Table, Units, View};
 
 /// So many frames of a transaction are looked through for whose code ran.
 const FRAMES_MAX: u64 = 4096;
@@ -109,7 +109,7 @@ pub(super) fn topics(view: &View, body: &crate::codec::log_row::Body) -> Result<
 
 /// Fills in what the receipt of a blob transaction says of blobs, where a recording left it out: it follows from
 /// the transaction and the header (EIP-4844).
-fn fill_blob_gas(entry: &mut TransactionEntry, header: &Header) {
+pub(super) fn fill_blob_gas(entry: &mut TransactionEntry, header: &Header) {
     if let Some(blobs) = &entry.transaction.blob_versioned_hashes {
         let used = blob_gas_used(entry.receipt.blob_gas_used, blobs.len());
         entry.receipt.blob_gas_used = Some(used);
@@ -244,11 +244,15 @@ impl Reader {
         TopFrames::new(&self.view)?.frame(block, index)
     }
 
-    fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {
-        let mut units = Units::new(&self.view, Table::Transactions)?;
-        let (number, row) = Self::transaction_row(&mut units, ordinal)?;
-        let facts = self.view.block(number)?;
-        let header = self.block_row(number)?.header;
+    /// A transaction's row in its place, without its logs.
+    pub(super) fn placed(
+        &self,
+        row: TransactionRow,
+        ordinal: u64,
+        number: u64,
+        facts: &BlockFacts,
+        header: &Header,
+    ) -> Result<TransactionEntry, QueryError> {
         let mut entry = TransactionEntry {
             transaction: row.transaction,
             receipt: row.receipt,
@@ -263,6 +267,16 @@ impl Reader {
         };
         entry.transaction.hash = self.view.transaction_hash(ordinal)?;
         entry.receipt.transaction_hash = entry.transaction.hash;
+        Ok(entry)
+    }
+
+    /// The transaction at this place among all, with the logs of its receipt or without.
+    pub(super) fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {
+        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let (number, row) = Self::transaction_row(&mut units, ordinal)?;
+        let facts = self.view.block(number)?;
+        let header = self.block_row(number)?.header;
+        let mut entry = self.placed(row, ordinal, number, &facts, &header)?;
         if with_logs {
             entry.receipt = self.receipt_reader()?.receipt(ordinal, entry.transaction.hash)?.0;
         }

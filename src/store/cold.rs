@@ -22,13 +22,9 @@ pub fn evict(directory: &Path) -> Result<Evicted, StoreError> {
     let mut evicted = Evicted::default();
     for part in ["rocksdb", "flat"] {
         let part = directory.join(part);
-        let failed = |source| StoreError::Io {
-            doing: "list",
-            path: part.clone(),
-            source,
-        };
-        for entry in std::fs::read_dir(&part).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        let failed = StoreError::io("list", &part);
+        for entry in std::fs::read_dir(&part).map_err(&failed)? {
+            let entry = entry.map_err(&failed)?;
             let Ok(file) = File::open(entry.path()) else {
                 continue;
             };

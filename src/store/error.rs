@@ -1,6 +1,6 @@
 //! What can go wrong with a store, each with a sentence that says the way out where there is one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::codec::Corrupt;
 
@@ -137,15 +137,38 @@ pub enum StoreError {
         /// The block that comes next.
         wanted: u64,
     },
+    /// The end was asked for.
+    #[error("stopped before the end")]
+    Stopped,
     /// An id or position does not fit its field.
     #[error("{0} does not fit its field")]
     Overflow(&'static str),
 }
 
 impl StoreError {
+    /// A file operation that failed.
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Io {
+            doing,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
     /// A RocksDB failure in a table.
     pub(super) const fn rocks(table: &'static str) -> impl Fn(rocksdb::Error) -> Self {
         Self::rocks_at(table, &[])
+    }
+
+    /// A RocksDB failure to open a store, which may be another process that has it.
+    pub(super) fn busy_or(source: rocksdb::Error, directory: &std::path::Path) -> Self {
+        if source.kind() == rocksdb::ErrorKind::IOError && source.to_string().contains("LOCK") {
+            Self::Busy {
+                path: directory.to_path_buf(),
+            }
+        } else {
+            Self::rocks("database")(source)
+        }
     }
 
     /// A RocksDB failure in a table at a key, or on the way from it.

@@ -286,23 +286,16 @@ struct FlatFile {
 impl FlatFile {
     fn open(directory: &Path, array: FlatArray, records: u64, read_only: bool) -> Result<Self, StoreError> {
         let path = directory.join(format!("{}.flat", array.name()));
-        let io = |doing, path: &PathBuf| {
-            let path = path.clone();
-            move |source| StoreError::Io {
-                doing,
-                path: path.clone(),
-                source,
-            }
-        };
+        let io = |doing| StoreError::io(doing, &path);
         let file = OpenOptions::new()
             .read(true)
             .write(!read_only)
             .create(!read_only)
             .truncate(false)
             .open(&path)
-            .map_err(io("open", &path))?;
+            .map_err(io("open"))?;
         let bytes = records * array.width() as u64;
-        let found = file.metadata().map_err(io("read", &path))?.len();
+        let found = file.metadata().map_err(io("read"))?.len();
         if found < bytes {
             return Err(StoreError::Missing {
                 table: array.name(),
@@ -314,9 +307,9 @@ impl FlatFile {
             found
         } else {
             // What lies beyond the checkpoint belongs to a commit that did not happen.
-            file.set_len(bytes).map_err(io("cut", &path))?;
+            file.set_len(bytes).map_err(io("cut"))?;
             let capacity = (bytes + 1).next_multiple_of(GROWTH_BYTES);
-            file.set_len(capacity).map_err(io("extend", &path))?;
+            file.set_len(capacity).map_err(io("extend"))?;
             capacity
         };
         let map = if capacity == 0 {
@@ -324,7 +317,7 @@ impl FlatFile {
         } else {
             map(&file)
         };
-        let map = Arc::new(map.map_err(io("map", &path))?);
+        let map = Arc::new(map.map_err(io("map"))?);
         Ok(Self {
             array,
             path,
@@ -336,10 +329,7 @@ impl FlatFile {
     }
 
     fn append(&mut self, records: &[u8]) -> Result<(), StoreError> {
-        let io = |doing| {
-            let path = self.path.clone();
-            move |source| StoreError::Io { doing, path, source }
-        };
+        let io = |doing| StoreError::io(doing, &self.path);
         let end = self.bytes + records.len() as u64;
         if end > self.capacity {
             let capacity = (end + 1 + end / 16).next_multiple_of(GROWTH_BYTES);
@@ -353,11 +343,7 @@ impl FlatFile {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync_data().map_err(|source| StoreError::Io {
-            doing: "sync",
-            path: self.path.clone(),
-            source,
-        })
+        self.file.sync_data().map_err(StoreError::io("sync", &self.path))
     }
 }
 
@@ -365,11 +351,7 @@ impl FlatFile {
 pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
     File::open(directory)
         .and_then(|directory| directory.sync_all())
-        .map_err(|source| StoreError::Io {
-            doing: "sync",
-            path: directory.to_path_buf(),
-            source,
-        })
+        .map_err(StoreError::io("sync", directory))
 }
 
 /// All arrays, as the writer holds them.

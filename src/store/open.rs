@@ -12,7 +12,7 @@ use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{StoreError, options};
+use super::{StoreError, migrate, options};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -151,14 +151,13 @@ impl Store {
                 path: options.directory.clone(),
             });
         }
-        let io = |doing, path: &Path| {
-            let path = path.to_path_buf();
-            move |source| StoreError::Io { doing, path, source }
-        };
+        if path.join("CURRENT").exists() {
+            migrate::check_before_opening(&options.directory, &path)?;
+        }
         let flats = options.directory.join("flat");
         if !options.read_only && !flats.exists() {
             for directory in [&path, &flats] {
-                std::fs::create_dir_all(directory).map_err(io("make", directory))?;
+                std::fs::create_dir_all(directory).map_err(StoreError::io("make", directory))?;
             }
             // The names of the new directories must outlive a power cut as well as what is forced to disk in them.
             let directory = &options.directory;
@@ -195,38 +194,9 @@ impl Store {
             std::thread::sleep(REOPENING_PAUSE);
             opened = open();
         }
-        let db = opened.map_err(|source| {
-            if source.kind() == rocksdb::ErrorKind::IOError && source.to_string().contains("LOCK") {
-                StoreError::Busy {
-                    path: options.directory.clone(),
-                }
-            } else {
-                StoreError::rocks("database")(source)
-            }
-        })?;
-        let meta = |key: &[u8]| {
-            let value = db.get_cf(family(&db, Table::Meta)?, key);
-            value.map_err(StoreError::rocks_at(Table::Meta.name(), key))
-        };
-        let corrupt = |key: &'static [u8]| StoreError::corrupt(Table::Meta.name(), key);
-        let identity = match (meta(IDENTITY)?, create) {
-            (Some(bytes), _) => {
-                // The version comes first, so that it can be read whatever follows.
-                let schema = bytes.first().copied().map_or(0, u32::from);
-                if schema != SCHEMA_VERSION {
-                    return Err(StoreError::Schema {
-                        path: options.directory.clone(),
-                        found: schema,
-                        wanted: SCHEMA_VERSION,
-                        way_out: if schema < SCHEMA_VERSION {
-                            "fill a new --data-dir with this quarry, the old one can be served meanwhile by the quarry that wrote it"
-                        } else {
-                            "use the newer quarry that wrote it"
-                        },
-                    });
-                }
-                Identity::decode(&bytes).map_err(corrupt(IDENTITY))?
-            }
+        let db = opened.map_err(|source| StoreError::busy_or(source, &options.directory))?;
+        let identity = match (identity_of(&db, &options.directory)?, create) {
+            (Some(identity), _) => identity,
             (None, Some(identity)) if !options.read_only => {
                 let value = identity.encode();
                 db.put_cf(family(&db, Table::Meta)?, IDENTITY, value)
@@ -239,6 +209,22 @@ impl Store {
                 });
             }
         };
+        Self::assemble(Arc::new(db), options, cache, identity, false)
+    }
+
+    /// A store over an open database. `still`: the database is of a replica, and stands still while it is read.
+    pub(super) fn assemble(
+        db: Arc<DB>,
+        options: &OpenOptions,
+        cache: Cache,
+        identity: Identity,
+        still: bool,
+    ) -> Result<Arc<Self>, StoreError> {
+        let meta = |key: &[u8]| {
+            let value = db.get_cf(family(&db, Table::Meta)?, key);
+            value.map_err(StoreError::rocks_at(Table::Meta.name(), key))
+        };
+        let corrupt = |key: &'static [u8]| StoreError::corrupt(Table::Meta.name(), key);
         let checkpoint = match meta(CHECKPOINT)? {
             Some(bytes) => Checkpoint::decode(&bytes).map_err(corrupt(CHECKPOINT))?,
             None => Checkpoint {
@@ -259,13 +245,15 @@ impl Store {
             .as_slice()
             .try_into()
             .map_err(|_| corrupt(FINALITY)(crate::codec::Corrupt("finality")))?;
-        let mut flats = Flats::open(&flats, &records, options.read_only)?;
+        let directory = options.directory.join("flat");
+        let mut flats = Flats::open(&directory, &records, options.read_only)?;
         for number in finality.next_unfinal..checkpoint.next_block {
             let tail = load_tail(&db, number)?;
             flats.push_tail(&tail.arrays);
         }
-        let (db, identity) = (Arc::new(db), Arc::new(identity));
-        let view = View::new(
+        let identity = Arc::new(identity);
+        let over = if still { View::still } else { View::new };
+        let view = over(
             &db,
             flats.view(),
             checkpoint,
@@ -375,6 +363,21 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Which chain a database is of; `None` in one that was never begun.
+///
+/// # Errors
+/// [`StoreError::Schema`] where it has another layout.
+pub(super) fn identity_of(db: &DB, directory: &Path) -> Result<Option<Identity>, StoreError> {
+    let value = db.get_cf(family(db, Table::Meta)?, IDENTITY);
+    let Some(bytes) = value.map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))? else {
+        return Ok(None);
+    };
+    migrate::check(directory, migrate::version_of(&bytes))?;
+    Identity::decode(&bytes)
+        .map(Some)
+        .map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))
 }
 
 pub(super) fn load_tail(db: &DB, number: u64) -> Result<Tail, StoreError> {

@@ -16,13 +16,19 @@ use crate::codec::{Corrupt, bytes, keys};
 use crate::metrics::visits;
 use crate::model::{Address, B256, BlockId};
 
-type DatabaseSnapshot<'a> = SnapshotWithThreadMode<'a, DB>;
+/// What reads of a view go to.
+enum Moment<'a> {
+    /// One moment of a database that goes on.
+    Snapshot(SnapshotWithThreadMode<'a, DB>),
+    /// A secondary instance, which knows no snapshots; it does not catch up while somebody has it.
+    Still(&'a DB),
+}
 
 self_cell!(
     struct SnapshotCell {
         owner: Arc<DB>,
         #[covariant]
-        dependent: DatabaseSnapshot,
+        dependent: Moment,
     }
 );
 
@@ -55,7 +61,31 @@ impl View {
     ) -> Self {
         // Taken before the snapshot: a write in between is told by the next view's.
         let revision = db.latest_sequence_number();
-        let cell = SnapshotCell::new(Arc::clone(db), |db| db.snapshot());
+        let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Snapshot(db.snapshot()));
+        Self::over(cell, revision, flats, checkpoint, finality, identity)
+    }
+
+    /// A view over a secondary instance that stands still as long as anybody but its replica holds it.
+    pub(super) fn still(
+        db: &Arc<DB>,
+        flats: Vec<FlatView>,
+        checkpoint: Checkpoint,
+        finality: Finality,
+        identity: Arc<Identity>,
+    ) -> Self {
+        let revision = db.latest_sequence_number();
+        let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Still(db));
+        Self::over(cell, revision, flats, checkpoint, finality, identity)
+    }
+
+    fn over(
+        cell: SnapshotCell,
+        revision: u64,
+        flats: Vec<FlatView>,
+        checkpoint: Checkpoint,
+        finality: Finality,
+        identity: Arc<Identity>,
+    ) -> Self {
         Self {
             cell,
             flats,
@@ -289,17 +319,22 @@ impl View {
         let db = self.cell.borrow_owner();
         let family = family(db, table)?;
         visits::get();
-        self.cell
-            .borrow_dependent()
-            .get_pinned_cf_opt(family, key, in_tier(ReadOptions::default()))
-            .map_err(StoreError::rocks_at(table.name(), key))
+        let options = in_tier(ReadOptions::default());
+        let found = match self.cell.borrow_dependent() {
+            Moment::Snapshot(snapshot) => snapshot.get_pinned_cf_opt(family, key, options),
+            Moment::Still(db) => db.get_pinned_cf_opt(family, key, &options),
+        };
+        found.map_err(StoreError::rocks_at(table.name(), key))
     }
 
     /// An iterator over a table as this snapshot has it.
     pub(super) fn iterator(&self, table: Table, options: ReadOptions) -> Result<RawIterator<'_>, StoreError> {
         let family = family(self.cell.borrow_owner(), table)?;
         let options = in_tier(options);
-        Ok(self.cell.borrow_dependent().raw_iterator_cf_opt(family, options))
+        Ok(match self.cell.borrow_dependent() {
+            Moment::Snapshot(snapshot) => snapshot.raw_iterator_cf_opt(family, options),
+            Moment::Still(db) => db.raw_iterator_cf_opt(family, options),
+        })
     }
 
     /// The bytes of an array, in two parts.

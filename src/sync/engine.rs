@@ -7,11 +7,12 @@ use futures_util::StreamExt;
 
 use super::error::SyncError;
 use super::fill::fill;
+use super::hand::Hand;
 use super::openings::Openings;
-use super::pipeline::{Pipeline, Source};
+use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
-use super::verify::verify;
+use super::verify::Rules;
 use crate::clock;
 use crate::model::{B256, Bundle};
 use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
@@ -33,11 +34,11 @@ pub struct SyncOptions {
 }
 
 /// First wait after a failure; it doubles up to [`WAIT_MAX`] while nothing gets better.
-const WAIT_FIRST: Duration = Duration::from_millis(500);
+pub(super) const WAIT_FIRST: Duration = Duration::from_millis(500);
 /// Short enough that a node that comes back is noticed within seconds: asking a dead one costs nothing.
-const WAIT_MAX: Duration = Duration::from_secs(5);
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The head is looked at after this long even when nobody announced one.
-const IDLE_MAX: Duration = Duration::from_secs(5);
+pub(super) const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The same where the node is behind what it showed before, which passes in a moment.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 
@@ -49,7 +50,7 @@ const CONTRADICTIONS_MAX: u32 = 3;
 const PROBE_PAUSE: Duration = Duration::from_secs(300);
 /// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
 /// block 0 as final for ever would else fill memory with undo records.
-const UNFINAL_BLOCKS_MAX: u64 = 4096;
+pub(super) const UNFINAL_BLOCKS_MAX: u64 = 4096;
 
 /// The sync of one chain.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub struct Engine {
     node: Node,
     capabilities: Arc<Capabilities>,
     store: Arc<Store>,
-    writer: Option<Writer>,
+    hand: Hand,
     status: Arc<ChainStatus>,
     rules: ChainRules,
     options: SyncOptions,
@@ -103,7 +104,7 @@ impl Engine {
             node,
             capabilities: Arc::new(capabilities),
             store: Arc::clone(writer.store()),
-            writer: Some(writer),
+            hand: Hand::new(writer),
             status,
             rules,
             options,
@@ -149,7 +150,7 @@ impl Engine {
                     }
                 }
                 Err(error) if error.may_pass() || self.first_contradiction(&error) => {
-                    self.report(&error);
+                    error.tell_wait(&self.status);
                     if self.next_block() != next_before {
                         wait = WAIT_FIRST;
                     }
@@ -159,17 +160,13 @@ impl Engine {
                     wait = (wait * 2).min(WAIT_MAX);
                 }
                 Err(error) => {
-                    self.status.set_following(false);
-                    self.status.set_stopped();
-                    self.status.set_message(format!("sync stopped: {error}"));
+                    error.tell_end(&self.status);
                     break Err(error);
                 }
             }
         };
         // Flushing may take a moment: not on an async thread.
-        if let Some(writer) = self.writer.take() {
-            let _ = tokio::task::spawn_blocking(move || drop(writer)).await;
-        }
+        self.hand.end().await;
         result
     }
 
@@ -185,22 +182,6 @@ impl Engine {
         self.store.view().checkpoint().next_block
     }
 
-    fn report(&self, error: &SyncError) {
-        if matches!(error, SyncError::Verify { .. }) {
-            self.status.count_verification_failure();
-        }
-        if matches!(error, SyncError::Ask(_) | SyncError::Node { .. }) {
-            self.status.set_node_up(false);
-        }
-        if error.is_disk_full() {
-            self.status.wait_for_room(error);
-        } else {
-            self.status.has_room();
-            self.status.set_message(error.to_string());
-        }
-        tracing::warn!(%error, "sync waits and tries again");
-    }
-
     /// One look at the node, and all the work that it shows.
     async fn round(&mut self, shutdown: &mut Shutdown) -> Result<Round, SyncError> {
         let Some(head) = shutdown.unless(self.node.head()).await else {
@@ -211,7 +192,9 @@ impl Engine {
         self.status.set_node_head(head);
         let view = self.store.view();
         let next = view.checkpoint().next_block;
-        let relation = match shutdown.unless(relate(&self.node, &view, head)).await {
+        let node = &self.node;
+        let theirs = |number| async move { Ok(node.block_id(number).await?.map(|id| id.hash)) };
+        let relation = match shutdown.unless(relate(&view, head, theirs)).await {
             Some(relation) => relation?,
             None => return Ok(Round::Done),
         };
@@ -247,21 +230,18 @@ impl Engine {
         };
         // One that is not stored yet tells nothing of the branch that is: its hash is compared when it comes.
         if let Some(number) = finalized.map(|id| id.number).filter(|&number| number < next) {
-            self.with_writer(move |writer| Ok(writer.finalize(number)?))
-                .await?;
+            self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
         let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
         if self.options.stop_at.is_some_and(|stop| next > stop) {
             return Ok(Round::Done);
         }
         if next > last {
-            self.status.set_following(true);
-            self.status.set_message("following the tip");
+            self.status.follow_tip();
             return Ok(Round::Idle);
         }
         if last - next > 64 {
-            self.status.set_following(false);
-            self.status.set_message("backfilling");
+            self.status.backfill();
         }
         self.fetch(next, last, finalized, shutdown).await?;
         Ok(Round::Moved)
@@ -312,10 +292,8 @@ impl Engine {
     async fn unwind(&mut self, fork: Option<u64>, depth: u64) -> Result<(), SyncError> {
         let next = fork.map_or(self.store.identity().first_block, |fork| fork + 1);
         tracing::warn!(depth, next, "the node's chain left ours: unwinding");
-        self.with_writer(move |writer| Ok(writer.unwind(next)?)).await?;
-        self.status.count_reorg(depth);
-        self.status
-            .set_message(format!("unwound {depth} blocks of a reorg"));
+        self.hand.with(move |writer| Ok(writer.unwind(next)?)).await?;
+        self.status.unwound(depth);
         Ok(())
     }
 
@@ -353,38 +331,15 @@ impl Engine {
         }
         if view.checkpoint().next_block > final_to {
             // Blocks that may still be unwound are taken off and come again with their frames.
-            return self.with_writer(move |writer| Ok(writer.unwind(final_to)?)).await;
+            return self.hand.with(move |writer| Ok(writer.unwind(final_to)?)).await;
         }
         let last = final_to.saturating_sub(1);
         self.status
             .set_message(format!("fetching the traces of blocks {first} to {last}"));
-        let writer = self.take_writer()?;
         let source = self.bundles(first, last);
-        let rules = self.rules.nonces.clone();
-        let (writer, result) = fill(writer, source, rules, self.options.batch_bytes_max, shutdown).await;
-        self.writer = writer;
-        result
-    }
-
-    /// Runs work of the writer where it may block.
-    async fn with_writer<T: Send + 'static>(
-        &mut self,
-        work: impl FnOnce(&mut Writer) -> Result<T, SyncError> + Send + 'static,
-    ) -> Result<T, SyncError> {
-        let mut writer = self.take_writer()?;
-        let done = tokio::task::spawn_blocking(move || {
-            let result = work(&mut writer);
-            (writer, result)
-        });
-        let (writer, result) = done.await.map_err(|error| SyncError::Worker(error.to_string()))?;
-        self.writer = Some(writer);
-        result
-    }
-
-    fn take_writer(&mut self) -> Result<Writer, SyncError> {
-        self.writer
-            .take()
-            .ok_or_else(|| SyncError::Worker("the writer is gone".to_owned()))
+        let (rules, bytes_max) = (self.rules.nonces.clone(), self.options.batch_bytes_max);
+        let fill = |writer| fill(writer, source, rules, bytes_max, shutdown);
+        self.hand.lend(fill).await
     }
 
     async fn fetch(
@@ -394,7 +349,6 @@ impl Engine {
         finalized: Option<Finalized>,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
-        let writer = self.take_writer()?;
         let pipeline = Pipeline {
             rules: self.rules.clone(),
             finalized: finalized.map_or(0, |id| id.number),
@@ -402,9 +356,8 @@ impl Engine {
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let source = self.bundles(next, last);
-        let (writer, result) = pipeline.run(writer, source, shutdown).await;
-        self.writer = writer;
-        result
+        let run = |writer| pipeline.run(writer, source, shutdown);
+        self.hand.lend(run).await
     }
 
     /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
@@ -450,7 +403,7 @@ impl Engine {
 }
 
 /// Verifies off the async threads.
-async fn check(number: u64, bundle: Bundle, rules: super::verify::Rules) -> Result<Bundle, SyncError> {
+async fn check(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
     if bundle.block.number() != number {
         let reason = format!("asked for block {number}, got block {}", bundle.block.number());
         let source = NodeError::Transport {
@@ -462,14 +415,5 @@ async fn check(number: u64, bundle: Bundle, rules: super::verify::Rules) -> Resu
             source,
         });
     }
-    let verified = tokio::task::spawn_blocking(move || {
-        verify(&bundle, None, &rules).map_err(|source| SyncError::Verify {
-            block: number,
-            source,
-        })?;
-        Ok(bundle)
-    });
-    verified
-        .await
-        .map_err(|error| SyncError::Worker(error.to_string()))?
+    verified(number, bundle, rules).await
 }

@@ -1,9 +1,11 @@
 //! Why sync stopped or pauses, each with its facts.
 
+use super::source::SourceError;
 use super::verify::VerifyError;
 use crate::model::B256;
 use crate::node::NodeError;
 use crate::node::recorded::RecordedError;
+use crate::status::ChainStatus;
 use crate::store::StoreError;
 
 /// A failure of sync.
@@ -20,6 +22,9 @@ pub enum SyncError {
     /// The node gave no usable answer to a question about the chain.
     #[error(transparent)]
     Ask(#[from] NodeError),
+    /// The source of an embedding process gave no usable answer.
+    #[error("the source of blocks: {0}")]
+    Source(#[from] SourceError),
     /// A block does not verify; it is never stored.
     #[error("block {block} does not verify: {source}")]
     Verify {
@@ -98,12 +103,37 @@ impl SyncError {
         match self {
             Self::Node { .. }
             | Self::Ask(_)
+            | Self::Source(_)
             | Self::Verify { .. }
             | Self::Parent { .. }
             | Self::Moved { .. } => true,
             Self::Store(_) => self.is_disk_full(),
             _ => false,
         }
+    }
+
+    /// Says in the status and in the log what is waited out.
+    pub(super) fn tell_wait(&self, status: &ChainStatus) {
+        match self {
+            Self::Verify { .. } => status.count_verification_failure(),
+            Self::Ask(_) | Self::Node { .. } | Self::Source(_) => status.set_node_up(false),
+            _ => {}
+        }
+        if self.is_disk_full() {
+            status.wait_for_room(self);
+        } else {
+            status.has_room();
+            status.set_message(self.to_string());
+        }
+        tracing::warn!(error = %self, "sync waits and tries again");
+    }
+
+    /// Says in the status what ended the sync.
+    pub(super) fn tell_end(&self, status: &ChainStatus) {
+        if matches!(self, Self::DeepReorg { .. }) {
+            status.set_finality_broken();
+        }
+        status.stop(self);
     }
 
     /// Whether the store has no room.

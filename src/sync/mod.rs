@@ -1,6 +1,6 @@
 //! The write side: plan, fetch, verify, derive, commit; follow the tip; unwind reorgs.
 //!
-//! Blocks come from a node or from a recorded chain, always through the same verification, derivation
+//! Blocks come from a node, from a recorded chain or from whoever embeds the crate, always through the same verification, derivation
 //! and one writer. Nothing that does not verify is stored. This room knows nothing of queries and HTTP.
 
 pub mod authority;
@@ -9,15 +9,26 @@ mod encoding;
 mod engine;
 mod error;
 mod fill;
+mod follow;
 pub mod genesis;
+mod hand;
 mod keccak;
 mod openings;
 mod pipeline;
 mod reorg;
 mod rules;
+mod source;
 pub mod verify;
 
 pub use engine::{Engine, SyncOptions};
 pub use error::SyncError;
+pub use follow::{FollowOptions, Follower};
 pub use pipeline::{Pipeline, Source, recorded};
 pub use rules::ChainRules;
+pub use source::{BlockSource, SourceError, SourceFuture, SourceHead};
+
+/// The hash of a header as Ethereum computes it: what a block that a process makes by itself goes by.
+#[must_use]
+pub fn header_hash(header: &crate::model::Header) -> crate::model::B256 {
+    encoding::header_hash(header, &mut Vec::new())
+}

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::derive::derive;
 use super::error::SyncError;
 use super::rules::ChainRules;
-use super::verify::verify;
+use super::verify::{Rules, verify};
 use crate::clock;
 use crate::model::{B256, Bundle};
 use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
@@ -20,6 +20,20 @@ use crate::store::{Batch, Writer};
 const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
 /// Verified bundles that wait for the writer.
 const WAITING_MAX: usize = 4;
+
+/// The bundle of this block once it is verified, which is done off the async threads.
+pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
+    let verified = tokio::task::spawn_blocking(move || {
+        verify(&bundle, None, &rules).map_err(|source| SyncError::Verify {
+            block: number,
+            source,
+        })?;
+        Ok(bundle)
+    });
+    verified
+        .await
+        .map_err(|error| SyncError::Worker(error.to_string()))?
+}
 
 /// Bundles in chain order.
 pub trait Source: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin {}

@@ -2,7 +2,6 @@
 
 use super::error::SyncError;
 use crate::model::B256;
-use crate::node::Node;
 use crate::store::View;
 
 /// How our chain and the node's stand to each other.
@@ -23,14 +22,18 @@ pub(super) enum Relation {
     },
 }
 
-/// Compares our head with the node's chain and looks for the fork by walking parents.
-pub(super) async fn relate(node: &Node, view: &View, node_head: u64) -> Result<Relation, SyncError> {
+/// Compares our head with the node's chain and looks for the fork by walking parents. `theirs` tells the hash of a
+/// block of the node's chain, where it has one.
+pub(super) async fn relate<F>(
+    view: &View,
+    node_head: u64,
+    theirs: impl Fn(u64) -> F,
+) -> Result<Relation, SyncError>
+where
+    F: Future<Output = Result<Option<B256>, SyncError>>,
+{
     let Some(ours) = view.head() else {
         return Ok(Relation::Ahead);
-    };
-    let theirs = |number: u64| async move {
-        let id = node.block_id(number).await?;
-        Ok::<_, SyncError>(id.map(|id| id.hash))
     };
     let stored = |number: u64| -> Result<B256, SyncError> { Ok(view.block(number)?.hash) };
     let from = ours.number.min(node_head);

@@ -67,8 +67,18 @@ contract BeaconProxy is Delegating {
 }
 "#;
 
-/// What solc makes of the contracts: its input and output in one file, as build information has them.
+/// What solc makes of the contracts.
 fn compiled() -> Option<Value> {
+    let built = compile(json!({"All.sol": {"content": SOURCE}}))?;
+    assert!(
+        built["output"]["contracts"]["All.sol"]["Proxy"].is_object(),
+        "{built}"
+    );
+    Some(built)
+}
+
+/// What solc makes of sources: its input and output in one file, as build information has them.
+pub(crate) fn compile(sources: Value) -> Option<Value> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
     if !tools.join("node_modules/solc").is_dir() {
         println!("skipped: no solc (run `tools/setup.sh npm`)");
@@ -76,7 +86,7 @@ fn compiled() -> Option<Value> {
     }
     let input = json!({
         "language": "Solidity",
-        "sources": {"All.sol": {"content": SOURCE}},
+        "sources": sources,
         "settings": {"optimizer": {"enabled": true, "runs": 7}, "evmVersion": "cancun", "outputSelection":
             {"*": {"*": ["abi", "metadata", "evm.bytecode.object"]}}},
     });
@@ -87,17 +97,17 @@ fn compiled() -> Option<Value> {
         .output()
         .unwrap();
     let output: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(output["contracts"]["All.sol"]["Proxy"].is_object(), "{output}");
     Some(json!({"input": input, "output": output, "id": "all"}))
 }
 
-struct Deployed<'a> {
-    anvil: &'a Anvil,
-    built: &'a Value,
+/// Contracts on a node.
+pub(crate) struct Deployed<'a> {
+    pub(crate) anvil: &'a Anvil,
+    pub(crate) built: &'a Value,
 }
 
 impl Deployed<'_> {
-    fn send(&self, transaction: Value) -> Value {
+    pub(crate) fn send(&self, transaction: Value) -> Value {
         let mut transaction = transaction;
         transaction["from"] = self.anvil.accounts[0].clone().into();
         transaction["gas"] = "0x100000".into();
@@ -108,21 +118,21 @@ impl Deployed<'_> {
         })
     }
 
-    fn create(&self, name: &str, arguments: &[String]) -> String {
+    pub(crate) fn create(&self, name: &str, arguments: &[String]) -> String {
         let code = text(&self.built["output"]["contracts"]["All.sol"][name]["evm"]["bytecode"]["object"]);
         let receipt = self.send(json!({"data": format!("0x{code}{}", arguments.concat())}));
         assert_eq!(receipt["status"], "0x1", "{name}");
         text(&receipt["contractAddress"]).to_owned()
     }
 
-    fn call(&self, to: &str, signature: &str, word: String) -> String {
+    pub(crate) fn call(&self, to: &str, signature: &str, word: String) -> String {
         let selector = const_hex::encode(&alloy_primitives::keccak256(signature)[..4]);
         let receipt = self.send(json!({"to": to, "data": format!("0x{selector}{word}")}));
         text(&receipt["transactionHash"]).to_owned()
     }
 }
 
-fn padded(address: &str) -> String {
+pub(crate) fn padded(address: &str) -> String {
     format!("{:0>64}", address.trim_start_matches("0x"))
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+use quarry::api::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+use quarry::app::front::front;
+use quarry::desk::NodeReply;
 use quarry::http::Limits;
 use quarry::model::{Address, B256, Bundle, ChainName, StaticRewards, U256};
 use quarry::query::Reader;
@@ -10,6 +12,7 @@ use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store};
 use quarry::sync::derive::{NonceRules, derive};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::client::{Reply, Server, pool};
 use crate::plain::{self, ChainConfig, account};
@@ -44,6 +47,22 @@ impl Upstream for Node {
         let answer = self.0.clone();
         Box::pin(async { answer.map(U256::from) })
     }
+    fn call(&self, method: &'static str, params: Box<RawValue>) -> UpstreamFuture<'_, NodeReply> {
+        let answer = self.0.clone();
+        Box::pin(async move {
+            let number = answer?;
+            Ok(if method == "eth_call" {
+                NodeReply::Error {
+                    code: 3,
+                    message: "execution reverted".to_owned(),
+                    data: Some(params),
+                }
+            } else {
+                let text = format!("{{\"{method}\":{number},\"params\":{params}}}");
+                NodeReply::Result(RawValue::from_string(text).unwrap())
+            })
+        })
+    }
 }
 
 impl Chains for OneChain {
@@ -74,7 +93,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    async fn start(blocks: u64, node: Option<Result<u64, UpstreamError>>) -> Self {
+    pub(crate) async fn start(blocks: u64, node: Option<Result<u64, UpstreamError>>) -> Self {
         Self::over(plain::chain(5, blocks, &ChainConfig::default()), node).await
     }
 
@@ -143,9 +162,13 @@ impl World {
             static_rewards: static_rewards.map(|text| Arc::new(text.parse().unwrap())),
             excluded: excluded.into(),
         };
-        let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
+        let settings = Settings {
+            rpc_passthrough: true,
+            ..Settings::default()
+        };
+        let front = Arc::new(front(Arc::new(chains), pool(), settings));
         Self {
-            server: Server::start(api, Limits::default()).await,
+            server: Server::start(front, Limits::default()).await,
             bundles,
             status,
             _directory: directory,

@@ -41,7 +41,10 @@ fn specified() -> BTreeSet<String> {
         .chain(
             [
                 "holder-list",
+                "erc1155-holdings",
+                "token-1155-tx",
                 "average-gas-limit",
+                "home",
                 "health",
                 "ready",
                 "status",

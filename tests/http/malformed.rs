@@ -313,7 +313,8 @@ fn draw(maker: &mut Maker, endpoint: &Endpoint, fault: Fault) -> Option<(String,
                 0 => format!("{path}/"),
                 1 => format!("{path}/more"),
                 2 => format!("/{path}"),
-                // No literal of a path has capitals.
+                // No literal of a path has capitals; the shortest one has no letters.
+                _ if path.len() < 3 => "/X".to_owned(),
                 _ => path.replacen(&path[1..3], &path[1..3].to_uppercase(), 1),
             };
             &[404]

@@ -1,11 +1,18 @@
 //! `/metrics`: the page can be read, and its figures move with what is asked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use quarry::http::Limits;
+use bytes::Bytes;
+use quarry::http::{
+    FrameSource, Handler, HandlerFuture, HttpError, Limits, Pool, Request, Traffic, json_response,
+    stream_frames,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::mined::{Mined, header};
+use crate::client::{Server, pool};
+use crate::mined::{Mined, ask, header};
 
 /// Samples by name and labels. Fails on anything that is not OpenMetrics text.
 fn parse(text: &str) -> BTreeMap<String, f64> {
@@ -148,4 +155,120 @@ async fn the_cap_on_requests_is_told_and_counted() {
         );
     }
     assert!(figures(&world).await["quarry_http_requests_refused_total"] >= 1.0);
+}
+
+/// Answers after as many milliseconds as the path says; under `/frames/` with three frames, each after so many.
+struct Slow {
+    pool: Pool,
+    traffic: Arc<Traffic>,
+}
+
+struct SlowFrames(usize, Duration);
+
+impl FrameSource for SlowFrames {
+    fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
+        if self.0 == 0 {
+            return Ok(None);
+        }
+        self.0 -= 1;
+        std::thread::sleep(self.1);
+        Ok(Some(Bytes::from_static(b"frame")))
+    }
+}
+
+impl Handler for Slow {
+    fn handle(&self, request: Request) -> HandlerFuture {
+        let (kind, ms) = request.path()[1..].split_once('/').unwrap();
+        request.name_operation(usize::from(kind == "frames"));
+        let (ms, frames) = (Duration::from_millis(ms.parse().unwrap()), kind == "frames");
+        let pool = self.pool.clone();
+        Box::pin(async move {
+            if frames {
+                let source = Box::new(SlowFrames(3, ms));
+                let body = stream_frames(&pool, Bytes::from_static(b"first"), source);
+                return json_response(hyper::StatusCode::OK, body);
+            }
+            tokio::time::sleep(ms).await;
+            HttpError::unavailable("later").into()
+        })
+    }
+
+    fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.traffic)
+    }
+}
+
+#[tokio::test]
+async fn slow_requests_are_remembered_without_secrets() {
+    let names = ["plain", "frames"].map(str::to_owned);
+    let traffic = Arc::new(Traffic::new(names));
+    let handler = Slow {
+        pool: pool(),
+        traffic: Arc::clone(&traffic),
+    };
+    let server = Server::start(Arc::new(handler), Limits::default()).await;
+    for target in [
+        "/plain/0",
+        "/plain/400?a=1&ApiKey=S3CRET",
+        "/frames/10",
+        "/frames/150?b=2",
+        "/plain/300",
+    ] {
+        ask(&server, "GET", target, &[]).await;
+    }
+    let figures = traffic.figures();
+    assert_eq!((figures.answered, figures.failed, figures.slow), (5, 3, 3));
+    let shown = |kept: &[quarry::http::SlowRequest]| -> Vec<String> {
+        kept.iter()
+            .map(|one| format!("{} {} {}", one.operation, one.status, one.target))
+            .collect()
+    };
+    let (whole, plain) = ("plain 503 /plain/400?a=1&ApiKey=...", "plain 503 /plain/300");
+    let frames = "frames 200 /frames/150?b=2";
+    assert_eq!(shown(&figures.slow_latest), [plain, frames, whole]);
+    // Three frames of 150 ms that were waited for, but for what was made ahead.
+    let longest = shown(&figures.slow_longest);
+    assert_eq!(longest.len(), 3);
+    assert!(
+        longest.contains(&frames.to_owned()) && longest.last().unwrap() == plain,
+        "{longest:?}"
+    );
+    for one in &figures.slow_latest {
+        assert!(one.own >= quarry::http::SLOW && one.own <= one.whole, "{one:?}");
+        assert!(one.whole < Duration::from_secs(5), "{one:?}");
+    }
+    assert_eq!(figures.slow_latest[1].bytes, 20);
+    assert!(
+        figures.minute.answered > 0.5 && figures.minute.failed > 0.3,
+        "{:?}",
+        figures.minute
+    );
+    let kept = format!("{figures:?}");
+    assert!(!kept.contains("S3CRET") && !kept.contains("127.0.0.1"), "{kept}");
+}
+
+#[tokio::test]
+async fn the_status_tells_what_was_asked() {
+    let world = Mined::start(40, Limits::default()).await;
+    for _ in 0..4 {
+        world.get("/api/block/5/transaction-count", &[]).await;
+    }
+    world.get("/api/block/x/transaction-count", &[]).await;
+    let status = world.get("/status", &[]).await;
+    let status: serde_json::Value = serde_json::from_slice(status.body()).unwrap();
+    let requests = &status["requests"];
+    assert_eq!(
+        (&requests["answered"], &requests["failed"]),
+        (&5.into(), &0.into())
+    );
+    assert!(requests["perSecond1m"].as_f64() > Some(0.0) && requests["perSecond1m"].as_f64() <= Some(5.0));
+    let asked = &requests["byOperation"][0];
+    assert_eq!(
+        (&asked["operation"], &asked["answered"]),
+        (&"B1".into(), &5.into())
+    );
+    let [median, p99] = ["medianMs", "p99Ms"].map(|name| asked[name].as_f64().unwrap());
+    assert!(0.0 < median && median <= p99, "{asked}");
+    assert_eq!(status["slow"]["overMs"], 250);
+    assert_eq!(status["chains"]["mainnet"]["diskFull"], false);
 }

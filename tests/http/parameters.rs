@@ -216,7 +216,7 @@ const PROXY: &[(&str, (u16, &str))] = &[
 ];
 
 const PATHS: &[(&str, (u16, &str))] = &[
-    ("/", (404, "Route not found")),
+    ("//", (404, "Route not found")),
     ("/api", (404, "Route not found")),
     ("/api/logs/get-logs/", (404, "Route not found")),
     ("/api/logs/getLogs", (404, "Route not found")),
@@ -426,8 +426,10 @@ async fn service_routes() {
     );
     assert!(ready.header("retry-after").is_some());
     let status = server.get("/status").await;
-    assert_eq!(
-        (status.status, status.body.as_str()),
-        (200, r#"{"status":"ok","chains":{}}"#)
+    assert_eq!(status.status, 200);
+    assert!(
+        status.body.starts_with(r#"{"status":"ok","chains":{},"#),
+        "{}",
+        status.body
     );
 }

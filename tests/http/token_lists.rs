@@ -1,5 +1,6 @@
 //! Lists of tokens, holders and ids: their cursors, and what a store that begins late says. Over the demo's chain.
 
+use quarry::json::UuidSpace;
 use quarry::model::{Address, U256};
 use quarry::store::ToldBalance;
 use serde_json::Value;
@@ -76,6 +77,11 @@ async fn cursors_walk_over_the_whole_list() {
         ),
         (
             format!("/api/token/{OWNER}/nft-inventory?contractaddress={DEEDS}&offset=1"),
+            "tokens",
+            None,
+        ),
+        (
+            format!("/api/token/erc1155-holdings?address={OWNER}&offset=1"),
             "tokens",
             None,
         ),
@@ -174,7 +180,8 @@ async fn short_lists_are_not_given() {
             format!("/api/token/{OWNER}/nft-inventory?contractaddress={token}"),
         ]
     };
-    let of_accounts = ["erc20", "erc721"].map(|kind| format!("/api/token/{kind}-holdings?address={HOLDER}"));
+    let of_accounts =
+        ["erc20", "erc721", "erc1155"].map(|kind| format!("/api/token/{kind}-holdings?address={HOLDER}"));
     for target in of_token(COIN).iter().chain(&of_accounts) {
         let reply = world.server.get(target).await;
         reply.assert_error(503, "Data for the requested range is still being indexed");
@@ -188,4 +195,128 @@ async fn short_lists_are_not_given() {
         .get(&nobody)
         .await
         .assert_error(404, "Token not found");
+}
+
+/// What the demo's account 5 did with ids of `goods`: made some, twice the same id in one batch, and sent of them.
+#[tokio::test]
+async fn items_of_batches_are_rows_of_their_own() {
+    let world = World::start(false).await;
+    let target = format!("/api/account/{OWNER}/token-1155-tx");
+    let reply = world.server.get(&target).await;
+    assert_eq!(reply.status, 200);
+    let body = reply.json();
+    let rows = body["transfers"].as_array().unwrap();
+    assert_eq!(
+        reply.header("x-total-count"),
+        Some(rows.len().to_string().as_str())
+    );
+    let moved: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["tokenId"].as_str().unwrap(),
+                row["tokenValue"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        moved,
+        [
+            ("1", "10"),
+            ("2", "20"),
+            ("2", "5"),
+            ("3", "1"),
+            ("2", "7"),
+            ("1", "4"),
+            ("3", "1")
+        ]
+    );
+    // The items of one log differ in their place in it alone, which only their ids tell.
+    let ids = UuidSpace::new(31_337);
+    for (row, position) in rows.iter().zip([0, 1, 2, 3, 0, 0, 1]) {
+        let hash = row["blockHash"].as_str().unwrap().parse().unwrap();
+        let log_index = row["logIndex"].as_u64().unwrap() as u32;
+        let expected = ids.transfer(&hash, log_index, position).to_string();
+        assert_eq!(row["uuid"], expected);
+    }
+    assert!(rows[..4].iter().all(|row| row["logIndex"] == rows[0]["logIndex"]));
+    let zero = format!("0x{}", "00".repeat(20));
+    assert!(
+        rows[..4]
+            .iter()
+            .all(|row| row["from"] == zero && row["to"] == OWNER)
+    );
+    assert!(rows[4..].iter().all(|row| row["from"] == OWNER));
+    let names: Vec<&String> = rows[0].as_object().unwrap().keys().collect();
+    let mut expected: Vec<&str> =
+        "uuid transactionHash logIndex blockNumber blockHash timestamp transactionIndex from to \
+        contractAddress tokenId tokenValue tokenName tokenSymbol tokenDecimal nonce gas gasPrice gasUsed \
+        cumulativeGasUsed confirmations"
+            .split_whitespace()
+            .collect();
+    expected.sort_unstable();
+    let mut names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, expected);
+
+    // Pages, by cursor and newest first, cut through the batch.
+    let (walked, pages) = walk(&world, &format!("{target}?sort=desc&offset=3"), "transfers", None).await;
+    assert!(pages == 3 && walked.iter().rev().eq(rows));
+    let block: u64 = rows[0]["blockNumber"].as_str().unwrap().parse().unwrap();
+    for (range, count) in [(block..=block, 7), (0..=block - 1, 0), (block + 1..=block + 9, 0)] {
+        let target = format!("{target}?startblock={}&endblock={}", range.start(), range.end());
+        let found = world.server.get(&target).await.json();
+        assert_eq!(found["transfers"].as_array().unwrap().len(), count, "{target}");
+    }
+
+    // One token alone, by either spelling.
+    let goods = rows[0]["contractAddress"].as_str().unwrap();
+    for name in ["contractaddress", "contractAddress"] {
+        let one = world.server.get(&format!("{target}?{name}={goods}")).await.json();
+        assert_eq!(
+            (&one["transfers"], &one["contractAddress"]),
+            (&body["transfers"], &Value::from(goods))
+        );
+        let none = world.server.get(&format!("{target}?{name}={COIN}")).await;
+        assert_eq!(none.json()["transfers"], Value::Array(Vec::new()));
+        let wrong = world.server.get(&format!("{target}?{name}=0x12")).await;
+        wrong.assert_error(400, "Invalid contract address format");
+    }
+    let both = world
+        .server
+        .get(&format!(
+            "{target}?contractaddress={goods}&contractAddress={goods}"
+        ))
+        .await;
+    both.assert_error(400, "Duplicate parameter: contractaddress");
+
+    // What is left of each id.
+    let held = format!("/api/token/erc1155-holdings?address={OWNER}");
+    let left = world.server.get(&held).await.json();
+    let units: Vec<(&str, &str)> = left["tokens"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["tokenId"].as_str().unwrap(), row["balance"].as_str().unwrap()))
+        .collect();
+    assert_eq!(units, [("1", "6"), ("2", "18")]);
+    assert!(
+        left["tokens"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|row| row["contractAddress"] == goods)
+    );
+    for (filter, count) in [(goods, 2), (COIN, 0)] {
+        let reply = world
+            .server
+            .get(&format!("{held}&contractAddress={filter}"))
+            .await;
+        assert_eq!(reply.json()["tokens"].as_array().unwrap().len(), count);
+    }
+    world
+        .server
+        .get("/api/token/erc1155-holdings")
+        .await
+        .assert_error(400, "Missing required parameter: address");
 }

@@ -41,7 +41,7 @@ pub fn import_demo(data: &str) -> Outcome {
 }
 
 /// The program with a clean environment. `QUARRY_BIN` names another build of it to test.
-fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let program = std::env::var_os("QUARRY_BIN")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_quarry")), Into::into);
     let mut command = Command::new(program);
@@ -140,11 +140,22 @@ pub fn eventually<T>(what: &str, patience: Duration, mut ready: impl FnMut() -> 
     }
 }
 
+/// Where a server serves, by a line of its log in either format.
+fn served_at(line: &str) -> Option<String> {
+    if let Some((_, address)) = line.split_once("serving address=") {
+        return Some(address.trim().to_owned());
+    }
+    let object: Value = serde_json::from_str(line).ok()?;
+    let fields = &object["fields"];
+    (fields["message"] == "serving").then(|| fields["address"].as_str().map(str::to_owned))?
+}
+
 /// A running server; ends with its guard.
 pub struct Server {
     child: Child,
     pub address: String,
     log: Arc<Mutex<String>>,
+    reader: Option<std::thread::JoinHandle<()>>,
     connection: RefCell<Option<BufReader<TcpStream>>>,
 }
 
@@ -167,16 +178,20 @@ impl Server {
 
     /// The same; its log where it does not come to serve.
     pub fn try_start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Result<Self, String> {
-        let mut child = command(args).args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+        Self::of(command(args))
+    }
+
+    /// The same of a command that was made by [`command`].
+    pub fn of(mut command: Command) -> Result<Self, String> {
+        let mut child = command.args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         drop(collect(child.stdout.take().unwrap()));
         let kept = Arc::clone(&log);
         let (sender, receiver) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                let served = line.split_once("serving address=");
-                let address = served.map(|(_, address)| address.trim().to_owned());
+                let address = served_at(&line);
                 let mut kept = kept.lock().unwrap();
                 kept.push_str(&line);
                 kept.push('\n');
@@ -189,6 +204,7 @@ impl Server {
             child,
             address: String::new(),
             log,
+            reader: Some(reader),
             connection: RefCell::default(),
         };
         match receiver.recv_timeout(PATIENCE) {
@@ -213,7 +229,13 @@ impl Server {
 
     /// Ends the process by SIGTERM and insists on a clean end within three seconds.
     #[track_caller]
-    pub fn stop(mut self) {
+    pub fn stop(self) {
+        self.stop_logged();
+    }
+
+    /// The same; all that it logged.
+    #[track_caller]
+    pub fn stop_logged(mut self) -> String {
         self.connection.take();
         let began = Instant::now();
         let pid = self.child.id().to_string();
@@ -232,7 +254,12 @@ impl Server {
             "ended after {took:?}\n{}",
             self.log()
         );
+        // All of it is read when the process has gone.
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
         assert!(!self.log().contains("panicked"), "{}", self.log());
+        self.log()
     }
 
     /// Ends the process by SIGKILL.
@@ -242,9 +269,42 @@ impl Server {
     }
 
     pub fn get(&self, target: &str) -> Reply {
-        let text = format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n");
+        self.get_with(target, "")
+    }
+
+    /// The same with more header lines, each with its end.
+    pub fn get_with(&self, target: &str, lines: &str) -> Reply {
+        let text = format!("GET {target} HTTP/1.1\r\nhost: test\r\n{lines}\r\n");
         exchange(&self.address, &self.connection, text.as_bytes())
             .unwrap_or_else(|error| panic!("GET {target}: {error}\n{}", self.log()))
+    }
+
+    /// A POST of JSON.
+    pub fn post(&self, target: &str, body: &str) -> Reply {
+        let text = format!(
+            "POST {target} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        exchange(&self.address, &self.connection, text.as_bytes())
+            .unwrap_or_else(|error| panic!("POST {target}: {error}\n{}", self.log()))
+    }
+
+    /// The result of a JSON-RPC call, or its error object.
+    #[track_caller]
+    pub fn rpc(&self, method: &str, params: Value) -> Result<Value, Value> {
+        let body = json!({"jsonrpc": "2.0", "id": "a", "method": method, "params": params}).to_string();
+        let reply = self.post("/rpc", &body);
+        assert_eq!(reply.status, 200, "{body}: {}", reply.text());
+        let mut answer = reply.json();
+        assert_eq!(
+            (&answer["jsonrpc"], &answer["id"]),
+            (&json!("2.0"), &json!("a")),
+            "{answer}"
+        );
+        match answer.get_mut("error") {
+            Some(error) => Err(error.take()),
+            None => Ok(answer["result"].take()),
+        }
     }
 
     /// The value of the first series of `/metrics` whose name begins so, as it is written.

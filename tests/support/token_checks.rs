@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quarry::model::{Address, TokenKind, TokenMetadata, U256};
 use quarry::query::{
-    Exactness, KeyPart, ListQuery, Paged as _, Reader, Standard, TokenFacts, Verdict, ZeroAddress,
+    Exactness, KeyPart, ListQuery, Paged as _, Reader, Standard, TokenFacts, TransferPage, Verdict,
+    ZeroAddress,
 };
 use quarry::store::StoreError;
 
@@ -135,11 +136,75 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
             }
             walks::holdings(reader, who, kind, &held);
         }
+        check_units(reader, now, who, contracts);
     }
 }
 
-/// Who took part in which transfers.
-pub fn check_transfers(reader: &Reader, now: &Ledger, (accounts, contracts): &Asked, seed: u64) {
+/// What an account holds of ids of ERC-1155, of all tokens and of each.
+fn check_units(reader: &Reader, now: &Ledger, who: &Address, contracts: &BTreeSet<Address>) {
+    for only in contracts.iter().map(Some).chain([None]) {
+        let tokens = now.tokens.iter().filter(|(address, token)| {
+            only.is_none_or(|only| only == *address) && token.balances.contains_key(who)
+        });
+        let held: Vec<(Address, U256, U256)> = tokens
+            .flat_map(|(address, token)| token.units.iter().map(move |(key, units)| (address, key, units)))
+            .filter(|(_, (holder, _), units)| holder == who && !units.is_zero())
+            .map(|(address, (_, id), units)| (*address, *id, *units))
+            .collect();
+        for (skip, limit) in [(0, 100), (1, 2), (3, 9), (40, 2)] {
+            let part = KeyPart::skipping(skip, limit);
+            let page = reader.multi_holdings(who, only, &part, None).unwrap();
+            let rows: Vec<_> = page
+                .ids
+                .iter()
+                .map(|held| (held.token, held.id, held.balance))
+                .collect();
+            let wanted: Vec<_> = held.iter().copied().skip(skip as usize).take(limit).collect();
+            assert_eq!(
+                (rows, page.total),
+                (wanted, Some(held.len() as u64)),
+                "{who} {only:?}"
+            );
+        }
+        walks::multi_holdings(reader, who, only, &held);
+    }
+}
+
+/// Which lists of transfers a test asks for: those of an account, of one token where it is named, or of a token.
+#[derive(Clone, Copy, Debug)]
+enum List<'a> {
+    Account(&'a Address, Option<&'a Address>),
+    Token(&'a Address),
+}
+
+impl List<'_> {
+    fn has(self, row: &Transfer) -> bool {
+        match self {
+            Self::Account(who, token) => {
+                (row.from == *who || row.to == *who) && token.is_none_or(|token| row.token == *token)
+            }
+            Self::Token(token) => row.token == *token,
+        }
+    }
+
+    fn page(self, reader: &Reader, standard: Standard, query: &ListQuery) -> TransferPage {
+        let page = match self {
+            Self::Account(who, token) => reader.account_transfers(who, standard, token, query),
+            Self::Token(token) => reader.token_transfers(token, standard, query, None),
+        };
+        page.unwrap()
+    }
+}
+
+/// Who took part in which transfers, and which ones each contract emitted.
+///
+/// Answers by which standards contracts of another one emitted some.
+pub fn check_transfers(
+    reader: &Reader,
+    now: &Ledger,
+    (accounts, contracts): &Asked,
+    seed: u64,
+) -> BTreeSet<TokenKind> {
     let mut rng = Rng(seed);
     let standards = BTreeMap::from([
         (TokenKind::Erc20, Standard::Erc20),
@@ -150,62 +215,81 @@ pub fn check_transfers(reader: &Reader, now: &Ledger, (accounts, contracts): &As
     for who in accounts {
         let part = now.transfers.iter().any(|row| row.from == *who || row.to == *who);
         assert_eq!(reader.took_part_in_transfers(who).unwrap(), part);
+    }
+    let of_accounts = accounts.iter().flat_map(|who| {
+        let filters = contracts.iter().map(Some).chain([None]);
+        filters.map(move |filter| List::Account(who, filter))
+    });
+    // Several times, as each draws its range and its order.
+    let of_tokens = (0..6).flat_map(|_| contracts.iter().map(List::Token));
+    let lists: Vec<List<'_>> = of_accounts.chain(of_tokens).collect();
+    let mut foreign = BTreeSet::new();
+    for list in lists {
         for (&kind, &standard) in &standards {
-            let filters = contracts.iter().map(Some).chain([None]);
-            for filter in filters {
-                let (a, b) = (rng.below(head + 1), rng.below(head + 1));
-                let (first, last) = if rng.below(2) == 0 {
-                    (0, head)
-                } else {
-                    (a.min(b), a.max(b))
-                };
-                let mut wanted: Vec<&Transfer> = now
-                    .transfers
-                    .iter()
-                    .filter(|row| row.kind == kind && (row.from == *who || row.to == *who))
-                    .filter(|row| filter.is_none_or(|token| row.token == *token))
-                    .filter(|row| (first..=last).contains(&row.block))
-                    .collect();
-                let descending = rng.below(2) == 0;
-                if descending {
-                    wanted.reverse();
-                }
-                let mut query = ListQuery {
-                    first_block: first,
-                    last_block: last,
-                    descending,
-                    skip: 0,
-                    limit: 1 + rng.below(7) as usize,
-                    cursor: None,
-                };
-                // By cursor from the first page on, and one page by its number.
-                let mut found = Vec::new();
-                loop {
-                    let mut page = reader.account_transfers(who, standard, filter, &query).unwrap();
-                    assert_eq!(page.page().total(), Some(wanted.len() as u64));
-                    found.extend(rows(&mut page, standard));
-                    let Some(cursor) = page.page().next_cursor() else {
-                        break;
-                    };
-                    query.cursor = Some(cursor);
-                }
-                let all: Vec<Transfer> = wanted.iter().map(|row| (*row).clone()).collect();
-                assert_eq!(found, all, "{who} {kind:?} {filter:?} {first}..={last}");
-                query.cursor = None;
-                query.skip = rng.below(wanted.len() as u64 + 3);
-                let mut page = reader.account_transfers(who, standard, filter, &query).unwrap();
-                let wanted: Vec<Transfer> = all
-                    .into_iter()
-                    .skip(query.skip as usize)
-                    .take(query.limit)
-                    .collect();
-                assert_eq!(rows(&mut page, standard), wanted);
+            let (a, b) = (rng.below(head + 1), rng.below(head + 1));
+            let (first, last) = if rng.below(2) == 0 {
+                (0, head)
+            } else {
+                (a.min(b), a.max(b))
+            };
+            let mut wanted: Vec<&Transfer> = now
+                .transfers
+                .iter()
+                .filter(|row| row.kind == kind && list.has(row))
+                .filter(|row| (first..=last).contains(&row.block))
+                .collect();
+            let descending = rng.below(2) == 0;
+            if descending {
+                wanted.reverse();
             }
+            // Of another standard than the contract's own, where only a walk tells how many there are.
+            let is_foreign = matches!(list, List::Token(token)
+                if now.tokens.get(token).is_some_and(|token| token.kind != kind && token.kind != TokenKind::Unknown));
+            if is_foreign && !wanted.is_empty() {
+                foreign.insert(kind);
+            }
+            let mut query = ListQuery {
+                first_block: first,
+                last_block: last,
+                descending,
+                skip: 0,
+                limit: 1 + rng.below(7) as usize,
+                cursor: None,
+            };
+            // By cursor from the first page on, and one page by its number.
+            let mut found = Vec::new();
+            loop {
+                let mut page = list.page(reader, standard, &query);
+                let total = page.page().total();
+                let is_last = page.page().next_cursor().is_none();
+                if is_foreign && (!is_last || query.cursor.is_some()) {
+                    assert!(total.is_none() || wanted.is_empty(), "{list:?} {kind:?}");
+                } else {
+                    assert_eq!(total, Some(wanted.len() as u64), "{list:?} {kind:?}");
+                }
+                found.extend(rows(&mut page));
+                let Some(cursor) = page.page().next_cursor() else {
+                    break;
+                };
+                query.cursor = Some(cursor);
+            }
+            let all: Vec<Transfer> = wanted.iter().map(|row| (*row).clone()).collect();
+            assert_eq!(found, all, "{list:?} {kind:?} {first}..={last}");
+            query.cursor = None;
+            query.skip = rng.below(wanted.len() as u64 + 3);
+            let mut page = list.page(reader, standard, &query);
+            let wanted: Vec<Transfer> = all
+                .into_iter()
+                .skip(query.skip as usize)
+                .take(query.limit)
+                .collect();
+            assert_eq!(rows(&mut page), wanted);
         }
     }
+    foreign
 }
 
-fn rows(page: &mut quarry::query::TransferPage, standard: Standard) -> Vec<Transfer> {
+fn rows(page: &mut TransferPage) -> Vec<Transfer> {
     let mut rows = Vec::new();
     let mut visit = |row: &quarry::model::ListedTransfer<'_>| {
         rows.push(Transfer {
@@ -218,7 +302,7 @@ fn rows(page: &mut quarry::query::TransferPage, standard: Standard) -> Vec<Trans
             token: row.token,
             id: row.id,
             value: row.value,
-            kind: standard.kind(),
+            kind: row.kind,
         });
         true
     };

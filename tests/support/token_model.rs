@@ -161,6 +161,8 @@ pub struct Token {
     pub burnt: U256,
     pub balances: BTreeMap<Address, U256>,
     pub owners: BTreeMap<U256, Address>,
+    /// Units by holder and id, of ERC-1155.
+    pub units: BTreeMap<(Address, U256), U256>,
     pub transfers: u64,
 }
 
@@ -245,9 +247,31 @@ impl Ledger {
             token.doubted |= over || sum < moved.outgoing.0;
             *balance = sum.saturating_sub(moved.outgoing.0);
         }
+        self.move_units(number);
         for token in self.tokens.values_mut() {
             token.balances.retain(|_, balance| !balance.is_zero());
             token.doubted |= token.wrapped && matches!(token.kind, TokenKind::Erc721 | TokenKind::Erc1155);
+        }
+    }
+
+    /// Applies what a block moved of ids of ERC-1155: to each holder first what came, then what went.
+    fn move_units(&mut self, block: u64) {
+        let moved = self.transfers.iter().filter(|row| row.block == block);
+        let moved = moved.filter(|row| row.kind == TokenKind::Erc1155);
+        for gains in [true, false] {
+            for row in moved.clone() {
+                let token = self.tokens.get_mut(&row.token).unwrap();
+                let who = if gains { row.to } else { row.from };
+                if token.kind != TokenKind::Erc1155 || who.is_zero() {
+                    continue;
+                }
+                let units = token.units.entry((who, row.id.unwrap())).or_default();
+                *units = if gains {
+                    units.saturating_add(row.value)
+                } else {
+                    units.saturating_sub(row.value)
+                };
+            }
         }
     }
 

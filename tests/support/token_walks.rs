@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 use quarry::model::{Address, TokenKind, U256};
-use quarry::query::{HolderCursor, IdCursor, KeyCursor, KeyPart, Reader, Token, TokenCursor};
+use quarry::query::{HeldIdCursor, HolderCursor, IdCursor, KeyCursor, KeyPart, Reader, Token, TokenCursor};
 
 /// Walks over the pages that `page` gives by the cursor as a client sends it. They are the list, each full but the last.
 fn walk<const N: usize, T: std::fmt::Debug + PartialEq>(
@@ -47,6 +47,20 @@ pub fn holdings(reader: &Reader, who: &Address, kind: TokenKind, all: &[(Address
         let page = reader.holdings(who, kind, part).unwrap();
         assert_eq!(page.total, Some(all.len() as u64));
         let rows = page.tokens.iter().map(|held| (held.token, held.balance));
+        (rows.collect(), page.next)
+    });
+}
+
+pub fn multi_holdings(
+    reader: &Reader,
+    who: &Address,
+    token: Option<&Address>,
+    all: &[(Address, U256, U256)],
+) {
+    walk(all, |part: &KeyPart<HeldIdCursor>| {
+        let page = reader.multi_holdings(who, token, part, None).unwrap();
+        assert_eq!(page.total, Some(all.len() as u64));
+        let rows = page.ids.iter().map(|held| (held.token, held.id, held.balance));
         (rows.collect(), page.next)
     });
 }

@@ -107,6 +107,7 @@ async fn a_reorg_below_finality_stops_the_sync_and_leaves_the_store() {
         "{sentence}"
     );
     assert!(rig.status().message().contains(&sentence));
+    assert!(rig.status().stopped() && rig.status().finality_broken());
     assert_eq!(rig.store().view().head(), head);
     rig.equals(&old, "after the refusal").await;
     check_blocks(&rig.reader(), &old, 0);

@@ -1,6 +1,5 @@
 //! What a view remembers of tokens, and a side store of verdicts: never anything that is not so any more.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quarry::codec::tokens::TokenState;

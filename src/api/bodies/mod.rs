@@ -15,8 +15,8 @@ pub(super) use days::{
 };
 pub(super) use prices::TOKEN_PRICE;
 pub(super) use tokens::{
-    ERC20_TRANSFERS, ERC721_TRANSFERS, HOLDER_COUNT, HOLDERS, HOLDINGS, INVENTORY, TOKEN_BALANCE,
-    TOKEN_BALANCE_AT, TOKEN_INFO, TOKEN_SUPPLY, TOKEN_SUPPLY_AT,
+    ERC20_TRANSFERS, ERC721_TRANSFERS, ERC1155_TRANSFERS, HELD_IDS, HOLDER_COUNT, HOLDERS, HOLDINGS,
+    INVENTORY, TOKEN_BALANCE, TOKEN_BALANCE_AT, TOKEN_INFO, TOKEN_SUPPLY, TOKEN_SUPPLY_AT,
 };
 
 use super::shape::{Field, Form};
@@ -118,7 +118,7 @@ pub(super) const BLOCK_REWARDS: &[Field] = &[
     field("transactionFees", Form::Decimal, "Tips, wei."),
     field("burntFees", Form::Decimal, "Base and blob fees, wei."),
     field("uncleInclusionReward", Form::Decimal, "For naming uncles, wei."),
-    field("rewards", Form::List(REWARD), "Who got what."),
+    field("rewards", Form::Array(REWARD), "Who got what."),
 ];
 const REWARD: &[Field] = &[
     field("address", Form::Address, "The recipient."),
@@ -201,6 +201,17 @@ pub(super) const CONTRACT_STATUS: &[Field] = &[
     ),
 ];
 
+/// `/`, where no page is asked for.
+pub(super) const HOME: &[Field] = &[
+    field("name", Form::Words(&["quarry"]), "The program."),
+    field("docs", Form::Text, "Every operation, to be tried."),
+    field("openapi", Form::Text, "The same for programs."),
+    field("status", Form::Text, "How the chains and the service are."),
+    field("health", Form::Text, "Whether the process answers."),
+    field("ready", Form::Text, "Whether the chains are near their heads."),
+    field("metrics", Form::Text, "Figures for Prometheus."),
+];
+
 /// `/health`.
 pub(super) const HEALTH: &[Field] = &[field("status", Form::Words(&["ok"]), "Always.")];
 
@@ -223,6 +234,102 @@ pub(super) const OPENAPI: &[Field] = &[field("openapi", Form::Text, "The version
 pub(super) const SERVICE_STATUS: &[Field] = &[
     field("status", Form::Words(&["ok"]), "Always."),
     field("chains", Form::Chains(STATUS_CHAIN), "Each configured chain."),
+    field("version", Form::Text, "Of the program."),
+    field("uptimeSeconds", Form::Integer, "Since the service started."),
+    field(
+        "memoryBytes",
+        Form::Integer,
+        "Resident memory, mapped arrays included.",
+    )
+    .or_null(),
+    field(
+        "requests",
+        Form::Object(STATUS_REQUESTS),
+        "What was asked of the service.",
+    ),
+    field("slow", Form::Object(STATUS_SLOW), "Requests that took long."),
+];
+const STATUS_REQUESTS: &[Field] = &[
+    field("answered", Form::Integer, "Since the start, whatever the status."),
+    field(
+        "failed",
+        Form::Integer,
+        "Of those, with a status of 500 or above.",
+    ),
+    field(
+        "perSecond1m",
+        Form::Number,
+        "Answered a second over the last minute.",
+    ),
+    field(
+        "perSecond5m",
+        Form::Number,
+        "Answered a second over the last five minutes.",
+    ),
+    field(
+        "failedPerSecond1m",
+        Form::Number,
+        "Failed a second over the last minute.",
+    ),
+    field(
+        "failedPerSecond5m",
+        Form::Number,
+        "Failed a second over the last five minutes.",
+    ),
+    field("underway", Form::Integer, "Being answered now."),
+    field("connections", Form::Integer, "Open now."),
+    field(
+        "byOperation",
+        Form::List(STATUS_OPERATION),
+        "The operations that took most time in all.",
+    ),
+];
+const STATUS_OPERATION: &[Field] = &[
+    field("operation", Form::Text, "Its ids."),
+    field("answered", Form::Integer, "Since the start."),
+    field(
+        "failed",
+        Form::Integer,
+        "Of those, with a status of 500 or above.",
+    ),
+    field(
+        "meanMs",
+        Form::Number,
+        "Mean time to the last byte, milliseconds.",
+    ),
+    field("medianMs", Form::Number, "Median, estimated."),
+    field("p99Ms", Form::Number, "99th percentile, estimated."),
+];
+const STATUS_SLOW: &[Field] = &[
+    field("overMs", Form::Integer, "What counts as slow, milliseconds."),
+    field("count", Form::Integer, "Slow requests since the start."),
+    field(
+        "latest",
+        Form::List(STATUS_SLOW_LINE),
+        "The last 20, newest first.",
+    ),
+    field(
+        "longest",
+        Form::List(STATUS_SLOW_LINE),
+        "The 20 that took longest.",
+    ),
+];
+const STATUS_SLOW_LINE: &[Field] = &[
+    field("operation", Form::Text, "Its ids."),
+    field(
+        "request",
+        Form::Text,
+        "Path and query; values of keys such as `apikey` are left out.",
+    ),
+    field("status", Form::Integer, "Of the answer."),
+    field(
+        "ms",
+        Form::Number,
+        "What the service took, without the time in which the client read.",
+    ),
+    field("wholeMs", Form::Number, "To the last byte."),
+    field("bytes", Form::Integer, "Of the body, as sent."),
+    field("at", Form::Integer, "When it ended, Unix seconds."),
 ];
 const STATUS_CHAIN: &[Field] = &[
     field("chainId", Form::Integer, "Chain id (EIP-155).").or_null(),
@@ -247,6 +354,16 @@ const STATUS_CHAIN: &[Field] = &[
     field("nodeUp", Form::Boolean, "Whether the node answers."),
     field("following", Form::Boolean, "Whether it follows the head."),
     field("message", Form::Text, "What it is doing, or what hinders it."),
+    field(
+        "diskFull",
+        Form::Boolean,
+        "Whether it waits for room on the disk.",
+    ),
+    field(
+        "stopped",
+        Form::Boolean,
+        "Whether it ended for a reason that waiting cannot mend.",
+    ),
     field("reorgs", Form::Integer, "Reorgs since the start."),
     field(
         "verificationFailures",
@@ -257,6 +374,12 @@ const STATUS_CHAIN: &[Field] = &[
         "tokens",
         Form::Object(STATUS_TOKENS),
         "What is found out about tokens; `null` without a node.",
+    )
+    .or_null(),
+    field(
+        "replica",
+        Form::Object(STATUS_REPLICA),
+        "How far this replica is behind the process that writes; `null` where it is no replica.",
     )
     .or_null(),
     field(
@@ -273,6 +396,26 @@ const STATUS_CHAIN: &[Field] = &[
 const WITHHELD: &[Field] = &[
     field("operations", Form::Text, "Ids of operations."),
     field("because", Form::Text, "For which days, and why."),
+];
+const STATUS_REPLICA: &[Field] = &[
+    field(
+        "writerIndexed",
+        Form::Integer,
+        "The last block that the writer showed when it gave its last sign of life.",
+    )
+    .or_null(),
+    field("behind", Form::Integer, "Blocks to that one.").or_null(),
+    field(
+        "seenSecondsAgo",
+        Form::Number,
+        "Since everything that the writer had on disk was last seen.",
+    ),
+    field(
+        "writerSecondsAgo",
+        Form::Number,
+        "Since the writer's last sign of life.",
+    )
+    .or_null(),
 ];
 const STATUS_TOKENS: &[Field] = &[
     field("known", Form::Integer, "Contracts that emitted a token event."),

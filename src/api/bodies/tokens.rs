@@ -71,6 +71,25 @@ pub(in crate::api) const HOLDINGS: &[Field] = &[
     ),
 ];
 
+/// Ids of ERC-1155 tokens.
+pub(in crate::api) const HELD_IDS: &[Field] = &[
+    HOLDER,
+    CHAIN,
+    PAGE,
+    OFFSET,
+    field(
+        "tokens",
+        Form::List(&[
+            CONTRACT,
+            field("tokenId", Form::Decimal, "The id."),
+            field("balance", Form::Decimal, "Units of it, more than none."),
+            NAME,
+            SYMBOL,
+        ]),
+        "The ids, by contract address and then as numbers.",
+    ),
+];
+
 /// T10.
 pub(in crate::api) const INVENTORY: &[Field] = &[
     HOLDER,
@@ -121,6 +140,33 @@ pub(in crate::api) const ERC721_TRANSFERS: &[Field] = &[
         "The transfers.",
     ),
 ];
+
+/// A7's like of ERC-1155.
+pub(in crate::api) const ERC1155_TRANSFERS: &[Field] = &[
+    field("address", Form::Address, "The account."),
+    CHAIN,
+    FILTER,
+    PAGE,
+    OFFSET,
+    SORT,
+    field(
+        "transfers",
+        Form::List(MULTI_TRANSFER),
+        "The transfers, each id of a batch by itself.",
+    ),
+];
+const MULTI_TRANSFER: &[Field] = &{
+    let fields = transfer(field("tokenId", Form::Decimal, "The id."));
+    let mut all = [TOKEN_VALUE; 21];
+    let mut at = 0;
+    // The value stands behind the id.
+    while at < fields.len() {
+        all[if at < 11 { at } else { at + 1 }] = fields[at];
+        at += 1;
+    }
+    all
+};
+const TOKEN_VALUE: Field = field("tokenValue", Form::Decimal, "Units of the id.");
 
 /// A transfer, of which `moved` says what it moved.
 const fn transfer(moved: Field) -> [Field; 20] {

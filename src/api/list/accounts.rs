@@ -1,10 +1,10 @@
 //! The endpoints of the group of accounts.
 
 use super::{ACCOUNT, CHAIN, CURSOR, END, NONE, OFFSET, PAGE, SORT, START};
-use crate::api::amounts::Unit;
 use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
 use crate::api::service::Handler;
 use crate::api::{accounts, balances, bodies};
+use crate::desk::amounts::Unit;
 
 const ZERO_VALUE: Parameter = Parameter::query(
     "includeZeroValue",

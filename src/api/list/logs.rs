@@ -2,9 +2,9 @@
 
 use super::{CHAIN, CURSOR, NONE, OFFSET, PAGE, SORT};
 use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
-use crate::api::logs::OPERATORS;
 use crate::api::service::Handler;
 use crate::api::{bodies, logs};
+use crate::desk::logs::OPERATORS;
 
 const OPERATOR: Kind = Kind::OneOf(&["and", "or"]);
 const OPERATOR_DOC: &str = "How the two topics combine; clauses are and-ed, a topic in none is required.";

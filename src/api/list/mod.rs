@@ -12,8 +12,8 @@ mod tokens;
 mod transactions;
 
 use super::endpoint::{Endpoint, Group, Kind, Parameter};
-use super::page::OFFSET_MAX;
 use super::service::{Handler, Report};
+use crate::desk::lists::OFFSET_MAX;
 
 const CHAIN: Parameter =
     Parameter::query("chain", Kind::OneOf(&["mainnet", "testnet"]), "Which chain.").or("mainnet");

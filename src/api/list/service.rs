@@ -9,6 +9,16 @@ use crate::metrics::Page;
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
+        ids: &["home"],
+        path: "/",
+        doc: "Where things are; for a browser, a page that shows how the chains and the service are.",
+        bodies: &[bodies::HOME],
+        media: Some(HTML),
+        example: "/",
+        handler: Handler::Service(Report::Home),
+        ..NONE
+    },
+    Endpoint {
         ids: &["health"],
         path: "/health",
         doc: "200 while the process answers.",
@@ -29,7 +39,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["status"],
         path: "/status",
-        doc: "What is known of every configured chain.",
+        doc: "What is known of every configured chain, and what was asked of the service.",
         bodies: &[bodies::SERVICE_STATUS],
         handler: Handler::Service(Report::Status),
         ..NONE
@@ -45,7 +55,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["docs"],
         path: "/docs",
-        doc: "This list for people, as a page that loads nothing from elsewhere.",
+        doc: "This list for people: a page on which every operation can be tried. It loads nothing from elsewhere.",
         media: Some(HTML),
         handler: Handler::Service(Report::Docs),
         ..NONE

@@ -1,16 +1,22 @@
 //! The endpoints of the group of tokens, and the lists of an account's token transfers.
 
 use super::{ACCOUNT, CHAIN, CURSOR, END, NONE, OFFSET, PAGE, SORT, START};
-use crate::api::amounts::Unit;
 use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
 use crate::api::service::Handler;
 use crate::api::{bodies, token_info, token_lists, tokens};
+use crate::desk::amounts::Unit;
 
 const TOKEN: Parameter = Parameter::path("address", Kind::Address, "The token's contract.");
 const CONTRACT: Parameter =
     Parameter::query("contractaddress", Kind::Address, "The token's contract.").required();
 const FILTER: Parameter =
     Parameter::query("contractaddress", Kind::Address, "Transfers of this token alone.");
+const FILTER_AS_ANSWERED: Parameter = Parameter::query(
+    "contractAddress",
+    Kind::Address,
+    "The same as `contractaddress`, as answers spell it.",
+);
+const HELD_FILTER: Parameter = Parameter::query("contractaddress", Kind::Address, "Ids of this token alone.");
 const HOLDER: Parameter = Parameter::query("address", Kind::Address, "The account.").required();
 const BLOCK: Parameter = Parameter::query("block", Kind::Block, "After which block.").or("latest");
 const UNIT: Parameter = Parameter::query(
@@ -25,6 +31,18 @@ const HOLDERS_OFFSET: Parameter = Parameter::query(
     "Rows of a page.",
 )
 .or("10");
+const TRANSFERS: &[Parameter] = &[
+    ACCOUNT,
+    CHAIN,
+    FILTER_AS_ANSWERED,
+    FILTER,
+    START,
+    END,
+    PAGE,
+    OFFSET,
+    SORT,
+    CURSOR,
+];
 const NOT_FOUND: &[&str] = &["Token not found"];
 
 const TOKENS: Endpoint = Endpoint {
@@ -127,6 +145,26 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ..TOKENS
     },
     Endpoint {
+        ids: &["erc1155-holdings"],
+        path: "/api/token/erc1155-holdings",
+        parameters: &[
+            CHAIN,
+            HOLDER,
+            FILTER_AS_ANSWERED,
+            HELD_FILTER,
+            PAGE,
+            OFFSET,
+            CURSOR,
+        ],
+        doc: "The ids of ERC-1155 tokens that an account holds, with the units of each.",
+        bodies: &[bodies::HELD_IDS],
+        example: "/api/token/erc1155-holdings?address=0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
+        not_found: &[],
+        asks_node: false,
+        handler: Handler::Chain(token_lists::erc1155_holdings),
+        ..TOKENS
+    },
+    Endpoint {
         ids: &["T8"],
         path: "/api/token/{address}/total-supply-history",
         parameters: &[TOKEN, CHAIN, BLOCK, UNIT],
@@ -161,7 +199,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ids: &["A7"],
         group: Group::Accounts,
         path: "/api/account/{address}/token-tx",
-        parameters: &[ACCOUNT, CHAIN, FILTER, START, END, PAGE, OFFSET, SORT, CURSOR],
+        parameters: TRANSFERS,
         doc: "ERC-20 transfers that an account sent or received.",
         bodies: &[bodies::ERC20_TRANSFERS],
         example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/token-tx?offset=2",
@@ -172,11 +210,22 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ids: &["A8"],
         group: Group::Accounts,
         path: "/api/account/{address}/token-nft-tx",
-        parameters: &[ACCOUNT, CHAIN, FILTER, START, END, PAGE, OFFSET, SORT, CURSOR],
+        parameters: TRANSFERS,
         doc: "ERC-721 transfers that an account sent or received.",
         bodies: &[bodies::ERC721_TRANSFERS],
         example: "/api/account/0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc/token-nft-tx?offset=2",
         handler: Handler::Chain(token_lists::erc721_transfers),
+        ..NONE
+    },
+    Endpoint {
+        ids: &["token-1155-tx"],
+        group: Group::Accounts,
+        path: "/api/account/{address}/token-1155-tx",
+        parameters: TRANSFERS,
+        doc: "ERC-1155 transfers that an account sent or received; each id of a batch is an item.",
+        bodies: &[bodies::ERC1155_TRANSFERS],
+        example: "/api/account/0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc/token-1155-tx?offset=2",
+        handler: Handler::Chain(token_lists::erc1155_transfers),
         ..NONE
     },
 ];

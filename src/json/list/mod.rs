@@ -3,7 +3,7 @@
 
 mod tokens;
 
-pub use tokens::{holder, holding, inventory_item, transfer};
+pub use tokens::{held_id, holder, holding, inventory_item, transfer};
 
 use std::fmt::Write as _;
 
@@ -75,11 +75,7 @@ pub fn internal_transaction(
     internal: &InternalTransaction<'_>,
 ) {
     out.reserve(ITEM_BYTES + 2 * (internal.input.len() + internal.output.len()));
-    trace_id.clear();
-    for (depth, step) in internal.path.iter().enumerate() {
-        // Writing into a string has no way to fail.
-        let _ = write!(trace_id, "{}{step}", if depth > 0 { "_" } else { "" });
-    }
+    self::trace_id(trace_id, internal.path);
     let id = ids.internal_transaction(&internal.block.hash, &internal.transaction_hash, trace_id);
     text(out, "{\"uuid\":");
     writer::uuid(out, id);
@@ -115,6 +111,15 @@ pub fn internal_transaction(
     text(out, ",\"errCode\":\"");
     writer::escaped(out, internal.error.unwrap_or_default());
     text(out, "\"}");
+}
+
+/// The text of a place in a call tree (`traceId`), over what was in `text`.
+pub fn trace_id(text: &mut String, path: &[u32]) {
+    text.clear();
+    for (depth, step) in path.iter().enumerate() {
+        // Writing into a string has no way to fail.
+        let _ = write!(text, "{}{step}", if depth > 0 { "_" } else { "" });
+    }
 }
 
 /// Appends a block that an account mined (A9).

@@ -4,7 +4,7 @@ use alloy_primitives::U512;
 
 use super::{ITEM_BYTES, amount, decimal, hex, text};
 use crate::json::{UuidSpace, writer};
-use crate::model::{Address, ListedTransfer, TokenMetadata, U256};
+use crate::model::{Address, ListedTransfer, TokenKind, TokenMetadata, U256};
 
 /// Appends a holder of a token (T3); `supply` is what its share is a share of.
 pub fn holder(out: &mut Vec<u8>, address: &Address, balance: &U256, supply: &U256) {
@@ -43,7 +43,16 @@ pub fn inventory_item(out: &mut Vec<u8>, token: &Address, id: &U256) {
     out.push(b'}');
 }
 
-/// Appends a token transfer (A7, A8); `head` is the last indexed block, from which confirmations count.
+/// Appends units of an id that an account holds of an ERC-1155 token.
+pub fn held_id(out: &mut Vec<u8>, token: &Address, metadata: &TokenMetadata, id: &U256, balance: &U256) {
+    hex(out, "{\"contractAddress\":\"0x", &token.0.0);
+    amount(out, "\",\"tokenId\":", id);
+    amount(out, ",\"balance\":", balance);
+    named(out, metadata);
+    out.push(b'}');
+}
+
+/// Appends a token transfer (A7, A8, and those of ERC-1155); `head` is the last indexed block, from which confirmations count.
 pub fn transfer(out: &mut Vec<u8>, ids: &UuidSpace, transfer: &ListedTransfer<'_>, head: u64) {
     out.reserve(ITEM_BYTES);
     let id = ids.transfer(&transfer.block.hash, transfer.log_index, transfer.position);
@@ -66,6 +75,9 @@ pub fn transfer(out: &mut Vec<u8>, ids: &UuidSpace, transfer: &ListedTransfer<'_
         Some(id) => amount(out, "\",\"tokenId\":", id),
         None => amount(out, "\",\"value\":", &transfer.value),
     }
+    if transfer.kind == TokenKind::Erc1155 {
+        amount(out, ",\"tokenValue\":", &transfer.value);
+    }
     described(out, transfer.metadata);
     decimal(out, ",\"nonce\":\"", transfer.nonce);
     decimal(out, "\",\"gas\":\"", transfer.gas);
@@ -82,6 +94,16 @@ pub fn transfer(out: &mut Vec<u8>, ids: &UuidSpace, transfer: &ListedTransfer<'_
 
 /// What a contract says of itself, after other fields.
 fn described(out: &mut Vec<u8>, metadata: &TokenMetadata) {
+    named(out, metadata);
+    text(out, ",\"tokenDecimal\":");
+    match metadata.decimals {
+        Some(decimals) => writer::integer(out, u64::from(decimals)),
+        None => writer::null(out),
+    }
+}
+
+/// Its names.
+fn named(out: &mut Vec<u8>, metadata: &TokenMetadata) {
     for (name, value) in [
         (",\"tokenName\":", &metadata.name),
         (",\"tokenSymbol\":", &metadata.symbol),
@@ -91,11 +113,6 @@ fn described(out: &mut Vec<u8>, metadata: &TokenMetadata) {
             Some(value) => writer::string(out, value),
             None => writer::null(out),
         }
-    }
-    text(out, ",\"tokenDecimal\":");
-    match metadata.decimals {
-        Some(decimals) => writer::integer(out, u64::from(decimals)),
-        None => writer::null(out),
     }
 }
 

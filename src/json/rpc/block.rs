@@ -2,7 +2,7 @@
 
 use super::{Place, transaction};
 use crate::json::{object::Object, writer};
-use crate::model::{Block, BlockEntry, BlockId, Header, Withdrawal};
+use crate::model::{B256, Block, BlockEntry, BlockId, Header, Withdrawal};
 
 /// Appends a block, with full transactions or with their hashes only.
 ///
@@ -11,7 +11,7 @@ pub fn block(out: &mut Vec<u8>, entry: &BlockEntry, full: bool) {
     if full {
         return with_transactions(out, &entry.block);
     }
-    let mut object = begin(out, &entry.block);
+    let mut object = begin(out, &entry.block, Bloom::Stated);
     if entry.transaction_hashes.is_empty() {
         object.array("transactions", &entry.block.transactions, |out, transaction| {
             writer::hex(out, transaction.hash.as_slice());
@@ -27,13 +27,37 @@ pub fn block(out: &mut Vec<u8>, entry: &BlockEntry, full: bool) {
 /// Appends a header on its own (an uncle's): the fields that enter its hash.
 pub fn header(out: &mut Vec<u8>, header: &Header) {
     let mut object = Object::begin(out);
-    header_fields(&mut object, header);
+    header_fields(&mut object, header, Bloom::Stated);
     object.end();
+}
+
+/// Appends a block's header with its hash (`eth_getHeaderByNumber`).
+pub fn headline(out: &mut Vec<u8>, block: &Block) {
+    let mut object = Object::begin(out);
+    object.hex("hash", block.hash);
+    header_fields(&mut object, &block.header, Bloom::Stated);
+    object.end_with_extra(block.extra.as_deref());
+}
+
+/// Appends an uncle as `eth_getUncleByBlockNumberAndIndex` states it; its size is not known.
+pub fn uncle(out: &mut Vec<u8>, hash: &B256, header: &Header) {
+    let mut object = Object::begin(out);
+    object.hex("hash", hash);
+    header_fields(&mut object, header, Bloom::Stated);
+    object.array("uncles", [(); 0], |_, ()| {});
+    object.end();
+}
+
+/// Whether a block's bloom is stated: Otterscan does without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bloom {
+    Stated,
+    Null,
 }
 
 /// Appends a block with full transactions.
 pub(super) fn with_transactions(out: &mut Vec<u8>, block: &Block) {
-    let mut object = begin(out, block);
+    let mut object = begin(out, block, Bloom::Stated);
     object.array(
         "transactions",
         block.transactions.iter().enumerate(),
@@ -58,10 +82,10 @@ pub(super) fn place(block: &Block, index: usize) -> Place {
 }
 
 /// All but the transactions and the unknown fields.
-fn begin<'a>(out: &'a mut Vec<u8>, block: &Block) -> Object<'a> {
+pub(super) fn begin<'a>(out: &'a mut Vec<u8>, block: &Block, bloom: Bloom) -> Object<'a> {
     let mut object = Object::begin(out);
     object.hex("hash", block.hash);
-    header_fields(&mut object, &block.header);
+    header_fields(&mut object, &block.header, bloom);
     object.quantity_if_known("size", block.size);
     if let Some(total) = &block.total_difficulty {
         object.quantity_u256("totalDifficulty", total);
@@ -75,14 +99,17 @@ fn begin<'a>(out: &'a mut Vec<u8>, block: &Block) -> Object<'a> {
     object
 }
 
-fn header_fields(object: &mut Object<'_>, header: &Header) {
+fn header_fields(object: &mut Object<'_>, header: &Header, bloom: Bloom) {
     object.hex("parentHash", header.parent_hash);
     object.hex("sha3Uncles", header.ommers_hash);
     object.hex("miner", header.beneficiary);
     object.hex("stateRoot", header.state_root);
     object.hex("transactionsRoot", header.transactions_root);
     object.hex("receiptsRoot", header.receipts_root);
-    object.hex("logsBloom", header.logs_bloom);
+    match bloom {
+        Bloom::Stated => object.hex("logsBloom", header.logs_bloom),
+        Bloom::Null => object.null("logsBloom"),
+    }
     object.quantity_u256("difficulty", &header.difficulty);
     object.quantity("number", header.number);
     object.quantity("gasLimit", header.gas_limit);

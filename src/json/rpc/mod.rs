@@ -5,17 +5,21 @@
 //! order of keys is ours.
 
 mod block;
+mod otterscan;
 mod receipt;
 mod trace;
 mod transaction;
 
-pub use block::{block, header};
-pub use receipt::receipt;
-pub use trace::traces;
+pub use block::{block, header, headline, uncle};
+pub use otterscan::{
+    BlockDetails, block_details, block_transactions, call, contract_creator, found, internal_operation,
+};
+pub use receipt::{receipt, receipt_without_logs};
+pub use trace::{TracePlace, subtraces, trace, traces};
 pub use transaction::transaction;
 
 use super::object::{Object, array};
-use crate::model::{BlockId, Bundle, Log, Transaction};
+use crate::model::{BlockId, Bundle, Log, LogEntry, Transaction};
 
 /// Where a transaction lies, and what its block says of it.
 #[derive(Clone, Copy, Debug)]
@@ -58,19 +62,41 @@ pub fn bundle(out: &mut Vec<u8>, bundle: &Bundle) {
 }
 
 /// Appends a log as `eth_getLogs` states it.
-fn log(out: &mut Vec<u8>, log: &Log, transaction: &Transaction, place: &Place, log_index: u64) {
+pub fn log_entry(out: &mut Vec<u8>, log: &LogEntry<'_>) {
     let mut object = Object::begin(out);
     object.hex("address", log.address);
     array(object.key("topics"), log.topics.iter(), |out, topic| {
         super::writer::hex(out, topic.as_slice());
     });
-    object.hex("data", &log.data);
-    place.write(&mut object);
-    object.quantity("blockTimestamp", place.timestamp);
-    object.hex("transactionHash", transaction.hash);
-    object.quantity("logIndex", log_index);
+    object.hex("data", log.data);
+    object.hex("blockHash", log.block_hash);
+    object.quantity("blockNumber", log.block_number);
+    object.quantity("transactionIndex", log.transaction_index);
+    object.quantity("blockTimestamp", log.timestamp);
+    object.hex("transactionHash", log.transaction_hash);
+    object.quantity("logIndex", log.log_index);
     object.boolean("removed", false);
     object.end();
+}
+
+/// Appends a log of a receipt.
+fn log(out: &mut Vec<u8>, log: &Log, transaction: &Transaction, place: &Place, log_index: u64) {
+    let number = |wide: u64| u32::try_from(wide).unwrap_or(u32::MAX);
+    log_entry(
+        out,
+        &LogEntry {
+            ordinal: 0,
+            block_number: place.block.number,
+            block_hash: place.block.hash,
+            timestamp: place.timestamp,
+            transaction_hash: transaction.hash,
+            transaction_index: number(place.transaction_index),
+            log_index: number(log_index),
+            address: log.address,
+            topics: log.topics,
+            data: &log.data,
+        },
+    );
 }
 
 #[cfg(test)]

@@ -16,6 +16,18 @@ pub fn receipt(out: &mut Vec<u8>, entry: &TransactionEntry) {
     );
 }
 
+/// Appends a receipt as Otterscan asks for it: without logs and bloom; `dated` with the block's time.
+pub fn receipt_without_logs(out: &mut Vec<u8>, entry: &TransactionEntry, dated: bool) {
+    let (transaction, receipt) = (&entry.transaction, &entry.receipt);
+    let mut object = begin(out, transaction, receipt, &transaction::place(entry));
+    object.null("logs");
+    object.null("logsBloom");
+    if dated {
+        object.integer("timestamp", entry.timestamp);
+    }
+    end(object, receipt);
+}
+
 pub(super) fn write(
     out: &mut Vec<u8>,
     transaction: &Transaction,
@@ -23,6 +35,25 @@ pub(super) fn write(
     place: &Place,
     first_log_index: u64,
 ) {
+    let mut object = begin(out, transaction, receipt, place);
+    object.array(
+        "logs",
+        (first_log_index..).zip(&receipt.logs),
+        |out, (index, entry)| {
+            log(out, entry, transaction, place, index);
+        },
+    );
+    object.hex("logsBloom", receipt.logs_bloom);
+    end(object, receipt);
+}
+
+/// All but the logs and what follows them.
+fn begin<'a>(
+    out: &'a mut Vec<u8>,
+    transaction: &Transaction,
+    receipt: &Receipt,
+    place: &Place,
+) -> Object<'a> {
     let mut object = Object::begin(out);
     place.write(&mut object);
     object.hex("transactionHash", transaction.hash);
@@ -38,14 +69,10 @@ pub(super) fn write(
     object.quantity_if_known("effectiveGasPrice", price);
     object.quantity_if_known("blobGasUsed", receipt.blob_gas_used);
     object.quantity_if_known("blobGasPrice", receipt.blob_gas_price);
-    object.array(
-        "logs",
-        (first_log_index..).zip(&receipt.logs),
-        |out, (index, entry)| {
-            log(out, entry, transaction, place, index);
-        },
-    );
-    object.hex("logsBloom", receipt.logs_bloom);
+    object
+}
+
+fn end(mut object: Object<'_>, receipt: &Receipt) {
     object.hex_if_known("root", receipt.root);
     object.quantity_if_known("status", receipt.status.map(u8::from));
     object.end_with_extra(receipt.extra.as_deref());

@@ -1,7 +1,7 @@
 //! `trace_block`: localized traces, flat and in pre-order.
 
 use crate::json::{object::Object, writer};
-use crate::model::{B256, Block, Frame, FrameKind, TransactionTrace};
+use crate::model::{B256, Block, BlockId, Frame, FrameKind, TransactionTrace};
 
 /// Appends the traces of a block, one array for all its transactions. Rewards are not among them.
 ///
@@ -12,33 +12,37 @@ pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTr
     let start = out.len();
     let pairs = block.transactions.iter().zip(of_transactions);
     for (position, (transaction, trace)) in (0_u64..).zip(pairs) {
-        let subtraces = subtraces(&trace.frames);
-        for (frame, subtraces) in trace.frames.iter().zip(subtraces) {
+        let place = TracePlace {
+            block: BlockId {
+                number: block.number(),
+                hash: block.hash,
+            },
+            transaction: transaction.hash,
+            position,
+        };
+        for (frame, subtraces) in trace.frames.iter().zip(subtraces(&trace.frames)) {
             if out.len() > start {
                 out.push(b',');
             }
-            localized(
-                out,
-                frame,
-                subtraces,
-                &Locality {
-                    block,
-                    transaction: &transaction.hash,
-                    position,
-                },
-            );
+            self::trace(out, frame, subtraces, &place);
         }
     }
     out.push(b']');
 }
 
-struct Locality<'a> {
-    block: &'a Block,
-    transaction: &'a B256,
-    position: u64,
+/// Which transaction a trace is of.
+#[derive(Clone, Copy, Debug)]
+pub struct TracePlace {
+    /// The block.
+    pub block: BlockId,
+    /// Hash of the transaction.
+    pub transaction: B256,
+    /// Its position in the block.
+    pub position: u64,
 }
 
-fn localized(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, locality: &Locality<'_>) {
+/// Appends the trace of one frame, which has so many direct children.
+pub fn trace(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, place: &TracePlace) {
     let mut object = Object::begin(out);
     let kind = match frame.kind {
         FrameKind::Create | FrameKind::Create2 => "create",
@@ -55,10 +59,10 @@ fn localized(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, locality: &Locali
     object.array("traceAddress", &frame.path, |out, step| {
         writer::integer(out, u64::from(*step))
     });
-    object.hex("blockHash", locality.block.hash);
-    object.integer("blockNumber", locality.block.number());
-    object.hex("transactionHash", locality.transaction);
-    object.integer("transactionPosition", locality.position);
+    object.hex("blockHash", place.block.hash);
+    object.integer("blockNumber", place.block.number);
+    object.hex("transactionHash", place.transaction);
+    object.integer("transactionPosition", place.position);
     object.end();
 }
 
@@ -101,7 +105,8 @@ fn result(out: &mut Vec<u8>, frame: &Frame) {
 
 /// For each frame the number of its direct children. In pre-order the parent of a frame is the last one before
 /// it that is one step shorter.
-fn subtraces(frames: &[Frame]) -> Vec<u64> {
+#[must_use]
+pub fn subtraces(frames: &[Frame]) -> Vec<u64> {
     let mut counts = vec![0; frames.len()];
     let mut open: Vec<usize> = Vec::new();
     for (place, frame) in frames.iter().enumerate() {

@@ -2,8 +2,10 @@
 
 mod audit;
 mod facts;
+mod foreign;
 mod holders;
 mod holdings;
+mod multi_holdings;
 mod observed;
 mod places;
 mod transfers;
@@ -12,8 +14,9 @@ pub use audit::{LedgerBalance, Touch};
 pub use facts::{Exactness, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
 pub use holders::HolderPage;
 pub use holdings::{Held, HoldingPage, NftPage};
+pub use multi_holdings::{HeldId, HeldIdPage};
 pub use observed::{ObservedFacts, is_on, stands};
-pub use places::{HolderCursor, IdCursor, KeyCursor, KeyPart, TokenCursor};
+pub use places::{HeldIdCursor, HolderCursor, IdCursor, KeyCursor, KeyPart, TokenCursor};
 pub use transfers::{Standard, TransferPage};
 
 use super::{Created, QueryError, Reader};

@@ -19,6 +19,9 @@ pub type TokenCursor = KeyCursor<20>;
 /// The place of an id of an account (T10): the id.
 pub type IdCursor = KeyCursor<32>;
 
+/// The place of an id among what an account holds of ERC-1155: the token's address and the id.
+pub type HeldIdCursor = KeyCursor<52>;
+
 /// Which part of such a list is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPart<C> {
@@ -83,6 +86,21 @@ impl HolderCursor {
         let mut reader = Bytes::new(&self.0, "place of a holder");
         let amount = U256::from_be_bytes(reader.array::<32>()?);
         Ok((Address::from(reader.array::<20>()?), amount))
+    }
+}
+
+impl HeldIdCursor {
+    pub(super) fn of_id(token: &Address, id: &U256) -> Self {
+        let mut bytes = [0; 52];
+        let (head, tail) = bytes.split_at_mut(20);
+        head.copy_from_slice(token.as_slice());
+        tail.copy_from_slice(&id.to_be_bytes::<32>());
+        Self(bytes)
+    }
+
+    pub(super) fn token_and_id(&self) -> (Address, U256) {
+        let (token, id) = self.0.split_at(20);
+        (Address::from_slice(token), U256::from_be_slice(id))
     }
 }
 

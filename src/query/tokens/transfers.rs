@@ -1,11 +1,15 @@
-//! Token transfers of an account (A7, A8).
+//! Token transfers of an account (A7, A8 and their like of ERC-1155), and of a token.
+
+use std::time::Instant;
 
 use alloy_primitives::map::{Entry, HashMap};
 
+use super::foreign;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::tokens::MIXED;
 use crate::codec::value::TransactionSlice;
-use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, U256};
+use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, Topics, U256};
 use crate::query::accounts::price;
 use crate::query::page::{ListQuery, Page, Paged, Rows};
 use crate::query::transactions::topics;
@@ -43,10 +47,18 @@ impl Standard {
         }
     }
 
-    const fn rows(self) -> Rows {
+    pub(super) const fn rows(self) -> Rows {
         match self {
             Self::Erc20 | Self::Erc721 => Rows::Logs,
             Self::Erc1155 => Rows::MultiTransfers,
+        }
+    }
+
+    /// The list of a token of this standard.
+    const fn list(self) -> PostingKind {
+        match self {
+            Self::Erc20 | Self::Erc721 => PostingKind::TokenTransfers,
+            Self::Erc1155 => PostingKind::TokenMultiTransfers,
         }
     }
 }
@@ -64,7 +76,7 @@ pub struct TransferPage {
 }
 
 impl Reader {
-    /// The transfers that an account sent or received, of one token where `token` is given (A7, A8).
+    /// The transfers of one standard that an account sent or received, of one token where `token` is given (A7, A8).
     pub fn account_transfers(
         &self,
         account: &Address,
@@ -81,14 +93,37 @@ impl Reader {
                 .map(|token| Term::token_account(of_both, token, account)),
         };
         let page = Page::of_blocks(&self.view, term.as_slice(), standard.rows(), query)?;
-        Ok(TransferPage {
-            page,
-            standard,
-            reader: self.clone(),
-            logs: None,
-            transactions: None,
-            metadata: HashMap::default(),
-        })
+        Ok(TransferPage::new(page, standard, self))
+    }
+
+    /// The transfers of one standard that a token's contract emitted, whoever sent and received.
+    ///
+    /// Those of the token's own standard are one list, of which any page costs the same and the total is known. A
+    /// contract that follows several standards has no list of the others: their transfers are found by a walk over
+    /// its logs, which gives up at `deadline`, and the total is known where the walk saw all of them.
+    pub fn token_transfers(
+        &self,
+        token: &Address,
+        standard: Standard,
+        query: &ListQuery,
+        deadline: Option<Instant>,
+    ) -> Result<TransferPage, QueryError> {
+        let known = match self.view.token(token)? {
+            Some(id) => Some((id, self.view.token_state(id)?)),
+            None => None,
+        };
+        let page = match known {
+            Some((_, state)) if state.kind != standard.kind() && state.flags & MIXED != 0 => {
+                let selected = foreign::select(&self.view, token, standard, query, deadline)?;
+                Page::of_rows(&self.view, selected, standard.rows())?
+            }
+            Some((id, state)) if state.kind == standard.kind() => {
+                let term = Term::token(standard.list(), id);
+                Page::of_blocks(&self.view, &[term], standard.rows(), query)?
+            }
+            _ => Page::of_blocks(&self.view, &[], standard.rows(), query)?,
+        };
+        Ok(TransferPage::new(page, standard, self))
     }
 }
 
@@ -111,18 +146,32 @@ impl Paged for TransferPage {
     }
 
     fn again(&self) -> Self {
+        Self::new(self.page.clone(), self.standard, &self.reader)
+    }
+}
+
+/// The log of the transfer that was visited last: the items of a batch follow each other.
+struct Log {
+    ordinal: u64,
+    block: u64,
+    index: u32,
+    transaction_index: u32,
+    token: Address,
+    topics: Topics,
+}
+
+impl TransferPage {
+    fn new(page: Page, standard: Standard, reader: &Reader) -> Self {
         Self {
-            page: self.page.clone(),
-            standard: self.standard,
-            reader: self.reader.clone(),
+            page,
+            standard,
+            reader: reader.clone(),
             logs: None,
             transactions: None,
             metadata: HashMap::default(),
         }
     }
-}
 
-impl TransferPage {
     /// Visits the transfers that were not visited yet, until `visitor` answers that it has enough; answers whether
     /// transfers remain.
     pub fn visit(
@@ -143,18 +192,32 @@ impl TransferPage {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let wrong = || corrupt(crate::codec::Corrupt("transfer"));
         let mut data = Vec::new();
+        let mut last: Option<Log> = None;
         let mut around: Option<(u64, Around)> = None;
         page.visit(|ordinal| {
             let (log, position) = match standard {
                 Standard::Erc20 | Standard::Erc721 => (ordinal, 0),
                 Standard::Erc1155 => view.multi_transfer(ordinal)?,
             };
-            let row = logs.row(log)?;
-            let (number, log_index) = (row.block, row.index as u32);
-            let (place, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
-            let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
-            let token = view.emitter_address(place.emitter)?;
-            let event = TokenEvent::of(&token, &topics(&view, &body)?, &data).ok_or_else(wrong)?;
+            let log = match &last {
+                Some(last) if last.ordinal == log => last,
+                _ => {
+                    let row = logs.row(log)?;
+                    let (block, index) = (row.block, row.index as u32);
+                    let (place, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+                    let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
+                    last.insert(Log {
+                        ordinal: log,
+                        block,
+                        index,
+                        transaction_index: place.transaction_index,
+                        token: view.emitter_address(place.emitter)?,
+                        topics: topics(&view, &body)?,
+                    })
+                }
+            };
+            let (number, token) = (log.block, log.token);
+            let event = TokenEvent::of(&token, &log.topics, &data).ok_or_else(wrong)?;
             let (from, to, id, value) = match event {
                 TokenEvent::Fungible { from, to, value } => (from, to, None, value),
                 TokenEvent::Unique { from, to, id } => (from, to, Some(id), U256::from(1)),
@@ -165,7 +228,7 @@ impl TransferPage {
                 TokenEvent::Deposit { .. } | TokenEvent::Withdrawal { .. } => return Err(wrong()),
             };
             let block = view.block(number)?;
-            let transaction = block.first_transaction + u64::from(place.transaction_index);
+            let transaction = block.first_transaction + u64::from(log.transaction_index);
             // Transfers of one transaction follow each other.
             let around = match &around {
                 Some((at, around)) if *at == transaction => around,
@@ -189,17 +252,18 @@ impl TransferPage {
             };
             Ok(visitor(&ListedTransfer {
                 transaction_hash: view.transaction_hash(transaction)?,
-                log_index,
+                log_index: log.index,
                 position,
                 block: BlockId {
                     number,
                     hash: block.hash,
                 },
                 timestamp: block.timestamp,
-                transaction_index: place.transaction_index,
+                transaction_index: log.transaction_index,
                 from,
                 to,
                 token,
+                kind: standard.kind(),
                 metadata,
                 id,
                 value,

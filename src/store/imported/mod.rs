@@ -69,7 +69,7 @@ impl Drop for Followed {
     }
 }
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     let mut block = BlockBasedOptions::default();
     // Beside the store's cache: a page of source text is read once.
     block.set_block_cache(&Cache::new_lru_cache(16 << 20));

@@ -17,6 +17,7 @@ use alloy_primitives::map::HashMap;
 use rocksdb::{DB, DBPinnableSlice, ReadOptions};
 
 pub use balances::ToldBalance;
+pub(super) use open::{DAMAGED, options};
 
 use super::memory;
 use super::view::in_tier;
@@ -31,6 +32,8 @@ pub struct Observed {
     db: Option<DB>,
     /// Where it lies; `None` in memory.
     directory: Option<PathBuf>,
+    /// Whether another process writes it.
+    followed: bool,
     /// Raised by everything that readers can see.
     revision: AtomicU64,
     verdicts: RwLock<KnownVerdicts>,
@@ -134,6 +137,19 @@ impl Observed {
         if before.as_ref().map(shown) != Some(shown(verdict)) {
             self.changed();
         }
+    }
+
+    /// Whether another process writes it, and [`Observed::catch_up`] learns what it wrote.
+    #[must_use]
+    pub const fn is_followed(&self) -> bool {
+        self.followed
+    }
+
+    /// Reads verdicts anew from now on.
+    fn forget_verdicts(&self) {
+        let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
+        known.writes += 1;
+        known.by_token.clear();
     }
 
     fn get(&self, key: &[u8]) -> Option<DBPinnableSlice<'_>> {

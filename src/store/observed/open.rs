@@ -9,10 +9,11 @@ use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, O
 use super::Observed;
 use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
+use crate::store::StoreError;
 use crate::store::options::filter;
 
 /// A file of this name in its directory says that the side store is to be made anew.
-pub(super) const DAMAGED: &str = "DAMAGED";
+pub(in crate::store) const DAMAGED: &str = "DAMAGED";
 
 impl Observed {
     /// The directory of the side store of the chain whose store lies in `store`.
@@ -38,6 +39,47 @@ impl Observed {
         })
     }
 
+    /// Follows the side store of a chain beside its store in `store`, which another process writes; `None` where there
+    /// is none yet, or none of this chain.
+    #[must_use]
+    pub fn follow(store: &Path, identity: &Identity) -> Option<Arc<Self>> {
+        let directory = Self::directory_of(store);
+        if !directory.join("CURRENT").exists() || directory.join(DAMAGED).exists() {
+            return None;
+        }
+        let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
+        let scratch = std::env::temp_dir().join(format!(
+            "quarry-observed-{}-{:08x}",
+            std::process::id(),
+            fastrand::u32(..)
+        ));
+        let mut options = options();
+        // The writer's compactions remove files under their names: all of them are opened, and kept.
+        options.set_max_open_files(-1);
+        let opened = DB::open_as_secondary(&options, &directory, &scratch);
+        // Its diary stays open and needs no name.
+        let _ = std::fs::remove_dir_all(scratch);
+        let db = opened.ok()?;
+        is_of(&db, &wanted).is_ok_and(|ours| ours).then(|| {
+            let mut observed = Self::over(Some(db), None);
+            observed.followed = true;
+            Arc::new(observed)
+        })
+    }
+
+    /// Learns what the writer was told since. An error means that another one is to be followed.
+    pub fn catch_up(&self) -> Result<(), StoreError> {
+        let Some(db) = &self.db else { return Ok(()) };
+        let before = db.latest_sequence_number();
+        db.try_catch_up_with_primary()
+            .map_err(StoreError::rocks("observed"))?;
+        if db.latest_sequence_number() != before {
+            self.forget_verdicts();
+            self.changed();
+        }
+        Ok(())
+    }
+
     /// A side store that ends with the process.
     #[must_use]
     pub fn in_memory() -> Self {
@@ -58,6 +100,7 @@ impl Observed {
         Self {
             db,
             directory,
+            followed: false,
             revision: AtomicU64::new((began * 1e6) as u64),
             verdicts: RwLock::default(),
             writing: Mutex::new(()),
@@ -65,7 +108,7 @@ impl Observed {
     }
 }
 
-fn options() -> Options {
+pub(in crate::store) fn options() -> Options {
     let mut block = BlockBasedOptions::default();
     // Beside the store's cache: rows are small and few, one read is one row.
     block.set_block_cache(&Cache::new_lru_cache(32 << 20));

@@ -1,0 +1,254 @@
+//! `quarry inspect --key`: one row of a table, decoded.
+
+use super::AppError;
+use super::process::say;
+use crate::codec::Corrupt;
+use crate::codec::amount::read_amount;
+use crate::codec::bytes::Reader;
+use crate::codec::chunk::UnitReader;
+use crate::codec::keys;
+use crate::codec::log_row::RunReader;
+use crate::codec::posting;
+use crate::codec::tokens::{TokenState, read_supply};
+use crate::codec::value::{
+    AccountRow, Checkpoint, Creation, DayRow, Finality, FundingRow, Identity, NONCE_UNKNOWN, SupplyRow, Tail,
+    Undo, decode_block, decode_new_addresses,
+};
+use crate::model::{Address, B256};
+use crate::store::{Table, View};
+
+/// How many postings and rows of a value are listed.
+const SHOWN_MAX: usize = 64;
+
+/// Shows the row with a key, or says which one comes next.
+pub(super) fn one_key(view: &View, table: &str, written: &str) -> Result<(), AppError> {
+    let found = Table::ALL.into_iter().find(|candidate| candidate.name() == table);
+    let table = found.ok_or_else(|| {
+        let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+        AppError::Usage(format!("no table `{table}`: one of {}", names.join(", ")))
+    })?;
+    let drawing = table.describe().key;
+    let key = read_key(drawing, written).map_err(|reason| {
+        AppError::Usage(format!(
+            "`{}` is not a key of `{}`: {reason}; its parts are {drawing}",
+            written.escape_debug(),
+            table.name()
+        ))
+    })?;
+    say(&format!("key        {drawing}"));
+    say(&format!("           0x{}", const_hex::encode(&key)));
+    if let Some(value) = view.get(table, &key)? {
+        show(table, &key, &value);
+        return Ok(());
+    }
+    let mut scan = view.scan_all(table)?;
+    match scan.seek(&key)? {
+        Some((next, value)) => {
+            say("no such row; the next one is");
+            say(&format!("           0x{}", const_hex::encode(next)));
+            show(table, next, value);
+        }
+        None => say("no such row, and none behind it"),
+    }
+    Ok(())
+}
+
+/// A key of parts that slashes separate, each in hex (`0x`), as a number, or by name, as the drawing of the key has it.
+/// Trailing parts may be left out: what comes next is shown then.
+fn read_key(drawing: &str, written: &str) -> Result<Vec<u8>, String> {
+    let mut key = Vec::new();
+    let fields = drawing
+        .split('|')
+        .map(str::trim)
+        .filter(|field| !field.is_empty());
+    let mut fields = fields.fuse();
+    for part in written.split('/') {
+        let field = fields.next().unwrap_or("");
+        let hex = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X"));
+        if let Some(hex) = hex {
+            key.extend(const_hex::decode(hex).map_err(|_| format!("`{part}` is not hex"))?);
+        } else if field.starts_with("name") {
+            key.extend_from_slice(part.as_bytes());
+        } else if part == "open" && field.contains("ff..ff") {
+            key.extend_from_slice(&u64::MAX.to_be_bytes());
+        } else if let Some(width) = width(field) {
+            let number: u64 = part
+                .parse()
+                .map_err(|_| format!("`{part}` is neither 0x and hex nor a number"))?;
+            let bytes = number.to_be_bytes();
+            let (above, low) = bytes.split_at(bytes.len() - width);
+            if above.iter().any(|&byte| byte != 0) {
+                return Err(format!("{number} does not fit {width} bytes"));
+            }
+            key.extend_from_slice(low);
+        } else {
+            // The whole key in hex without a prefix, as it is printed elsewhere.
+            key.extend(const_hex::decode(part).map_err(|_| format!("`{part}` is not hex"))?);
+        }
+    }
+    Ok(key)
+}
+
+/// Bytes of a number in a key.
+fn width(field: &str) -> Option<usize> {
+    let word = |wanted: &str| field.split([' ', ':', ';', ',']).any(|word| word == wanted);
+    [("u8", 1), ("u32", 4), ("u64", 8)]
+        .into_iter()
+        .find_map(|(name, width)| word(name).then_some(width))
+}
+
+fn show(table: Table, key: &[u8], value: &[u8]) {
+    if table == Table::Postings
+        && let Ok((term, last)) = keys::Term::decode(key)
+    {
+        let last = match last {
+            keys::OPEN => "open".to_owned(),
+            last => format!("to {last}"),
+        };
+        say(&format!("           {term:?}, {last}"));
+    }
+    say(&format!("value      {}", table.describe().value));
+    say(&format!("           0x{}", const_hex::encode(value)));
+    match decoded(table, key, value) {
+        Ok(lines) => {
+            for line in lines {
+                say(&format!("           {line}"));
+            }
+        }
+        Err(corrupt) => say(&format!("           {corrupt}: `quarry verify` tells more")),
+    }
+}
+
+/// What a value says, in lines.
+fn decoded(table: Table, key: &[u8], value: &[u8]) -> Result<Vec<String>, Corrupt> {
+    let id = || {
+        let bytes: Result<[u8; 4], _> = value.try_into();
+        bytes.map(u32::from_be_bytes).map_err(|_| Corrupt("id"))
+    };
+    let line = match table {
+        Table::Meta => match key {
+            b"identity" => {
+                let identity = Identity::decode(value)?;
+                format!(
+                    "version {}, chain id {}, genesis {}, from block {}, static rewards {:?}",
+                    identity.schema,
+                    identity.chain_id,
+                    B256::from(identity.genesis_hash),
+                    identity.first_block,
+                    identity.static_rewards
+                )
+            }
+            b"checkpoint" => {
+                let checkpoint = Checkpoint::decode(value)?;
+                let hash = format!("{:?}", checkpoint.hash);
+                format!("{checkpoint:?}").replace(&hash, &B256::from(checkpoint.hash).to_string())
+            }
+            _ => format!("{:?}", Finality::decode(value)?),
+        },
+        Table::Blocks => format!("{:?}", decode_block(value)?),
+        Table::Transactions | Table::LogsByBlock | Table::Frames => {
+            let header = UnitReader::new(value, "unit")?.header();
+            format!(
+                "block {}, rows {} to {}",
+                header.block,
+                header.first_index,
+                header.first_index + header.count - 1
+            )
+        }
+        Table::LogsByEmitter => format!("{:?}", RunReader::new(value)?.header()),
+        Table::Postings => {
+            let mut all = Vec::new();
+            let header = posting::decode(value, &mut all)?;
+            let more = if all.len() > SHOWN_MAX { " ..." } else { "" };
+            let shown: Vec<String> = all.iter().take(SHOWN_MAX).map(u64::to_string).collect();
+            format!(
+                "{} before, then {}: {}{more}",
+                header.rank,
+                all.len(),
+                shown.join(" ")
+            )
+        }
+        Table::Hashes => {
+            let mut reader = Reader::new(value, "hash row");
+            let mut numbers = Vec::new();
+            while !reader.rest().is_empty() {
+                numbers.push(reader.varint()?.to_string());
+            }
+            numbers.join(" ")
+        }
+        Table::Emitters | Table::Signatures | Table::Tokens => id()?.to_string(),
+        Table::Creations => {
+            let creation = Creation::decode(value)?;
+            match creation.factory {
+                Some(factory) => format!("by {} (frame {:?})", Address::from(factory), creation.frame),
+                None => "by the transaction itself".to_owned(),
+            }
+        }
+        Table::Nonces => match Reader::new(value, "nonce").varint()? {
+            NONCE_UNKNOWN => "only the node can tell it".to_owned(),
+            nonce => nonce.to_string(),
+        },
+        Table::Accounts => format!("{:?}", AccountRow::decode(value)?),
+        Table::Balances | Table::TokenBalances | Table::Holdings => read_amount(value)?.to_string(),
+        Table::Funding => format!("{:?}", FundingRow::decode(value)?),
+        Table::Supply => format!("{:?}", SupplyRow::decode(value)?),
+        Table::TokenStates => format!("{:?}", TokenState::decode(value)?),
+        Table::TokenSupply => {
+            let (minted, to_zero) = read_supply(&mut Reader::new(value, "token supply"))?;
+            format!("minted {minted}, to the zero address {to_zero}")
+        }
+        Table::Holders | Table::NftIds => return Ok(Vec::new()),
+        Table::NftOwners => Address::try_from(value)
+            .map_err(|_| Corrupt("owner"))?
+            .to_string(),
+        Table::HolderCounts => Reader::new(value, "holder count").varint()?.to_string(),
+        Table::Days => match keys::decode_day(key)? {
+            (keys::DayKind::NewAddresses, _) => decode_new_addresses(value)?.to_string(),
+            _ => format!("{:?}", DayRow::decode(value)?),
+        },
+        Table::Tail => format!(
+            "{} bytes of arrays",
+            Tail::decode(value)?.arrays.iter().map(Vec::len).sum::<usize>()
+        ),
+        Table::Undo => format!("{} rows as they were before", Undo::decode(value)?.rows.len()),
+    };
+    Ok(vec![line])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_written_in_parts() {
+        let read = |table: Table, written: &str| read_key(table.describe().key, written);
+        let five = keys::number(5).to_vec();
+        assert_eq!(read(Table::Blocks, "5"), Ok(five.clone()));
+        assert_eq!(read(Table::Blocks, "0x0000000000000005"), Ok(five));
+        assert_eq!(read(Table::Meta, "checkpoint"), Ok(b"checkpoint".to_vec()));
+        let account = Address::repeat_byte(7);
+        let written = format!("{account:?}/9");
+        assert_eq!(
+            read(Table::Balances, &written),
+            Ok(keys::account_at(&account, 9).to_vec())
+        );
+        assert_eq!(
+            read(Table::LogsByEmitter, "3/open"),
+            Ok(keys::emitter_run(3, u64::MAX).to_vec())
+        );
+        let term = keys::Term::log_address(2);
+        let kind = format!("{}/0x00000002/open", term.kind() as u8);
+        assert_eq!(read(Table::Postings, &kind), Ok(term.key(keys::OPEN)));
+        assert_eq!(
+            read(Table::Days, "1/19000"),
+            Ok(keys::day(keys::DayKind::NewAddresses, 19_000).to_vec())
+        );
+        assert!(read(Table::Blocks, "five").unwrap_err().contains("nor a number"));
+        assert!(
+            read(Table::TokenStates, "4294967296")
+                .unwrap_err()
+                .contains("does not fit 4 bytes")
+        );
+        assert!(read(Table::Emitters, "xyz").unwrap_err().contains("is not hex"));
+    }
+}

@@ -1,0 +1,91 @@
+//! From a checkpoint to a store: under a temporary name until every hash agreed and the store opened.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::files::Files;
+use super::manifest::{Manifest, Named};
+use super::name::{self, Name};
+use super::place::Place;
+use super::read::Source;
+use super::{CheckpointError, Watcher};
+use crate::model::{B256, BlockId, ChainName};
+use crate::store::open_copy;
+
+/// Restores a checkpoint as the store of `chain` in `store`, below `data_dir`, where nothing may be.
+pub fn restore(
+    source: Source,
+    data_dir: &Path,
+    store: &Path,
+    chain: ChainName,
+    watcher: &dyn Watcher,
+) -> Result<Manifest, CheckpointError> {
+    let occupied = || CheckpointError::Occupied {
+        path: store.to_path_buf(),
+    };
+    let free = match std::fs::read_dir(store) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    if !free {
+        return Err(occupied());
+    }
+    let from = source.shown();
+    let place = Place::begin(data_dir, &format!(".restore-{chain}-"))?;
+    let mut files = Files::below(&place);
+    let mut sink = |name: &Name, file: &mut dyn Read| {
+        let written = files.write(name, file, watcher);
+        written.map_err(|error| match error {
+            // A stream ends where a file should not: the file is not to blame.
+            CheckpointError::Io {
+                doing: "read",
+                source,
+                ..
+            } => CheckpointError::not_whole(
+                &from,
+                format!("{} cannot be read to its end ({source})", name.as_str()),
+            ),
+            other => other,
+        })
+    };
+    let manifest = source.read(&mut sink, watcher)?;
+    files.sync()?;
+    check(&from, place.path(), &manifest)?;
+    name::tidy(place.path())?;
+    if watcher.stopped() {
+        return Err(CheckpointError::Stopped);
+    }
+    match place.rename(store) {
+        Ok(()) => Ok(manifest),
+        Err(CheckpointError::Exists { .. }) => Err(occupied()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens what was written: it must be the store that the manifest speaks of.
+fn check(from: &str, directory: &Path, manifest: &Manifest) -> Result<(), CheckpointError> {
+    let store = open_copy(directory)?;
+    let view = store.view();
+    let identity = view.identity();
+    let found = (
+        identity.chain_id,
+        B256::from(identity.genesis_hash),
+        identity.first_block,
+        view.head().map(|BlockId { number, hash }| Named { number, hash }),
+        view.finalized(),
+    );
+    let wanted = (
+        manifest.chain_id,
+        manifest.genesis_hash,
+        manifest.first_block,
+        manifest.head.clone(),
+        manifest.finalized,
+    );
+    if found == wanted {
+        return Ok(());
+    }
+    Err(CheckpointError::damaged(
+        from,
+        "its files hold another store than its manifest says",
+    ))
+}

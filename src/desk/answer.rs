@@ -1,0 +1,277 @@
+//! What a handler gives back, and the snapshot it works on.
+
+use std::sync::Arc;
+
+use crate::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK, VARY};
+use bytes::Bytes;
+
+use crate::http::{
+    Body, FrameBuffers, FrameSource, HttpError, Lane, Pool, Response, StatusCode, header_number,
+    json_response, stream_frames,
+};
+use crate::model::{BlockId, ChainName};
+use crate::query::Reader;
+use crate::status::ChainStatus;
+
+use super::bounds::Extent;
+use super::caching::Reach;
+use super::context::{Upstream, UpstreamFuture};
+use super::faults::UPSTREAM_FAILED;
+use super::lists::Shape;
+
+pub(crate) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
+pub(crate) const X_BALANCE_SOURCE: HeaderName = HeaderName::from_static("x-balance-source");
+pub(crate) const X_NONCE_SOURCE: HeaderName = HeaderName::from_static("x-nonce-source");
+const X_INDEXED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-indexed-block-number");
+const X_INDEXED_BLOCK_HASH: HeaderName = HeaderName::from_static("x-indexed-block-hash");
+const X_FINALIZED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-finalized-block-number");
+
+/// One consistent view of a chain that is not empty.
+pub(crate) struct Snapshot {
+    pub(crate) chain: ChainName,
+    pub(crate) reader: Reader,
+    pub(crate) status: Option<Arc<ChainStatus>>,
+    pub(crate) buffers: FrameBuffers,
+}
+
+impl Snapshot {
+    /// How far the index and the node are. Without a node, the index is all there is.
+    pub(crate) fn extent(&self) -> Extent {
+        let head = self.reader.head().number;
+        let node_head = self
+            .status
+            .as_ref()
+            .map_or(Some(head), |status| status.node_head());
+        Extent {
+            first: self.reader.first_block(),
+            head,
+            node_head: node_head.unwrap_or(head).max(head),
+            node_known: node_head.is_some(),
+        }
+    }
+
+    /// What the headers of the answer say about the snapshot.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            head: self.reader.head(),
+            finalized: self.reader.finalized(),
+        }
+    }
+}
+
+/// The snapshot as the headers state it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    head: BlockId,
+    finalized: Option<u64>,
+}
+
+impl Facts {
+    /// Adds the headers.
+    pub(crate) fn add_to(self, response: &mut Response) {
+        let headers = response.headers_mut();
+        headers.insert(X_INDEXED_BLOCK_NUMBER, header_number(self.head.number));
+        let mut hash = Vec::with_capacity(66);
+        hash.extend_from_slice(b"0x");
+        hash.extend_from_slice(const_hex::encode(self.head.hash).as_bytes());
+        if let Ok(hash) = HeaderValue::from_maybe_shared(Bytes::from(hash)) {
+            headers.insert(X_INDEXED_BLOCK_HASH, hash);
+        }
+        if let Some(number) = self.finalized {
+            headers.insert(X_FINALIZED_BLOCK_NUMBER, header_number(number));
+        }
+    }
+}
+
+/// What an operation does once its parameters are parsed.
+pub(crate) struct Plan {
+    pub(crate) lane: Lane,
+    /// Whether it is tried where it was asked for first, out of memory.
+    pub(crate) is_quick: bool,
+    pub(crate) work: Work,
+}
+
+type Work = Box<dyn FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send>;
+
+impl Plan {
+    /// A few seeks.
+    pub(crate) fn point(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
+        Self {
+            lane: Lane::Point,
+            is_quick: false,
+            work: Box::new(work),
+        }
+    }
+
+    /// One or two rows by key and a body of a line. Where they are in memory it is done by the thread that owns the
+    /// socket: handing it to another one and back costs more than the work (`docs/decisions/0024-reading.md`).
+    pub(crate) fn quick(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
+        Self {
+            is_quick: true,
+            ..Self::point(work)
+        }
+    }
+
+    /// A list.
+    pub(crate) fn scan(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
+        Self {
+            lane: Lane::Scan,
+            is_quick: false,
+            work: Box::new(work),
+        }
+    }
+}
+
+/// The answer of an operation, before it is a response.
+pub(crate) enum Answer {
+    /// A whole body.
+    Whole(Bytes, Extra),
+    /// The first frame of a body and what gives the others.
+    Begun(Bytes, Box<dyn FrameSource>, Extra),
+    /// Only the node knows, and what it says is rendered by the operation.
+    AskNode(Question),
+}
+
+/// What is asked of the node, and what is answered where there is none.
+pub(crate) struct Question {
+    pub(crate) unless: Result<Box<Answer>, HttpError>,
+    pub(crate) ask: Ask,
+    /// Where the node fails, what is answered without one.
+    pub(crate) or_else_alone: bool,
+    /// What the client reads where the node fails.
+    pub(crate) failure: &'static str,
+}
+
+type Asked = UpstreamFuture<'static, Result<Answer, HttpError>>;
+type Ask = Box<dyn FnOnce(Arc<dyn Upstream>) -> Asked + Send>;
+
+impl Question {
+    pub(crate) fn new(
+        unless: Result<Answer, HttpError>,
+        ask: impl FnOnce(Arc<dyn Upstream>) -> Asked + Send + 'static,
+    ) -> Self {
+        Self {
+            unless: unless.map(Box::new),
+            ask: Box::new(ask),
+            failure: UPSTREAM_FAILED,
+            or_else_alone: false,
+        }
+    }
+
+    /// The same with `change` made to whatever is answered.
+    pub(crate) fn map(self, change: fn(Answer) -> Answer) -> Self {
+        let ask = self.ask;
+        Self {
+            unless: self.unless.map(|answer| Box::new(change(*answer))),
+            ask: Box::new(move |node| Box::pin(async move { Ok(ask(node).await?.map(change)) })),
+            ..self
+        }
+    }
+
+    /// The same, answered without the node also where it fails: the store's own word is worth something.
+    pub(crate) const fn or_else_alone(mut self) -> Self {
+        self.or_else_alone = true;
+        self
+    }
+
+    /// The same, with the operation's own words for a node that fails.
+    pub(crate) fn failing_with(mut self, text: &'static str) -> Self {
+        self.failure = text;
+        self
+    }
+}
+
+/// A header and what it says.
+pub(crate) type Source = (HeaderName, &'static str);
+
+/// The store told it.
+pub(crate) const LEDGER: &str = "ledger";
+/// The node told it.
+pub(crate) const NODE: &str = "node";
+
+/// Headers of particular operations, and what the answer speaks of.
+#[derive(Debug, Default)]
+pub(crate) struct Extra {
+    pub(crate) total: Option<u64>,
+    pub(crate) link: Option<HeaderValue>,
+    /// The header that says who told it, and [`LEDGER`] or [`NODE`].
+    pub(crate) source: Option<Source>,
+    /// How the list is written, where the answer is one; `Accept` decides.
+    pub(crate) shape: Option<Shape>,
+    pub(crate) reach: Reach,
+}
+
+/// What an answer that goes on holds beside its first frame, about: what is looked up ahead, and a frame.
+const BEGUN_BYTES: usize = 1 << 20;
+
+impl Answer {
+    /// About how much memory it holds.
+    pub(crate) fn bytes_held(&self) -> usize {
+        match self {
+            Self::Whole(body, _) => body.len(),
+            Self::Begun(first, ..) => first.len() + BEGUN_BYTES,
+            Self::AskNode(_) => 0,
+        }
+    }
+
+    /// The same with `change` made to what stands beside the body.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Extra)) -> Self {
+        match &mut self {
+            Self::Whole(_, extra) | Self::Begun(_, _, extra) => change(extra),
+            Self::AskNode(_) => {}
+        }
+        self
+    }
+
+    /// The same with the header that says who told its balances: [`LEDGER`] or [`NODE`].
+    pub(crate) fn balances_by(self, source: &'static str) -> Self {
+        self.with(|extra| extra.source = Some((X_BALANCE_SOURCE, source)))
+    }
+
+    /// A body rendered by serde that speaks of no more than `reach`.
+    pub(crate) fn json(value: &impl serde::Serialize, reach: Reach) -> Result<Self, HttpError> {
+        let extra = Extra {
+            reach,
+            ..Extra::default()
+        };
+        serde_json::to_vec(value)
+            .map(|body| Self::Whole(body.into(), extra))
+            .map_err(|error| HttpError::internal(format!("render: {error}")))
+    }
+}
+
+impl Extra {
+    fn add_to(self, response: &mut Response) {
+        let headers = response.headers_mut();
+        if let Some(total) = self.total {
+            headers.insert(X_TOTAL_COUNT, header_number(total));
+        }
+        if let Some(link) = self.link {
+            headers.insert(LINK, link);
+        }
+        if let Some(shape) = self.shape {
+            headers.append(VARY, HeaderValue::from_static("Accept"));
+            if shape == Shape::Lines {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+            }
+        }
+        if let Some((name, source)) = self.source {
+            headers.insert(name, HeaderValue::from_static(source));
+        }
+    }
+}
+
+/// A 200 with this body.
+pub(crate) fn whole(body: Bytes, extra: Extra) -> Response {
+    let mut response = json_response(StatusCode::OK, body);
+    extra.add_to(&mut response);
+    response
+}
+
+/// A 200 whose body goes on.
+pub(crate) fn begun(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>, extra: Extra) -> Response {
+    let body: Body = stream_frames(pool, first, source);
+    let mut response = json_response(StatusCode::OK, body);
+    extra.add_to(&mut response);
+    response
+}

@@ -1,0 +1,225 @@
+//! Native balances, from the ledger or from the node (A1, A2, A11), and how an account was funded first (A10).
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt};
+use serde::Serialize;
+
+use crate::http::HttpError;
+use crate::model::{Address, U256};
+use crate::query::{Balance, FirstFunding, Funding, FundingKind};
+
+use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
+use super::bounds::AskedBlock;
+use super::caching::Reach;
+use super::context::{Upstream, UpstreamError};
+use super::distinct;
+use super::faults::{ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, query_failed, still_indexing};
+
+/// Questions to the node in flight for one request.
+const IN_FLIGHT_MAX: usize = 8;
+
+/// 404: the account never took part in anything.
+pub(crate) fn not_found() -> HttpError {
+    HttpError::not_found(ADDRESS_NOT_FOUND)
+}
+
+/// The accounts of a question about several, each once: at least one, at most [`ADDRESSES_MAX`].
+pub(crate) fn several(given: Vec<Address>) -> Result<Vec<Address>, HttpError> {
+    let accounts = distinct(given);
+    match accounts.len() {
+        0 => Err(HttpError::missing("address")),
+        1..=ADDRESSES_MAX => Ok(accounts),
+        _ => Err(HttpError::bad_request(TOO_MANY_ADDRESSES)),
+    }
+}
+
+/// A body with the header that says where its balances come from.
+pub(crate) fn sourced(
+    value: &impl Serialize,
+    source: &'static str,
+    reach: Reach,
+) -> Result<Answer, HttpError> {
+    Ok(Answer::json(value, reach)?.balances_by(source))
+}
+
+/// What no stored block touched is answered by the store's word also where the node fails.
+fn alone_if(untouched: bool, question: Question) -> Question {
+    if untouched {
+        question.or_else_alone()
+    } else {
+        question
+    }
+}
+
+/// What `account` holds. `answer` is given the balance, whether the account ever took part in anything, and the source.
+pub(crate) fn of_account(
+    snapshot: &Snapshot,
+    account: Address,
+    answer: impl Fn(U256, bool, &'static str) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let found = snapshot.reader.account(&account).map_err(query_failed)?;
+    let known = found.known;
+    let untouched = matches!(found.balance, Balance::Untouched(_));
+    let unless = match found.balance {
+        Balance::Exact(balance) => return answer(balance, known, LEDGER),
+        Balance::Untouched(balance) => answer(balance, known, LEDGER),
+        Balance::AskNode => Err(still_indexing()),
+    };
+    let block = snapshot.reader.head().number;
+    let question = Question::new(unless, move |node| {
+        Box::pin(async move {
+            let balance = node.balance(account, block).await?;
+            Ok(answer(balance, known, NODE))
+        })
+    });
+    Ok(Answer::AskNode(alone_if(untouched, question)))
+}
+
+/// What `accounts` hold, in order.
+pub(crate) fn of_accounts(
+    snapshot: &Snapshot,
+    accounts: Vec<Address>,
+    answer: impl Fn(&[(Address, U256)], &'static str) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let mut found = Vec::with_capacity(accounts.len());
+    for account in accounts {
+        let balance = snapshot.reader.account(&account).map_err(query_failed)?.balance;
+        found.push((account, balance));
+    }
+    let block = snapshot.reader.head().number;
+    // Without a node: what the ledger says, where it says something of all.
+    let alone: Option<Vec<_>> = found
+        .iter()
+        .map(|&(account, balance)| match balance {
+            Balance::Exact(balance) | Balance::Untouched(balance) => Some((account, balance)),
+            Balance::AskNode => None,
+        })
+        .collect();
+    let untouched = alone.is_some();
+    let unless = match alone {
+        Some(balances) => answer(&balances, LEDGER),
+        None => Err(still_indexing()),
+    };
+    if found
+        .iter()
+        .all(|(_, balance)| matches!(balance, Balance::Exact(_)))
+    {
+        return unless;
+    }
+    let question = Question::new(unless, move |node| {
+        Box::pin(async move {
+            let balances = ask_all(&node, found, block).await?;
+            Ok(answer(&balances, NODE))
+        })
+    });
+    Ok(Answer::AskNode(alone_if(untouched, question)))
+}
+
+/// The balances after `block`, in order; those that the ledger does not have are asked for.
+async fn ask_all(
+    node: &Arc<dyn Upstream>,
+    found: Vec<(Address, Balance)>,
+    block: u64,
+) -> Result<Vec<(Address, U256)>, UpstreamError> {
+    let asked = found.into_iter().map(|(account, balance)| async move {
+        Ok::<_, UpstreamError>(match balance {
+            Balance::Exact(balance) => (account, balance),
+            Balance::Untouched(_) | Balance::AskNode => (account, node.balance(account, block).await?),
+        })
+    });
+    futures_util::stream::iter(asked)
+        .buffered(IN_FLIGHT_MAX)
+        .try_collect()
+        .await
+}
+
+/// What `account` held after a block. `answer` is given that block, the balance, its source and what it speaks of.
+pub(crate) fn of_account_at(
+    snapshot: &Snapshot,
+    account: Address,
+    asked: AskedBlock,
+    answer: impl Fn(u64, U256, &'static str, Reach) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let block = asked.indexed(snapshot.extent())?;
+    let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
+    let untouched = matches!(found, Balance::Untouched(_));
+    let unless = match found {
+        Balance::Exact(balance) => return answer(block, balance, LEDGER, asked.reach(block)),
+        Balance::Untouched(balance) => answer(block, balance, LEDGER, Reach::Head),
+        Balance::AskNode => Err(still_indexing()),
+    };
+    let question = Question::new(unless, move |node| {
+        Box::pin(async move {
+            let balance = node.balance(account, block).await?;
+            Ok(answer(block, balance, NODE, Reach::Head))
+        })
+    });
+    Ok(Answer::AskNode(alone_if(untouched, question)))
+}
+
+/// How `account` was funded first. `answer` is given that and the seconds from then to the indexed head.
+pub(crate) fn first_funding(
+    snapshot: &Snapshot,
+    account: Address,
+    answer: impl Fn(&Funding, u64) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    match snapshot.reader.funding(&account).map_err(query_failed)? {
+        FirstFunding::Known(funding) => answer(&funding, age(snapshot, funding.timestamp)?),
+        FirstFunding::Never => Err(not_found()),
+        FirstFunding::Untold => Err(still_indexing()),
+        FirstFunding::Untouched => ask_genesis(snapshot, account, answer),
+    }
+}
+
+fn age(snapshot: &Snapshot, timestamp: u64) -> Result<u64, HttpError> {
+    let now = snapshot.reader.head_time().map_err(query_failed)?;
+    Ok(now.saturating_sub(timestamp))
+}
+
+/// An account that the chain never touched: what it holds now, if anything, the genesis allocation gave it.
+fn ask_genesis(
+    snapshot: &Snapshot,
+    account: Address,
+    answer: impl Fn(&Funding, u64) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let genesis = snapshot.reader.view().block(0);
+    let timestamp = genesis.map_err(|error| query_failed(error.into()))?.timestamp;
+    let seconds = age(snapshot, timestamp)?;
+    let block = snapshot.reader.head().number;
+    let question = Question::new(Err(not_found()), move |node| {
+        Box::pin(async move {
+            let value = node.balance(account, block).await?;
+            if value.is_zero() {
+                return Ok(Err(not_found()));
+            }
+            let funding = Funding {
+                kind: FundingKind::Genesis,
+                by: None,
+                value,
+                block: 0,
+                timestamp,
+            };
+            Ok(answer(&funding, seconds))
+        })
+    });
+    Ok(Answer::AskNode(question.or_else_alone()))
+}
+
+/// "1230 days 4 hrs".
+pub(crate) fn age_text(seconds: u64) -> String {
+    let hours = seconds / 3600;
+    format!("{} days {} hrs", hours / 24, hours % 24)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages() {
+        assert_eq!(age_text(0), "0 days 0 hrs");
+        assert_eq!(age_text(4 * 3600 + 3599), "0 days 4 hrs");
+        assert_eq!(age_text(1230 * 86_400 + 4 * 3600), "1230 days 4 hrs");
+    }
+}

@@ -1,0 +1,256 @@
+//! What a block that was asked for means, given how far the index and the node are.
+
+use crate::http::{HttpError, Params, parse_u64};
+use crate::model::BlockRange;
+
+use super::caching::Reach;
+use super::faults::{BLOCK_NOT_FOUND, INVALID_RANGE, still_indexing};
+
+/// Blocks by which the index may trail the node before what lies beyond the indexed head counts as not
+/// indexed. At the tip the node is a block ahead for a moment after each block, and answers to "the
+/// block before now" must not flicker with it.
+const TIP_LAG_BLOCKS_MAX: u64 = 5;
+
+/// How far a snapshot and its node are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// First indexed block.
+    pub(crate) first: u64,
+    /// Last indexed block.
+    pub(crate) head: u64,
+    /// The node's head; never below `head`.
+    pub(crate) node_head: u64,
+    /// Whether that is the node's word: one that has not been heard of since the start could be anywhere.
+    pub(crate) node_known: bool,
+}
+
+/// One end of a range, as given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The word.
+    Latest,
+    /// A number.
+    Number(u64),
+}
+
+/// Both ends of a range, as given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) from: Option<Bound>,
+    pub(crate) to: Option<Bound>,
+}
+
+impl Bounds {
+    /// Takes both ends; numbers the wrong way round are refused before anything is looked up.
+    pub(crate) fn take(params: &mut Params, from: &str, to: &str) -> Result<Self, HttpError> {
+        let bounds = Self {
+            from: take_bound(params, from)?,
+            to: take_bound(params, to)?,
+        };
+        match (bounds.from, bounds.to) {
+            (Some(Bound::Number(from)), Some(Bound::Number(to))) if from > to => {
+                Err(HttpError::bad_request(INVALID_RANGE))
+            }
+            _ => Ok(bounds),
+        }
+    }
+
+    /// The blocks meant; `None` when the range lies wholly above the indexed head and will fill later.
+    pub(crate) fn resolve(self, extent: Extent) -> Result<Option<BlockRange>, HttpError> {
+        let last = match self.to {
+            None | Some(Bound::Latest) => extent.head,
+            // Clients send 99999999 for "no end".
+            Some(Bound::Number(number)) if number > extent.node_head => extent.head,
+            Some(Bound::Number(number)) if extent.first <= number && number <= extent.head => number,
+            Some(Bound::Number(_)) => return Err(still_indexing()),
+        };
+        let first = match self.from {
+            // Said or not, 0 means the start of what this store holds.
+            None | Some(Bound::Number(0)) => extent.first,
+            Some(Bound::Latest) => extent.head,
+            Some(Bound::Number(number)) if number < extent.first => return Err(still_indexing()),
+            Some(Bound::Number(number)) => number,
+        };
+        match BlockRange::new(first, last) {
+            Some(range) => Ok(Some(range)),
+            None if last < extent.head => Err(HttpError::bad_request(INVALID_RANGE)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Bounds {
+    /// What a list over these blocks speaks of, where they are what `resolve` made of the bounds: only an end
+    /// that was given as a number stays where it is.
+    pub(crate) fn reach(self, range: BlockRange) -> Reach {
+        match (self.from, self.to) {
+            (Some(Bound::Latest), _) => Reach::Head,
+            (_, Some(Bound::Number(number))) if number == range.last() => Reach::UpTo(number),
+            _ => Reach::Head,
+        }
+    }
+}
+
+/// A single block, as given; `latest` by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AskedBlock {
+    name: &'static str,
+    bound: Bound,
+}
+
+/// Takes a single block.
+pub(crate) fn take_block(params: &mut Params, name: &'static str) -> Result<AskedBlock, HttpError> {
+    let bound = take_bound(params, name)?.unwrap_or(Bound::Latest);
+    Ok(AskedBlock { name, bound })
+}
+
+impl AskedBlock {
+    /// The block meant by the parameter `name`.
+    pub(crate) const fn new(name: &'static str, bound: Bound) -> Self {
+        Self { name, bound }
+    }
+
+    /// The indexed block meant; one above the node's head is refused as no block at all.
+    pub(crate) fn indexed(self, extent: Extent) -> Result<u64, HttpError> {
+        match self.bound {
+            Bound::Latest => Ok(extent.head),
+            Bound::Number(number) if number > extent.node_head && extent.node_known => {
+                Err(HttpError::invalid(self.name))
+            }
+            Bound::Number(number) if (extent.first..=extent.head).contains(&number) => Ok(number),
+            Bound::Number(_) => Err(still_indexing()),
+        }
+    }
+
+    /// What an answer about the block meant speaks of.
+    pub(crate) const fn reach(self, number: u64) -> Reach {
+        match self.bound {
+            Bound::Latest => Reach::Head,
+            Bound::Number(_) => Reach::UpTo(number),
+        }
+    }
+}
+
+fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpError> {
+    match params.take(name)? {
+        None => Ok(None),
+        Some(text) if text == "latest" => Ok(Some(Bound::Latest)),
+        Some(text) => parse_u64(&text)
+            .map(|number| Some(Bound::Number(number)))
+            .ok_or_else(|| HttpError::invalid(name)),
+    }
+}
+
+impl Extent {
+    /// Whether the index trails its node by more than what is usual at the tip.
+    pub(crate) const fn is_behind(self) -> bool {
+        self.node_head - self.head > TIP_LAG_BLOCKS_MAX
+    }
+
+    /// Lets an indexed block pass and says of any other why it cannot be shown.
+    pub(crate) fn check_block(self, number: u64) -> Result<(), HttpError> {
+        if number > self.node_head && self.node_known {
+            Err(HttpError::not_found(BLOCK_NOT_FOUND))
+        } else if self.first <= number && number <= self.head {
+            Ok(())
+        } else {
+            Err(still_indexing())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_asked_for() {
+        let asked = |query: &str| take_block(&mut Params::parse(query, |_| Some("block")), "block");
+        let indexed = |query: &str| asked(query).and_then(|asked| asked.indexed(EXTENT));
+        assert_eq!((indexed(""), indexed("block=latest")), (Ok(100), Ok(100)));
+        assert_eq!((indexed("block=10"), indexed("block=100")), (Ok(10), Ok(100)));
+        let invalid = HttpError::invalid("block");
+        assert_eq!(indexed("block=201"), Err(invalid.clone()));
+        assert_eq!(indexed("block=-1"), Err(invalid));
+        for later in ["block=9", "block=101", "block=200"] {
+            assert_eq!(indexed(later), Err(still_indexing()));
+        }
+    }
+
+    const EXTENT: Extent = Extent {
+        first: 10,
+        head: 100,
+        node_head: 200,
+        node_known: true,
+    };
+
+    fn resolve(query: &str) -> Result<Option<(u64, u64)>, u16> {
+        let mut params = Params::parse(query, |key| ["from", "to"].into_iter().find(|name| *name == key));
+        Bounds::take(&mut params, "from", "to")
+            .and_then(|bounds| bounds.resolve(EXTENT))
+            .map(|range| range.map(|range| (range.first(), range.last())))
+            .map_err(|error| error.status().code().as_u16())
+    }
+
+    #[test]
+    fn ranges() {
+        type Expected = Result<Option<(u64, u64)>, u16>;
+        let table: [(&str, Expected); 23] = [
+            ("", Ok(Some((10, 100)))),
+            ("to=latest", Ok(Some((10, 100)))),
+            ("from=latest", Ok(Some((100, 100)))),
+            ("from=20&to=30", Ok(Some((20, 30)))),
+            ("from=20&to=20", Ok(Some((20, 20)))),
+            ("from=10&to=100", Ok(Some((10, 100)))),
+            ("from=30&to=20", Err(400)),
+            ("from=900&to=800", Err(400)),
+            ("from=latest&to=99", Err(400)),
+            ("from=latest&to=100", Ok(Some((100, 100)))),
+            ("from=50&to=101", Err(503)),
+            ("from=50&to=200", Err(503)),
+            ("from=50&to=201", Ok(Some((50, 100)))),
+            ("from=50&to=18446744073709551615", Ok(Some((50, 100)))),
+            ("to=18446744073709551616", Err(400)),
+            ("from=101", Ok(None)),
+            ("from=101&to=latest", Ok(None)),
+            ("from=300&to=400", Ok(None)),
+            ("from=9", Err(503)),
+            ("from=0&to=50", Ok(Some((10, 50)))),
+            ("from=1&to=50", Err(503)),
+            ("to=9", Err(503)),
+            ("from=x", Err(400)),
+        ];
+        for (query, expected) in table {
+            assert_eq!(resolve(query), expected, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_end_that_was_given_is_final() {
+        let reach = |query: &str| {
+            let mut params = Params::parse(query, |key| ["from", "to"].into_iter().find(|name| *name == key));
+            let bounds = Bounds::take(&mut params, "from", "to").unwrap();
+            bounds.reach(bounds.resolve(EXTENT).unwrap().unwrap())
+        };
+        assert_eq!(reach("to=50"), Reach::UpTo(50));
+        assert_eq!(reach("from=20&to=100"), Reach::UpTo(100));
+        for query in ["", "from=20", "to=latest", "to=99999999", "from=latest&to=100"] {
+            assert_eq!(reach(query), Reach::Head, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn single_blocks() {
+        let check = |number| {
+            EXTENT
+                .check_block(number)
+                .map_err(|error| error.status().code().as_u16())
+        };
+        assert_eq!(check(9), Err(503));
+        assert_eq!(check(10), Ok(()));
+        assert_eq!(check(100), Ok(()));
+        assert_eq!(check(101), Err(503));
+        assert_eq!(check(200), Err(503));
+        assert_eq!(check(201), Err(404));
+    }
+}

@@ -1,0 +1,120 @@
+//! Where the handlers get their chains from. Implemented by whoever wires the service.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::metrics::Page;
+use crate::model::{Address, B256, ChainName, U256};
+use crate::query::Reader;
+use crate::status::ChainStatus;
+
+/// The chains being served.
+pub trait Chains: Send + Sync {
+    /// A snapshot of the chain's store; `None` when the chain is not configured. May block.
+    fn reader(&self, chain: ChainName) -> Option<Reader>;
+
+    /// What the chain's sync is doing; `None` when the chain is not configured or nothing syncs it.
+    fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>>;
+
+    /// The chain's node, for the few answers that need it; `None` when there is none.
+    fn upstream(&self, chain: ChainName) -> Option<Arc<dyn Upstream>>;
+
+    /// Bytes the chain's store takes on disk. May block.
+    fn store_bytes(&self, chain: ChainName) -> u64;
+
+    /// Figures of the chain's store and node for `/metrics`, beyond what the others tell. May block.
+    fn measure(&self, _chain: ChainName, _page: &mut Page) {}
+}
+
+/// An answer of the node in the making.
+pub type UpstreamFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, UpstreamError>> + Send + 'a>>;
+
+/// What is asked of a node on behalf of a client.
+pub trait Upstream: Send + Sync {
+    /// `eth_getTransactionCount` of `address` after `block`.
+    fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64>;
+
+    /// `totalSupply()` of a token after `block`; a contract that does not tell is a failure.
+    fn token_supply(&self, token: Address, block: u64) -> UpstreamFuture<'_, U256>;
+
+    /// `balanceOf(holder)` of a token after `block`, likewise.
+    fn token_balance(&self, token: Address, holder: Address, block: u64) -> UpstreamFuture<'_, U256>;
+
+    /// `eth_getBalance` of `address` after `block`, wei.
+    fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;
+
+    /// A word of a contract's storage after `block`. What stands in for a node need not know it.
+    fn storage(&self, _contract: Address, _slot: B256, _block: u64) -> UpstreamFuture<'_, B256> {
+        Box::pin(async { Err(UpstreamError::Failed("storage is not known".to_owned())) })
+    }
+
+    /// `implementation()` of a proxy's beacon after `block`, likewise; a contract that does not tell is a failure.
+    fn beacon_implementation(&self, _beacon: Address, _block: u64) -> UpstreamFuture<'_, Address> {
+        Box::pin(async { Err(UpstreamError::Failed("beacons are not known".to_owned())) })
+    }
+
+    /// Asks `method` with `params`, a JSON array, and gives the node's own result or error; a failure is one of the way to
+    /// it. The method is one that the caller knows by name, and it neither writes nor administers. Bounded in number, time
+    /// and bytes. What stands in for a node need not know it.
+    fn call(&self, method: &'static str, params: Box<RawValue>) -> UpstreamFuture<'_, NodeReply> {
+        Box::pin(async move {
+            drop(params);
+            Err(UpstreamError::Failed(format!("{method} is not known")))
+        })
+    }
+}
+
+/// What a node said to a question that was passed on as it is.
+#[derive(Clone, Debug)]
+pub enum NodeReply {
+    /// Its result, JSON.
+    Result(Box<RawValue>),
+    /// Its error object.
+    Error {
+        /// The code.
+        code: i64,
+        /// The message.
+        message: String,
+        /// What else it says, JSON.
+        data: Option<Box<RawValue>>,
+    },
+}
+
+/// Why the node gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    /// It could not be reached or answered an error.
+    #[error("the node failed: {0}")]
+    Failed(String),
+    /// It did not answer in time.
+    #[error("the node did not answer in time")]
+    TimedOut,
+}
+
+/// Choices of the operator.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `/ready` says yes while every configured chain is at most this many blocks behind its node.
+    pub ready_lag_blocks_max: u64,
+    /// And while a replica has seen all that its writer has on disk within this time.
+    pub replica_unseen_max: Duration,
+    /// How long a client waits for an answer of the node.
+    pub upstream_timeout: Duration,
+    /// Whether methods of state (`eth_call` and its like) are passed on to the node.
+    pub rpc_passthrough: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ready_lag_blocks_max: 5,
+            replica_unseen_max: Duration::from_secs(10),
+            upstream_timeout: Duration::from_secs(10),
+            rpc_passthrough: false,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The sentences of the contract, and what the read side's failures become.
+
+use crate::http::{ErrorStatus, HttpError};
+use crate::model::ChainName;
+use crate::query::QueryError;
+
+use super::context::UpstreamError;
+
+pub(crate) const INVALID_ADDRESS: &str = "Invalid address format";
+pub(crate) const INVALID_CONTRACT_ADDRESS: &str = "Invalid contract address format";
+pub(crate) const INVALID_HASH: &str = "Invalid transaction hash format";
+pub(crate) const INVALID_TOPIC: &str = "Invalid topic format";
+pub(crate) const TOPIC_REQUIRED: &str = "At least one topic is required";
+pub(crate) const INVALID_RANGE: &str = "Invalid block range";
+pub(crate) const REVERSED_DATES: &str = "endDate is before startDate";
+pub(crate) const BLOCK_NOT_FOUND: &str = "Block not found";
+pub(crate) const TRANSACTION_NOT_FOUND: &str = "Transaction not found";
+pub(crate) const CONTRACT_NOT_FOUND: &str = "Contract not found";
+pub(crate) const NOT_VERIFIED: &str = "Contract source code not verified";
+pub(crate) const TOKEN_NOT_FOUND: &str = "Token not found";
+pub(crate) const SUPPLY_FAILED: &str = "Failed to fetch token total supply";
+pub(crate) const UPSTREAM_FAILED: &str = "Upstream node error";
+pub(crate) const INVALID_OFFSET: &str = "offset must be one of 10, 15, 30, 45";
+/// Most contracts of one request.
+pub(crate) const CONTRACTS_MAX: usize = 5;
+pub(crate) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
+pub(crate) const TWO_FILTERS: &str = "Duplicate parameter: contractaddress";
+pub(crate) const TOO_MANY_TRANSFERS: &str = "The account has too many transfers to add up in time";
+pub(crate) const TOO_MANY_TRANSFERS_OF_ALL: &str =
+    "The account has too many transfers to add up in time, ask for one token by contractaddress";
+
+pub(crate) const PRICE_NOT_AVAILABLE: &str = "Price data not available";
+pub(crate) const ADDRESS_NOT_FOUND: &str = "Address not found";
+/// Most accounts of one request.
+pub(crate) const ADDRESSES_MAX: usize = 100;
+pub(crate) const TOO_MANY_ADDRESSES: &str = "At most 100 addresses are allowed";
+
+/// 503: what was asked for is on the chain and not in the store yet.
+pub(crate) fn still_indexing() -> HttpError {
+    HttpError::unavailable("Data for the requested range is still being indexed")
+}
+
+/// 503: the store was filled without traces and this needs them.
+pub(crate) fn needs_traces() -> HttpError {
+    still_indexing()
+}
+
+/// 503: the block came from a source that does not say who sealed its uncles.
+pub(crate) fn needs_uncles() -> HttpError {
+    still_indexing()
+}
+
+/// 503: a block came from a source that does not say how large it is.
+pub(crate) fn needs_sizes() -> HttpError {
+    still_indexing()
+}
+
+/// 503: nothing is served under this name.
+pub(crate) fn not_configured(chain: ChainName) -> HttpError {
+    HttpError::unavailable(format!("Chain {chain} is not configured"))
+}
+
+/// 400: the operation speaks of mainnet only.
+pub(crate) fn unsupported(chain: ChainName) -> HttpError {
+    HttpError::bad_request(format!("Chain {chain} is not supported for this operation"))
+}
+
+/// What a failed read becomes. A store that cannot be read is our fault; a cursor is the client's.
+pub(crate) fn query_failed(error: QueryError) -> HttpError {
+    if matches!(error, QueryError::CursorOrphaned) {
+        HttpError::bad_request("Invalid cursor parameter: its block was replaced")
+    } else if matches!(error, QueryError::TimedOut) {
+        HttpError::unavailable("The query took too long, narrow its block range")
+    } else if matches!(error, QueryError::NeedsTraces) {
+        needs_traces()
+    } else {
+        HttpError::internal(error.to_string())
+    }
+}
+
+/// What a node that did not answer becomes.
+pub(crate) fn upstream_failed(error: &UpstreamError) -> HttpError {
+    upstream_failed_with(UPSTREAM_FAILED, error)
+}
+
+/// The same in an operation's own words.
+pub(crate) fn upstream_failed_with(text: &'static str, error: &UpstreamError) -> HttpError {
+    let status = match error {
+        UpstreamError::Failed(_) => ErrorStatus::BadGateway,
+        UpstreamError::TimedOut => ErrorStatus::GatewayTimeout,
+    };
+    HttpError::new(status, text).with_detail(error.to_string())
+}

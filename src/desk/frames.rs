@@ -1,0 +1,264 @@
+//! The items of lists, in frames: where they are, who writes them, and how a page is dealt out.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError};
+use crate::query::{Page, QueryError};
+
+use super::faults::query_failed;
+use super::lists::{Envelope, Shape, TAIL};
+
+/// The items of a page by their places.
+pub(crate) trait Places {
+    /// Items of the page.
+    fn count(&self) -> usize;
+
+    /// Items that are still to be written.
+    fn left(&self) -> usize;
+
+    /// Chooses the items that are written next.
+    fn set_part(&mut self, part: Range<usize>);
+}
+
+impl Places for Page {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn left(&self) -> usize {
+        self.left()
+    }
+
+    fn set_part(&mut self, part: Range<usize>) {
+        self.set_part(part);
+    }
+}
+
+/// Items that are all known before the first is written.
+pub(crate) struct Known<T, W> {
+    rows: Arc<[T]>,
+    rest: Range<usize>,
+    write: W,
+}
+
+impl<T, W: Fn(&mut Vec<u8>, &T)> Known<T, W> {
+    /// `rows`, each written by `write`.
+    pub(crate) fn new(rows: Vec<T>, write: W) -> Self {
+        Self {
+            rest: 0..rows.len(),
+            rows: rows.into(),
+            write,
+        }
+    }
+}
+
+impl<T, W> Places for Known<T, W> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    fn set_part(&mut self, part: Range<usize>) {
+        self.rest = part;
+    }
+}
+
+impl<T, W> RowSource for Known<T, W>
+where
+    T: Send + Sync + 'static,
+    W: Fn(&mut Vec<u8>, &T) + Clone + Send + 'static,
+{
+    fn places(&mut self) -> &mut dyn Places {
+        self
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            rows: Arc::clone(&self.rows),
+            rest: self.rest.clone(),
+            write: self.write.clone(),
+        }
+    }
+
+    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+        while let Some(row) = self.rest.next().and_then(|place| self.rows.get(place)) {
+            if !frame.item(|out| (self.write)(out, row)) {
+                break;
+            }
+        }
+        Ok(!self.rest.is_empty())
+    }
+}
+
+/// Gives the items of a list.
+pub(crate) trait RowSource: Send + 'static {
+    /// Which items there are, and which are still to be written.
+    fn places(&mut self) -> &mut dyn Places;
+
+    /// The same items, given by itself: on another thread, at another place.
+    fn again(&self) -> Self
+    where
+        Self: Sized;
+
+    /// Writes the items that were not written yet until the frame has enough; answers whether items remain.
+    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError>;
+}
+
+/// A frame that is being written.
+pub(crate) struct Frame<'a> {
+    out: &'a mut Vec<u8>,
+    shape: Shape,
+    /// Items were written before, here or in another frame.
+    begun: &'a mut bool,
+}
+
+impl Frame<'_> {
+    /// The text so far.
+    pub(crate) const fn text(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Appends an item; answers whether there is room for more.
+    #[inline]
+    pub(crate) fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if self.shape == Shape::Object && *self.begun {
+            self.out.push(b',');
+        }
+        *self.begun = true;
+        write(self.out);
+        if self.shape == Shape::Lines {
+            self.out.push(b'\n');
+        }
+        self.out.len() < FRAME_BYTES
+    }
+}
+
+/// The list as frames of about [`FRAME_BYTES`], in parts of about a frame.
+pub(crate) struct ListFrames<R> {
+    source: R,
+    buffers: FrameBuffers,
+    shape: Shape,
+    /// What stands before the first item, until it is written.
+    envelope: Option<Envelope>,
+    begun: bool,
+    parts: Arc<Parts>,
+    /// The part has items left.
+    in_part: bool,
+    /// The part holds the last item of the list.
+    is_last: bool,
+}
+
+/// How a page is dealt out.
+struct Parts {
+    /// Items of the page.
+    rows: usize,
+    /// Items of a part.
+    part: usize,
+    /// The first item that nobody took.
+    next: AtomicUsize,
+}
+
+impl<R: RowSource> ListFrames<R> {
+    /// The first frame, and what gives the others where there are any.
+    pub(crate) fn begin(
+        source: R,
+        buffers: FrameBuffers,
+        shape: Shape,
+        envelope: Envelope,
+    ) -> Result<(Bytes, Option<Self>), HttpError> {
+        let mut frames = Self {
+            source,
+            buffers,
+            shape,
+            envelope: Some(envelope),
+            begun: false,
+            parts: Arc::new(Parts {
+                rows: 0,
+                part: 0,
+                next: AtomicUsize::new(0),
+            }),
+            in_part: true,
+            is_last: true,
+        };
+        let first = frames.render()?;
+        if !frames.in_part {
+            return Ok((first, None));
+        }
+        let places = frames.source.places();
+        let rows = places.count();
+        let written = rows - places.left();
+        frames.parts = Arc::new(Parts {
+            rows,
+            // A little less than a frame, so that a part seldom leaves a few items to a frame of their own.
+            part: (written - written / 16).max(1),
+            next: AtomicUsize::new(written),
+        });
+        frames.in_part = false;
+        Ok((first, Some(frames)))
+    }
+
+    fn render(&mut self) -> Result<Bytes, HttpError> {
+        let mut out = self.buffers.take();
+        if let Some(Envelope(text)) = self.envelope.take()
+            && self.shape == Shape::Object
+        {
+            out.extend_from_slice(&text);
+        }
+        let mut frame = Frame {
+            out: &mut out,
+            shape: self.shape,
+            begun: &mut self.begun,
+        };
+        self.in_part = self.source.write(&mut frame).map_err(query_failed)?;
+        if !self.in_part && self.is_last && self.shape == Shape::Object {
+            out.extend_from_slice(TAIL);
+        }
+        Ok(out.into())
+    }
+}
+
+impl<R: RowSource> FrameSource for ListFrames<R> {
+    fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
+        if !self.in_part && !self.take_part() {
+            return Ok(None);
+        }
+        self.render().map(Some)
+    }
+
+    fn in_part(&self) -> bool {
+        self.in_part
+    }
+
+    fn take_part(&mut self) -> bool {
+        let Parts { rows, part, ref next } = *self.parts;
+        let first = next.fetch_add(part, Ordering::Relaxed);
+        if first >= rows {
+            return false;
+        }
+        let end = rows.min(first + part);
+        self.source.places().set_part(first..end);
+        self.in_part = true;
+        self.is_last = end == rows;
+        true
+    }
+
+    fn again(&self) -> Option<Box<dyn FrameSource>> {
+        Some(Box::new(Self {
+            source: self.source.again(),
+            buffers: self.buffers.clone(),
+            shape: self.shape,
+            envelope: None,
+            begun: true,
+            parts: Arc::clone(&self.parts),
+            in_part: false,
+            is_last: false,
+        }))
+    }
+}

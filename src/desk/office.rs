@@ -1,0 +1,264 @@
+//! The desk that every dialect answers at: takes snapshots, does look-ups on the pool, asks the node, makes responses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock;
+use crate::http::{
+    Delivery, ErrorStatus, FrameBuffers, HttpError, Lane, Lifetime, Pool, Request, Response, Traffic,
+};
+use crate::model::ChainName;
+
+use super::answer::{Answer, Facts, Plan, Question, Snapshot, begun, whole};
+use super::caching::Determinants;
+use super::context::{Chains, Settings, UpstreamError};
+use super::counting::{Counted, counted, counted_from_memory};
+use super::faults::{not_configured, still_indexing, upstream_failed_with};
+
+/// How long the look-ups of one batch may take before the rest of them is refused.
+const ALL_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// So many bytes of answers to one batch are held before the rest of it is refused.
+const ALL_BYTES_MAX: usize = 32 << 20;
+
+/// What all dialects share; one for a process.
+pub struct Desk {
+    chains: Arc<dyn Chains>,
+    pool: Pool,
+    buffers: FrameBuffers,
+    traffic: Arc<Traffic>,
+    settings: Settings,
+}
+
+/// How a dialect reads requests and says no.
+pub(crate) trait Dialect: Send + Sync + 'static {
+    /// Reads the operation of a request again, which was read once already.
+    fn plan(&self, request: &Request) -> Result<Plan, HttpError>;
+
+    /// A refusal in the dialect's words.
+    fn refuse(&self, request: &Request, error: HttpError) -> Response;
+}
+
+/// What came of a look-up.
+enum Found {
+    Answer(Response),
+    /// A refusal, and the snapshot that it speaks of where there was one.
+    Refused(Option<Facts>, HttpError),
+    /// What [`Answer::AskNode`] asks.
+    Question(Facts, Question),
+}
+
+impl Desk {
+    /// A desk for these chains, its look-ups done on `pool`, requests counted under the names of `operations`.
+    #[must_use]
+    pub fn new(
+        chains: Arc<dyn Chains>,
+        pool: Pool,
+        settings: Settings,
+        operations: impl IntoIterator<Item = String>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            chains,
+            pool,
+            buffers: FrameBuffers::default(),
+            traffic: Arc::new(Traffic::new(operations)),
+            settings,
+        })
+    }
+
+    /// The chains.
+    pub(crate) fn chains(&self) -> &dyn Chains {
+        &*self.chains
+    }
+
+    /// Where look-ups are done.
+    pub(crate) const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Where requests are counted.
+    pub(crate) const fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
+    /// Choices of the operator.
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Answers an operation on a chain.
+    pub(crate) async fn operate<D: Dialect>(
+        self: Arc<Self>,
+        dialect: Arc<D>,
+        request: Request,
+        chain: ChainName,
+        plan: Plan,
+    ) -> Response {
+        let request = Arc::new(request);
+        match self.find(&dialect, &request, chain, plan).await {
+            Ok(Found::Answer(response)) => response,
+            Ok(Found::Refused(facts, error)) => {
+                let mut response = self.refuse(&*dialect, &request, error);
+                if let Some(facts) = facts {
+                    facts.add_to(&mut response);
+                }
+                response
+            }
+            Ok(Found::Question(facts, question)) => {
+                let delivery = Delivery::of(&request);
+                let mut response = match self.ask(chain, question).await {
+                    Ok(Answer::Whole(body, extra)) => {
+                        delivery.deliver_plain(whole(body, extra), Lifetime::Revalidate)
+                    }
+                    Ok(_) => {
+                        let error = HttpError::internal("the node's answer was a question");
+                        self.refuse(&*dialect, &request, error)
+                    }
+                    Err(error) => self.refuse(&*dialect, &request, error),
+                };
+                facts.add_to(&mut response);
+                response
+            }
+            Err(error) => self.refuse(&*dialect, &request, error),
+        }
+    }
+
+    /// Looks up on the pool; what is quick, here first.
+    async fn find(
+        self: &Arc<Self>,
+        dialect: &Arc<impl Dialect>,
+        request: &Arc<Request>,
+        chain: ChainName,
+        mut plan: Plan,
+    ) -> Result<Found, HttpError> {
+        if plan.is_quick {
+            let look_up = || self.look_up(request, chain, plan);
+            if let Some(found) = counted_from_memory(&self.traffic, request.operation(), look_up) {
+                return Ok(found);
+            }
+            // The plan went with the attempt. It was made of the request alone, and is made of it again.
+            plan = dialect.plan(request)?;
+        }
+        let (inner, asked) = (Arc::clone(self), Arc::clone(request));
+        let looked_up = self.pool.run(plan.lane, move || {
+            counted(&inner.traffic, asked.operation(), || {
+                inner.look_up(&asked, chain, plan)
+            })
+        });
+        Ok(looked_up.await?)
+    }
+
+    /// Takes a snapshot, does the work on it, and makes the answer that the client wants of it. Blocks.
+    fn look_up(&self, request: &Request, chain: ChainName, plan: Plan) -> Found {
+        let snapshot = match self.snapshot(chain) {
+            Ok(snapshot) => snapshot,
+            Err(error) => return Found::Refused(None, error),
+        };
+        let facts = snapshot.facts();
+        let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
+        let mut response = match determinants.unchanged(&delivery) {
+            Some(response) => response,
+            None => match (plan.work)(&snapshot) {
+                Ok(Answer::Whole(body, extra)) => {
+                    let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    delivery.deliver(whole(body, extra), lifetime, tag)
+                }
+                Ok(Answer::Begun(first, source, extra)) => {
+                    let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    let tag = tag.unwrap_or_else(|| determinants.tag());
+                    let source = Counted::new(source, &self.traffic, request.operation());
+                    let response = begun(&self.pool, first, Box::new(source), extra);
+                    delivery.deliver(response, lifetime, Some(tag))
+                }
+                Ok(Answer::AskNode(question)) => return Found::Question(facts, question),
+                Err(error) => return Found::Refused(Some(facts), error),
+            },
+        };
+        facts.add_to(&mut response);
+        Found::Answer(response)
+    }
+
+    /// Does several plans on one snapshot, in order, each counted at its place: what each found, and what headers say of
+    /// the snapshot. After a while, or many bytes, the rest is refused.
+    pub(crate) async fn look_up_all(
+        self: &Arc<Self>,
+        chain: ChainName,
+        lane: Lane,
+        plans: Vec<(usize, Plan)>,
+    ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>), HttpError> {
+        let inner = Arc::clone(self);
+        let work = move || {
+            let snapshot = match inner.snapshot(chain) {
+                Ok(snapshot) => snapshot,
+                Err(error) => return (None, plans.iter().map(|_| Err(error.clone())).collect()),
+            };
+            let (mut bytes, until) = (0, clock::now() + ALL_TIME_MAX);
+            let found = plans.into_iter().map(|(place, plan)| {
+                if bytes > ALL_BYTES_MAX || clock::now() > until {
+                    let text = "The batch is too large: ask for less at once";
+                    return Err(HttpError::new(ErrorStatus::ContentTooLarge, text));
+                }
+                let found = counted(&inner.traffic, place, || (plan.work)(&snapshot));
+                bytes += found.as_ref().map_or(0, Answer::bytes_held);
+                found.map(|answer| match answer {
+                    Answer::Begun(first, source, extra) => {
+                        let source = Counted::new(source, &inner.traffic, place);
+                        Answer::Begun(first, Box::new(source), extra)
+                    }
+                    other => other,
+                })
+            });
+            let found = found.collect();
+            (Some(snapshot.facts()), found)
+        };
+        Ok(self.pool.run(lane, work).await?)
+    }
+
+    /// A snapshot of a chain. Blocks.
+    pub(crate) fn snapshot(&self, chain: ChainName) -> Result<Snapshot, HttpError> {
+        let status = self.chains.status(chain);
+        let Some(reader) = self.chains.reader(chain) else {
+            // A chain that is synced has a store as soon as its node has said which chain it is.
+            return Err(match status {
+                Some(_) => still_indexing(),
+                None => not_configured(chain),
+            });
+        };
+        if reader.is_empty() {
+            return Err(still_indexing());
+        }
+        Ok(Snapshot {
+            chain,
+            reader,
+            status,
+            buffers: self.buffers.clone(),
+        })
+    }
+
+    /// Asks the node what only it knows, within the time that a client waits.
+    pub(crate) async fn ask(&self, chain: ChainName, question: Question) -> Result<Answer, HttpError> {
+        let Some(node) = self.chains.upstream(chain) else {
+            return question.unless.map(|answer| *answer);
+        };
+        let failure = question.failure;
+        let asked = tokio::time::timeout(self.settings.upstream_timeout, (question.ask)(node)).await;
+        match asked.unwrap_or(Err(UpstreamError::TimedOut)) {
+            Ok(answer) => answer,
+            Err(_) if question.or_else_alone => question.unless.map(|answer| *answer),
+            Err(error) => Err(upstream_failed_with(failure, &error)),
+        }
+    }
+
+    /// The refusal as a response; what only the log may know goes there.
+    pub(crate) fn refuse(&self, dialect: &impl Dialect, request: &Request, error: HttpError) -> Response {
+        if error.detail().is_some() {
+            let id = request.id().as_str();
+            if error.status() == ErrorStatus::Internal {
+                tracing::error!(target: "quarry::api", request_id = id, path = request.path(), %error, "refused");
+            } else {
+                tracing::warn!(target: "quarry::api", request_id = id, path = request.path(), %error, "refused");
+            }
+        }
+        dialect.refuse(request, error)
+    }
+}

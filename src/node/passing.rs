@@ -1,0 +1,84 @@
+//! Questions of clients, passed on as they are: the node's answer or error is theirs to read.
+//!
+//! Which methods may be asked is for the caller to say. Here a question is bounded: few at a time, so that the blocks that
+//! are being fetched do not wait for clients; sent once, because the client can repeat it; short.
+
+use super::client::Node;
+use super::error::NodeError;
+use super::pace::{Outcome, RequestClass};
+use serde_json::value::RawValue;
+use std::sync::atomic::Ordering;
+
+/// Most questions of clients in flight at a node.
+pub(super) const IN_FLIGHT_MAX: usize = 16;
+
+/// The longest answer passed on, bytes of JSON.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
+
+/// What a node said to a question that was passed on.
+#[derive(Clone, Debug)]
+pub enum Passed {
+    /// Its result, JSON.
+    Result(Box<RawValue>),
+    /// Its error object.
+    Error {
+        /// The code.
+        code: i64,
+        /// The message.
+        message: String,
+        /// What else it says, JSON: the bytes of a revert, as a rule.
+        data: Option<Box<RawValue>>,
+    },
+}
+
+impl Node {
+    /// Asks `method` with `params`, a JSON array, once. Waits while too many such questions are in flight.
+    ///
+    /// # Errors
+    ///
+    /// As the way to the node fails; what the node itself says is an answer, errors too.
+    pub async fn pass_on(&self, method: &'static str, params: &RawValue) -> Result<Passed, NodeError> {
+        let _place = self.passing().acquire().await.ok();
+        let slot = self.pace().admit(RequestClass::Call).await;
+        let stats = self.stats();
+        stats.requests.fetch_add(1, Ordering::Relaxed);
+        let after = self.config().light_timeout.min(self.config().request_timeout);
+        let asked = tokio::time::timeout(after, self.link().pass_on(method, params)).await;
+        let passed = asked.unwrap_or(Err(NodeError::Timeout { method, after }));
+        let error = match passed {
+            Ok(Passed::Error { code, message, data }) => {
+                // A node that asks for fewer requests says so to the one who keeps the pace, too.
+                let outcome = if NodeError::of_rpc(method, code, &message).is_push_back() {
+                    Outcome::PushedBack
+                } else {
+                    Outcome::Answered
+                };
+                stats.answered(slot.end(outcome, 0), 0);
+                return Ok(Passed::Error { code, message, data });
+            }
+            Ok(Passed::Result(text)) => {
+                let bytes = text.get().len();
+                stats.answered(slot.end(Outcome::Answered, bytes), bytes);
+                if bytes <= RESPONSE_BYTES_MAX {
+                    return Ok(Passed::Result(text));
+                }
+                NodeError::ResponseTooLarge {
+                    method,
+                    bytes,
+                    bytes_max: RESPONSE_BYTES_MAX,
+                }
+            }
+            Err(error) => {
+                let outcome = if error.is_push_back() {
+                    Outcome::PushedBack
+                } else {
+                    Outcome::Failed
+                };
+                slot.end(outcome, 0);
+                error
+            }
+        };
+        self.count_failure(&error);
+        Err(error)
+    }
+}

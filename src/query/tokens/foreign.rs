@@ -1,0 +1,137 @@
+//! Transfers that a contract emitted by another standard than its own: no list has them, its logs do.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::Standard;
+use crate::codec::keys::Term;
+use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
+use crate::model::{Address, B256, TokenEvent};
+use crate::query::QueryError;
+use crate::query::expression::{Conjunction, Filter, Union};
+use crate::query::page::{ListQuery, Rows, Selected};
+use crate::query::transactions::topics;
+use crate::store::{Direction, PostingCursor, Table, Units, View};
+
+/// Selects a page of them by a walk over the logs that may be such transfers.
+pub(super) fn select(
+    view: &View,
+    token: &Address,
+    standard: Standard,
+    query: &ListQuery,
+    deadline: Option<Instant>,
+) -> Result<Selected, QueryError> {
+    let rows = standard.rows();
+    let mut range = rows.range(view, query)?;
+    if let Some(cursor) = &query.cursor {
+        cursor.check(view, rows)?;
+        range = cursor.rest(range, query.descending);
+    }
+    let mut walk = Walk {
+        view,
+        token,
+        standard,
+        logs: Units::new(view, Table::LogsByBlock)?,
+        data: Vec::new(),
+    };
+    let (mut skipped, mut more, mut hits) = (0, false, Vec::new());
+    let mut take = |ordinal: u64| {
+        if skipped < query.skip {
+            skipped += 1;
+        } else if hits.len() < query.limit {
+            hits.push(ordinal);
+        } else {
+            more = true;
+        }
+        !more
+    };
+    let mut failed = None;
+    let logs = walk.logs_of(&range)?;
+    let ended = candidates(view, token, standard, query.direction())?.walk(
+        logs.start,
+        logs.end,
+        deadline,
+        |log| match walk.transfers(log, query.descending) {
+            Ok(found) => found.into_iter().filter(|row| range.contains(row)).all(&mut take),
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        },
+    )?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let total = (ended && query.cursor.is_none()).then(|| skipped + hits.len() as u64);
+    Ok(Selected { hits, total, more })
+}
+
+/// The logs of the contract that begin as such transfers do.
+fn candidates<'v>(
+    view: &'v View,
+    token: &Address,
+    standard: Standard,
+    direction: Direction,
+) -> Result<Conjunction<'v>, QueryError> {
+    let signatures: &[B256] = match standard {
+        Standard::Erc20 | Standard::Erc721 => &[TRANSFER],
+        Standard::Erc1155 => &[TRANSFER_SINGLE, TRANSFER_BATCH],
+    };
+    let emitter = view.emitter(token)?;
+    let mut lists = Vec::new();
+    for topic in signatures {
+        if let (Some(emitter), Some(signature)) = (emitter, view.signature(topic)?) {
+            let term = Term::log_address_topic0(emitter, signature);
+            lists.push(PostingCursor::open(view, term, direction)?);
+        }
+    }
+    lists.retain(|list| list.count() > 0);
+    let union = Union::new(lists, direction);
+    Ok(Conjunction::new(view, vec![union], Filter::default(), direction))
+}
+
+/// Reads the logs on the way.
+struct Walk<'v> {
+    view: &'v View,
+    token: &'v Address,
+    standard: Standard,
+    logs: Units<'v>,
+    data: Vec<u8>,
+}
+
+impl Walk<'_> {
+    /// The logs that the transfers of a range of ordinals lie in.
+    fn logs_of(&self, range: &Range<u64>) -> Result<Range<u64>, QueryError> {
+        Ok(match self.standard.rows() {
+            Rows::MultiTransfers if range.is_empty() => 0..0,
+            Rows::MultiTransfers => {
+                self.view.multi_transfer(range.start)?.0..self.view.multi_transfer(range.end - 1)?.0 + 1
+            }
+            _ => range.clone(),
+        })
+    }
+
+    /// The ordinals of the transfers of a log, in the order of the page; none where it is no such transfer.
+    fn transfers(&mut self, log: u64, descending: bool) -> Result<Vec<u64>, QueryError> {
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+        let row = self.logs.row(log)?;
+        let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+        let body = decode_body(&mut body, &mut self.data).map_err(corrupt)?;
+        let topics = topics(self.view, &body)?;
+        let event = TokenEvent::of(self.token, &topics, &self.data);
+        let Some(event) = event.filter(|event| event.kind() == self.standard.kind()) else {
+            return Ok(Vec::new());
+        };
+        let TokenEvent::Multi { items, .. } = event else {
+            return Ok(vec![log]);
+        };
+        let first = self.view.first_multi_transfer(log)?;
+        let ordinals = first..first + items.len() as u64;
+        Ok(if descending {
+            ordinals.rev().collect()
+        } else {
+            ordinals.collect()
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! What an account holds of ERC-1155 tokens, id by id.
+//!
+//! The ledger has how many units of all ids an account holds of a token. Units by id follow from the transfers that
+//! it took part in: those of one token are added up at a time, and of tokens that the page does not reach none is read.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::places::{HeldIdCursor, KeyPart};
+use crate::clock;
+use crate::codec::keys::{PostingKind, Term};
+use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::tokens;
+use crate::model::{Address, TokenEvent, TokenKind, TokenMetadata, U256};
+use crate::query::transactions::topics;
+use crate::query::{QueryError, Reader};
+use crate::store::{Direction, PostingCursor, Table, Units, View};
+
+/// Transfers that are added up for the sake of the total alone.
+const COUNTED_MAX: u64 = 1_000;
+
+/// How often the clock is looked at.
+const TRANSFERS_PER_LOOK: u32 = 1_024;
+
+/// Units of an id that an account holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldId {
+    /// The token's contract.
+    pub token: Address,
+    /// What the contract says of itself.
+    pub metadata: TokenMetadata,
+    /// The id.
+    pub id: U256,
+    /// Units, more than none.
+    pub balance: U256,
+}
+
+/// A page of what an account holds, by contract address and then by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldIdPage {
+    /// The ids.
+    pub ids: Vec<HeldId>,
+    /// How many there are, where no long lists of transfers have to be added up for that alone.
+    pub total: Option<u64>,
+    /// Where the next page begins, where there is one.
+    pub next: Option<HeldIdCursor>,
+}
+
+impl Reader {
+    /// The ids of ERC-1155 tokens that an account holds, of one token where `token` is given.
+    ///
+    /// Gives up at `deadline`.
+    pub fn multi_holdings(
+        &self,
+        holder: &Address,
+        token: Option<&Address>,
+        part: &KeyPart<HeldIdCursor>,
+        deadline: Option<Instant>,
+    ) -> Result<HeldIdPage, QueryError> {
+        let after = part.after.map(|place| place.token_and_id());
+        let mut tokens = self.multi_tokens(holder, token, after.map(|(token, _)| token))?;
+        let (mut page, mut walked) = (HeldIdPage::default(), 0);
+        // One more than asked for says whether rows follow.
+        while page.ids.len() <= part.limit {
+            let Some(token) = tokens.next() else { break };
+            let units = self.units_by_id(holder, &token, deadline)?;
+            let behind = |id: &U256| after.is_none_or(|after| (token, *id) > after);
+            let mut metadata = None;
+            for (id, balance) in units.into_iter().filter(|(id, _)| behind(id)) {
+                walked += 1;
+                if after.is_none() && walked <= part.skip || page.ids.len() > part.limit {
+                    continue;
+                }
+                let metadata = match &metadata {
+                    Some(metadata) => metadata,
+                    None => metadata.insert(self.token_metadata(&token)?),
+                };
+                page.ids.push(HeldId {
+                    token,
+                    metadata: metadata.clone(),
+                    id,
+                    balance,
+                });
+            }
+        }
+        page.total = match after {
+            None => self.with_the_rest(holder, walked, tokens, deadline)?,
+            Some(_) => {
+                let all = self.multi_tokens(holder, token, None)?;
+                self.with_the_rest(holder, 0, all, deadline)?
+            }
+        };
+        page.next = part.cut(&mut page.ids, |held| HeldIdCursor::of_id(&held.token, &held.id));
+        Ok(page)
+    }
+
+    /// The ERC-1155 tokens of which an account holds something, by address, from `from` on.
+    fn multi_tokens(
+        &self,
+        holder: &Address,
+        only: Option<&Address>,
+        from: Option<Address>,
+    ) -> Result<std::vec::IntoIter<Address>, QueryError> {
+        let from = from.unwrap_or(Address::ZERO);
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
+        let mut found = Vec::new();
+        if let Some(token) = only {
+            let holds = !self.view.holding(holder, TokenKind::Erc1155, token)?.is_zero();
+            found.extend(Some(*token).filter(|token| holds && *token >= from));
+            return Ok(found.into_iter());
+        }
+        let start = tokens::holding(holder, TokenKind::Erc1155, &from);
+        let mut end = tokens::holding(holder, TokenKind::Erc1155, &Address::repeat_byte(0xff)).to_vec();
+        end.push(0);
+        let mut scan = self.view.scan(Table::Holdings, start.to_vec(), end)?;
+        scan.seek(&start)?;
+        while let Some((key, _)) = scan.item()? {
+            found.push(tokens::decode_holding(key).map_err(corrupt)?);
+            scan.step()?;
+        }
+        Ok(found.into_iter())
+    }
+
+    /// How many ids there are with those of these tokens, where they have few transfers.
+    fn with_the_rest(
+        &self,
+        holder: &Address,
+        mut count: u64,
+        rest: impl Iterator<Item = Address>,
+        deadline: Option<Instant>,
+    ) -> Result<Option<u64>, QueryError> {
+        let mut transfers = 0;
+        for token in rest {
+            transfers += Sum::list(&self.view, holder, &token)?.map_or(0, |list| list.count());
+            if transfers > COUNTED_MAX {
+                return Ok(None);
+            }
+            count += self.units_by_id(holder, &token, deadline)?.len() as u64;
+        }
+        Ok(Some(count))
+    }
+
+    /// What an account holds of each id of a token; ids of which it has none are left out.
+    fn units_by_id(
+        &self,
+        holder: &Address,
+        token: &Address,
+        deadline: Option<Instant>,
+    ) -> Result<BTreeMap<U256, U256>, QueryError> {
+        let mut sum = Sum::default();
+        if let Some(list) = Sum::list(&self.view, holder, token)? {
+            sum.add_up(&self.view, holder, token, list, deadline)?;
+        }
+        sum.held.retain(|_, units| !units.is_zero());
+        Ok(sum.held)
+    }
+}
+
+/// Adds up what an account received of a token and sent, as the ledger does: a block is one movement.
+#[derive(Default)]
+struct Sum {
+    held: BTreeMap<U256, U256>,
+    block: u64,
+    /// What the block sent away.
+    outgoing: Vec<(U256, U256)>,
+}
+
+impl Sum {
+    /// The transfers of a token that an account took part in.
+    fn list<'v>(
+        view: &'v View,
+        holder: &Address,
+        token: &Address,
+    ) -> Result<Option<PostingCursor<'v>>, QueryError> {
+        let Some(token) = view.token(token)? else {
+            return Ok(None);
+        };
+        let term = Term::token_account(PostingKind::TokenAccountErc1155, token, holder);
+        Ok(Some(PostingCursor::open(view, term, Direction::Forward)?))
+    }
+
+    fn add_up(
+        &mut self,
+        view: &View,
+        holder: &Address,
+        token: &Address,
+        mut list: PostingCursor<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<(), QueryError> {
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+        let wrong = || corrupt(crate::codec::Corrupt("transfer"));
+        let mut logs = Units::new(view, Table::LogsByBlock)?;
+        let (mut data, mut last, mut steps) = (Vec::new(), None, 0u32);
+        list.seek(0)?;
+        while let Some(ordinal) = list.current() {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(TRANSFERS_PER_LOOK)
+                && deadline.is_some_and(|deadline| clock::now() >= deadline)
+            {
+                return Err(QueryError::TimedOut);
+            }
+            let (log, position) = view.multi_transfer(ordinal)?;
+            // The items of a batch follow each other.
+            let topics = match &last {
+                Some((at, topics)) if *at == log => topics,
+                _ => {
+                    let row = logs.row(log)?;
+                    self.begin(row.block);
+                    let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+                    let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
+                    &last.insert((log, topics(view, &body)?)).1
+                }
+            };
+            let Some(TokenEvent::Multi { from, to, items }) = TokenEvent::of(token, topics, &data) else {
+                return Err(wrong());
+            };
+            let (id, units) = items.get(position as usize).ok_or_else(wrong)?;
+            if to == *holder {
+                let held = self.held.entry(id).or_default();
+                *held = held.saturating_add(units);
+            }
+            if from == *holder {
+                self.outgoing.push((id, units));
+            }
+            list.step()?;
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// What follows is of this block.
+    fn begin(&mut self, block: u64) {
+        if self.block != block {
+            self.end();
+            self.block = block;
+        }
+    }
+
+    fn end(&mut self) {
+        for (id, units) in self.outgoing.drain(..) {
+            let held = self.held.entry(id).or_default();
+            *held = held.saturating_sub(units);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `ots_*`: what Otterscan asks for, API level 8.
+
+use super::args::Args;
+use super::blocks::of_block;
+use super::fault::Fault;
+use super::methods::{Work, null, store, text};
+use super::traces::{is_operation, traced, traces_failed};
+use crate::desk::answer::{Answer, Plan, Snapshot};
+use crate::desk::blocks;
+use crate::desk::faults::{needs_traces, query_failed};
+use crate::http::{HttpError, Lane};
+use crate::json::object::array;
+use crate::json::rpc::{self, BlockDetails};
+use crate::json::writer;
+use crate::model::{Address, U256};
+use crate::query::{Created, Execution};
+
+/// Most transactions of a page.
+const PAGE_MAX: u64 = 500;
+
+fn page_size(args: &mut Args) -> Result<u64, Fault> {
+    match args.number("pageSize")? {
+        size @ 1..=PAGE_MAX => Ok(size),
+        _ => Err(Fault::invalid("pageSize", "1 to 500")),
+    }
+}
+
+/// `ots_getApiLevel`.
+pub(super) fn api_level(_: &mut Args) -> Result<Work, Fault> {
+    Ok(Work::Known("8".into()))
+}
+
+/// `ots_getBlockDetails` and `ots_getBlockDetailsByHash`.
+pub(super) fn block_details(args: &mut Args) -> Result<Work, Fault> {
+    let block = args.block("block")?;
+    Ok(store(of_block(block, |snapshot, number| {
+        let (reward, uncles) = blocks::reward(snapshot, number)?;
+        let uncles = uncles.iter().map(|uncle| uncle.reward);
+        let found = snapshot.reader.block(number, false).map_err(query_failed)?;
+        let Some(entry) = found else {
+            return Ok(null());
+        };
+        let details = BlockDetails {
+            transactions: entry.transaction_hashes.len() as u64,
+            block_reward: reward.static_reward.saturating_add(reward.uncle_inclusion_reward),
+            uncle_reward: uncles.fold(U256::ZERO, U256::saturating_add),
+            fees: reward.transaction_fees.saturating_add(reward.base_fees_burnt),
+        };
+        Ok(text(|out| rpc::block_details(out, &entry.block, &details)))
+    })))
+}
+
+/// `ots_getBlockTransactions`: page 0 has the last transactions of the block.
+pub(super) fn block_transactions(args: &mut Args) -> Result<Work, Fault> {
+    let block = args.block("block")?;
+    let page = args.number("pageNumber")?;
+    let size = page_size(args)?;
+    let plan = of_block(block, move |snapshot, number| {
+        let found = snapshot.reader.block(number, false).map_err(query_failed)?;
+        let Some(entry) = found else {
+            return Ok(null());
+        };
+        let count = entry.transaction_hashes.len() as u64;
+        let end = count.saturating_sub(page.saturating_mul(size));
+        let places = end.saturating_sub(size)..end;
+        let entries = snapshot.reader.block_entries(number, places, false);
+        let mut entries = entries.map_err(query_failed)?;
+        Ok(text(|out| {
+            rpc::block_transactions(out, &entry.block, count, &mut entries);
+        }))
+    });
+    Ok(store(Plan {
+        lane: Lane::Scan,
+        ..plan
+    }))
+}
+
+/// `ots_getTransactionError`: what a failed transaction handed back.
+pub(super) fn transaction_error(args: &mut Args) -> Result<Work, Fault> {
+    let hash = args.hash("hash")?;
+    Ok(store(Plan::point(move |snapshot| {
+        Ok(match snapshot.reader.execution(&hash).map_err(query_failed)? {
+            Execution::Unknown => null(),
+            Execution::NeedsTraces => return Err(needs_traces()),
+            Execution::Succeeded => text(|out| writer::hex(out, &[])),
+            Execution::Failed { output, .. } => text(|out| writer::hex(out, &output)),
+        })
+    })))
+}
+
+/// `ots_traceTransaction`.
+pub(super) fn trace(args: &mut Args) -> Result<Work, Fault> {
+    let hash = args.hash("hash")?;
+    Ok(store(Plan::scan(move |snapshot| {
+        let found = traced(snapshot, &hash)?;
+        Ok(found.map_or_else(null, |traced| text(|out| array(out, &traced.frames, rpc::call))))
+    })))
+}
+
+/// `ots_getInternalOperations`.
+pub(super) fn internal_operations(args: &mut Args) -> Result<Work, Fault> {
+    let hash = args.hash("hash")?;
+    Ok(store(Plan::scan(move |snapshot| {
+        let found = traced(snapshot, &hash)?;
+        Ok(found.map_or_else(null, |traced| {
+            let operations = traced.frames.iter().filter(|frame| is_operation(frame));
+            text(|out| array(out, operations, rpc::internal_operation))
+        }))
+    })))
+}
+
+/// `ots_getContractCreator`.
+pub(super) fn contract_creator(args: &mut Args) -> Result<Work, Fault> {
+    let contract = args.address("address")?;
+    Ok(store(Plan::point(move |snapshot| {
+        let created = snapshot.reader.contract_creation(&contract);
+        Ok(match created.map_err(query_failed)? {
+            Created::Unknown => null(),
+            Created::NeedsTraces => return Err(needs_traces()),
+            Created::Known(creation) => {
+                let creator = creation.factory.unwrap_or(creation.creator);
+                let hash = creation.transaction_hash;
+                text(|out| rpc::contract_creator(out, hash.as_slice(), creator.as_slice()))
+            }
+        })
+    })))
+}
+
+/// `ots_searchTransactionsBefore`: those below a block, or all where that is 0.
+pub(super) fn search_before(args: &mut Args) -> Result<Work, Fault> {
+    search(args, true)
+}
+
+/// `ots_searchTransactionsAfter`: those above a block.
+pub(super) fn search_after(args: &mut Args) -> Result<Work, Fault> {
+    search(args, false)
+}
+
+fn search(args: &mut Args, before: bool) -> Result<Work, Fault> {
+    let account = args.address("address")?;
+    let block = args.number("block")?;
+    let size = usize::try_from(page_size(args)?).unwrap_or(usize::MAX);
+    Ok(store(Plan::scan(move |snapshot| {
+        let (first, head) = (snapshot.reader.first_block(), snapshot.reader.head().number);
+        let blocks = match (before, block) {
+            (true, 0) => Some((first, head)),
+            (true, block) => Some((first, head.min(block - 1))),
+            (false, 0) => Some((first, head)),
+            (false, block) => block.checked_add(1).map(|next| (first.max(next), head)),
+        };
+        let blocks = blocks.filter(|(first, last)| first <= last);
+        found(
+            snapshot,
+            account,
+            blocks,
+            size,
+            Side {
+                before,
+                is_end: block == 0,
+            },
+        )
+    })))
+}
+
+/// From which side a search comes.
+#[derive(Clone, Copy)]
+struct Side {
+    before: bool,
+    /// It begins at the end of the chain.
+    is_end: bool,
+}
+
+/// A page of whole blocks with at least `size` transactions, the newest first.
+fn found(
+    snapshot: &Snapshot,
+    account: Address,
+    blocks: Option<(u64, u64)>,
+    size: usize,
+    side: Side,
+) -> Result<Answer, HttpError> {
+    let reader = &snapshot.reader;
+    let accounts = [account];
+    let (mut ordinals, mut more) = (Vec::new(), false);
+    if let Some((first, last)) = blocks {
+        let all = reader.transactions_of(first, last).map_err(query_failed)?;
+        let involving = |range, limit| {
+            let found = reader.involving(&accounts, range, side.before, limit);
+            found.map_err(traces_failed)
+        };
+        ordinals = involving(all.clone(), size)?;
+        if let Some(&end) = ordinals.last() {
+            // Blocks are not cut: the next page begins at a block.
+            let block = reader.block_of(end).map_err(query_failed)?;
+            let of_block = reader.transactions_of(block, block).map_err(query_failed)?;
+            let (rest, beyond) = if side.before {
+                (of_block.start..end, all.start..of_block.start)
+            } else {
+                (end + 1..of_block.end, of_block.end..all.end)
+            };
+            ordinals.extend(involving(rest, usize::MAX)?);
+            more = !involving(beyond, 1)?.is_empty();
+        }
+    }
+    if !side.before {
+        ordinals.reverse();
+    }
+    let entries: Result<Vec<_>, _> = ordinals
+        .into_iter()
+        .map(|ordinal| reader.transaction_by_ordinal(ordinal))
+        .collect();
+    let entries = entries.map_err(query_failed)?;
+    let (is_first, is_last) = if side.before {
+        (side.is_end, !more)
+    } else {
+        (!more, side.is_end)
+    };
+    Ok(text(|out| rpc::found(out, &entries, is_first, is_last)))
+}

@@ -1,0 +1,244 @@
+//! A copy of a whole store, made beside its writer and brought to rest.
+//!
+//! The copy of the tables is opened once by RocksDB itself, which replays the logs and writes what they hold into tables,
+//! as it does after a crash; then the arrays are copied up to the records that these tables speak of. They are there:
+//! the writer forces arrays to disk before the row that counts them is written, and never changes a record.
+
+mod database;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rocksdb::{Cache, ColumnFamilyDescriptor, DB, Options};
+
+use super::flat::{ARRAYS, FlatArray, sync_directory};
+use super::open::{FINALITY, identity_of};
+use super::schema::Table;
+use super::view::family;
+use super::{Observed, OpenOptions, Store, StoreError, View, imported, migrate, observed, options};
+use crate::codec::value::Finality;
+
+/// How often a copy is begun anew when a file went away under it.
+const TRIES_MAX: usize = 200;
+/// So often a copy that was made whole may fail to open.
+const TORN_MAX: usize = 5;
+const TRY_PAUSE: std::time::Duration = std::time::Duration::from_millis(25);
+
+/// The directories of a store, each with its files in it and nothing deeper.
+pub const PARTS: [&str; 4] = ["rocksdb", "flat", "imports", "observed"];
+
+/// Whether a file of this name may lie in a part of a store and belongs to a copy of it.
+#[must_use]
+pub fn is_part_of_copy(part: &str, name: &str) -> bool {
+    match part {
+        "flat" => FlatArray::ALL
+            .iter()
+            .any(|array| name.strip_suffix(".flat") == Some(array.name())),
+        "rocksdb" | "imports" | "observed" => database::kind_of(name).is_some(),
+        _ => false,
+    }
+}
+
+/// A store that was copied and is at rest.
+#[derive(Debug)]
+pub struct Copied {
+    /// The copy as it opens.
+    pub store: Arc<Store>,
+    /// Whether there are imports beside it.
+    pub imports: bool,
+    /// Whether there is a side store beside it.
+    pub observed: bool,
+}
+
+/// Copies the store in `from` into the new directory `to`, whoever writes it meanwhile, and answers what was copied.
+/// Both on one file system: tables are linked.
+///
+/// # Errors
+/// [`StoreError::Absent`] without a store, [`StoreError::Schema`] for another layout, [`StoreError::Stopped`] when
+/// `stopped` says so.
+pub fn copy_store(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> Result<Copied, StoreError> {
+    let source = from.join("rocksdb");
+    if !source.join("CURRENT").exists() {
+        return Err(StoreError::Absent {
+            path: from.to_path_buf(),
+        });
+    }
+    migrate::check_before_opening(from, &source)?;
+    let target = to.join("rocksdb");
+    let finality = copy_database(&source, &target, stopped, || settle(from, &target))?;
+    let records: [u64; ARRAYS] =
+        finality.flat_records.as_slice().try_into().map_err(|_| {
+            StoreError::corrupt(Table::Meta.name(), FINALITY)(crate::codec::Corrupt("finality"))
+        })?;
+    let flats = to.join("flat");
+    std::fs::create_dir_all(&flats).map_err(failed("make", &flats))?;
+    for (array, records) in FlatArray::ALL.into_iter().zip(records) {
+        if stopped() {
+            return Err(StoreError::Stopped);
+        }
+        let name = format!("{}.flat", array.name());
+        let (from, to) = (from.join("flat").join(&name), flats.join(&name));
+        database::copy_first(&from, &to, records * array.width() as u64).map_err(failed("copy", &from))?;
+    }
+    let imports = beside(from, to, "imports", &imported::options(), stopped)?;
+    let observed = match beside(from, to, "observed", &observed::options(), stopped) {
+        Ok(there) => there,
+        Err(StoreError::Stopped) => return Err(StoreError::Stopped),
+        Err(error) => {
+            tracing::warn!(%error, "the side store is left out of the copy; what it holds is asked of the node again");
+            let left = Observed::directory_of(to);
+            let _ = std::fs::remove_dir_all(left);
+            false
+        }
+    };
+    for part in PARTS {
+        let part = to.join(part);
+        if part.exists() {
+            sync_directory(&part)?;
+        }
+    }
+    let store = open_copy(to)?;
+    Ok(Copied {
+        store,
+        imports,
+        observed,
+    })
+}
+
+/// Opens a copy for reading and holds its parts against each other.
+///
+/// # Errors
+/// Those of [`Store::open`], and [`StoreError::Missing`] where parts do not belong together.
+pub fn open_copy(directory: &Path) -> Result<Arc<Store>, StoreError> {
+    let store = Store::open(&OpenOptions {
+        read_only: true,
+        cache_bytes: 8 << 20,
+        ..OpenOptions::new(directory)
+    })?;
+    store.view().check_parts()?;
+    Ok(store)
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
+    move |source| match source.kind() {
+        io::ErrorKind::Interrupted => StoreError::Stopped,
+        _ => StoreError::io(doing, path)(source),
+    }
+}
+
+/// Copies a database until it opens: a file may go away while it is copied.
+fn copy_database<T>(
+    from: &Path,
+    to: &Path,
+    stopped: &dyn Fn() -> bool,
+    open: impl Fn() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let (mut tries, mut torn) = (0, 0);
+    loop {
+        if stopped() {
+            return Err(StoreError::Stopped);
+        }
+        let gone = match database::copy(from, to, stopped) {
+            Ok(()) => match open() {
+                // A table that the manifest names was removed before it was linked.
+                Err(error) if error.to_string().contains("No such file") => error,
+                // Anything else that a moving writer may have been in the midst of; a store that is broken stays so.
+                Err(error) if torn < TORN_MAX => {
+                    torn += 1;
+                    error
+                }
+                opened => return opened,
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => failed("copy", from)(error),
+            Err(error) => return Err(failed("copy", from)(error)),
+        };
+        tries += 1;
+        if tries == TRIES_MAX {
+            return Err(gone);
+        }
+        tracing::debug!(error = %gone, "the writer moved on, copying again");
+        std::thread::sleep(TRY_PAUSE);
+    }
+}
+
+/// Opens the copied tables as their writer would after a crash, so that what the logs hold becomes tables.
+fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
+    let cache = Cache::new_lru_cache(8 << 20);
+    let descriptors = Table::ALL.iter().map(|&table| {
+        let mut options = options::table(table, &cache, 16 << 20);
+        options.set_disable_auto_compactions(true);
+        ColumnFamilyDescriptor::new(table.name(), options)
+    });
+    let opening = options::database(32 << 20, false);
+    let db =
+        DB::open_cf_descriptors(&opening, database, descriptors).map_err(StoreError::rocks("database"))?;
+    let identity = identity_of(&db, from)?.ok_or_else(|| StoreError::Absent {
+        path: from.to_path_buf(),
+    })?;
+    let value = db
+        .get_cf(family(&db, Table::Meta)?, FINALITY)
+        .map_err(StoreError::rocks_at(Table::Meta.name(), FINALITY))?;
+    match value {
+        Some(bytes) => Finality::decode(&bytes).map_err(StoreError::corrupt(Table::Meta.name(), FINALITY)),
+        None => Ok(Finality {
+            next_unfinal: identity.first_block,
+            flat_records: vec![0; ARRAYS],
+        }),
+    }
+}
+
+/// Copies a database that lies beside the chain's; answers whether there is one.
+fn beside(
+    from: &Path,
+    to: &Path,
+    part: &str,
+    options: &Options,
+    stopped: &dyn Fn() -> bool,
+) -> Result<bool, StoreError> {
+    let (from, to): (PathBuf, PathBuf) = (from.join(part), to.join(part));
+    if !from.join("CURRENT").exists() || from.join(observed::DAMAGED).exists() {
+        return Ok(false);
+    }
+    let mut options = options.clone();
+    options.create_if_missing(false);
+    options.set_disable_auto_compactions(true);
+    copy_database(&from, &to, stopped, || {
+        DB::open(&options, &to)
+            .map(drop)
+            .map_err(StoreError::rocks("database"))
+    })?;
+    Ok(true)
+}
+
+impl View {
+    /// Whether tables and arrays are of one moment: each array has as many records as the tables speak of.
+    pub(super) fn check_parts(&self) -> Result<(), StoreError> {
+        let checkpoint = self.checkpoint();
+        let blocks = checkpoint.next_block - self.first_block();
+        let traced = checkpoint.next_traced - self.first_block();
+        for (array, wanted) in [
+            (FlatArray::Blocks, blocks),
+            (FlatArray::BlockEarnings, blocks),
+            (FlatArray::BlockFrames, traced),
+            (FlatArray::TransactionHashes, checkpoint.transactions),
+            (FlatArray::TransactionStatuses, checkpoint.transactions),
+            (FlatArray::LogEmitters, checkpoint.logs),
+            (FlatArray::LogSignatures, checkpoint.logs),
+            (FlatArray::Emitters, u64::from(checkpoint.emitters)),
+            (FlatArray::Signatures, u64::from(checkpoint.signatures)),
+            (FlatArray::Tokens, u64::from(checkpoint.tokens)),
+            (FlatArray::MultiTransfers, checkpoint.multi_transfers),
+        ] {
+            if self.array_len(array) != wanted {
+                return Err(Self::missing(array, "record", self.array_len(array).min(wanted)));
+            }
+        }
+        match self.head() {
+            Some(head) if self.block(head.number)?.hash != head.hash => {
+                Err(Self::missing(FlatArray::Blocks, "hash of block", head.number))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a writer says of itself for those who follow its store: a small file, written anew twice a second.
+
+use std::path::{Path, PathBuf};
+
+use crate::clock;
+
+/// How a writer stood when it wrote.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Heartbeat {
+    /// When, Unix seconds.
+    pub time: f64,
+    /// The last block that it shows; none in an empty store.
+    pub indexed: Option<u64>,
+    /// Its node's head as last seen.
+    pub node_head: Option<u64>,
+}
+
+fn path(store: &Path) -> PathBuf {
+    store.join("writer.beat")
+}
+
+fn word(number: Option<u64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+}
+
+impl Heartbeat {
+    /// Writes it beside a store, in one piece. A disk that has no room for it is no reason for anything.
+    pub fn write(store: &Path, indexed: Option<u64>, node_head: Option<u64>) {
+        let time = clock::unix_seconds(clock::wall());
+        let text = format!("{time:.3} {} {}\n", word(indexed), word(node_head));
+        let (to, from) = (path(store), store.join("writer.beat.new"));
+        if std::fs::write(&from, text).is_ok() {
+            let _ = std::fs::rename(from, to);
+        }
+    }
+
+    /// Reads what the writer of a store said last; `None` where none ever did.
+    #[must_use]
+    pub fn read(store: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(path(store)).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let beat = Self {
+            time: words.next()?.parse().ok()?,
+            indexed: words.next()?.parse().ok(),
+            node_head: words.next()?.parse().ok(),
+        };
+        beat.time.is_finite().then_some(beat)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(Heartbeat::read(home.path()), None);
+        Heartbeat::write(home.path(), Some(7), None);
+        let beat = Heartbeat::read(home.path()).unwrap();
+        assert_eq!((beat.indexed, beat.node_head), (Some(7), None));
+        assert!(beat.time > 1e9);
+        for text in ["", "x 1 2", "inf 1 2", "1.0"] {
+            std::fs::write(path(home.path()), text).unwrap();
+            assert_eq!(Heartbeat::read(home.path()), None, "{text}");
+        }
+    }
+}

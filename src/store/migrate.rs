@@ -1,0 +1,271 @@
+//! Layout versions: which store is ours, which can be brought up to ours step by step, and which is refused.
+//!
+//! A step goes from one version to the next. It is run again from its beginning when it was interrupted, so it must not
+//! mind what it has done already; the version is raised when all of it is on disk, and not before.
+
+use std::path::Path;
+
+use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
+
+use super::StoreError;
+use super::open::IDENTITY;
+use super::schema::{SCHEMA_VERSION, Table};
+
+/// From one layout version to the next.
+pub(super) struct Step {
+    /// The version that it begins with; it ends with the next one.
+    pub(super) from: u32,
+    /// What it does, for the operator.
+    pub(super) about: &'static str,
+    /// Does it, over and over if need be; `Path` is the store's directory.
+    pub(super) apply: fn(&DB, &Path) -> Result<(), StoreError>,
+}
+
+/// The steps that there are, by version. None leads from versions 1 to 3: their rows lack what only blocks tell, so
+/// that such stores are filled again.
+const STEPS: &[Step] = &[];
+
+/// The steps from `found` to `wanted`; `None` where one is missing.
+fn way(steps: &[Step], found: u32, wanted: u32) -> Option<Vec<&Step>> {
+    (found..wanted)
+        .map(|version| steps.iter().find(|step| step.from == version))
+        .collect()
+}
+
+/// The sentence for a layout that is not ours.
+fn other(directory: &Path, found: u32, steps: &[Step], wanted: u32) -> StoreError {
+    let way_out = if found > wanted {
+        "use the newer quarry that wrote it"
+    } else if way(steps, found, wanted).is_some() {
+        "run `quarry migrate`, after `quarry checkpoint create` by the quarry that wrote it if you may want to go back"
+    } else {
+        "fill a new --data-dir with this quarry, the old one can be served meanwhile by the quarry that wrote it"
+    };
+    StoreError::Schema {
+        path: directory.to_path_buf(),
+        found,
+        wanted,
+        way_out,
+    }
+}
+
+/// Refuses a version that is not ours.
+pub(super) fn check(directory: &Path, found: u32) -> Result<(), StoreError> {
+    match found {
+        SCHEMA_VERSION => Ok(()),
+        found => Err(other(directory, found, STEPS, SCHEMA_VERSION)),
+    }
+}
+
+/// The version of stored identity bytes: it comes first, so that it can be read whatever follows.
+pub(super) fn version_of(identity: &[u8]) -> u32 {
+    identity.first().copied().map_or(0, u32::from)
+}
+
+fn tables(database: &Path) -> Result<Vec<String>, StoreError> {
+    DB::list_cf(&Options::default(), database).map_err(StoreError::rocks("database"))
+}
+
+/// The layout version of the store in a directory, read without changing anything; `None` in one that was never begun.
+fn peek(database: &Path) -> Result<Option<u32>, StoreError> {
+    if !tables(database)?.iter().any(|name| name == Table::Meta.name()) {
+        return Ok(None);
+    }
+    let meta = [Table::Meta.name()].map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
+    let db = DB::open_cf_descriptors_read_only(&Options::default(), database, meta, false)
+        .map_err(StoreError::rocks("database"))?;
+    let meta = super::view::family(&db, Table::Meta)?;
+    let identity = db
+        .get_cf(meta, IDENTITY)
+        .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?;
+    Ok(identity.as_deref().map(version_of))
+}
+
+/// Refuses the store of another layout before it is opened: opening it for writing would add the tables that it does
+/// not have, and the quarry that wrote it would refuse it then.
+pub(super) fn check_before_opening(directory: &Path, database: &Path) -> Result<(), StoreError> {
+    let found = match tables(database) {
+        Ok(found) => found,
+        // The opening says it better.
+        Err(_) => return Ok(()),
+    };
+    let is_ours = |name: &String| name == "default" || Table::ALL.iter().any(|table| table.name() == name);
+    if found.len() == Table::ALL.len() + 1 && found.iter().all(is_ours) {
+        return Ok(());
+    }
+    match peek(database)? {
+        Some(version) => check(directory, version),
+        None => Ok(()),
+    }
+}
+
+/// Brings a store up to this quarry's layout. Answers from which version, and what was done.
+///
+/// # Errors
+/// [`StoreError::Absent`] without a store, [`StoreError::Schema`] where no steps lead here, [`StoreError::Busy`]
+/// while another process writes it.
+pub fn migrate(directory: &Path) -> Result<(u32, Vec<&'static str>), StoreError> {
+    run(directory, STEPS, SCHEMA_VERSION)
+}
+
+fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'static str>), StoreError> {
+    let database = directory.join("rocksdb");
+    let absent = || StoreError::Absent {
+        path: directory.to_path_buf(),
+    };
+    if !database.join("CURRENT").exists() {
+        return Err(absent());
+    }
+    let found = peek(&database)?.ok_or_else(absent)?;
+    if found == wanted {
+        return Ok((found, Vec::new()));
+    }
+    let way = way(steps, found, wanted).filter(|_| found < wanted);
+    let way = way.ok_or_else(|| other(directory, found, steps, wanted))?;
+    // All tables that are there: those of the old layout too.
+    let mut options = Options::default();
+    options.set_atomic_flush(true);
+    let db = DB::open_cf(&options, &database, tables(&database)?)
+        .map_err(|source| StoreError::busy_or(source, directory))?;
+    let mut done = Vec::new();
+    for step in way {
+        tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);
+        (step.apply)(&db, directory)?;
+        raise(&db, step.from + 1)?;
+        done.push(step.about);
+    }
+    Ok((found, done))
+}
+
+/// Raises the version, once everything before it is on disk.
+fn raise(db: &DB, version: u32) -> Result<(), StoreError> {
+    let failed = || StoreError::rocks("database");
+    let families = Table::ALL.iter().filter_map(|table| db.cf_handle(table.name()));
+    let mut flush = FlushOptions::default();
+    flush.set_wait(true);
+    db.flush_cfs_opt(&families.collect::<Vec<_>>(), &flush)
+        .map_err(failed())?;
+    let meta = super::view::family(db, Table::Meta)?;
+    let mut identity = db.get_cf(meta, IDENTITY).map_err(failed())?.unwrap_or_default();
+    if let (Some(first), Ok(version)) = (identity.first_mut(), u8::try_from(version)) {
+        *first = version;
+    }
+    let mut synced = WriteOptions::default();
+    synced.set_sync(true);
+    db.put_cf_opt(meta, IDENTITY, identity, &synced).map_err(failed())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::model::B256;
+    use crate::store::{OpenOptions, Store};
+
+    thread_local! {
+        /// The first step stops so often before its end.
+        static STOPS: Cell<u32> = const { Cell::new(0) };
+        /// How often steps were begun.
+        static BEGUN: Cell<u32> = const { Cell::new(0) };
+    }
+
+    const ROWS: u32 = 20;
+
+    /// Writes rows, and stops in the middle where it is told to.
+    fn first(db: &DB, _: &Path) -> Result<(), StoreError> {
+        BEGUN.set(BEGUN.get() + 1);
+        let failed = || StoreError::rocks("database");
+        let days = super::super::view::family(db, Table::Days)?;
+        for row in 0..ROWS {
+            if row == ROWS / 2 && STOPS.get() > 0 {
+                STOPS.set(STOPS.get() - 1);
+                return Err(StoreError::Stopped);
+            }
+            db.put_cf(days, row.to_be_bytes(), b"first").map_err(failed())?;
+        }
+        Ok(())
+    }
+
+    /// Builds on the rows of the first.
+    fn second(db: &DB, _: &Path) -> Result<(), StoreError> {
+        BEGUN.set(BEGUN.get() + 1);
+        let failed = || StoreError::rocks("database");
+        let days = super::super::view::family(db, Table::Days)?;
+        for row in 0..ROWS {
+            let found = db.get_cf(days, row.to_be_bytes()).map_err(failed())?;
+            assert!(found.is_some(), "row {row} of the first step is missing");
+            db.put_cf(days, row.to_be_bytes(), b"second").map_err(failed())?;
+        }
+        Ok(())
+    }
+
+    const NEXT: &[Step] = &[
+        Step {
+            from: SCHEMA_VERSION,
+            about: "the first",
+            apply: first,
+        },
+        Step {
+            from: SCHEMA_VERSION + 1,
+            about: "the second",
+            apply: second,
+        },
+    ];
+
+    fn make(directory: &Path) -> Result<(), StoreError> {
+        Store::open_or_create(&OpenOptions::new(directory), 1, B256::repeat_byte(7), None).map(drop)
+    }
+
+    #[test]
+    fn steps_are_gone_in_order_and_an_interrupted_one_again() {
+        let home = tempfile::tempdir().unwrap();
+        make(home.path()).unwrap();
+        let database = home.path().join("rocksdb");
+        let wanted = SCHEMA_VERSION + 2;
+        for stops in [2, 1] {
+            STOPS.set(1);
+            let error = run(home.path(), NEXT, wanted).unwrap_err();
+            assert!(matches!(error, StoreError::Stopped), "{error}");
+            assert_eq!(peek(&database).unwrap(), Some(SCHEMA_VERSION), "{stops}");
+        }
+        // Still ours: a step that did not end has changed no version.
+        make(home.path()).unwrap();
+        let done = run(home.path(), NEXT, wanted).unwrap();
+        assert_eq!(done, (SCHEMA_VERSION, vec!["the first", "the second"]));
+        assert_eq!(peek(&database).unwrap(), Some(wanted));
+        assert_eq!(BEGUN.get(), 4);
+        assert_eq!(run(home.path(), NEXT, wanted).unwrap(), (wanted, Vec::new()));
+        // Ours no more.
+        let refused = make(home.path()).unwrap_err().to_string();
+        assert!(refused.contains("has layout version 6"), "{refused}");
+        assert!(refused.contains("use the newer quarry"), "{refused}");
+    }
+
+    #[test]
+    fn a_migration_goes_on_from_the_step_that_it_reached() {
+        let home = tempfile::tempdir().unwrap();
+        make(home.path()).unwrap();
+        run(home.path(), NEXT, SCHEMA_VERSION + 1).unwrap();
+        let done = run(home.path(), NEXT, SCHEMA_VERSION + 2).unwrap();
+        assert_eq!(done, (SCHEMA_VERSION + 1, vec!["the second"]));
+    }
+
+    #[test]
+    fn who_can_be_migrated_is_told_how() {
+        let path = Path::new("x");
+        let told = |found| other(path, found, NEXT, SCHEMA_VERSION + 2).to_string();
+        assert!(told(SCHEMA_VERSION).contains("run `quarry migrate`"));
+        assert!(told(SCHEMA_VERSION - 1).contains("fill a new --data-dir"));
+        assert!(told(SCHEMA_VERSION + 3).contains("use the newer quarry"));
+    }
+
+    #[test]
+    fn one_writer_at_a_time() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
+        let refused = run(home.path(), NEXT, SCHEMA_VERSION + 2).unwrap_err();
+        assert!(matches!(refused, StoreError::Busy { .. }), "{refused}");
+        drop(store);
+    }
+}

@@ -1,0 +1,313 @@
+//! The sync of a chain whose blocks the embedding process gives: as the engine does it of a node, without what only
+//! nodes need (pace, probing, filling in of traces).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+
+use super::engine::{IDLE_MAX, UNFINAL_BLOCKS_MAX, WAIT_FIRST, WAIT_MAX};
+use super::error::SyncError;
+use super::hand::Hand;
+use super::pipeline::{Pipeline, Source, verified};
+use super::reorg::{Relation, relate};
+use super::rules::ChainRules;
+use super::source::{BlockSource, SourceError, SourceHead};
+use super::verify::Rules;
+use crate::clock;
+use crate::model::{B256, Bundle};
+use crate::shutdown::Shutdown;
+use crate::status::ChainStatus;
+use crate::store::{Store, View, Writer};
+
+/// How a source is followed.
+#[derive(Clone, Debug)]
+pub struct FollowOptions {
+    /// Blocks below the newest one that count as final where the source names none.
+    pub finality_depth: u64,
+    /// Bytes of a batch of final blocks.
+    pub batch_bytes_max: usize,
+    /// Blocks asked for at the same time.
+    pub window: usize,
+}
+
+/// The sync of one chain from a [`BlockSource`].
+pub struct Follower {
+    source: Arc<dyn BlockSource>,
+    store: Arc<Store>,
+    hand: Hand,
+    status: Arc<ChainStatus>,
+    rules: ChainRules,
+    options: FollowOptions,
+    /// The block up to which the source was told that it may forget.
+    settled: Option<u64>,
+    /// It is told more from this time on.
+    settle_after: Instant,
+}
+
+/// Between two words of what a source may forget: everything is flushed before.
+const SETTLE_PAUSE: Duration = Duration::from_secs(1);
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follower")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a round found to do.
+enum Round {
+    Moved,
+    Idle,
+}
+
+impl Follower {
+    /// A sync of the writer's store from `source`.
+    #[must_use]
+    pub fn new(
+        source: Arc<dyn BlockSource>,
+        writer: Writer,
+        status: Arc<ChainStatus>,
+        rules: ChainRules,
+        options: FollowOptions,
+    ) -> Self {
+        Self {
+            source,
+            store: Arc::clone(writer.store()),
+            hand: Hand::new(writer),
+            status,
+            rules,
+            options,
+            settled: None,
+            settle_after: clock::now(),
+        }
+    }
+
+    /// Stores blocks that are final and come with the chain itself (block 0 of a genesis file).
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub async fn begin_with(&mut self, bundle: Bundle, shutdown: &mut Shutdown) -> Result<(), SyncError> {
+        let number = bundle.block.number();
+        let source = futures_util::stream::iter([Ok(bundle)]);
+        self.store_all(source, Some(number), None, shutdown).await
+    }
+
+    /// Runs until the end is asked for or something happens that waiting cannot mend. What may pass is waited out, with
+    /// growing waits, and said in the status.
+    ///
+    /// # Errors
+    ///
+    /// What ended it.
+    pub async fn run(mut self, mut shutdown: Shutdown) -> Result<(), SyncError> {
+        let mut wait = WAIT_FIRST;
+        let source = Arc::clone(&self.source);
+        let result = loop {
+            if shutdown.is_fired() {
+                break Ok(());
+            }
+            let next_before = self.store.view().checkpoint().next_block;
+            // Begun before the look: what happens meanwhile is news.
+            let news = source.changed();
+            let round = Box::pin(self.round(&mut shutdown)).await;
+            let (round, idle) = match (round, self.settle().await) {
+                (Ok(round), Ok(idle)) => (Ok(round), idle),
+                (Err(error), _) | (Ok(_), Err(error)) => (Err(error), IDLE_MAX),
+            };
+            let pause = async {
+                match round {
+                    Ok(Round::Moved) => wait = WAIT_FIRST,
+                    Ok(Round::Idle) => {
+                        self.status.has_room();
+                        wait = WAIT_FIRST;
+                        if let Ok(Err(error)) = tokio::time::timeout(idle, news).await {
+                            SyncError::from(error).tell_wait(&self.status);
+                            tokio::time::sleep(WAIT_FIRST).await;
+                        }
+                    }
+                    Err(error) if error.may_pass() => {
+                        error.tell_wait(&self.status);
+                        if self.store.view().checkpoint().next_block != next_before {
+                            wait = WAIT_FIRST;
+                        }
+                        tokio::time::sleep(wait).await;
+                        wait = (wait * 2).min(WAIT_MAX);
+                    }
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            };
+            match shutdown.unless(pause).await {
+                None => break Ok(()),
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    error.tell_end(&self.status);
+                    break Err(error);
+                }
+            }
+        };
+        // Flushing may take a moment: not on an async thread.
+        self.hand.end().await;
+        result
+    }
+
+    /// One look at the source, and all the work that it shows.
+    async fn round(&mut self, shutdown: &mut Shutdown) -> Result<Round, SyncError> {
+        let source = Arc::clone(&self.source);
+        let Some(head) = shutdown.unless(source.head()).await else {
+            return Ok(Round::Idle);
+        };
+        let head = head?;
+        self.status.set_node_up(true);
+        let Some(head) = head else {
+            self.status
+                .set_message("waiting for the first block of the source");
+            return Ok(Round::Idle);
+        };
+        self.status.set_node_head(head.number);
+        let view = self.store.view();
+        let theirs = |number| {
+            let source = &source;
+            async move { Ok(source.hash(number).await?) }
+        };
+        let Some(relation) = shutdown.unless(relate(&view, head.number, theirs)).await else {
+            return Ok(Round::Idle);
+        };
+        match relation? {
+            Relation::Parted { fork, depth } => {
+                let next = fork.map_or(view.first_block(), |fork| fork + 1);
+                drop(view);
+                tracing::warn!(depth, next, "the source's chain left ours: unwinding");
+                self.hand.with(move |writer| Ok(writer.unwind(next)?)).await?;
+                self.status.unwound(depth);
+                return Ok(Round::Moved);
+            }
+            Relation::Behind => {
+                self.status.set_message(match view.head() {
+                    Some(ours) if ours.number <= head.number => format!(
+                        "the source does not have block {}, after which the store goes on",
+                        ours.number
+                    ),
+                    _ => "the source is behind the store, waiting for it".to_owned(),
+                });
+                return Ok(Round::Idle);
+            }
+            Relation::Ahead => {}
+        }
+        let next = view.checkpoint().next_block;
+        let finalized = self.finality(head);
+        let hash = match finalized {
+            Some(number) => match shutdown.unless(source.hash(number)).await {
+                Some(hash) => hash?,
+                None => return Ok(Round::Idle),
+            },
+            None => None,
+        };
+        if let Some(number) = finalized.filter(|&number| number < next) {
+            self.finalize(&view, number, hash).await?;
+        }
+        drop(view);
+        if next > head.number {
+            self.status.follow_tip();
+            return Ok(Round::Idle);
+        }
+        if head.number - next > 64 {
+            self.status.backfill();
+        }
+        let bundles = self.bundles(next, head.number);
+        self.store_all(bundles, finalized, hash, shutdown).await?;
+        Ok(Round::Moved)
+    }
+
+    /// The last final block, by the source's word or by depth.
+    fn finality(&self, head: SourceHead) -> Option<u64> {
+        let number = head
+            .finalized
+            .or_else(|| head.number.checked_sub(self.options.finality_depth))
+            .max(head.number.checked_sub(UNFINAL_BLOCKS_MAX));
+        let number = number.map(|number| number.min(head.number));
+        if let Some(number) = number {
+            self.status.set_finalized(number);
+        }
+        number
+    }
+
+    /// Makes stored blocks final, where they are those of the source.
+    async fn finalize(&mut self, view: &View, number: u64, hash: Option<B256>) -> Result<(), SyncError> {
+        if number < view.first_block() {
+            return Ok(());
+        }
+        let stored = view.block(number)?.hash;
+        if let Some(found) = hash.filter(|&hash| hash != stored) {
+            return Err(SyncError::Moved {
+                block: number,
+                found,
+                stored,
+            });
+        }
+        if view.finalized().is_none_or(|finalized| finalized < number) {
+            self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the source what it may forget: final blocks that no crash takes off the store. Answers how long the next
+    /// look may wait.
+    async fn settle(&mut self) -> Result<Duration, SyncError> {
+        let finalized = self.store.view().finalized();
+        let Some(number) = finalized.filter(|&number| self.settled.is_none_or(|told| told < number)) else {
+            return Ok(IDLE_MAX);
+        };
+        let wait = self.settle_after.saturating_duration_since(clock::now());
+        if !wait.is_zero() {
+            return Ok(wait);
+        }
+        self.hand.with(|writer| Ok(writer.settle()?)).await?;
+        self.settle_after = clock::now() + SETTLE_PAUSE;
+        self.settled = Some(number);
+        self.source.settled(number);
+        Ok(IDLE_MAX)
+    }
+
+    async fn store_all(
+        &mut self,
+        bundles: impl Source,
+        finalized: Option<u64>,
+        finalized_hash: Option<B256>,
+        shutdown: &mut Shutdown,
+    ) -> Result<(), SyncError> {
+        let pipeline = Pipeline {
+            rules: self.rules.clone(),
+            finalized: finalized.unwrap_or(0),
+            finalized_hash,
+            batch_bytes_max: self.options.batch_bytes_max,
+        };
+        let run = |writer| pipeline.run(writer, bundles, shutdown);
+        self.hand.lend(run).await
+    }
+
+    /// Verified bundles of the source in order, several in flight.
+    fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
+        let (source, rules) = (Arc::clone(&self.source), self.rules.verify);
+        Box::pin(
+            futures_util::stream::iter(first..=last)
+                .map(move |number| fetch(Arc::clone(&source), number, rules))
+                .buffered(self.options.window.max(1)),
+        )
+    }
+}
+
+/// One block of the source, verified off the async threads.
+async fn fetch(source: Arc<dyn BlockSource>, number: u64, rules: Rules) -> Result<Bundle, SyncError> {
+    let bundle = source.bundle(number).await?;
+    let bundle =
+        bundle.ok_or_else(|| SourceError::new(format_args!("block {number} was named and is not there")))?;
+    let found = bundle.block.number();
+    if found != number {
+        let text = format_args!("asked for block {number}, got block {found}");
+        return Err(SourceError::new(text).into());
+    }
+    verified(number, bundle, rules).await
+}

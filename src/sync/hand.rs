@@ -1,0 +1,53 @@
+//! The writer between two pieces of work.
+
+use super::error::SyncError;
+use crate::store::Writer;
+
+/// Holds the writer while nothing is written; work that lost it ends the sync.
+#[derive(Debug)]
+pub(super) struct Hand(Option<Writer>);
+
+impl Hand {
+    pub(super) const fn new(writer: Writer) -> Self {
+        Self(Some(writer))
+    }
+
+    /// Runs work of the writer where it may block.
+    pub(super) async fn with<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Writer) -> Result<T, SyncError> + Send + 'static,
+    ) -> Result<T, SyncError> {
+        let mut writer = self.take()?;
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work(&mut writer);
+            (writer, result)
+        });
+        let (writer, result) = done.await.map_err(|error| SyncError::Worker(error.to_string()))?;
+        self.0 = Some(writer);
+        result
+    }
+
+    /// Lends the writer to work that gives back what is left of it.
+    pub(super) async fn lend<W>(&mut self, work: impl FnOnce(Writer) -> W) -> Result<(), SyncError>
+    where
+        W: Future<Output = (Option<Writer>, Result<(), SyncError>)>,
+    {
+        // Pinned: futures of whole chains would else be carried about.
+        let (writer, result) = Box::pin(work(self.take()?)).await;
+        self.0 = writer;
+        result
+    }
+
+    fn take(&mut self) -> Result<Writer, SyncError> {
+        self.0
+            .take()
+            .ok_or_else(|| SyncError::Worker("the writer is gone".to_owned()))
+    }
+
+    /// Ends the writer where it may block: what it holds is written.
+    pub(super) async fn end(&mut self) {
+        if let Some(writer) = self.0.take() {
+            let _ = tokio::task::spawn_blocking(move || drop(writer)).await;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! JSON-RPC over 60 indexed blocks of a node that is at block 80.
+
+use quarry::api::UpstreamError;
+use serde_json::{Value, json};
+
+use crate::chain::{HEAD, World};
+use crate::client::Reply;
+
+async fn post(world: &World, body: &Value) -> Reply {
+    let body = body.to_string();
+    let text = format!(
+        "POST /rpc HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    Reply::parse(&world.server.exchange(text).await)
+}
+
+async fn rpc(world: &World, method: &str, params: Value) -> Result<Value, (i64, String)> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let reply = post(world, &body).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let mut answer: Value = serde_json::from_str(&reply.whole_body()).unwrap();
+    match answer.get("error") {
+        Some(error) => Err((
+            error["code"].as_i64().unwrap(),
+            error["message"].as_str().unwrap().to_owned(),
+        )),
+        None => Ok(answer["result"].take()),
+    }
+}
+
+const INDEXING: &str = "Data for the requested range is still being indexed";
+
+#[tokio::test]
+async fn blocks_that_are_not_indexed() {
+    let world = World::start(HEAD + 1, None).await;
+    let indexing = Err((-32002, INDEXING.to_owned()));
+    assert_eq!(rpc(&world, "eth_blockNumber", json!([])).await, Ok(json!("0x3b")));
+    let syncing = json!({"startingBlock": "0x0", "currentBlock": "0x3b", "highestBlock": "0x50"});
+    assert_eq!(rpc(&world, "eth_syncing", json!([])).await, Ok(syncing));
+    for number in ["0x3c", "0x50", "0x51"] {
+        for method in ["eth_getBlockByNumber", "eth_getBlockReceipts", "trace_block"] {
+            let found = rpc(&world, method, json!([number])).await;
+            assert_eq!(found, Ok(Value::Null), "{method} {number}");
+        }
+    }
+    let logs = |from: &str, to: &str| json!([{"fromBlock": from, "toBlock": to}]);
+    assert_eq!(rpc(&world, "eth_getLogs", logs("0x0", "0x46")).await, indexing);
+    let whole = rpc(&world, "eth_getLogs", logs("0x0", "0x3b")).await.unwrap();
+    let bundles = world.bundles.iter().flat_map(|bundle| &bundle.receipts);
+    let count: usize = bundles.map(|receipt| receipt.logs.len()).sum();
+    assert_eq!(whole.as_array().unwrap().len(), count);
+    assert_eq!(
+        rpc(&world, "eth_getLogs", logs("0x0", "0x51")).await.unwrap(),
+        whole
+    );
+    assert_eq!(
+        rpc(&world, "eth_getLogs", logs("0x3c", "latest")).await,
+        Ok(json!([]))
+    );
+    assert_eq!(rpc(&world, "trace_filter", logs("0x0", "0x46")).await, indexing);
+    let account = format!("{:?}", crate::plain::account(1));
+    let balance = |block: &str| json!([account, block]);
+    assert_eq!(rpc(&world, "eth_getBalance", balance("0x46")).await, indexing);
+    let (code, text) = rpc(&world, "eth_getBalance", balance("0x51")).await.unwrap_err();
+    assert_eq!((code, text.as_str()), (-32602, "Invalid block parameter"));
+}
+
+#[tokio::test]
+async fn the_node_is_asked_as_it_is() {
+    let world = World::start(HEAD + 1, Some(Ok(7))).await;
+    let params = json!([{"to": "0x00"}, "latest"]);
+    let code = rpc(&world, "eth_getCode", params.clone()).await.unwrap();
+    assert_eq!(code, json!({"eth_getCode": 7, "params": params}));
+    let none = rpc(&world, "eth_gasPrice", Value::Null).await.unwrap();
+    assert_eq!(none, json!({"eth_gasPrice": 7, "params": []}));
+    // Answers of the node stand among those of the store, in order.
+    let calls = [
+        "eth_chainId",
+        "eth_call",
+        "eth_gasPrice",
+        "eth_blockNumber",
+        "eth_sendRawTransaction",
+    ];
+    let calls = calls.iter().enumerate();
+    let batch: Value = calls
+        .map(|(id, method)| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": []}))
+        .collect();
+    let reply = post(&world, &batch).await;
+    let answers: Vec<Value> = serde_json::from_str(&reply.whole_body()).unwrap();
+    assert_eq!(answers[0]["result"], "0x7");
+    let reverted = json!({"code": 3, "message": "execution reverted", "data": []});
+    assert_eq!(answers[1], json!({"jsonrpc": "2.0", "id": 1, "error": reverted}));
+    assert_eq!(answers[2]["result"]["eth_gasPrice"], 7);
+    assert_eq!(answers[3]["result"], "0x3b");
+    assert_eq!(answers[4]["error"]["code"], -32601);
+    assert!(reply.header("x-indexed-block-hash").is_some());
+}
+
+#[tokio::test]
+async fn a_node_that_fails_is_said_without_its_words() {
+    let secret = UpstreamError::Failed("http://user:secret@node".to_owned());
+    for (node, text) in [
+        (Some(Err(secret)), "Upstream node error"),
+        (Some(Err(UpstreamError::TimedOut)), "Upstream node error"),
+        (None, "The node cannot be reached"),
+    ] {
+        let world = World::start(HEAD + 1, node).await;
+        let (_, found) = rpc(&world, "eth_gasPrice", json!([])).await.unwrap_err();
+        assert_eq!(found, text);
+        assert_eq!(rpc(&world, "eth_chainId", json!([])).await, Ok(json!("0x7")));
+    }
+}

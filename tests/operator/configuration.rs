@@ -1,0 +1,152 @@
+//! `quarry config`.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::binary::{Outcome, command, quarry};
+
+/// Runs a command with variables in its environment.
+fn run(mut command: Command) -> Outcome {
+    let output = command.output().unwrap();
+    Outcome {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn it_says_where_each_value_comes_from_and_is_a_file_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("quarry.toml");
+    std::fs::write(
+        &path,
+        "cache_size = \"2GiB\"\nrate_limit = 7\ntrust_proxy = true\n[mainnet]\ntoken_checks = 3\n",
+    )
+    .unwrap();
+    let file = path.to_str().unwrap();
+    let mut asked = command([
+        "config",
+        "--config",
+        file,
+        "--rpc-concurrency",
+        "5",
+        "--log",
+        "warn",
+        "--trust-node=yes",
+    ]);
+    asked
+        .env("QUARRY_MAINNET_RPC", "http://127.0.0.1:8545")
+        .env("QUARRY_RPC_CONCURRENCY", "6")
+        .env("QUARRY_RATE_LIMIT", "8")
+        .env("QUARRY_TRUST_PROXY", "0")
+        .env("QUARRY_CACHESIZE", "1GiB");
+    let printed = run(asked).succeeded().stdout;
+    let has = |line: &str, origin: &str| {
+        let found = printed.lines().find(|found| found.starts_with(line));
+        let found = found.unwrap_or_else(|| panic!("no line `{line}`: {printed}"));
+        assert_eq!(
+            found.split_once("  # ").map(|(_, origin)| origin),
+            Some(origin),
+            "{found}"
+        );
+    };
+    has("cache_size = \"2GiB\" ", file);
+    has("rate_limit = 8 ", "QUARRY_RATE_LIMIT");
+    // The environment can say no where the file says yes.
+    has("trust_proxy = false ", "QUARRY_TRUST_PROXY");
+    has("log = \"warn\" ", "--log");
+    has("rpc = \"http://127.0.0.1:8545\" ", "QUARRY_MAINNET_RPC");
+    // A flag wins over the environment.
+    has("rpc_concurrency = 5 ", "--rpc-concurrency");
+    has("trust_node = true ", "--trust-node");
+    has("token_checks = 3 ", file);
+    has("finality_depth = 64 ", "default");
+    assert!(
+        printed.contains("# QUARRY_CACHESIZE is in the environment and names no option"),
+        "{printed}"
+    );
+
+    // What was printed says the same by itself.
+    let again = directory.path().join("again.toml");
+    std::fs::write(&again, &printed).unwrap();
+    let again = quarry(["config", "--config", again.to_str().unwrap()])
+        .succeeded()
+        .stdout;
+    let values = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty());
+        lines
+            .map(|line| line.split("  # ").next().unwrap().trim().to_owned())
+            .collect()
+    };
+    assert_eq!(values(&printed), values(&again));
+}
+
+#[test]
+fn keys_in_urls_are_printed_on_demand_only() {
+    let url = "https://me:pw@node.example/v3/key?x=1";
+    let args = ["config", "--mainnet-rpc", url];
+    let hidden = quarry(args).succeeded();
+    assert!(
+        hidden.stdout.contains("#rpc = \"https://node.example\""),
+        "{hidden:?}"
+    );
+    for secret in ["me:pw", "v3", "x=1"] {
+        assert!(
+            !hidden.stdout.contains(secret) && !hidden.stderr.contains(secret),
+            "{hidden:?}"
+        );
+    }
+    let shown = quarry(args.into_iter().chain(["--show-secrets"]))
+        .succeeded()
+        .stdout;
+    assert!(shown.contains(&format!("rpc = \"{url}\"")), "{shown}");
+    let json = quarry(args.into_iter().chain(["--format", "json"]))
+        .succeeded()
+        .stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["mainnet.rpc"]["value"], "https://node.example");
+    assert_eq!(json["mainnet.rpc"]["hidden"], true);
+    assert_eq!(json["mainnet.rpc"]["origin"], "flag");
+    assert_eq!(json["mainnet.rpc"]["from"], "--mainnet-rpc");
+    assert_eq!(json["cache_size"]["origin"], "default");
+}
+
+#[test]
+fn it_takes_what_run_takes() {
+    let help = |name: &str| quarry(["help", name]).succeeded().stdout;
+    let options = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim().split([' ', '[']).next());
+        lines
+            .filter(|word| word.starts_with("--"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let (run, config) = (options(&help("run")), options(&help("config")));
+    assert!(run.len() > 18, "{run:?}");
+    for option in run {
+        assert!(config.contains(&option), "quarry config does not know {option}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("quarry.toml");
+    std::fs::write(&path, "cache_size = \"much\"\n").unwrap();
+    let file = path.to_str().unwrap();
+    quarry(["config", "--config", file])
+        .refused(&["cache_size: `much` is not a size", &format!("(from {file})")]);
+    std::fs::write(&path, "cachesize = \"1GiB\"\n").unwrap();
+    quarry(["config", "--config", file]).refused(&[&format!(
+        "configuration `{file}`, line 1: unknown field `cachesize`, expected one of `data_dir`"
+    )]);
+    let mut environment = command(["config"]);
+    environment.env("QUARRY_LISTEN", "nowhere");
+    run(environment).refused(&["listen: `nowhere` is not an address", "(from QUARRY_LISTEN)"]);
+}

@@ -1,0 +1,121 @@
+//! `quarry inspect`.
+
+use crate::binary::{import_demo, quarry};
+
+#[test]
+fn an_operator_finds_what_is_there() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let text = quarry(["inspect", "--data-dir", store]).succeeded().stdout;
+    for line in [
+        "layout     version ",
+        "chain id   31337",
+        "blocks     0 to ",
+        "final to   ",
+        "traces     all blocks",
+        "ledger     native balances of all blocks",
+        "contents   ",
+        "on disk    ",
+        "disk free  ",
+    ] {
+        assert!(
+            text.lines().any(|found| found.starts_with(line)),
+            "no `{line}`: {text}"
+        );
+    }
+    // Rows of arrays are exact, and the shares of arrays and tables make a whole.
+    let rows = |name: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(name))
+            .unwrap();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    };
+    let blocks = text
+        .lines()
+        .find_map(|line| line.strip_prefix("blocks     0 to "))
+        .unwrap();
+    let head: u64 = blocks.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(rows("block_frames"), (head + 1).to_string());
+    let before_lists = text.split("postings by kind").next().unwrap();
+    let shares = before_lists.lines().filter(|line| line.ends_with(" %"));
+    let shares: f64 = shares
+        .map(|line| {
+            line.split_whitespace()
+                .rev()
+                .nth(1)
+                .unwrap()
+                .parse::<f64>()
+                .unwrap()
+        })
+        .sum();
+    assert!((shares - 100.0).abs() < 2.5, "{shares}: {text}");
+    let whole = quarry(["inspect", "--full", "--data-dir", store])
+        .succeeded()
+        .stdout;
+    assert!(
+        whole.contains("\narray ") && whole.contains("\ntable ") && whole.contains("\ndigest "),
+        "{whole}"
+    );
+}
+
+#[test]
+fn one_row_is_decoded() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let ask = |table: &str, key: &str| {
+        quarry(["inspect", "--data-dir", store, "--key", table, key])
+            .succeeded()
+            .stdout
+    };
+    assert!(ask("meta", "identity").contains("chain id 31337, genesis 0x517d"));
+    assert!(ask("meta", "checkpoint").contains("hash: 0x9708"));
+    assert!(ask("blocks", "5").contains("number: 5,"));
+    assert_eq!(ask("blocks", "5"), ask("blocks", "0x0000000000000005"));
+    assert!(ask("days", "0/0").contains("no such row; the next one is"));
+    assert!(ask("postings", "0/0x00000000/open").contains(" before, then "));
+    assert!(ask("blocks", "18446744073709551615").contains("no such row, and none behind it"));
+    // Rows of every table that has some are decoded: the first one, which lies behind the empty key.
+    let tables = [
+        "transactions",
+        "logs_by_block",
+        "logs_by_emitter",
+        "frames",
+        "postings",
+        "hashes",
+        "emitters",
+        "signatures",
+        "creations",
+        "nonces",
+        "accounts",
+        "balances",
+        "funding",
+        "supply",
+        "tokens",
+        "token_states",
+        "token_balances",
+        "token_supply",
+        "holdings",
+        "nft_owners",
+        "holder_counts",
+        "days",
+    ];
+    for table in tables {
+        let text = ask(table, "0x");
+        assert!(
+            text.contains("the next one is") && !text.contains("corrupt"),
+            "{table}: {text}"
+        );
+        let decoded = text.lines().skip_while(|line| !line.starts_with("value ")).nth(2);
+        assert!(
+            decoded.is_some_and(|line| !line.trim().is_empty()),
+            "{table}: {text}"
+        );
+    }
+    let refused = |table: &str, key: &str| quarry(["inspect", "--data-dir", store, "--key", table, key]);
+    refused("nothing", "0").refused(&["no table `nothing`: one of meta, blocks"]);
+    refused("blocks", "five").refused(&["`five` is not a key of `blocks`", "| block number u64 |"]);
+    refused("token_states", "4294967296").refused(&["does not fit 4 bytes"]);
+}

@@ -1,0 +1,105 @@
+//! A service and who watches it: systemd's socket, `quarry health`.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use crate::binary::{Server, command, eventually, import_demo, quarry};
+
+fn next(socket: &UnixDatagram) -> String {
+    let mut message = [0u8; 4096];
+    let length = socket.recv(&mut message).expect("a message within the time-out");
+    String::from_utf8_lossy(&message[..length]).into_owned()
+}
+
+#[test]
+fn systemd_is_told_when_it_listens_and_when_it_stops() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let path = data.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut serve = command(["serve", "--data-dir", store]);
+    serve.env("NOTIFY_SOCKET", &path);
+    let server = Server::of(serve).unwrap();
+    let ready = next(&socket);
+    assert!(ready.lines().any(|line| line == "READY=1"), "{ready}");
+    let status = format!("STATUS=serving on {}", server.address);
+    assert!(ready.lines().any(|line| line == status), "{ready}");
+    // It listens by then.
+    assert_eq!(server.get("/health").status, 200);
+    server.stop();
+    let stopping = next(&socket);
+    assert!(stopping.lines().any(|line| line == "STOPPING=1"), "{stopping}");
+    socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    assert!(socket.recv(&mut [0; 16]).is_err(), "nothing else is said");
+}
+
+#[test]
+fn a_supervisor_that_has_gone_is_no_reason_to_fail() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let mut serve = command(["serve", "--data-dir", store]);
+    serve.env("NOTIFY_SOCKET", data.path().join("nobody"));
+    let server = Server::of(serve).unwrap();
+    assert_eq!(server.get("/health").status, 200);
+    eventually("the log says it", Duration::from_secs(10), || {
+        let said = server
+            .log()
+            .contains("the supervisor at NOTIFY_SOCKET cannot be told");
+        said.then_some(())
+    });
+    server.stop();
+}
+
+#[test]
+fn health_asks_a_running_service() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let server = Server::start(["serve", "--data-dir", store]);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    for address in [server.address.clone(), format!("0.0.0.0:{port}")] {
+        let well = quarry(["health", "--listen", &address]).succeeded();
+        assert_eq!(well.stdout.trim(), server.get("/health").text().trim());
+        assert!(well.stderr.is_empty(), "{well:?}");
+    }
+    let ready = quarry(["health", "--ready", "--listen", &server.address]);
+    let expected = server.get("/ready");
+    assert_eq!(ready.code == Some(0), expected.status == 200, "{ready:?}");
+    // As the service itself learns it, by a file.
+    let path = data.path().join("quarry.toml");
+    std::fs::write(&path, format!("listen = \"{}\"\n", server.address)).unwrap();
+    quarry(["health", "--config", path.to_str().unwrap()]).succeeded();
+    let address = server.address.clone();
+    server.stop();
+    quarry(["health", "--listen", &address]).refused(&["cannot connect to ", &address]);
+}
+
+#[test]
+fn health_says_what_is_wrong() {
+    // A node that nobody is at: the service is well, and it is not ready.
+    let data = tempfile::tempdir().unwrap();
+    let dead = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let url = format!("http://{dead}");
+    let run = [
+        "run",
+        "--data-dir",
+        data.path().to_str().unwrap(),
+        "--mainnet-rpc",
+        &url,
+    ];
+    let server = Server::start(run);
+    quarry(["health", "--listen", &server.address]).succeeded();
+    quarry(["health", "--ready", "--listen", &server.address]).refused(&["says 503 to /ready"]);
+    server.stop();
+    // One that accepts and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    quarry(["health", "--timeout", "1", "--listen", &address])
+        .refused(&["does not answer /health within 1 s"]);
+}
