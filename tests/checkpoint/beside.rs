@@ -11,6 +11,7 @@ use quarry::model::{B256, Bundle};
 use serde_json::Value;
 
 use crate::binary::{Server, eventually};
+use crate::support::ending::Ending;
 use crate::support::fake_node::FakeNode;
 use crate::support::index;
 use crate::{assert_sound, create, digest, names, restore, stream, sync, verify};
@@ -125,6 +126,7 @@ fn at_a_tip_with_reorgs() {
                 std::thread::sleep(Duration::from_millis(rng.u64(5..60)));
             }
         });
+        let _ending = Ending(&ended);
         let mut ends = Vec::new();
         let began = Instant::now();
         for round in 0..1000 {
@@ -150,7 +152,6 @@ fn at_a_tip_with_reorgs() {
                 break;
             }
         }
-        ended.store(true, Ordering::Relaxed);
         println!("checkpoints at {ends:?}");
         assert!(ends.first() < ends.last(), "the chain stood still");
     });

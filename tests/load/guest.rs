@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::support::ending::Ending;
 use super::support::fake_node::FakeNode;
 use super::{eventually, indexed, number, run_with};
 
@@ -43,13 +44,14 @@ fn backfill_beside(cores: usize, blocks: u64) -> Seen {
             }
             waits
         });
+        let ending = Ending(&stop);
         eventually("the end of the backfill", Duration::from_secs(120), || {
             let gauge = server.gauge("quarry_node_concurrency");
             concurrency = gauge.map_or(0, |figure| figure.parse().unwrap());
             (indexed(&server) >= blocks).then_some(())
         });
         took = began.elapsed();
-        stop.store(true, Ordering::Relaxed);
+        drop(ending);
         waits = imports.join().unwrap();
     });
     server.stop();

@@ -13,6 +13,7 @@ pub mod balances;
 pub mod build;
 pub mod chain;
 pub mod data;
+pub mod ending;
 pub mod fake_node;
 pub mod fake_server;
 pub mod fault;
