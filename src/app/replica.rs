@@ -17,6 +17,8 @@ use crate::store::{Heartbeat, Look, Observed, Replica, Store, StoreError};
 
 /// How often is looked for news.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// And at most after a failure that goes on: each look then opens all tables anew.
+const LOOK_EVERY_FAILING: Duration = Duration::from_secs(10);
 /// A failure is logged this often while it lasts.
 const WORD_EVERY: Duration = Duration::from_secs(30);
 /// A writer that gives no sign of life for this long is taken for gone.
@@ -68,13 +70,20 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
 }
 
 async fn follow(mut follower: Follower, mut shutdown: Shutdown) {
-    while shutdown.unless(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+    let mut pause = LOOK_EVERY;
+    while shutdown.unless(tokio::time::sleep(pause)).await.is_some() {
         let looked = tokio::task::spawn_blocking(move || {
-            follower.look();
-            follower
+            let failed = follower.look();
+            (follower, failed)
         });
         match looked.await {
-            Ok(back) => follower = back,
+            Ok((back, failed)) => {
+                follower = back;
+                pause = match failed {
+                    true => LOOK_EVERY_FAILING.min(2 * pause),
+                    false => LOOK_EVERY,
+                };
+            }
             Err(error) => {
                 tracing::error!(%error, "the store is not followed any more");
                 return;
@@ -92,8 +101,10 @@ struct Follower {
 }
 
 impl Follower {
-    fn look(&mut self) {
+    /// Answers whether it failed.
+    fn look(&mut self) -> bool {
         let looked = self.replica.look();
+        let failed = looked.is_err();
         let outcome = match looked {
             Ok(Look::Newer(store)) => {
                 self.chain.show(store);
@@ -113,6 +124,7 @@ impl Follower {
         self.side_store();
         self.log(outcome.as_ref().err());
         self.tell(outcome);
+        failed
     }
 
     /// The side store catches up beside its readers: its rows stand each for themselves.
@@ -121,7 +133,7 @@ impl Follower {
         let observed = self.chain.observed();
         let follows = observed
             .as_ref()
-            .is_some_and(|observed| observed.is_followed() && observed.catch_up().is_ok());
+            .is_some_and(|observed| observed.is_followed() && matches!(observed.catch_up(), Ok(true)));
         if !follows && let Some(observed) = Observed::follow(store.directory(), store.identity()) {
             self.chain.set_observed(observed);
         }

@@ -31,6 +31,7 @@ mod replica;
 mod scan;
 pub mod schema;
 mod schema_doc;
+mod secondary;
 mod stages;
 mod token_ledger;
 mod view;

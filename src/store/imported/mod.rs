@@ -15,14 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
-};
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Direction, IteratorMode, Options, ReadOptions};
 
 pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
 use super::options::filter;
+use super::secondary::{Caught, Secondary};
 use super::{StoreError, memory};
 use crate::clock;
 use crate::codec::imported as codec;
@@ -42,9 +41,8 @@ pub struct Imported {
     /// The identity that its rows must be of.
     wanted: Vec<u8>,
     /// `None` while nothing was imported.
-    db: RwLock<Option<Arc<Followed>>>,
-    /// When was looked last.
-    looked: Mutex<Option<Instant>>,
+    db: RwLock<Option<Arc<Secondary>>>,
+    looked: Mutex<Looked>,
     /// Changes with every import.
     revision: AtomicU64,
 }
@@ -57,16 +55,12 @@ impl std::fmt::Debug for Imported {
     }
 }
 
-/// A secondary instance and the directory of its own log.
-struct Followed {
-    db: DB,
-    scratch: PathBuf,
-}
-
-impl Drop for Followed {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.scratch);
-    }
+/// How looking went.
+#[derive(Debug, Default)]
+struct Looked {
+    at: Option<Instant>,
+    /// What failed last: it is said once.
+    said: Option<String>,
 }
 
 pub(super) fn options() -> Options {
@@ -100,7 +94,7 @@ impl Imported {
             directory: Self::directory_of(store),
             wanted: codec::encode_identity(identity.chain_id, &identity.genesis_hash),
             db: RwLock::new(None),
-            looked: Mutex::new(None),
+            looked: Mutex::default(),
             // The clock does: two runs must not give one number to two states.
             revision: AtomicU64::new((began * 1e6) as u64),
         });
@@ -123,66 +117,68 @@ impl Imported {
         let Ok(mut looked) = self.looked.try_lock() else {
             return;
         };
-        if looked.is_some_and(|looked| clock::now() - looked < LOOK_EVERY) {
+        if looked.at.is_some_and(|at| clock::now() - at < LOOK_EVERY) {
             return;
         }
-        *looked = Some(clock::now());
-        let followed = self.followed();
-        let outcome = match &followed {
-            Some(followed) => self.catch_up(followed),
-            None => self.open(),
-        };
-        if let Err(error) = outcome {
+        looked.at = Some(clock::now());
+        let said = self.catch_up().err().map(|error| error.to_string());
+        if let Some(error) = said.as_ref().filter(|_| said != looked.said) {
             tracing::warn!(%error, "imports cannot be followed; what was read before is still answered");
         }
+        looked.said = said;
     }
 
-    fn followed(&self) -> Option<Arc<Followed>> {
+    fn followed(&self) -> Option<Arc<Secondary>> {
         self.db.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn catch_up(&self, followed: &Followed) -> Result<(), rocksdb::Error> {
-        let before = followed.db.latest_sequence_number();
-        followed.db.try_catch_up_with_primary()?;
-        if followed.db.latest_sequence_number() != before {
-            self.revision.fetch_add(1, Ordering::AcqRel);
-        }
-        Ok(())
+    fn changed(&self) {
+        self.revision.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn open(&self) -> Result<(), rocksdb::Error> {
-        if !self.directory.join("CURRENT").exists() {
-            return Ok(());
-        }
-        let scratch = std::env::temp_dir().join(format!(
-            "quarry-imports-{}-{:08x}",
-            std::process::id(),
-            fastrand::u32(..)
-        ));
-        let mut options = options();
-        // The writer's compactions remove files under their names: all of them are opened, and kept.
-        options.set_max_open_files(-1);
-        let opened = DB::open_as_secondary(&options, &self.directory, &scratch);
-        let followed = match opened {
-            Ok(db) => Arc::new(Followed { db, scratch }),
-            Err(error) => {
-                let _ = std::fs::remove_dir_all(scratch);
-                return Err(error);
-            }
+    fn catch_up(&self) -> Result<(), StoreError> {
+        let Some(followed) = self.followed() else {
+            return self.open().map(drop);
         };
-        match followed.db.get(codec::IDENTITY)? {
+        let before = followed.db().latest_sequence_number();
+        match followed.catch_up() {
+            Ok(Caught::Whole(_)) if followed.db().latest_sequence_number() == before => Ok(()),
+            // Where the writer is in the middle of something a row may be missing that comes with the next look.
+            Ok(Caught::Whole(_) | Caught::Moving) => {
+                self.changed();
+                Ok(())
+            }
+            // Each import is a writer of its own.
+            Ok(Caught::Spent) => self.open().map(drop),
+            Err(error) => match self.open()? {
+                true => Ok(()),
+                false => Err(error),
+            },
+        }
+    }
+
+    /// Opens what lies there now; answers whether it is to be had.
+    fn open(&self) -> Result<bool, StoreError> {
+        if !self.directory.join("CURRENT").exists() {
+            return Ok(false);
+        }
+        let followed = Secondary::open(&self.directory, options(), vec![("default", options())])?;
+        if !matches!(followed.catch_up()?, Caught::Whole(_)) {
+            return Ok(false);
+        }
+        let identity = followed.db().get(codec::IDENTITY);
+        match identity.map_err(StoreError::rocks_at(NAME, &codec::IDENTITY))? {
             Some(found) if found == self.wanted => {
-                *self.db.write().unwrap_or_else(PoisonError::into_inner) = Some(followed);
-                self.revision.fetch_add(1, Ordering::AcqRel);
+                *self.db.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(followed));
+                self.changed();
+                Ok(true)
             }
             // The writer is just making it.
-            None => {}
-            Some(_) => tracing::warn!(
-                directory = %self.directory.display(),
-                "imports are of another chain or version and are left out: remove the directory and import again"
-            ),
+            None => Ok(false),
+            Some(_) => Err(StoreError::OtherImports {
+                path: self.directory.clone(),
+            }),
         }
-        Ok(())
     }
 
     /// The row under a key, read by `decode`.
@@ -196,7 +192,7 @@ impl Imported {
         };
         visits::get();
         let value = followed
-            .db
+            .db()
             .get_pinned(key)
             .map_err(StoreError::rocks_at(NAME, key))?;
         value
@@ -227,7 +223,7 @@ impl Imported {
         } else {
             IteratorMode::From(from, Direction::Forward)
         };
-        for row in followed.db.iterator_opt(mode, options) {
+        for row in followed.db().iterator_opt(mode, options) {
             let (key, value) = row.map_err(StoreError::rocks(NAME))?;
             visits::row();
             if !each(&key, &value).map_err(StoreError::corrupt(NAME, &key))? {

@@ -20,6 +20,7 @@ pub use balances::ToldBalance;
 pub(super) use open::{DAMAGED, options};
 
 use super::memory;
+use super::secondary::Secondary;
 use super::view::in_tier;
 pub use crate::codec::observed::Refreshed;
 use crate::codec::{Corrupt, observed as codec};
@@ -29,11 +30,11 @@ use crate::model::{Address, FeedFacts, TokenMetadata, TokenVerdict};
 /// What a node told of one chain.
 pub struct Observed {
     /// `None` where not even memory could be had.
-    db: Option<DB>,
+    db: Option<Arc<DB>>,
     /// Where it lies; `None` in memory.
     directory: Option<PathBuf>,
-    /// Whether another process writes it.
-    followed: bool,
+    /// The same where another process writes it.
+    followed: Option<Secondary>,
     /// Raised by everything that readers can see.
     revision: AtomicU64,
     verdicts: RwLock<KnownVerdicts>,
@@ -142,7 +143,7 @@ impl Observed {
     /// Whether another process writes it, and [`Observed::catch_up`] learns what it wrote.
     #[must_use]
     pub const fn is_followed(&self) -> bool {
-        self.followed
+        self.followed.is_some()
     }
 
     /// Reads verdicts anew from now on.

@@ -11,6 +11,7 @@ use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
 use crate::store::StoreError;
 use crate::store::options::filter;
+use crate::store::secondary::{Caught, Secondary};
 
 /// A file of this name in its directory says that the side store is to be made anew.
 pub(in crate::store) const DAMAGED: &str = "DAMAGED";
@@ -34,7 +35,7 @@ impl Observed {
             open_or_make(&directory, &wanted)
         };
         Arc::new(match opened {
-            Some(db) => Self::over(Some(db), Some(directory)),
+            Some(db) => Self::over(Some(Arc::new(db)), Some(directory)),
             None => Self::in_memory(),
         })
     }
@@ -48,36 +49,32 @@ impl Observed {
             return None;
         }
         let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
-        let scratch = std::env::temp_dir().join(format!(
-            "quarry-observed-{}-{:08x}",
-            std::process::id(),
-            fastrand::u32(..)
-        ));
-        let mut options = options();
-        // The writer's compactions remove files under their names: all of them are opened, and kept.
-        options.set_max_open_files(-1);
-        let opened = DB::open_as_secondary(&options, &directory, &scratch);
-        // Its diary stays open and needs no name.
-        let _ = std::fs::remove_dir_all(scratch);
-        let db = opened.ok()?;
-        is_of(&db, &wanted).is_ok_and(|ours| ours).then(|| {
-            let mut observed = Self::over(Some(db), None);
-            observed.followed = true;
-            Arc::new(observed)
-        })
+        let followed = Secondary::open(&directory, options(), vec![("default", options())]).ok()?;
+        if !matches!(followed.catch_up(), Ok(Caught::Whole(_))) || !is_of(followed.db(), &wanted).ok()? {
+            return None;
+        }
+        let mut observed = Self::over(Some(Arc::clone(followed.db())), None);
+        observed.followed = Some(followed);
+        Some(Arc::new(observed))
     }
 
-    /// Learns what the writer was told since. An error means that another one is to be followed.
-    pub fn catch_up(&self) -> Result<(), StoreError> {
-        let Some(db) = &self.db else { return Ok(()) };
-        let before = db.latest_sequence_number();
-        db.try_catch_up_with_primary()
-            .map_err(StoreError::rocks("observed"))?;
-        if db.latest_sequence_number() != before {
+    /// Learns what the writer was told since; answers whether it can go on to do so. Otherwise, and after an error, another
+    /// one is to be followed.
+    pub fn catch_up(&self) -> Result<bool, StoreError> {
+        let Some(followed) = &self.followed else {
+            return Ok(true);
+        };
+        let before = followed.db().latest_sequence_number();
+        let whole = match followed.catch_up()? {
+            Caught::Whole(_) => true,
+            Caught::Moving => false,
+            Caught::Spent => return Ok(false),
+        };
+        if !whole || followed.db().latest_sequence_number() != before {
             self.forget_verdicts();
             self.changed();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A side store that ends with the process.
@@ -91,16 +88,16 @@ impl Observed {
         let db = opened
             .inspect_err(|error| tracing::warn!(%error, "no side store: nothing of tokens is remembered"))
             .ok();
-        Self::over(db, None)
+        Self::over(db.map(Arc::new), None)
     }
 
-    fn over(db: Option<DB>, directory: Option<PathBuf>) -> Self {
+    fn over(db: Option<Arc<DB>>, directory: Option<PathBuf>) -> Self {
         // The clock does: two runs must not give one number to two states.
         let began = crate::clock::unix_seconds(crate::clock::wall());
         Self {
             db,
             directory,
-            followed: false,
+            followed: None,
             revision: AtomicU64::new((began * 1e6) as u64),
             verdicts: RwLock::default(),
             writing: Mutex::new(()),
