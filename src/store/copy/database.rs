@@ -127,8 +127,31 @@ fn link_tables(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> io::Result
     Ok(())
 }
 
+/// The numbers of the logs, in order.
+fn logs(directory: &Path) -> io::Result<Vec<u64>> {
+    let mut logs: Vec<u64> = list(directory)?
+        .into_values()
+        .filter_map(|kind| match kind {
+            Kind::Log(number) => Some(number),
+            _ => None,
+        })
+        .collect();
+    logs.sort_unstable();
+    Ok(logs)
+}
+
+/// Removes tables that are not among `ours`: an opening that failed may have made some of logs.
+pub(super) fn keep_tables(directory: &Path, ours: &BTreeMap<String, Kind>) -> io::Result<()> {
+    for (name, kind) in list(directory)? {
+        if kind == Kind::Table && !ours.contains_key(&name) {
+            fs::remove_file(directory.join(name))?;
+        }
+    }
+    Ok(())
+}
+
 /// One try: `to` then holds logs, a manifest and tables. Whether all tables are there that the manifest names, the
-/// opening tells. `NotFound` where a file went away under our hands.
+/// opening tells, if it opens each. `NotFound` where a file came or went away under our hands.
 pub(super) fn copy(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> io::Result<()> {
     fs::create_dir_all(to)?;
     // What an earlier try left, but for tables, which are still the same.
@@ -139,18 +162,12 @@ pub(super) fn copy(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> io::Re
     }
     // Tables first: what is linked cannot go away any more, and only those that come now can be missed below.
     link_tables(from, to, stopped)?;
-    let files = list(from)?;
-    let mut logs: Vec<(u64, &String)> = files
-        .iter()
-        .filter_map(|(name, kind)| match kind {
-            Kind::Log(number) => Some((*number, name)),
-            _ => None,
-        })
-        .collect();
-    logs.sort_unstable();
-    for (_, name) in logs {
+    let newest = logs(from)?.pop();
+    // A listing may miss a name that comes while it is made and show a later one. What came before the second one began is in it.
+    for number in logs(from)?.into_iter().filter(|number| Some(*number) <= newest) {
+        let name = format!("{number:06}.log");
         // A later log is only begun when nothing is added to this one any more: in order, they are one prefix.
-        match copy_grown(&from.join(name), &to.join(name)) {
+        match copy_grown(&from.join(&name), &to.join(&name)) {
             // What it held is in tables that the manifest below names.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
@@ -167,6 +184,11 @@ pub(super) fn copy(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> io::Re
     }
     copy_grown(&from.join(manifest), &to.join(manifest))?;
     fs::write(to.join("CURRENT"), current)?;
+    // The manifest may speak of tables with rows of a later log than the copied ones. The last of these may be cut in the middle of
+    // a record, and RocksDB does not open a database whose tables go on behind that.
+    if logs(from)?.pop() != newest {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "a new log was begun"));
+    }
     link_tables(from, to, stopped)
 }
 

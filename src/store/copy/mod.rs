@@ -21,8 +21,6 @@ use crate::codec::value::Finality;
 
 /// How often a copy is begun anew when a file went away under it.
 const TRIES_MAX: usize = 200;
-/// So often a copy that was made whole may fail to open.
-const TORN_MAX: usize = 5;
 const TRY_PAUSE: std::time::Duration = std::time::Duration::from_millis(25);
 
 /// The directories of a store, each with its files in it and nothing deeper.
@@ -134,22 +132,23 @@ fn copy_database<T>(
     stopped: &dyn Fn() -> bool,
     open: impl Fn() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let (mut tries, mut torn) = (0, 0);
+    let mut tries = 0;
     loop {
         if stopped() {
             return Err(StoreError::Stopped);
         }
         let gone = match database::copy(from, to, stopped) {
-            Ok(()) => match open() {
-                // A table that the manifest names was removed before it was linked.
-                Err(error) if error.to_string().contains("No such file") => error,
-                // Anything else that a moving writer may have been in the midst of; a store that is broken stays so.
-                Err(error) if torn < TORN_MAX => {
-                    torn += 1;
-                    error
+            Ok(()) => {
+                let ours = database::list(to).map_err(failed("read", to))?;
+                match open() {
+                    // A table that the manifest names was removed before it was linked.
+                    Err(error) if error.to_string().contains("No such file") => {
+                        database::keep_tables(to, &ours).map_err(failed("clear", to))?;
+                        error
+                    }
+                    opened => return opened,
                 }
-                opened => return opened,
-            },
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => failed("copy", from)(error),
             Err(error) => return Err(failed("copy", from)(error)),
         };
@@ -162,6 +161,12 @@ fn copy_database<T>(
     }
 }
 
+/// Has an opening look at every table that the manifest names: with a limit on open files RocksDB looks at sixteen of them, and
+/// one that is missing shows when it is read.
+fn every_table(options: &mut Options) {
+    options.set_max_open_files(-1);
+}
+
 /// Opens the copied tables as their writer would after a crash, so that what the logs hold becomes tables.
 fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
     let cache = Cache::new_lru_cache(8 << 20);
@@ -170,7 +175,8 @@ fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
         options.set_disable_auto_compactions(true);
         ColumnFamilyDescriptor::new(table.name(), options)
     });
-    let opening = options::database(32 << 20, false);
+    let mut opening = options::database(32 << 20, false);
+    every_table(&mut opening);
     let db =
         DB::open_cf_descriptors(&opening, database, descriptors).map_err(StoreError::rocks("database"))?;
     let identity = identity_of(&db, from)?.ok_or_else(|| StoreError::Absent {
@@ -203,6 +209,7 @@ fn beside(
     let mut options = options.clone();
     options.create_if_missing(false);
     options.set_disable_auto_compactions(true);
+    every_table(&mut options);
     copy_database(&from, &to, stopped, || {
         DB::open(&options, &to)
             .map(drop)
