@@ -107,13 +107,14 @@ impl Bed {
         open.ok_or_else(|| AppError::Usage("the store is closed".to_owned()))
     }
 
-    /// Waits until nobody reads the store any more, a moment at most: what was asked last may still be read for on a
-    /// thread of the service, and the process must not end under it.
-    pub(super) async fn rest(&self) {
+    /// Waits until nobody reads the store any more or opens it anew, a moment at most: what was asked last may still be read
+    /// for on a thread of the service, a signal leaves a cold round in its middle, and the process must not end under either.
+    pub(super) async fn rest(self: &Arc<Self>) {
         for _ in 0..RESTING_MAX {
             let readers = self.with(|current| Arc::strong_count(&current.store.view()));
-            // The store's own and the one that asks.
-            if readers.is_some_and(|readers| readers <= 2) {
+            // Who is left of the service, and whoever is told to open the store anew, holds the bed; the store's own view and
+            // the one that asks are two.
+            if Arc::strong_count(self) == 1 && readers.is_some_and(|readers| readers <= 2) {
                 return;
             }
             tokio::time::sleep(RESTING_PAUSE).await;
