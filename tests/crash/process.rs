@@ -1,6 +1,7 @@
 //! The real program as a process that is killed, and what is left of its store.
 
 use crate::support::fake_node::FakeNode;
+use crate::support::pace::at_most;
 use fastrand::Rng;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,21 +20,7 @@ static SLOWEST: AtomicU64 = AtomicU64::new(0);
 /// Notes how long a start took, which must be little.
 pub(crate) fn started(took: Duration, about: &dyn std::fmt::Debug) {
     SLOWEST.fetch_max(u64::try_from(took.as_millis()).unwrap(), Ordering::Relaxed);
-    // Where others have all of the machine nothing follows from a slow start but that.
-    let most = if overloaded() {
-        10 * SERVING_MAX
-    } else {
-        SERVING_MAX
-    };
-    assert!(took < most, "serving after {took:?}: {about:#?}");
-}
-
-/// Whether far more wants to run than there are processors for.
-fn overloaded() -> bool {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok());
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    load.is_some_and(|load| load > 4.0 * processors as f64)
+    assert!(took < at_most(SERVING_MAX), "serving after {took:?}: {about:#?}");
 }
 
 /// Says what was done.
@@ -183,7 +170,7 @@ impl Quarry {
         };
         assert!(status.success(), "{status}: {:#?}", self.log.lock().unwrap());
         assert!(
-            began.elapsed() < Duration::from_secs(3),
+            began.elapsed() < at_most(Duration::from_secs(3)),
             "the end took {:?}",
             began.elapsed()
         );

@@ -19,6 +19,7 @@ pub mod fake_server;
 pub mod fault;
 pub mod image;
 pub mod index;
+pub mod pace;
 pub mod played;
 pub mod render;
 pub mod scratch;
