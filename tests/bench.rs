@@ -17,7 +17,7 @@ mod postgres;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use binary::{Outcome, Server, command, demo, import_demo, list, number, quarry};
@@ -286,7 +286,11 @@ fn a_signal_ends_it_with_what_was_measured() {
         "--json",
         &json_arg,
     ];
-    let mut child = command(args).stderr(Stdio::null()).spawn().unwrap();
+    let log = directory.path().join("log");
+    let mut child = command(args)
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok);
@@ -301,7 +305,8 @@ fn a_signal_ends_it_with_what_was_measured() {
         .status();
     assert!(killed.unwrap().success());
     let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(0), "{status}");
+    let said = || std::fs::read_to_string(&log).unwrap_or_default();
+    assert_eq!(status.code(), Some(0), "{status}: {}", said());
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let report = read(&json);
     assert!(report["ended_early"].as_str().unwrap().contains("signal"));

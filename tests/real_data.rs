@@ -24,6 +24,8 @@ mod data;
 mod native;
 #[path = "real_data/rewards.rs"]
 mod rewards;
+#[path = "real_data/rpc.rs"]
+mod rpc;
 
 use std::path::{Path, PathBuf};
 
@@ -217,6 +219,8 @@ fn execution_apis_chain_is_served_as_its_node_tells_it() {
     };
     let server = serve(chain.path());
     check_answers(&server, &chain);
+    rpc::check_exchanges(&server);
+    rpc::check_uncles(&server, &chain);
     let model = chain.model();
     check_times(&server, &model);
     check_counts(&server, &model);
