@@ -267,7 +267,15 @@ fn a_run_ends_within_its_limit_and_says_so() {
     let report = read(&json);
     // The time of each was cut so that all fit.
     assert!(report["settings"]["seconds"].as_f64().unwrap() < 0.05);
-    assert!(list(&report["questions"]).len() > 25);
+    let asked = list(&report["questions"]).len();
+    // On a machine that is busy with other things it may not come to all of them, and says so.
+    match report["ended_early"].as_str() {
+        Some(why) => assert!(
+            why.contains(&format!("the time limit was reached: {asked} of ")),
+            "{why}"
+        ),
+        None => assert!(asked > 25, "{asked}"),
+    }
 }
 
 #[test]

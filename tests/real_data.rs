@@ -26,6 +26,8 @@ mod native;
 mod rewards;
 #[path = "real_data/rpc.rs"]
 mod rpc;
+#[path = "support/uncles.rs"]
+mod uncles;
 
 use std::path::{Path, PathBuf};
 

@@ -10,10 +10,11 @@
 
 #[path = "support/slow_parse.rs"]
 mod slow_parse;
+#[path = "support/uncles.rs"]
+mod uncles;
 
 use std::{collections::HashSet, fs};
 
-use alloy_rlp::Decodable;
 use quarry::{
     model::{Address, B256, Bloom, Bundle, ForkRules, FrameKind, Header, Topics, TransactionTrace, U256},
     sync::{
@@ -24,6 +25,7 @@ use quarry::{
 };
 use serde_json::Value;
 use slow_parse::{bundle, call_traces, lines, shared};
+use uncles::uncle_headers;
 
 const MAINNET: &str = "mainnet-blocks/complete.jsonl.zst";
 const EXECUTION_APIS: &str = "dev-chains/execution-apis";
@@ -66,19 +68,6 @@ fn every_mainnet_block_verifies() {
     println!("{without_roots} of {blocks} blocks lie before Byzantium and lack intermediate state roots");
 }
 
-/// The uncle headers of each block of a file of RLP-encoded blocks, in order.
-fn uncle_headers(mut rlp: &[u8]) -> Vec<Vec<Header>> {
-    let mut blocks = Vec::new();
-    while !rlp.is_empty() {
-        let mut block = alloy_rlp::Header::decode_bytes(&mut rlp, true).unwrap();
-        alloy_rlp::Header::decode_bytes(&mut block, true).unwrap();
-        alloy_rlp::Header::decode_bytes(&mut block, true).unwrap();
-        let uncles = Vec::<alloy_consensus::Header>::decode(&mut block).unwrap();
-        blocks.push(uncles.into_iter().map(header).collect());
-    }
-    blocks
-}
-
 fn header(theirs: alloy_consensus::Header) -> Header {
     Header {
         parent_hash: theirs.parent_hash,
@@ -116,7 +105,7 @@ impl DevChain {
         let mut blocks = Vec::new();
         for (line, uncles) in lines.iter().zip(uncles) {
             let mut bundle = bundle(line);
-            bundle.block.uncle_headers = uncles;
+            bundle.block.uncle_headers = uncles.into_iter().map(header).collect();
             blocks.push((bundle, call_traces(line).unwrap()));
         }
         Some(Self { genesis, blocks })
