@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::AppError;
-use super::process::{on_signals, say};
+use super::process::{blocking, on_signals, say};
 use super::progress::LINE_EVERY;
 use super::supervisor::{Memory, load_genesis, open_options, stated_rewards};
 use crate::cli::ImportChainArgs;
@@ -196,14 +196,12 @@ impl ChainImport {
         let ahead = self.batch_bytes_max;
         let source = recorded((self.recording)()?, rules, from, stored, threads, ahead);
         let import = pipeline.run(writer, source, shutdown);
-        let writer = finish(tokio::select! {
+        let mut writer = finish(tokio::select! {
             done = import => done,
             () = report(&store) => return Err(AppError::Usage("the report ended".to_owned())),
         })?;
-        // Flushing may take a moment: not on an async thread.
-        tokio::task::spawn_blocking(move || drop(writer))
-            .await
-            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))?;
+        // Flushing may take a moment: not on an async thread. Nothing was imported that is not on disk.
+        blocking(move || Ok(writer.settle()?)).await?;
         let added = store.view().checkpoint().next_block - next;
         Ok((store, added))
     }

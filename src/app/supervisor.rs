@@ -104,8 +104,9 @@ impl Supervisor {
                 }
             }
         };
-        self.chain.set_node(Some(node.clone()));
         let store = self.store(&capabilities, genesis.as_ref()).await?;
+        // Not before it is known to be a node of this chain: what is asked of it is told as ours.
+        self.chain.set_node(Some(node.clone()));
         let Some(writer) = store.writer() else {
             return Err(AppError::Usage("the store is being written already".to_owned()));
         };
@@ -131,7 +132,10 @@ impl Supervisor {
         let enquiring = enquirer.map(|enquirer| tokio::spawn(enquirer.run(shutdown.clone())));
         let engine = Engine::new(node, capabilities, writer, status, rules, options);
         let outcome = Box::pin(engine.run(shutdown.clone())).await;
-        // A sync that stopped by itself leaves a store that is served, and a node to ask.
+        // A sync that stopped by itself leaves a store that is served, and a node to ask, unless that has another chain.
+        if matches!(outcome, Err(SyncError::DeepReorg { .. })) {
+            self.chain.set_node(None);
+        }
         if let Some(enquiring) = enquiring.filter(|_| shutdown.is_fired()) {
             let _ = enquiring.await;
         }

@@ -43,15 +43,6 @@ pub(crate) fn sourced(
     Ok(Answer::json(value, reach)?.balances_by(source))
 }
 
-/// What no stored block touched is answered by the store's word also where the node fails.
-fn alone_if(untouched: bool, question: Question) -> Question {
-    if untouched {
-        question.or_else_alone()
-    } else {
-        question
-    }
-}
-
 /// What `account` holds. `answer` is given the balance, whether the account ever took part in anything, and the source.
 pub(crate) fn of_account(
     snapshot: &Snapshot,
@@ -60,7 +51,6 @@ pub(crate) fn of_account(
 ) -> Result<Answer, HttpError> {
     let found = snapshot.reader.account(&account).map_err(query_failed)?;
     let known = found.known;
-    let untouched = matches!(found.balance, Balance::Untouched(_));
     let unless = match found.balance {
         Balance::Exact(balance) => return answer(balance, known, LEDGER),
         Balance::Untouched(balance) => answer(balance, known, LEDGER),
@@ -73,7 +63,7 @@ pub(crate) fn of_account(
             Ok(answer(balance, known, NODE))
         })
     });
-    Ok(Answer::AskNode(alone_if(untouched, question)))
+    Ok(Answer::AskNode(question))
 }
 
 /// What `accounts` hold, in order.
@@ -96,7 +86,6 @@ pub(crate) fn of_accounts(
             Balance::AskNode => None,
         })
         .collect();
-    let untouched = alone.is_some();
     let unless = match alone {
         Some(balances) => answer(&balances, LEDGER),
         None => Err(still_indexing()),
@@ -113,7 +102,7 @@ pub(crate) fn of_accounts(
             Ok(answer(&balances, NODE))
         })
     });
-    Ok(Answer::AskNode(alone_if(untouched, question)))
+    Ok(Answer::AskNode(question))
 }
 
 /// The balances after `block`, in order; those that the ledger does not have are asked for.
@@ -143,7 +132,6 @@ pub(crate) fn of_account_at(
 ) -> Result<Answer, HttpError> {
     let block = asked.indexed(snapshot.extent())?;
     let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
-    let untouched = matches!(found, Balance::Untouched(_));
     let unless = match found {
         Balance::Exact(balance) => return answer(block, balance, LEDGER, asked.reach(block)),
         Balance::Untouched(balance) => answer(block, balance, LEDGER, Reach::Head),
@@ -155,7 +143,7 @@ pub(crate) fn of_account_at(
             Ok(answer(block, balance, NODE, Reach::Head))
         })
     });
-    Ok(Answer::AskNode(alone_if(untouched, question)))
+    Ok(Answer::AskNode(question))
 }
 
 /// How `account` was funded first. `answer` is given that and the seconds from then to the indexed head.
@@ -203,7 +191,7 @@ fn ask_genesis(
             Ok(answer(&funding, seconds))
         })
     });
-    Ok(Answer::AskNode(question.or_else_alone()))
+    Ok(Answer::AskNode(question))
 }
 
 /// "1230 days 4 hrs".

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
+
 use crate::http::HttpError;
 use crate::model::{Address, TokenMetadata, TokenProject, U256, Usd};
 use crate::query::{ContractCreation, Created, QueryError, Token, TokenStory};
@@ -9,7 +11,7 @@ use crate::query::{ContractCreation, Created, QueryError, Token, TokenStory};
 use super::amounts::Unit;
 use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
-use super::context::{Upstream, UpstreamError, UpstreamFuture};
+use super::context::{NodeReply, Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
     SUPPLY_FAILED, TOKEN_NOT_FOUND, UPSTREAM_FAILED, query_failed, still_indexing, upstream_failed_with,
 };
@@ -96,22 +98,42 @@ where
             return self.answer(ledger().map_err(query_failed)?, LEDGER);
         }
         let reader = &snapshot.reader;
-        if token.is_whole() && reader.predates(token, block).map_err(query_failed)? {
+        let predates = match token.is_whole() {
+            true => reader.predates(token, block).map_err(query_failed)?,
+            false => Some(false),
+        };
+        if predates == Some(true) {
             return self.answer(U256::ZERO, LEDGER);
         }
-        let failure = self.failure;
+        let (failure, address) = (self.failure, token.address);
         let nobody = UpstreamError::Failed(format!(
             "the events of token {} do not explain it, and there is no node to ask",
             token.address
         ));
         let question = Question::new(Err(upstream_failed_with(failure, &nobody)), move |node| {
             Box::pin(async move {
-                let amount = ask(node).await?;
+                let amount = match ask(Arc::clone(&node)).await {
+                    Err(UpstreamError::Failed(_))
+                        if predates.is_none() && has_no_code(&node, address, block).await =>
+                    {
+                        U256::ZERO
+                    }
+                    told => told?,
+                };
                 Ok(self.answer(amount, NODE))
             })
         });
         Ok(Answer::AskNode(question.failing_with(failure)))
     }
+}
+
+/// Whether the node says that there was no contract at an address after a block (`eth_getCode`).
+async fn has_no_code(node: &Arc<dyn Upstream>, address: Address, block: u64) -> bool {
+    let Ok(params) = RawValue::from_string(format!("[\"{address}\",\"{block:#x}\"]")) else {
+        return false;
+    };
+    let told = node.call("eth_getCode", params).await;
+    matches!(told, Ok(NodeReply::Result(code)) if code.get() == "\"0x\"")
 }
 
 /// The supply of a token now (T1). `render` is given its text and its source.

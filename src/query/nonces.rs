@@ -34,6 +34,8 @@ impl Reader {
             (None, None) if self.first_block() > 0 || !traced || self.was_created(&account, end)? => {
                 Nonce::AskNode
             }
+            // The genesis allocation's nonces are rows of block 0.
+            (None, None) if self.native().allocated => Nonce::Exact(0),
             (None, None) => Nonce::Untouched(0),
         })
     }

@@ -100,13 +100,16 @@ impl Pen {
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), true)?;
         render(&mut batch, &mut rows)?;
         let Rows { mut write, undo, .. } = rows;
+        let mut undo = undo.unwrap_or_default();
+        // Rows come from maps too, in any order; of one key they stay in theirs.
+        undo.rows.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         let key = keys::number(self.state.checkpoint.next_block);
         let tail = Tail {
             arrays: std::mem::take(&mut batch.flats).into(),
         };
         let db = &self.store.db;
         write.put_cf(family(db, Table::Tail)?, key, tail.encode());
-        write.put_cf(family(db, Table::Undo)?, key, undo.unwrap_or_default().encode());
+        write.put_cf(family(db, Table::Undo)?, key, undo.encode());
         self.write_logged(write)?;
         self.state.flats.push_tail(&tail.arrays);
         self.state.checkpoint = checkpoint;

@@ -125,7 +125,15 @@ impl Engine {
                 break Ok(());
             }
             let next_before = self.next_block();
-            let round = self.round(&mut shutdown).await;
+            let round = match self.round(&mut shutdown).await {
+                // Whoever asked for an end has it when all is on disk.
+                Ok(Round::Done) => self
+                    .hand
+                    .with(|writer| Ok(writer.settle()?))
+                    .await
+                    .map(|()| Round::Done),
+                round => round,
+            };
             if round.is_ok() {
                 self.contradictions = 0;
                 self.status.has_room();

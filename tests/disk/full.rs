@@ -244,3 +244,49 @@ fn in_backfill() {
     server.stop();
     assert_eq!(digest(disk.path()), fresh(&fake));
 }
+
+/// What says that it has stored a chain has: with too little room it says that instead.
+#[test]
+fn an_import_that_ends_well_is_on_the_disk() {
+    let Some(disk) = SmallDisk::new(32) else { return };
+    let (mut refused, mut stored) = (0, 0);
+    for room in [
+        500 << 10,
+        700 << 10,
+        900 << 10,
+        1 << 20,
+        3 << 19,
+        2 << 20,
+        24 << 20,
+    ] {
+        disk.fill(room);
+        let data = disk.path().join("data");
+        let text = data.display().to_string();
+        let (recording, genesis) = (binary::demo("chain.jsonl.zst"), binary::demo("genesis.json"));
+        let arguments = [
+            "import",
+            "chain",
+            &recording,
+            "--genesis",
+            &genesis,
+            "--data-dir",
+            &text,
+        ];
+        let outcome = binary::quarry(arguments);
+        if outcome.code == Some(0) {
+            let found = binary::quarry(["inspect", "--data-dir", &text]).succeeded();
+            assert!(
+                found.stdout.contains(" 0 to 361 ("),
+                "{outcome:?}\n{}",
+                found.stdout
+            );
+            stored += 1;
+        } else {
+            outcome.refused(&["No space left on device"]);
+            refused += 1;
+        }
+        disk.empty();
+        std::fs::remove_dir_all(data).unwrap();
+    }
+    assert!(refused > 0 && stored > 0, "{refused} {stored}");
+}

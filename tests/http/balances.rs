@@ -297,6 +297,21 @@ async fn without_openings_the_node_is_asked() {
         (&funded["kind"], &funded["value"], &funded["block"]),
         (&json!("genesis"), &json!("77"), &json!(0))
     );
+    // A node that fails is no reason to take an account for empty that the genesis block may have filled.
+    let of_nobody = [
+        nobody.clone(),
+        format!("/api/account/balance-multi?address={}", hex(7)),
+        format!("/api/account/{}/balance-history?block=2", hex(7)),
+        format!("/api/account/{}/funded-by", hex(7)),
+    ];
+    let down = Err(UpstreamError::Failed("down".to_owned()));
+    let down = World::ruled(told.clone(), Some(down), None, untold.clone()).await;
+    for target in &of_nobody {
+        down.server
+            .get(target)
+            .await
+            .assert_error(502, "Upstream node error");
+    }
     let alone = World::ruled(told, None, None, untold).await;
     alone
         .server

@@ -109,7 +109,11 @@ impl Reader {
             return Ok(None);
         }
         let doubted = state.flags & DOUBTS != 0 || !whole;
-        let verdict = self.token_facts.verdict(address, doubted)?;
+        let mut verdict = self.token_facts.verdict(address, doubted)?;
+        if state.kind == TokenKind::Erc1155 && verdict.exactness == Exactness::Unjudged {
+            // It has no balance and no supply as a whole that its contract could be asked for.
+            verdict.exactness = Exactness::Exact;
+        }
         Ok(Some(Token {
             address: *address,
             verdict,
@@ -187,16 +191,17 @@ impl Reader {
         })
     }
 
-    /// Whether there was no such token yet after a block: it lies before the creation of the contract where that is
-    /// known, and before the first transfer (an earlier one than the creation of a contract that was made again).
-    pub fn predates(&self, token: &Token, block: u64) -> Result<bool, QueryError> {
+    /// Whether there was no such token yet after a block: it lies before the creation of the contract, and before the first
+    /// transfer (an earlier one than the creation of a contract that was made again). `None` before that transfer where the creation
+    /// is not known: a contract of the genesis block, or of another contract in a store without traces.
+    pub fn predates(&self, token: &Token, block: u64) -> Result<Option<bool>, QueryError> {
         let first = token.state.first_transfer.unwrap_or(0);
         if block >= self.view.block_of_log(first)?.0 {
-            return Ok(false);
+            return Ok(Some(false));
         }
         Ok(match self.contract_creation(&token.address)? {
-            Created::Known(creation) => block < creation.block,
-            Created::Unknown | Created::NeedsTraces => true,
+            Created::Known(creation) => Some(block < creation.block),
+            Created::Unknown | Created::NeedsTraces => None,
         })
     }
 
