@@ -423,7 +423,20 @@ async fn nonces_from_the_store_and_from_the_node() {
         "/api/proxy?action=eth_getTransactionCount&address={}",
         Address::repeat_byte(0x77)
     );
-    let world = World::start(HEAD + 1, Some(Ok(300))).await;
+    // Nobody told what the genesis block gave: it may have given a nonce.
+    let untold = async |node| {
+        let mut native = plain::native_rules();
+        native.allocation = None;
+        let rules = NonceRules {
+            chain_id: 7,
+            from_genesis: true,
+            native,
+            ..NonceRules::default()
+        };
+        let bundles = plain::chain(5, HEAD + 1, &ChainConfig::default());
+        World::ruled(bundles, node, None, rules).await
+    };
+    let world = untold(Some(Ok(300))).await;
     let (reply, value) = world.get(&stranger).await;
     assert_eq!(
         (reply.header("x-nonce-source"), &value["result"]),
@@ -437,16 +450,24 @@ async fn nonces_from_the_store_and_from_the_node() {
         .from;
     let known = format!("/api/proxy?action=eth_getTransactionCount&address={sender}");
     assert_eq!(world.get(&known).await.0.header("x-nonce-source"), Some("ledger"));
-    let down = World::start(HEAD + 1, Some(Err(UpstreamError::Failed("refused".to_owned())))).await;
-    down.server
-        .get(&stranger)
-        .await
-        .assert_error(502, "Upstream node error");
-    let slow = World::start(HEAD + 1, Some(Err(UpstreamError::TimedOut))).await;
-    slow.server
-        .get(&stranger)
-        .await
-        .assert_error(504, "Upstream node error");
+    for (told, code) in [
+        (UpstreamError::Failed("refused".to_owned()), 502),
+        (UpstreamError::TimedOut, 504),
+    ] {
+        let failing = untold(Some(Err(told.clone()))).await;
+        failing
+            .server
+            .get(&stranger)
+            .await
+            .assert_error(code, "Upstream node error");
+        // Where it is known, nobody need be asked.
+        let known = World::start(HEAD + 1, Some(Err(told))).await;
+        let (reply, value) = known.get(&stranger).await;
+        assert_eq!(
+            (reply.header("x-nonce-source"), &value["result"]),
+            (Some("ledger"), &Value::from("0x0"))
+        );
+    }
 }
 
 #[tokio::test]
