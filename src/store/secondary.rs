@@ -73,6 +73,16 @@ pub(super) enum Caught {
     Spent,
 }
 
+/// What came of learning what the writer wrote since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Learnt {
+    Nothing,
+    /// Answers may be others now.
+    Something,
+    /// As [`Caught::Spent`].
+    Spent,
+}
+
 /// A secondary instance.
 pub(super) struct Secondary {
     db: Arc<DB>,
@@ -126,6 +136,14 @@ impl Secondary {
         })
     }
 
+    /// Opens an instance of a database with one table, and brings it to a moment of the writer; `None` where the writer would
+    /// not stand still for it.
+    pub(super) fn of_one_table(database: &Path, options: &Options) -> Result<Option<Self>, StoreError> {
+        let followed = Self::open(database, options.clone(), vec![("default", options.clone())])?;
+        let whole = matches!(followed.catch_up()?, Caught::Whole(_));
+        Ok(whole.then_some(followed))
+    }
+
     /// The database as it was when it caught up last; whoever keeps it may see it catch up.
     pub(super) const fn db(&self) -> &Arc<DB> {
         &self.db
@@ -133,7 +151,11 @@ impl Secondary {
 
     /// Whether the writer has gone on to another manifest, or another directory lies there.
     pub(super) fn is_left(&self) -> Result<bool, StoreError> {
-        Ok(!self.home.is_at(&self.database)? || Mark::of(&self.database)?.manifest != self.manifest)
+        self.is_left_by(&Mark::of(&self.database)?)
+    }
+
+    fn is_left_by(&self, mark: &Mark) -> Result<bool, StoreError> {
+        Ok(mark.manifest != self.manifest || !self.home.is_at(&self.database)?)
     }
 
     /// The oldest log with rows that are in no table yet, as the manifest says. It rises when rows that were logged are
@@ -164,10 +186,10 @@ impl Secondary {
     /// Brings it to one moment of the writer. Nobody may read it meanwhile who must not see that.
     pub(super) fn catch_up(&self) -> Result<Caught, StoreError> {
         for _ in 0..CATCH_UPS_MAX {
-            if self.is_left()? {
+            let before = Mark::of(&self.database)?;
+            if self.is_left_by(&before)? {
                 return Ok(Caught::Spent);
             }
-            let before = Mark::of(&self.database)?;
             let (rows, log) = (self.rows_of_logs()?, self.oldest_log()?);
             self.db
                 .try_catch_up_with_primary()
@@ -184,6 +206,17 @@ impl Secondary {
             std::thread::sleep(CATCH_UP_PAUSE);
         }
         Ok(Caught::Moving)
+    }
+
+    /// Catches up under its readers, where each row stands for itself.
+    pub(super) fn learn(&self) -> Result<Learnt, StoreError> {
+        let before = self.db.latest_sequence_number();
+        Ok(match self.catch_up()? {
+            Caught::Whole(_) if self.db.latest_sequence_number() == before => Learnt::Nothing,
+            // Where the writer is in the middle of something a row may be missing that comes with the next look.
+            Caught::Whole(_) | Caught::Moving => Learnt::Something,
+            Caught::Spent => Learnt::Spent,
+        })
     }
 }
 

@@ -21,7 +21,7 @@ pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
 use super::options::filter;
-use super::secondary::{Caught, Secondary};
+use super::secondary::{Learnt, Secondary};
 use super::{StoreError, memory};
 use crate::clock;
 use crate::codec::imported as codec;
@@ -140,16 +140,14 @@ impl Imported {
         let Some(followed) = self.followed() else {
             return self.open().map(drop);
         };
-        let before = followed.db().latest_sequence_number();
-        match followed.catch_up() {
-            Ok(Caught::Whole(_)) if followed.db().latest_sequence_number() == before => Ok(()),
-            // Where the writer is in the middle of something a row may be missing that comes with the next look.
-            Ok(Caught::Whole(_) | Caught::Moving) => {
+        match followed.learn() {
+            Ok(Learnt::Nothing) => Ok(()),
+            Ok(Learnt::Something) => {
                 self.changed();
                 Ok(())
             }
             // Each import is a writer of its own.
-            Ok(Caught::Spent) => self.open().map(drop),
+            Ok(Learnt::Spent) => self.open().map(drop),
             Err(error) => match self.open()? {
                 true => Ok(()),
                 false => Err(error),
@@ -162,10 +160,9 @@ impl Imported {
         if !self.directory.join("CURRENT").exists() {
             return Ok(false);
         }
-        let followed = Secondary::open(&self.directory, options(), vec![("default", options())])?;
-        if !matches!(followed.catch_up()?, Caught::Whole(_)) {
+        let Some(followed) = Secondary::of_one_table(&self.directory, &options())? else {
             return Ok(false);
-        }
+        };
         let identity = followed.db().get(codec::IDENTITY);
         match identity.map_err(StoreError::rocks_at(NAME, &codec::IDENTITY))? {
             Some(found) if found == self.wanted => {

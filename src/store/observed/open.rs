@@ -11,7 +11,7 @@ use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
 use crate::store::StoreError;
 use crate::store::options::filter;
-use crate::store::secondary::{Caught, Secondary};
+use crate::store::secondary::{Learnt, Secondary};
 
 /// A file of this name in its directory says that the side store is to be made anew.
 pub(in crate::store) const DAMAGED: &str = "DAMAGED";
@@ -49,8 +49,8 @@ impl Observed {
             return None;
         }
         let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
-        let followed = Secondary::open(&directory, options(), vec![("default", options())]).ok()?;
-        if !matches!(followed.catch_up(), Ok(Caught::Whole(_))) || !is_of(followed.db(), &wanted).ok()? {
+        let followed = Secondary::of_one_table(&directory, &options()).ok()??;
+        if !is_of(followed.db(), &wanted).ok()? {
             return None;
         }
         let mut observed = Self::over(Some(Arc::clone(followed.db())), None);
@@ -64,17 +64,12 @@ impl Observed {
         let Some(followed) = &self.followed else {
             return Ok(true);
         };
-        let before = followed.db().latest_sequence_number();
-        let whole = match followed.catch_up()? {
-            Caught::Whole(_) => true,
-            Caught::Moving => false,
-            Caught::Spent => return Ok(false),
-        };
-        if !whole || followed.db().latest_sequence_number() != before {
+        let learnt = followed.learn()?;
+        if learnt == Learnt::Something {
             self.forget_verdicts();
             self.changed();
         }
-        Ok(true)
+        Ok(learnt != Learnt::Spent)
     }
 
     /// A side store that ends with the process.
