@@ -14,6 +14,12 @@ pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 
+/// The time of day in whole Unix seconds.
+#[must_use]
+pub fn unix_now() -> u64 {
+    wall().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// Seconds since 1970 of a time of day.
 #[must_use]
 pub fn unix_seconds(time: SystemTime) -> f64 {

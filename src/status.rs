@@ -4,12 +4,18 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::clock;
+
 /// Progress and health of one chain, written by its sync task and read by the service.
 ///
 /// Numbers are `u64::MAX` until they are known.
 #[derive(Debug)]
 pub struct ChainStatus {
     node_head: AtomicU64,
+    /// When the node said so, Unix seconds.
+    node_heard: AtomicU64,
+    /// The head that an earlier process heard of, and when.
+    remembered: Mutex<Option<HeadWord>>,
     safe: AtomicU64,
     finalized: AtomicU64,
     blocks_per_second_milli: AtomicU64,
@@ -22,9 +28,19 @@ pub struct ChainStatus {
     disk_full: AtomicBool,
     stopped: AtomicBool,
     finality_broken: AtomicBool,
+    troubled: AtomicBool,
     message: Mutex<String>,
     tokens: TokenFigures,
     replica: Mutex<Option<ReplicaState>>,
+}
+
+/// What a node once said of its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadWord {
+    /// Number of its newest block.
+    pub number: u64,
+    /// When it said so, Unix seconds.
+    pub at: u64,
 }
 
 /// How a replica stands to the writer that it follows.
@@ -42,6 +58,8 @@ impl Default for ChainStatus {
     fn default() -> Self {
         Self {
             node_head: AtomicU64::new(u64::MAX),
+            node_heard: AtomicU64::new(0),
+            remembered: Mutex::default(),
             safe: AtomicU64::new(u64::MAX),
             finalized: AtomicU64::new(u64::MAX),
             blocks_per_second_milli: AtomicU64::new(0),
@@ -54,6 +72,7 @@ impl Default for ChainStatus {
             disk_full: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             finality_broken: AtomicBool::new(false),
+            troubled: AtomicBool::new(false),
             message: Mutex::new(String::new()),
             tokens: TokenFigures::default(),
             replica: Mutex::new(None),
@@ -71,9 +90,31 @@ impl ChainStatus {
         known(self.node_head.load(Ordering::Relaxed))
     }
 
-    /// Records the node's head.
+    /// Records the node's head, said now.
     pub fn set_node_head(&self, number: u64) {
+        self.set_node_head_at(number, clock::unix_now());
+    }
+
+    /// Records the node's head, as somebody heard it at a time, Unix seconds.
+    pub fn set_node_head_at(&self, number: u64, at: u64) {
+        self.node_heard.store(at, Ordering::Relaxed);
         self.node_head.store(number, Ordering::Relaxed);
+    }
+
+    /// Records what an earlier process heard of the node's head: until the node speaks, that is how far it was.
+    pub fn remember_node_head(&self, word: HeadWord) {
+        if let Ok(mut remembered) = self.remembered.lock() {
+            *remembered = Some(word);
+        }
+    }
+
+    /// The last that was heard of the node's head, by this process or an earlier one.
+    pub fn head_word(&self) -> Option<HeadWord> {
+        let heard = self.node_head().map(|number| HeadWord {
+            number,
+            at: self.node_heard.load(Ordering::Relaxed),
+        });
+        heard.or_else(|| *self.remembered.lock().ok()?)
     }
 
     /// The node's `safe` block as last seen.
@@ -164,13 +205,33 @@ impl ChainStatus {
     /// Records that the tip is followed, and says so.
     pub fn follow_tip(&self) {
         self.set_following(true);
+        self.troubled.store(false, Ordering::Relaxed);
         self.set_message("following the tip");
     }
 
-    /// Records that many blocks are missing up to the tip, and says so.
+    /// Records that many blocks are missing up to the tip, and says so; what keeps the next block away is said on.
     pub fn backfill(&self) {
         self.set_following(false);
-        self.set_message("backfilling");
+        if !self.troubled.load(Ordering::Relaxed) {
+            self.set_message("backfilling");
+        }
+    }
+
+    /// Says what is waited out, until the sync goes on.
+    pub fn trouble(&self, text: impl Into<String>) {
+        self.troubled.store(true, Ordering::Relaxed);
+        self.set_message(text);
+    }
+
+    /// Records that the sync goes on after whatever was waited out.
+    pub fn went_on(&self) {
+        if self.troubled.swap(false, Ordering::Relaxed) {
+            self.set_message(if self.following() {
+                "following the tip"
+            } else {
+                "backfilling"
+            });
+        }
     }
 
     /// Whether the sync waits for room on the disk.

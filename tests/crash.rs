@@ -12,6 +12,8 @@
 
 mod support;
 
+#[path = "crash/absence.rs"]
+mod absence;
 #[path = "crash/compaction.rs"]
 mod compaction;
 #[path = "crash/imports.rs"]

@@ -150,7 +150,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "status",
         about: "what a chain's sync is doing, between writer and reporter",
-        may: &[],
+        may: &["clock"],
     },
     Room {
         name: "metrics",

@@ -12,8 +12,8 @@ use crate::metrics::Page;
 use crate::model::{Address, B256, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError, Passed, Told};
 use crate::query::{ObservedFacts, Reader};
-use crate::status::ChainStatus;
-use crate::store::{Imported, Observed, Store};
+use crate::status::{ChainStatus, HeadWord};
+use crate::store::{Heartbeat, Imported, Observed, Store};
 
 /// One chain: its store may come later (a new one is made when the node says which chain it is).
 pub(super) struct Chain {
@@ -189,6 +189,17 @@ impl Chain {
             .price_feeds
             .set(Arc::new(self.stated.prices.on_chain(genesis)));
         put(&self.store, store);
+    }
+
+    /// Takes from the last process that wrote the store how far the node was.
+    pub(super) fn remember(&self, beat: Option<Heartbeat>) {
+        let (Some(status), Some(beat)) = (&self.status, beat) else {
+            return;
+        };
+        if let Some(number) = beat.node_head {
+            let at = beat.node_heard.unwrap_or(beat.time as u64);
+            status.remember_node_head(HeadWord { number, at });
+        }
     }
 
     /// Shows a replica's store as it is now.

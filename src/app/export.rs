@@ -1,7 +1,8 @@
 //! `quarry export chain`: what is stored, as a recorded chain that imports to the same bytes.
 
-use std::fs::OpenOptions as FileOptions;
+use std::fs::{File, OpenOptions as FileOptions};
 use std::io::Write;
+use std::path::Path;
 
 use super::AppError;
 use super::process::say;
@@ -32,6 +33,21 @@ pub(super) fn chain(args: &ExportChainArgs) -> Result<(), AppError> {
     let shown = args.file.display();
     let file = FileOptions::new().write(true).create_new(true).open(&args.file);
     let file = file.map_err(AppError::io(format!("make `{shown}`")))?;
+    let written = write(file, &reader, from, to, &args.file);
+    if written.is_err() {
+        // What is there is no recording, and its name is to be free for the next try.
+        let _ = std::fs::remove_file(&args.file);
+    }
+    written?;
+    say(&format!(
+        "{}: blocks {from} to {to} written to {shown}",
+        args.chain
+    ));
+    Ok(())
+}
+
+fn write(file: File, reader: &Reader, from: u64, to: u64, path: &Path) -> Result<(), AppError> {
+    let shown = path.display();
     let failed = |source| AppError::Io {
         doing: format!("write `{shown}`"),
         source,
@@ -46,13 +62,5 @@ pub(super) fn chain(args: &ExportChainArgs) -> Result<(), AppError> {
         line.push(b'\n');
         encoder.write_all(&line).map_err(failed)?;
     }
-    encoder
-        .finish()
-        .and_then(|file| file.sync_all())
-        .map_err(failed)?;
-    say(&format!(
-        "{}: blocks {from} to {to} written to {shown}",
-        args.chain
-    ));
-    Ok(())
+    encoder.finish().and_then(|file| file.sync_all()).map_err(failed)
 }

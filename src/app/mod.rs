@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, ConfigFormat, Export, Import, LogArgs};
 use crate::config::{Config, ConfigError, LogConfig};
-use crate::model::ImportKind;
+use crate::model::{ChainName, ImportKind};
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::sync::SyncError;
@@ -76,6 +76,11 @@ pub enum AppError {
     /// A service that is asked is not well, or does not answer.
     #[error("{0}")]
     Unwell(String),
+    /// The end was asked for before the work was done.
+    #[error(
+        "{0}: stopped before the block that was asked for was reached; the same command goes on from here"
+    )]
+    Interrupted(ChainName),
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),

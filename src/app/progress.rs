@@ -74,10 +74,10 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         let view = store.view();
         let next = view.checkpoint().next_block;
         let indexed = view.head().map(|head| head.number);
-        let node_head = status.node_head();
+        let heard = status.head_word().map(|word| (word.number, word.at));
         let directory = store.directory().to_path_buf();
         // For replicas, off the async threads: a disk may be slow.
-        let _ = tokio::task::spawn_blocking(move || Heartbeat::write(&directory, indexed, node_head)).await;
+        let _ = tokio::task::spawn_blocking(move || Heartbeat::write(&directory, indexed, heard)).await;
         samples.push_back((now, next));
         if samples.len() > WINDOW {
             samples.pop_front();

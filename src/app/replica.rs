@@ -175,7 +175,8 @@ impl Follower {
         // As far as anybody knows: blocks up to there exist and are not here yet.
         let far = beat.and_then(|beat| beat.node_head.max(beat.indexed)).max(own);
         if let Some(far) = far {
-            status.set_node_head(far);
+            let heard = beat.and_then(|beat| beat.node_heard.or(Some(beat.time as u64)));
+            status.set_node_head_at(far, heard.unwrap_or(now as u64));
         }
         if let Some(finalized) = view.finalized() {
             status.set_finalized(finalized);

@@ -19,7 +19,7 @@ use crate::http::{Limits, Pool, PoolLimits};
 use crate::model::ChainName;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
-use crate::store::{Observed, Store, StoreError};
+use crate::store::{Heartbeat, Observed, Store, StoreError};
 use crate::sync::SyncError;
 
 /// Binds before anything else is done, so that a taken address is said at once.
@@ -88,6 +88,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         match Store::open(&open) {
             Ok(store) => {
                 let observed = Observed::open(store.directory(), store.identity(), false);
+                chain.remember(Heartbeat::read(store.directory()));
                 chain.set_store(store, observed);
             }
             Err(StoreError::Absent { .. }) => {}
@@ -156,8 +157,13 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
         match result {
             Ok(()) => {
                 let head = chain.store().and_then(|store| store.view().head());
+                let reached = stop_at.zip(head).is_some_and(|(stop, head)| stop <= head.number);
                 let head = head.map_or_else(|| "nothing".to_owned(), |head| format!("block {}", head.number));
                 say(&format!("{}: {head} indexed", chain.name));
+                // Whoever waits for the block must not take an interrupted sync for a whole one.
+                if shutdown.is_fired() && !reached {
+                    outcome = outcome.and(Err(AppError::Interrupted(chain.name)));
+                }
             }
             Err(error) => {
                 tracing::error!(chain = %chain.name, %error, "sync failed");

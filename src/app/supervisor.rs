@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::AppError;
 use super::chains::Chain;
 use crate::cli::StoreArgs;
+use crate::clock;
 use crate::config::{ChainConfig, Config};
 use crate::enquiry::{Enquirer, EnquiryOptions};
 use crate::model::{ChainName, StaticRewards};
@@ -72,6 +73,35 @@ pub(super) fn stated_rewards(
     stated.cloned().or_else(by_file)
 }
 
+/// The sync hears of the node's head before each piece of work. One that takes long, or a sync that stopped by itself,
+/// hears nothing more: then the node is asked this often.
+const HEARD_EVERY: Duration = Duration::from_secs(10);
+
+/// Keeps the node's head in the status true while the sync does not.
+async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdown) {
+    while shutdown
+        .unless(tokio::time::sleep(HEARD_EVERY / 3))
+        .await
+        .is_some()
+    {
+        let heard = status.head_word().map_or(0, |word| word.at);
+        if clock::unix_now().saturating_sub(heard) < HEARD_EVERY.as_secs() {
+            continue;
+        }
+        match shutdown.unless(node.head()).await {
+            None => return,
+            Some(Ok(head)) => {
+                status.set_node_up(true);
+                status.set_node_head(head);
+            }
+            Some(Err(error)) => {
+                tracing::debug!(%error, "the node does not tell its head");
+                status.set_node_up(error.is_said());
+            }
+        }
+    }
+}
+
 /// Syncs a chain until the end is asked for, or until something happens that waiting cannot mend.
 #[derive(Debug)]
 pub(super) struct Supervisor {
@@ -128,6 +158,7 @@ impl Supervisor {
             window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
         };
         let status = self.chain.status.clone().unwrap_or_default();
+        tokio::spawn(keep_hearing(node.clone(), Arc::clone(&status), shutdown.clone()));
         let enquirer = self.enquirer(&node, &store, &status);
         let enquiring = enquirer.map(|enquirer| tokio::spawn(enquirer.run(shutdown.clone())));
         let engine = Engine::new(node, capabilities, writer, status, rules, options);

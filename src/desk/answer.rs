@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::clock;
 use crate::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK, VARY};
 use bytes::Bytes;
 
@@ -11,9 +12,9 @@ use crate::http::{
 };
 use crate::model::{BlockId, ChainName};
 use crate::query::Reader;
-use crate::status::ChainStatus;
+use crate::status::{ChainStatus, HeadWord};
 
-use super::bounds::Extent;
+use super::bounds::{Extent, reachable};
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamFuture};
 use super::faults::UPSTREAM_FAILED;
@@ -37,17 +38,30 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// How far the index and the node are. Without a node, the index is all there is.
     pub(crate) fn extent(&self) -> Extent {
-        let head = self.reader.head().number;
-        let node_head = self
-            .status
-            .as_ref()
-            .map_or(Some(head), |status| status.node_head());
-        Extent {
-            first: self.reader.first_block(),
+        let (first, head) = (self.reader.first_block(), self.reader.head().number);
+        let mut extent = Extent {
+            first,
             head,
-            node_head: node_head.unwrap_or(head).max(head),
-            node_known: node_head.is_some(),
-        }
+            node_head: head,
+            node_limit: head,
+        };
+        let Some(status) = &self.status else { return extent };
+        let time = |number| self.reader.block_time(number);
+        let word = match status.head_word() {
+            Some(word) => word,
+            // Nobody ever heard of it: it was at the indexed head when that was made.
+            None => HeadWord {
+                number: head,
+                at: time(head).unwrap_or(0),
+            },
+        };
+        let pace = || match (time(first.max(1)), time(head)) {
+            (Ok(from), Ok(to)) => (head.saturating_sub(first.max(1)), to.saturating_sub(from)),
+            _ => (0, 0),
+        };
+        extent.node_head = word.number.max(head);
+        extent.node_limit = reachable(word.number, word.at, clock::unix_now(), pace).max(head);
+        extent
     }
 
     /// What the headers of the answer say about the snapshot.

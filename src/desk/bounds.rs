@@ -18,10 +18,34 @@ pub(crate) struct Extent {
     pub(crate) first: u64,
     /// Last indexed block.
     pub(crate) head: u64,
-    /// The node's head; never below `head`.
+    /// The node's head as last heard of; never below `head`.
     pub(crate) node_head: u64,
-    /// Whether that is the node's word: one that has not been heard of since the start could be anywhere.
-    pub(crate) node_known: bool,
+    /// The highest block that the node can have by now: its head while that word is new, later what it can have grown
+    /// to. Only above it is there certainly nothing.
+    pub(crate) node_limit: u64,
+}
+
+/// A word of the node that is not older than these seconds is how things are.
+const WORD_FRESH_SECONDS: u64 = 60;
+/// A chain may have grown this many times as fast as it did so far.
+const GROWTH_FACTOR: u64 = 2;
+
+/// How far a chain can have come from block `number`, which it had at the Unix time `at`. `pace` gives blocks and the
+/// seconds that they took: those of the store, or nothing where it tells none.
+pub(crate) fn reachable(number: u64, at: u64, now: u64, pace: impl FnOnce() -> (u64, u64)) -> u64 {
+    let elapsed = now.saturating_sub(at);
+    if elapsed <= WORD_FRESH_SECONDS {
+        return number;
+    }
+    let (blocks, seconds) = pace();
+    // No chain in sight makes more than four blocks a second for long; a pace of nothing is taken for that.
+    let (blocks, seconds) = if blocks == 0 || seconds == 0 {
+        (4, 1)
+    } else {
+        (blocks, seconds)
+    };
+    let grown = u128::from(elapsed) * u128::from(blocks.saturating_mul(GROWTH_FACTOR)) / u128::from(seconds);
+    number.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
 }
 
 /// One end of a range, as given.
@@ -60,7 +84,7 @@ impl Bounds {
         let last = match self.to {
             None | Some(Bound::Latest) => extent.head,
             // Clients send 99999999 for "no end".
-            Some(Bound::Number(number)) if number > extent.node_head => extent.head,
+            Some(Bound::Number(number)) if number > extent.node_limit => extent.head,
             Some(Bound::Number(number)) if extent.first <= number && number <= extent.head => number,
             Some(Bound::Number(_)) => return Err(still_indexing()),
         };
@@ -114,9 +138,7 @@ impl AskedBlock {
     pub(crate) fn indexed(self, extent: Extent) -> Result<u64, HttpError> {
         match self.bound {
             Bound::Latest => Ok(extent.head),
-            Bound::Number(number) if number > extent.node_head && extent.node_known => {
-                Err(HttpError::invalid(self.name))
-            }
+            Bound::Number(number) if number > extent.node_limit => Err(HttpError::invalid(self.name)),
             Bound::Number(number) if (extent.first..=extent.head).contains(&number) => Ok(number),
             Bound::Number(_) => Err(still_indexing()),
         }
@@ -149,7 +171,7 @@ impl Extent {
 
     /// Lets an indexed block pass and says of any other why it cannot be shown.
     pub(crate) fn check_block(self, number: u64) -> Result<(), HttpError> {
-        if number > self.node_head && self.node_known {
+        if number > self.node_limit {
             Err(HttpError::not_found(BLOCK_NOT_FOUND))
         } else if self.first <= number && number <= self.head {
             Ok(())
@@ -181,7 +203,7 @@ mod tests {
         first: 10,
         head: 100,
         node_head: 200,
-        node_known: true,
+        node_limit: 200,
     };
 
     fn resolve(query: &str) -> Result<Option<(u64, u64)>, u16> {
@@ -237,6 +259,41 @@ mod tests {
         for query in ["", "from=20", "to=latest", "to=99999999", "from=latest&to=100"] {
             assert_eq!(reach(query), Reach::Head, "{query:?}");
         }
+    }
+
+    #[test]
+    fn a_word_that_gets_old() {
+        let twelve = || (1000, 12_000);
+        assert_eq!(reachable(500, 1000, 1060, || unreachable!()), 500);
+        assert_eq!(reachable(500, 2000, 1000, || unreachable!()), 500);
+        assert_eq!(reachable(500, 1000, 1120, twelve), 520);
+        assert_eq!(reachable(500, 1000, 1000 + 86_400, twelve), 500 + 14_400);
+        assert_eq!(reachable(0, 0, 100, || (0, 0)), 800);
+        assert_eq!(reachable(7, 0, u64::MAX, || (u64::MAX, 1)), u64::MAX);
+    }
+
+    #[test]
+    fn what_the_node_may_have_by_now_is_not_indexed() {
+        let extent = Extent {
+            node_limit: 300,
+            ..EXTENT
+        };
+        let code = |number| {
+            extent
+                .check_block(number)
+                .map_err(|error| error.status().code().as_u16())
+        };
+        assert_eq!((code(201), code(300), code(301)), (Err(503), Err(503), Err(404)));
+        let mut params = Params::parse("from=50&to=250", |key| {
+            ["from", "to"].into_iter().find(|name| *name == key)
+        });
+        let bounds = Bounds::take(&mut params, "from", "to").unwrap();
+        assert_eq!(bounds.resolve(extent), Err(still_indexing()));
+        let past = Extent {
+            node_limit: 249,
+            ..extent
+        };
+        assert_eq!(bounds.resolve(past).unwrap().map(|range| range.last()), Some(100));
     }
 
     #[test]

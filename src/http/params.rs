@@ -86,9 +86,9 @@ impl Params {
         self.take_list(name, fault, parse_hash)
     }
 
-    /// Takes comma-separated addresses, blanks around commas allowed; empty when absent.
+    /// Takes comma-separated addresses, blanks around each allowed; empty when absent.
     pub fn take_addresses(&mut self, name: &str, fault: &'static str) -> Result<Vec<Address>, HttpError> {
-        self.take_list(name, fault, parse_address)
+        self.take_list(name, fault, |item| parse_address(item.trim_matches(' ')))
     }
 
     fn take_list<T>(
@@ -97,9 +97,23 @@ impl Params {
         fault: &'static str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<T>, HttpError> {
+        // Around the commas only: what stands before the first value or behind the last one is part of it.
         let list = |text: &str| {
+            let last = text.matches(',').count();
             text.split(',')
-                .map(|item| parse(item.trim()))
+                .enumerate()
+                .map(|(place, item)| {
+                    let item = if place > 0 {
+                        item.trim_start_matches(' ')
+                    } else {
+                        item
+                    };
+                    parse(if place < last {
+                        item.trim_end_matches(' ')
+                    } else {
+                        item
+                    })
+                })
                 .collect::<Option<Vec<_>>>()
         };
         Ok(self.take_parsed(name, fault, list)?.unwrap_or_default())
@@ -224,6 +238,20 @@ mod tests {
         let two = format!("0x{}", "22".repeat(32));
         let query = format!("topic0={one}+,+{two}");
         assert_eq!(params(&query).take_hashes("topic0", "bad").unwrap().len(), 2);
+        for blank in [
+            format!("+{one}"),
+            format!("{one}+"),
+            format!("{one},{two}+"),
+            format!("+{one},{two}"),
+        ] {
+            assert_eq!(
+                text(params(&format!("topic0={blank}")).take_hashes("topic0", "bad")),
+                "bad"
+            );
+        }
+        let address = format!("+0x{}+", "11".repeat(20));
+        let given = params(&format!("a={address},{address}")).take_addresses("a", "bad");
+        assert_eq!(given.unwrap().len(), 2);
         assert_eq!(
             text(params(&format!("topic0={one},")).take_hashes("topic0", "bad")),
             "bad"

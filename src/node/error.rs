@@ -256,6 +256,19 @@ impl NodeError {
         )
     }
 
+    /// Whether it was the node that spoke, whatever it said: the way to it is open.
+    #[must_use]
+    pub const fn is_said(&self) -> bool {
+        !matches!(
+            self,
+            Self::Url(_)
+                | Self::Transport { .. }
+                | Self::Timeout { .. }
+                | Self::RateLimited { .. }
+                | Self::HttpStatus { .. }
+        )
+    }
+
     /// Names what is wrong with the answer of `method` about block `number`.
     pub(super) fn of_wire(method: &'static str, number: u64, error: WireError) -> Self {
         match error {

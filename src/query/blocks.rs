@@ -60,6 +60,11 @@ impl Reader {
         }))
     }
 
+    /// When a stored block was made, Unix seconds.
+    pub fn block_time(&self, number: u64) -> Result<u64, QueryError> {
+        Ok(self.view.block(number)?.timestamp)
+    }
+
     /// The block closest to a time on one side.
     pub fn block_by_time(&self, unix: u64, closest: Closest) -> Result<Option<BlockTime>, QueryError> {
         let time = |number: u64| -> Result<Option<BlockTime>, QueryError> {

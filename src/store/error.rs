@@ -106,6 +106,28 @@ pub enum StoreError {
         /// The store's directory.
         path: PathBuf,
     },
+    /// The files of a store cannot be written.
+    #[error(
+        "the store in `{}` cannot be written ({words}): mount it for writing and own it, or only read it with `quarry serve`",
+        path.display()
+    )]
+    NotWritable {
+        /// The store's directory.
+        path: PathBuf,
+        /// RocksDB's words.
+        words: String,
+    },
+    /// RocksDB does not recognise its own files.
+    #[error(
+        "the store in `{}` is damaged ({words}): restore a checkpoint with `quarry checkpoint restore`, or remove the directory and sync again",
+        path.display()
+    )]
+    Damaged {
+        /// The store's directory.
+        path: PathBuf,
+        /// RocksDB's words.
+        words: String,
+    },
     /// What was imported beside a store is of another chain or version.
     #[error(
         "the imports in `{}` are of another chain or version: remove the directory and import again",
@@ -161,13 +183,19 @@ impl StoreError {
     }
 
     /// A RocksDB failure to open a store, which may be another process that has it.
-    pub(super) fn busy_or(source: rocksdb::Error, directory: &std::path::Path) -> Self {
-        if source.kind() == rocksdb::ErrorKind::IOError && source.to_string().contains("LOCK") {
-            Self::Busy {
-                path: directory.to_path_buf(),
+    pub(super) fn of_opening(source: rocksdb::Error, directory: &Path) -> Self {
+        use rocksdb::ErrorKind;
+
+        let (path, words) = (directory.to_path_buf(), source.to_string());
+        let says = |words_of: &[&str]| words_of.iter().any(|part| words.contains(part));
+        match source.kind() {
+            ErrorKind::IOError if says(&["Read-only file system", "Permission denied"]) => {
+                Self::NotWritable { path, words }
             }
-        } else {
-            Self::rocks("database")(source)
+            ErrorKind::IOError if says(&["LOCK"]) => Self::Busy { path },
+            ErrorKind::Corruption => Self::Damaged { path, words },
+            ErrorKind::IOError if says(&["No such file"]) => Self::Damaged { path, words },
+            _ => Self::rocks("database")(source),
         }
     }
 

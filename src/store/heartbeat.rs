@@ -11,8 +11,10 @@ pub struct Heartbeat {
     pub time: f64,
     /// The last block that it shows; none in an empty store.
     pub indexed: Option<u64>,
-    /// Its node's head as last seen.
+    /// Its node's head as last heard of.
     pub node_head: Option<u64>,
+    /// When that was, Unix seconds.
+    pub node_heard: Option<u64>,
 }
 
 fn path(store: &Path) -> PathBuf {
@@ -24,10 +26,16 @@ fn word(number: Option<u64>) -> String {
 }
 
 impl Heartbeat {
-    /// Writes it beside a store, in one piece. A disk that has no room for it is no reason for anything.
-    pub fn write(store: &Path, indexed: Option<u64>, node_head: Option<u64>) {
+    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when. A disk that has no room for it is no reason for anything.
+    pub fn write(store: &Path, indexed: Option<u64>, node: Option<(u64, u64)>) {
         let time = clock::unix_seconds(clock::wall());
-        let text = format!("{time:.3} {} {}\n", word(indexed), word(node_head));
+        let (node_head, node_heard) = node.unzip();
+        let text = format!(
+            "{time:.3} {} {} {}\n",
+            word(indexed),
+            word(node_head),
+            word(node_heard)
+        );
         let (to, from) = (path(store), store.join("writer.beat.new"));
         if std::fs::write(&from, text).is_ok() {
             let _ = std::fs::rename(from, to);
@@ -43,6 +51,7 @@ impl Heartbeat {
             time: words.next()?.parse().ok()?,
             indexed: words.next()?.parse().ok(),
             node_head: words.next()?.parse().ok(),
+            node_heard: words.next().and_then(|word| word.parse().ok()),
         };
         beat.time.is_finite().then_some(beat)
     }
@@ -58,8 +67,20 @@ mod tests {
         assert_eq!(Heartbeat::read(home.path()), None);
         Heartbeat::write(home.path(), Some(7), None);
         let beat = Heartbeat::read(home.path()).unwrap();
-        assert_eq!((beat.indexed, beat.node_head), (Some(7), None));
+        assert_eq!(
+            (beat.indexed, beat.node_head, beat.node_heard),
+            (Some(7), None, None)
+        );
         assert!(beat.time > 1e9);
+        Heartbeat::write(home.path(), None, Some((9, 1234)));
+        let beat = Heartbeat::read(home.path()).unwrap();
+        assert_eq!(
+            (beat.indexed, beat.node_head, beat.node_heard),
+            (None, Some(9), Some(1234))
+        );
+        std::fs::write(path(home.path()), "1.5 7 9\n").unwrap();
+        let of_before = Heartbeat::read(home.path()).unwrap();
+        assert_eq!((of_before.node_head, of_before.node_heard), (Some(9), None));
         for text in ["", "x 1 2", "inf 1 2", "1.0"] {
             std::fs::write(path(home.path()), text).unwrap();
             assert_eq!(Heartbeat::read(home.path()), None, "{text}");

@@ -126,7 +126,7 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     let mut options = Options::default();
     options.set_atomic_flush(true);
     let db = DB::open_cf(&options, &database, tables(&database)?)
-        .map_err(|source| StoreError::busy_or(source, directory))?;
+        .map_err(|source| StoreError::of_opening(source, directory))?;
     let mut done = Vec::new();
     for step in way {
         tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);

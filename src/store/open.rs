@@ -194,7 +194,7 @@ impl Store {
             std::thread::sleep(REOPENING_PAUSE);
             opened = open();
         }
-        let db = opened.map_err(|source| StoreError::busy_or(source, &options.directory))?;
+        let db = opened.map_err(|source| StoreError::of_opening(source, &options.directory))?;
         let identity = match (identity_of(&db, &options.directory)?, create) {
             (Some(identity), _) => identity,
             (None, Some(identity)) if !options.read_only => {

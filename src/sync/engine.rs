@@ -373,7 +373,7 @@ impl Engine {
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
         let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
         let rules = self.rules.verify;
-        let status = Arc::clone(&self.status);
+        let (status, in_order) = (Arc::clone(&self.status), Arc::clone(&self.status));
         let openings = Openings::wanted(&node, &self.store, &self.rules.nonces.native);
         Box::pin(
             futures_util::stream::iter(first..=last)
@@ -405,7 +405,12 @@ impl Engine {
                     }
                 })
                 .buffered(self.options.window)
-                .map(|fetched| fetched.map(|(bundle, _reserved)| bundle)),
+                // In order: a block beyond one that cannot be had is no progress.
+                .map(move |fetched: Result<_, SyncError>| {
+                    let (bundle, _reserved) = fetched?;
+                    in_order.went_on();
+                    Ok(bundle)
+                }),
         )
     }
 }

@@ -116,6 +116,8 @@ impl SyncError {
     pub(super) fn tell_wait(&self, status: &ChainStatus) {
         match self {
             Self::Verify { .. } => status.count_verification_failure(),
+            // A node that lacks one block, or tells it wrongly, was there to say so.
+            Self::Node { source, .. } if source.is_said() => {}
             Self::Ask(_) | Self::Node { .. } | Self::Source(_) => status.set_node_up(false),
             _ => {}
         }
@@ -123,7 +125,7 @@ impl SyncError {
             status.wait_for_room(self);
         } else {
             status.has_room();
-            status.set_message(self.to_string());
+            status.trouble(self.to_string());
         }
         tracing::warn!(error = %self, "sync waits and tries again");
     }

@@ -291,10 +291,16 @@ impl Follower {
     /// Verified bundles of the source in order, several in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
         let (source, rules) = (Arc::clone(&self.source), self.rules.verify);
+        let status = Arc::clone(&self.status);
         Box::pin(
             futures_util::stream::iter(first..=last)
                 .map(move |number| fetch(Arc::clone(&source), number, rules))
-                .buffered(self.options.window.max(1)),
+                .buffered(self.options.window.max(1))
+                .inspect(move |fetched| {
+                    if fetched.is_ok() {
+                        status.went_on();
+                    }
+                }),
         )
     }
 }

@@ -1,6 +1,6 @@
 //! From verified bundles, in order, into the store: derive, batch, commit.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt};
@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::derive::derive;
 use super::error::SyncError;
 use super::rules::ChainRules;
+use super::verify::stated::set_what_follows;
 use super::verify::{Rules, verify};
 use crate::clock;
 use crate::model::{B256, Bundle};
@@ -23,16 +24,36 @@ const WAITING_MAX: usize = 4;
 
 /// The bundle of this block once it is verified, which is done off the async threads.
 pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
-    let verified = tokio::task::spawn_blocking(move || {
-        verify(&bundle, None, &rules).map_err(|source| SyncError::Verify {
-            block: number,
-            source,
-        })?;
-        Ok(bundle)
-    });
+    let verified = tokio::task::spawn_blocking(move || settle(number, bundle, &rules));
     verified
         .await
         .map_err(|error| SyncError::Worker(error.to_string()))?
+}
+
+/// A bundle that verifies, with what follows from it in the place of what its node stated.
+fn settle(number: u64, mut bundle: Bundle, rules: &Rules) -> Result<Bundle, SyncError> {
+    static SAID: Once = Once::new();
+    if !rules.trust_node {
+        let differing = set_what_follows(&mut bundle);
+        if differing > 0 {
+            tracing::debug!(
+                block = number,
+                receipts = differing,
+                "receipts state what does not follow"
+            );
+            SAID.call_once(|| {
+                tracing::warn!(
+                    block = number,
+                    "receipts of the node state a price or blob gas that does not follow from their transactions: it is computed instead"
+                );
+            });
+        }
+    }
+    verify(&bundle, None, rules).map_err(|source| SyncError::Verify {
+        block: number,
+        source,
+    })?;
+    Ok(bundle)
 }
 
 /// Bundles in chain order.
@@ -298,6 +319,5 @@ fn parse_and_verify(
             _ => Ok(None),
         };
     }
-    verify(&bundle, None, &rules.verify).map_err(|source| SyncError::Verify { block, source })?;
-    Ok(Some(bundle))
+    settle(block, bundle, &rules.verify).map(Some)
 }

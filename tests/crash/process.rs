@@ -85,16 +85,29 @@ impl Quarry {
         quarry
     }
 
-    /// What `/status` says of the chain.
-    fn status(&self) -> Option<Value> {
+    /// Asks, and gives the answer from the status code on.
+    fn ask(&self, target: &str) -> Option<String> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         let request = format!(
-            "GET /status HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            "GET {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
             self.address
         );
         stream.write_all(request.as_bytes()).ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;
+        Some(text.strip_prefix("HTTP/1.1 ")?.to_owned())
+    }
+
+    /// Status code and the rest.
+    pub(crate) fn get(&self, target: &str) -> (u16, String) {
+        let answer = self.ask(target).expect("an answer");
+        let (code, rest) = answer.split_once(' ').unwrap();
+        (code.parse().unwrap(), rest.to_owned())
+    }
+
+    /// What `/status` says of the chain.
+    pub(crate) fn status(&self) -> Option<Value> {
+        let text = self.ask("/status")?;
         let body = text.split_once("\r\n\r\n")?.1;
         let report: Value = serde_json::from_str(body).ok()?;
         Some(report["chains"]["mainnet"].clone())

@@ -290,3 +290,71 @@ fn an_import_that_ends_well_is_on_the_disk() {
     }
     assert!(refused > 0 && stored > 0, "{refused} {stored}");
 }
+
+/// An export that fails leaves no part of a recording, and nothing in the way of the next one.
+#[test]
+fn an_export_that_fails_leaves_nothing() {
+    let Some(disk) = SmallDisk::new(4) else { return };
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().display().to_string();
+    binary::import_demo(&data);
+    let to = disk.path().join("chain.jsonl.zst").display().to_string();
+    disk.fill(64 << 10);
+    let export = || binary::quarry(["export", "chain", &to, "--data-dir", &data]);
+    export().refused(&["No space left on device"]);
+    assert!(!Path::new(&to).exists());
+    disk.empty();
+    export().succeeded();
+    assert!(Path::new(&to).exists());
+    // What is there already is not taken away.
+    export().refused(&["exists"]);
+    assert!(Path::new(&to).exists());
+}
+
+/// A file system that cannot be written: whoever only reads is served, all others are told.
+#[test]
+fn a_store_on_a_read_only_file_system() {
+    let Some(disk) = SmallDisk::new(32) else { return };
+    let data = disk.path().display().to_string();
+    binary::import_demo(&data);
+    let remount = |how: &str| {
+        let done = Command::new("mount")
+            .args(["-o", &format!("remount,{how}")])
+            .arg(disk.path())
+            .status();
+        assert!(done.unwrap().success());
+    };
+    remount("ro");
+    let run = [
+        "run",
+        "--mainnet-rpc",
+        "http://127.0.0.1:9",
+        "--data-dir",
+        &data,
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    binary::quarry(run).refused(&["cannot be written", "quarry serve"]);
+    let server = Server::start(["serve", "--data-dir", &data]);
+    assert_eq!(
+        server.get("/api/block/5/transaction-count?chain=mainnet").status,
+        200
+    );
+    server.stop();
+    remount("rw");
+}
+
+/// What RocksDB says of files that are none of its own is not the last word.
+#[test]
+fn a_damaged_store_says_the_way_out() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().display().to_string();
+    binary::import_demo(&data);
+    let current = home.path().join("mainnet/rocksdb/CURRENT");
+    for text in ["", "MANIFEST-999999\n", "nonsense"] {
+        std::fs::write(&current, text).unwrap();
+        for command in ["serve", "inspect"] {
+            binary::quarry([command, "--data-dir", &data]).refused(&["is damaged", "checkpoint restore"]);
+        }
+    }
+}

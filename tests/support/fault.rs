@@ -17,6 +17,8 @@ pub enum Fault {
     WrongReceipt,
     /// A block states another parent, and still its own hash.
     WrongParent,
+    /// Receipts state another price than was paid.
+    WrongPrice,
     /// Receipts are those of a block of the same transactions but another hash.
     OtherReceipts,
     /// The receipts come in another order.
@@ -51,6 +53,7 @@ impl Fault {
             Self::NullReceipts
             | Self::MissingReceipt
             | Self::WrongReceipt
+            | Self::WrongPrice
             | Self::OtherReceipts
             | Self::ReorderedReceipts => method == "eth_getBlockReceipts",
             Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
@@ -80,6 +83,11 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                     false => &mut receipt["cumulativeGasUsed"],
                 };
                 *spot = json!("0x1234");
+            }
+        }
+        Fault::WrongPrice => {
+            for receipt in value.as_array_mut().into_iter().flatten() {
+                receipt["effectiveGasPrice"] = json!("0x1");
             }
         }
         Fault::OtherReceipts => {

@@ -14,6 +14,7 @@ pub(crate) fn all() -> Vec<Fault> {
         Fault::NullReceipts,
         Fault::MissingReceipt,
         Fault::WrongReceipt,
+        Fault::WrongPrice,
         Fault::OtherReceipts,
         Fault::ReorderedReceipts,
         Fault::WrongParent,
@@ -64,6 +65,7 @@ async fn passes(seed: u64, fault: Fault) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fault_that_lasts_stores_nothing_wrong_and_does_not_spin() {
     for fault in [
+        Fault::NullBlock,
         Fault::WrongReceipt,
         Fault::ReorderedReceipts,
         Fault::WrongParent,
@@ -81,6 +83,10 @@ async fn a_fault_that_lasts_stores_nothing_wrong_and_does_not_spin() {
         let asked = rig.fake.asked("eth_blockNumber");
         rig.fake.mine(5);
         let began = Instant::now();
+        if matches!(fault, Fault::NullBlock | Fault::WrongReceipt) {
+            until("trouble is said", || rig.status().message().contains("block")).await;
+            assert!(rig.status().node_up(), "{fault:?}: a node that answers is there");
+        }
         let bad =
             || rig.status().message().contains("block") && rig.status().message() != "following the tip";
         until("trouble is said", || {

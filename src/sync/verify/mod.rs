@@ -2,11 +2,13 @@
 //!
 //! Pure: it sees one bundle, the hash of the block before and the rules of the chain. What the hash of a
 //! block does not cover stays unverified: the sender of a transaction (it would take a signature recovery
-//! for each), the price paid, the created contract, and all of the traces but their top calls.
+//! for each), the size of the block, and all of the traces but their top calls. What a receipt states although it follows
+//! from the rest is computed before ([`stated`]).
 
 mod bloom;
 mod error;
 mod rules;
+pub(super) mod stated;
 mod trie;
 
 use std::cell::RefCell;

@@ -1,0 +1,143 @@
+//! Blocks that are not stored while the node cannot tell how far it is: "not indexed yet" until it is certain that there are
+//! none, and never a list that is short.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::process::{Quarry, command};
+use crate::support::fake_node::{FakeNode, Fault};
+
+const LOGS: &str = "/api/logs/get-logs?chain=mainnet&offset=1";
+
+/// What is said of the block, of a list up to it, and of one without an end.
+fn said(quarry: &Quarry, block: u64, address: &str) -> (u16, u16) {
+    let single = quarry
+        .get(&format!("/api/block/{block}/transaction-count?chain=mainnet"))
+        .0;
+    let list = quarry.get(&format!("{LOGS}&address={address}&toblock={block}")).0;
+    (single, list)
+}
+
+fn an_address(fake: &FakeNode) -> String {
+    let bundles = fake.bundles();
+    let logs = bundles.iter().flat_map(|bundle| &bundle.receipts);
+    let log = logs.flat_map(|receipt| &receipt.logs).next().unwrap();
+    log.address.to_string()
+}
+
+#[test]
+fn a_node_that_is_not_there_after_a_restart() {
+    let fake = FakeNode::start(91);
+    fake.mine(40);
+    fake.set_finalized(20);
+    let directory = tempfile::tempdir().unwrap();
+    let mut quarry = Quarry::start(&fake, directory.path());
+    quarry.until_synced(&fake);
+    let address = an_address(&fake);
+    // The node has ten more blocks and tells none of them.
+    fake.fault(Fault::NullBlock, u64::MAX);
+    fake.mine(10);
+    let waits = |status: &Value| {
+        status["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("block 41"))
+    };
+    quarry.until("the head, and what is wrong", |status| {
+        status["nodeHead"] == 50 && waits(status)
+    });
+    // What is said does not change while nothing does.
+    for _ in 0..40 {
+        let status = quarry.status().unwrap();
+        assert!(waits(&status) && status["nodeUp"] == true, "{status}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let check = |quarry: &Quarry, when: &str| {
+        assert_eq!(said(quarry, 40, &address), (200, 200), "{when}");
+        assert_eq!(said(quarry, 41, &address), (503, 503), "{when}");
+        assert_eq!(said(quarry, 50, &address), (503, 503), "{when}");
+        assert_eq!(said(quarry, 51, &address), (404, 200), "{when}");
+        assert_eq!(said(quarry, 99_999_999, &address), (404, 200), "{when}");
+    };
+    check(&quarry, "with the node");
+    // The beat is written twice a second.
+    std::thread::sleep(Duration::from_millis(700));
+    quarry.kill();
+    fake.stall(true);
+    let quarry = Quarry::start(&fake, directory.path());
+    assert_eq!(quarry.status().unwrap()["nodeHead"], Value::Null);
+    check(&quarry, "without it");
+    quarry.stop();
+    // An hour later it has gone on, nobody knows how far.
+    let beat = directory.path().join("mainnet/writer.beat");
+    let text = std::fs::read_to_string(&beat).unwrap();
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let heard: u64 = words[3].parse().unwrap();
+    std::fs::write(&beat, format!("{} 40 50 {}\n", words[0], heard - 3600)).unwrap();
+    let quarry = Quarry::start(&fake, directory.path());
+    assert_eq!(said(&quarry, 51, &address), (503, 503));
+    assert_eq!(said(&quarry, 99_999_999, &address), (404, 200));
+    fake.stall(false);
+    fake.clear_faults();
+    let mut quarry = quarry;
+    quarry.until_synced(&fake);
+    assert_eq!(said(&quarry, 51, &address), (404, 200));
+    quarry.stop();
+}
+
+#[test]
+fn a_sync_that_stopped_still_hears_of_the_head() {
+    let fake = FakeNode::start(92);
+    fake.mine(40);
+    fake.set_finalized(30);
+    let directory = tempfile::tempdir().unwrap();
+    let mut quarry = Quarry::start(&fake, directory.path());
+    quarry.until_synced(&fake);
+    let address = an_address(&fake);
+    fake.reorg(20, 22);
+    quarry.until("the end", |status| status["stopped"] == true);
+    fake.mine(8);
+    quarry.until("the head", |status| status["nodeHead"] == 50);
+    assert_eq!(said(&quarry, 45, &address), (503, 503));
+    assert_eq!(said(&quarry, 51, &address), (404, 200));
+    assert_eq!(quarry.status().unwrap()["stopped"], true);
+    quarry.stop();
+}
+
+/// Whoever waits for a block to be there must not take an interrupted sync for a whole one.
+#[test]
+fn an_interrupted_sync_is_no_success() {
+    let fake = FakeNode::start(93);
+    fake.mine(300);
+    fake.set_finalized(290);
+    fake.set_latency(Duration::from_millis(20));
+    let directory = tempfile::tempdir().unwrap();
+    let url = fake.url();
+    let arguments = ["sync", "--to", "300", "--mainnet-rpc", &url];
+    let child = command(&arguments, directory.path())
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let id = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("stopped before the block that was asked for was reached"),
+        "{text}"
+    );
+    fake.set_latency(Duration::ZERO);
+    for _ in 0..2 {
+        let again = command(&arguments, directory.path()).output().unwrap();
+        assert!(again.status.success(), "{again:?}");
+    }
+}
