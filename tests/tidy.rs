@@ -138,11 +138,6 @@ const ROOMS: &[Room] = &[
         may: &[],
     },
     Room {
-        name: "clock",
-        about: "the one place that asks what time it is",
-        may: &[],
-    },
-    Room {
         name: "shutdown",
         about: "telling everybody to stop, once",
         may: &[],
@@ -155,6 +150,11 @@ const ROOMS: &[Room] = &[
     Room {
         name: "metrics",
         about: "counting, and the page of figures",
+        may: &[],
+    },
+    Room {
+        name: "clock",
+        about: "the one place that asks what time it is",
         may: &[],
     },
 ];
