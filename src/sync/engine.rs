@@ -12,6 +12,7 @@ use super::openings::Openings;
 use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
+use super::self_destructs;
 use super::verify::Rules;
 use crate::clock;
 use crate::model::{B256, Bundle};
@@ -374,12 +375,14 @@ impl Engine {
         let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
         let rules = self.rules.verify;
         let (status, in_order) = (Arc::clone(&self.status), Arc::clone(&self.status));
+        let native = Arc::new(self.rules.nonces.native.clone());
         let openings = Openings::wanted(&node, &self.store, &self.rules.nonces.native);
         Box::pin(
             futures_util::stream::iter(first..=last)
                 .map(move |number| {
                     let (node, capabilities) = (node.clone(), Arc::clone(&capabilities));
                     let (status, openings) = (Arc::clone(&status), openings.clone());
+                    let native = native.clone();
                     async move {
                         // One for both looks: a second one could wait for bundles that wait for this.
                         let reserved = node.reserve().await;
@@ -397,6 +400,7 @@ impl Engine {
                             }
                             other => other,
                         }?;
+                        let bundle = self_destructs::settle(&node, bundle, &native).await?;
                         let bundle = match openings {
                             Some(openings) => openings.tell(bundle).await?,
                             None => bundle,

@@ -17,6 +17,7 @@ mod openings;
 mod pipeline;
 mod reorg;
 mod rules;
+mod self_destructs;
 mod source;
 pub mod verify;
 

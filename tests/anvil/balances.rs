@@ -158,3 +158,120 @@ fn contracts_that_end_leave_what_the_node_says() {
         }
     }
 }
+
+/// A contract that pays somebody and then ends in favour of itself lives on, and a node on revm tells of its end as of another such
+/// payment. Whatever it held, the ledger goes on and tells what the node does.
+#[test]
+fn an_end_that_moves_nothing_is_no_payment() {
+    for (turn, fork) in ["cancun", "prague", "osaka"].into_iter().enumerate() {
+        let Some(anvil) = Anvil::start_with(31_350 + turn as u64, &["--hardfork", fork]) else {
+            return;
+        };
+        let from = anvil.accounts[0].clone();
+        let paid = anvil.accounts[4].to_lowercase();
+        let send = |more: Value| {
+            let mut transaction = json!({"from": from, "gas": "0x80000"});
+            transaction
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            transaction
+        };
+        // Without input: pays 5 and ends, in favour of itself or of who was paid. With input: takes what it is sent.
+        let ending = |heir: &str| {
+            let work = format!("{}{heir}ff", calling(&paid, 5, 0));
+            format!("3660{:02x}57{work}5b00", work.len() / 2 + 4)
+        };
+        let (own, theirs) = (
+            ending("30"),
+            ending(&format!("73{}", paid.trim_start_matches("0x"))),
+        );
+        let holding = [
+            (&own, 5),
+            (&own, 10),
+            (&own, 15),
+            (&own, 100),
+            (&theirs, 5),
+            (&theirs, 10),
+            (&theirs, 15),
+        ];
+        anvil.block_of(
+            holding
+                .iter()
+                .map(|(code, _)| send(json!({"data": deploying(code)}))),
+        );
+        let receipts = anvil.ask("eth_getBlockReceipts", json!(["latest"]));
+        let contracts: Vec<String> = list(&receipts)
+            .iter()
+            .map(|receipt| text(&receipt["contractAddress"]).to_owned())
+            .collect();
+        let gifts = contracts
+            .iter()
+            .zip(holding)
+            .map(|(to, (_, held))| send(json!({"to": to, "value": format!("0x{held:x}"), "data": "0x01"})));
+        anvil.block_of(gifts);
+        // All of them in one block, and again: those that live on and hold enough pay once more.
+        anvil.block_of(contracts.iter().map(|to| send(json!({"to": to}))));
+        anvil.block_of(contracts.iter().map(|to| send(json!({"to": to}))));
+        // Twice in one transaction.
+        let twice = format!(
+            "0x{}{}00",
+            calling(&contracts[3], 0, 0),
+            calling(&contracts[3], 0, 0)
+        );
+        anvil.block_of([send(json!({"data": twice}))]);
+        anvil.mine(2);
+        let model = anvil.model("mainnet");
+        let told = model
+            .blocks
+            .iter()
+            .flat_map(|recorded| recorded.traces.iter().flatten());
+        let repeated = told.filter(|trace| {
+            trace["type"] == "suicide"
+                && trace["action"]["refundAddress"] == paid.as_str()
+                && contracts[..4]
+                    .iter()
+                    .any(|own| trace["action"]["address"] == own.as_str())
+        });
+        // Should the node mend it, this test is of no use any more.
+        assert!(
+            repeated.count() >= 4,
+            "{fork}: the node tells no end as a payment"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let url = anvil.http();
+        let args = [
+            "run",
+            "--trust-node",
+            "--mainnet-rpc",
+            &url,
+            "--data-dir",
+            directory.path().to_str().unwrap(),
+        ];
+        let server = Server::start(args);
+        ready(&server);
+        caught_up(&server, &anvil, "mainnet", SOON);
+        for account in everybody(&anvil, &model).iter().chain(&contracts) {
+            for block in 0..=anvil.head() {
+                same(&server, &anvil, "mainnet", account, block);
+            }
+        }
+        assert_eq!(status(&server, "mainnet")["nativeLedger"], "kept", "{fork}");
+        // Listed as what it was.
+        let target = format!("/api/account/{}/tx-list-internal?chain=mainnet", contracts[3]);
+        let found = server.json(&target);
+        let ends: Vec<&Value> = list(&found["internalTransactions"])
+            .iter()
+            .filter(|item| item["type"] == "selfdestruct")
+            .collect();
+        assert!(ends.len() >= 2, "{found}");
+        for end in ends {
+            assert_eq!(
+                (&end["to"], &end["value"]),
+                (&json!(contracts[3]), &json!("0")),
+                "{found}"
+            );
+        }
+        server.stop();
+    }
+}

@@ -248,7 +248,7 @@ impl Flows {
 }
 
 /// The account whose balance the code that made the frame at `path` acts on.
-fn whose_code(frames: &[Frame], path: &[u32]) -> Option<Address> {
+pub(in crate::sync) fn whose_code(frames: &[Frame], path: &[u32]) -> Option<Address> {
     let (_, caller) = path.split_last()?;
     let caller = frames.iter().find(|frame| frame.path == caller)?;
     match caller.kind {

@@ -10,6 +10,7 @@ mod sealer;
 use std::sync::Arc;
 
 use alloy_primitives::map::HashMap;
+pub(in crate::sync) use flows::whose_code;
 use flows::{Flow, Flows};
 pub use sealer::Sealing;
 
@@ -51,6 +52,20 @@ pub fn touched(bundle: &Bundle, rules: &NativeRules) -> Vec<Address> {
         accounts.push(dao::refund_contract());
     }
     accounts
+}
+
+/// What accounts that held so much before a block hold after it, by what it moves; `None` where that cannot be.
+pub(in crate::sync) fn held_after(
+    bundle: &Bundle,
+    before: impl Iterator<Item = (Address, U256)>,
+    rules: &NativeRules,
+) -> Vec<Option<U256>> {
+    let flows = Flows::of(bundle, bundle.traces.as_deref().unwrap_or_default(), 0, rules);
+    let after = before.map(|(account, before)| {
+        let flow = flows.accounts.get(&account).copied().unwrap_or_default();
+        before.checked_add(flow.into)?.checked_sub(flow.out)
+    });
+    after.collect()
 }
 
 /// A balance before and after a block.
