@@ -64,13 +64,13 @@ fn index(page: &mut Page, chains: &dyn Chains, chain: ChainName) {
         let help = "The last final block that is indexed.";
         page.gauge("quarry_finalized", help, &label, finalized as f64);
     }
-    let fault = reader.native_fault().map(|fault| fault.block);
-    let help =
-        "1 while native balances are kept; 0 where a block did not add up or the source cannot tell them.";
+    let differs = reader.native_differs().map(|differs| differs.block);
+    let fault = reader.native_fault().map(|fault| fault.block).or(differs);
+    let help = "1 while native balances are kept; 0 where a block did not add up, the node has others or the source cannot tell them.";
     let kept = f64::from(u8::from(fault.is_none()));
     page.gauge("quarry_native_ledger_kept", help, &label, kept);
     if let Some(block) = fault {
-        let help = "The first block that the ledger of native balances could not follow.";
+        let help = "The first block that the ledger of native balances could not follow, or after which the node had others.";
         page.gauge("quarry_native_ledger_fault_block", help, &label, block as f64);
     }
     let node_head = chains.status(chain).and_then(|status| status.node_head());

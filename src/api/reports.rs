@@ -323,7 +323,10 @@ fn native_ledger(reader: &Reader) -> String {
             fault.reason.sentence()
         ),
         None if !reader.has_traces() => "waits for traces".to_owned(),
-        None => "kept".to_owned(),
+        None => match reader.native_differs() {
+            Some(differs) => format!("differs: {}; balances are asked of the node", differs.reason),
+            None => "kept".to_owned(),
+        },
     }
 }
 

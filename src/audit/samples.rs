@@ -1,9 +1,9 @@
 //! What ledgers say of random accounts, holders and tokens at random blocks: to be held against the node.
 
 use super::Audit;
-use crate::codec::{keys, tokens};
+use crate::codec::tokens;
 use crate::model::{Address, TokenKind, U256};
-use crate::query::{Balance, QueryError};
+use crate::query::QueryError;
 use crate::store::Table;
 
 /// A question that a ledger and the node both answer.
@@ -86,27 +86,13 @@ impl<'a> Sampler<'a> {
     }
 
     fn native(&mut self, block: u64) -> Result<Option<Sample>, QueryError> {
-        let view = &self.audit.view;
-        let near = keys::account_at(&Address::from(self.bytes::<20>()), 0);
-        let mut scan = self.audit.view.scan_all(Table::Balances)?;
-        let found = match scan.seek(&near)? {
-            Some((key, _)) => Some(key.to_vec()),
-            None => view
-                .scan_all(Table::Balances)?
-                .item()?
-                .map(|(key, _)| key.to_vec()),
-        };
-        let Some(key) = found else { return Ok(None) };
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Balances.name());
-        let (account, _) = keys::decode_account_at(&key).map_err(corrupt)?;
-        Ok(match self.audit.reader.balance(&account, block)? {
-            Balance::Exact(stored) => Some(Sample {
-                question: Question::Native { account },
-                block,
-                stored,
-            }),
-            Balance::Untouched(_) | Balance::AskNode => None,
-        })
+        let near = Address::from(self.bytes::<20>());
+        let found = self.audit.reader.some_native_balance(&near, block)?;
+        Ok(found.map(|(account, stored)| Sample {
+            question: Question::Native { account },
+            block,
+            stored,
+        }))
     }
 
     fn holder(&mut self, block: u64) -> Result<Option<Sample>, QueryError> {

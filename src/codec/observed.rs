@@ -3,7 +3,7 @@
 //! ```text
 //! 00                                          -> format 1, chain id varint, genesis hash 32
 //! 01 | token 20                               -> metadata
-//! 02 | token 20                               -> verdict
+//! 02 | token 20                               -> verdict; of ee x 20 (EIP-7528) that on native balances
 //! 03 | token 20 | holder 20                   -> block varint, balance trimmed
 //! 04 | token 20 | !balance 32 | holder 20     -> nothing; largest balance first
 //! 05 | holder 20 | token 20                   -> nothing

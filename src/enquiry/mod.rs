@@ -3,12 +3,13 @@
 //! One [`Enquirer`] runs beside each chain's sync. It asks every token for its name, symbol and decimals once,
 //! compares what the ledger says of tokens with what their contracts say (a *verdict*), again as they move and
 //! slowly all others, and keeps the balances of those that events do not explain. All of it goes into the side
-//! store; none of it is needed for the chain's own store. It asks at a bounded rate, a few questions at a time, and
+//! store; none of it is needed for the chain's own store. The ledger of native balances is compared too. It asks at a bounded rate, a few questions at a time, and
 //! waits longer and longer while the node fails.
 
 mod feeds;
 mod judge;
 mod look;
+mod native;
 mod perform;
 mod queue;
 mod rate;
@@ -119,7 +120,8 @@ impl Enquirer {
     /// Asks until the end is asked for. Nothing that a node or a token does ends it.
     pub async fn run(self, shutdown: Shutdown) {
         let feeds = feeds::run(Arc::clone(&self.tools), self.feeds.clone(), shutdown.clone());
-        tokio::join!(self.tokens(shutdown), feeds);
+        let native = native::run(Arc::clone(&self.tools), shutdown.clone());
+        tokio::join!(self.tokens(shutdown), feeds, native);
     }
 
     async fn tokens(self, mut shutdown: Shutdown) {

@@ -15,7 +15,7 @@ use crate::store::ToldBalance;
 const ROUND_STEP: usize = 32;
 
 /// Why a job was not done.
-enum Failure {
+pub(super) enum Failure {
     Node(NodeError),
     Store(QueryError),
     /// The chain moved under it.
@@ -98,7 +98,7 @@ impl Tools {
     }
 
     /// Reads the store where that may be done.
-    async fn read<T: Send + 'static>(
+    pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Reader, &Self) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, Failure> {
@@ -111,7 +111,7 @@ impl Tools {
     }
 
     /// Whether the node and the store still have `block` where it was.
-    async fn still(&self, block: BlockId) -> Result<bool, Failure> {
+    pub(super) async fn still(&self, block: BlockId) -> Result<bool, Failure> {
         self.turn().await;
         let asked = self.counted(self.node.block_id(block.number).await)?;
         let same = asked.is_some_and(|asked| asked.hash == block.hash);

@@ -1,6 +1,6 @@
 //! What is known of a token beyond its logs.
 
-use super::{BlockId, U256};
+use super::{Address, BlockId, U256};
 
 /// What a transfer to the zero address is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,3 +53,7 @@ pub struct TokenVerdict {
     /// `totalSupply()` at `checked`, where the token is not exact and tells.
     pub supply: Option<U256>,
 }
+
+/// The address that stands for the native coin where there is one for a token (EIP-7528): the verdict on the ledger of
+/// native balances is kept under it.
+pub const NATIVE_COIN: Address = Address::repeat_byte(0xee);

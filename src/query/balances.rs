@@ -1,9 +1,11 @@
 //! Native balances (A1, A2, A11) and first inflows (A10), as far as the ledger keeps them.
 
-use super::{QueryError, Reader};
+use super::{NativeDiffers, QueryError, Reader};
+use crate::codec::keys;
 use crate::codec::value::{Funded, NativeState};
 pub use crate::codec::value::{FundingKind, NativeFault};
 use crate::model::{Address, B256, U256};
+use crate::store::Table;
 
 /// A native balance, as far as the store can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +63,46 @@ impl Reader {
         self.native().fault
     }
 
+    /// What a node showed to be wrong with the ledger, if anything: then it is asked for all balances.
+    #[must_use]
+    pub fn native_differs(&self) -> Option<NativeDiffers> {
+        self.token_facts.native_differs()
+    }
+
+    /// An account of the ledger and what it held after a block: the next one from `near` on, or the first of all; `None`
+    /// where the ledger has none or does not tell.
+    pub fn some_native_balance(
+        &self,
+        near: &Address,
+        block: u64,
+    ) -> Result<Option<(Address, U256)>, QueryError> {
+        let mut scan = self.view.scan_all(Table::Balances)?;
+        let found = match scan.seek(&keys::account_at(near, 0))? {
+            Some((key, _)) => Some(key.to_vec()),
+            None => self
+                .view
+                .scan_all(Table::Balances)?
+                .item()?
+                .map(|(key, _)| key.to_vec()),
+        };
+        let Some(key) = found else { return Ok(None) };
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Balances.name());
+        let (account, _) = keys::decode_account_at(&key).map_err(corrupt)?;
+        Ok(match self.balance(&account, block)? {
+            Balance::Exact(balance) => Some((account, balance)),
+            Balance::Untouched(_) | Balance::AskNode => None,
+        })
+    }
+
     pub(super) fn native(&self) -> NativeState {
         self.view.checkpoint().native
     }
 
     /// Whether the ledger speaks of blocks up to this one.
     pub(super) fn keeps_balances(&self, block: u64) -> bool {
-        self.native().fault.is_none() && block < self.view.checkpoint().next_traced
+        self.native().fault.is_none()
+            && block < self.view.checkpoint().next_traced
+            && self.native_differs().is_none()
     }
 
     /// What is said of an account that the ledger never met.

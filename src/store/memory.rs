@@ -45,6 +45,11 @@ pub(super) fn only() -> bool {
     MODE.get() != Mode::Disk
 }
 
+/// Whether something that was read on this thread was not in memory and had to be.
+pub(super) fn has_missed() -> bool {
+    MODE.get() == Mode::Missed
+}
+
 /// Whether a read that may wait is out of the question; it then counts as a miss.
 #[inline]
 pub(super) fn forbids() -> bool {

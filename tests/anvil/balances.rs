@@ -275,3 +275,67 @@ fn an_end_that_moves_nothing_is_no_payment() {
         server.stop();
     }
 }
+
+/// What no block shows only the node can: a balance that was set by hand is found when the account next moves, and from then on
+/// the node answers for native balances, also after a restart.
+#[test]
+fn a_node_that_has_other_balances_answers_for_them() {
+    let Some(anvil) = Anvil::start(31_360) else { return };
+    let mut scenario = Scenario::new(&anvil, 5);
+    scenario.blocks(12);
+    let directory = tempfile::tempdir().unwrap();
+    let url = anvil.http();
+    let args = [
+        "run",
+        "--mainnet-rpc",
+        &url,
+        "--data-dir",
+        directory.path().to_str().unwrap(),
+    ];
+    let server = Server::start(args);
+    ready(&server);
+    caught_up(&server, &anvil, "mainnet", SOON);
+    let account = anvil.accounts[0].to_lowercase();
+    let source = |server: &Server| {
+        let reply = server.get(&format!("/api/account/{account}/balance?chain=mainnet"));
+        reply.header("x-balance-source").map(str::to_owned)
+    };
+    let verdict = directory.path().join("mainnet");
+    assert!(verdict.exists());
+    // Some comparisons that find nothing.
+    for _ in 0..3 {
+        scenario.blocks(1);
+        caught_up(&server, &anvil, "mainnet", SOON);
+        std::thread::sleep(Duration::from_millis(1200));
+    }
+    assert_eq!(source(&server).as_deref(), Some("ledger"));
+    assert_eq!(status(&server, "mainnet")["nativeLedger"], "kept");
+    anvil.ask("anvil_setBalance", json!([account, "0x3635c9adc5dea000000"]));
+    anvil.block_of([json!({"from": account, "to": anvil.accounts[1], "value": "0x1"})]);
+    eventually("the difference is found", SOON, || {
+        let ledger = status(&server, "mainnet")["nativeLedger"].clone();
+        ledger
+            .as_str()
+            .is_some_and(|text| text.starts_with("differs: "))
+            .then_some(())
+    });
+    let check = |server: &Server| {
+        assert_eq!(source(server).as_deref(), Some("node"));
+        for account in &anvil.accounts {
+            for block in [3, anvil.head() - 1, anvil.head()] {
+                same(server, &anvil, "mainnet", account, block);
+            }
+        }
+        let metrics = server.get("/metrics").text();
+        assert!(
+            metrics.contains("quarry_native_ledger_kept{chain=\"mainnet\"} 0"),
+            "{metrics}"
+        );
+    };
+    check(&server);
+    server.stop();
+    let server = Server::start(args);
+    ready(&server);
+    check(&server);
+    server.stop();
+}

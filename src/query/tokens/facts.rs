@@ -20,6 +20,15 @@ pub enum Exactness {
     Inexact,
 }
 
+/// The ledger of native balances is not what the node has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeDiffers {
+    /// The block after which balances were compared.
+    pub block: u64,
+    /// What differs.
+    pub reason: String,
+}
+
 /// The verdict on a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
@@ -43,6 +52,11 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
     /// A number that changes whenever any of these may answer something else on the same snapshot.
     fn revision(&self) -> u64 {
         0
+    }
+
+    /// What a node showed to be wrong with the ledger of native balances, and when; `None` while nothing is known to be.
+    fn native_differs(&self) -> Option<NativeDiffers> {
+        None
     }
 
     /// What a contract of a price feed is.

@@ -11,7 +11,7 @@ mod places;
 mod transfers;
 
 pub use audit::{LedgerBalance, Touch};
-pub use facts::{Exactness, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
+pub use facts::{Exactness, NativeDiffers, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
 pub use holders::HolderPage;
 pub use holdings::{Held, HoldingPage, NftPage};
 pub use multi_holdings::{HeldId, HeldIdPage};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::facts::{Exactness, TokenFacts, Verdict};
+use super::facts::{Exactness, NativeDiffers, TokenFacts, Verdict};
 use crate::model::{Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256};
 use crate::store::{Observed, StoreError, View};
 
@@ -68,6 +68,14 @@ impl TokenFacts for ObservedFacts {
             _ => Exactness::Exact,
         };
         Ok(Verdict { exactness, zero })
+    }
+
+    fn native_differs(&self) -> Option<NativeDiffers> {
+        let verdict = self.observed.native_verdict()?;
+        (!verdict.exact && stands(&self.view, &verdict)).then(|| NativeDiffers {
+            block: verdict.anchor.unwrap_or(verdict.checked).number,
+            reason: verdict.reason.clone(),
+        })
     }
 
     fn feed(&self, feed: &Address) -> Result<Option<FeedFacts>, StoreError> {

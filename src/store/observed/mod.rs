@@ -25,7 +25,7 @@ use super::view::in_tier;
 pub use crate::codec::observed::Refreshed;
 use crate::codec::{Corrupt, observed as codec};
 use crate::metrics::visits;
-use crate::model::{Address, FeedFacts, TokenMetadata, TokenVerdict};
+use crate::model::{Address, FeedFacts, NATIVE_COIN, TokenMetadata, TokenVerdict};
 
 /// What a node told of one chain.
 pub struct Observed {
@@ -51,6 +51,8 @@ struct KnownVerdicts {
     /// Raised by every verdict that is written, after it was: what was read before that is not remembered.
     writes: u64,
     by_token: HashMap<Address, Arc<TokenVerdict>>,
+    /// That on the native coin, or that there is none: every answer about a native balance asks.
+    native: Option<Option<Arc<TokenVerdict>>>,
 }
 
 impl std::fmt::Debug for Observed {
@@ -125,6 +127,24 @@ impl Observed {
         Some(verdict)
     }
 
+    /// The verdict on the ledger of native balances, which is kept under [`NATIVE_COIN`].
+    #[must_use]
+    pub fn native_verdict(&self) -> Option<Arc<TokenVerdict>> {
+        let known = self.verdicts.read().unwrap_or_else(PoisonError::into_inner);
+        let writes = known.writes;
+        if let Some(verdict) = &known.native {
+            return verdict.clone();
+        }
+        drop(known);
+        let verdict = self.verdict(&NATIVE_COIN).map(Arc::new);
+        let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
+        // An attempt out of memory may have taken a miss for absence.
+        if known.writes == writes && !memory::has_missed() {
+            known.native = Some(verdict.clone());
+        }
+        verdict
+    }
+
     /// Keeps the verdict on a token.
     pub fn put_verdict(&self, token: &Address, verdict: &TokenVerdict) {
         let shown = |verdict: &TokenVerdict| (verdict.exact, verdict.zero_address, verdict.supply);
@@ -134,6 +154,7 @@ impl Observed {
             let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
             known.writes += 1;
             known.by_token.remove(token);
+            known.native = None;
         }
         if before.as_ref().map(shown) != Some(shown(verdict)) {
             self.changed();
@@ -151,6 +172,7 @@ impl Observed {
         let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
         known.writes += 1;
         known.by_token.clear();
+        known.native = None;
     }
 
     fn get(&self, key: &[u8]) -> Option<DBPinnableSlice<'_>> {

@@ -1,0 +1,143 @@
+//! The ledger of native balances against the node, while the tip is followed.
+//!
+//! A block that does not add up ends the ledger when it is derived. What adds up and is wrong all the same (a chain that
+//! gives its base fees to somebody, a development node whose balances are set by hand) only the node shows: a few accounts
+//! of each new block are asked for, and some that the ledger has anywhere. What differs twice makes a verdict under
+//! [`NATIVE_COIN`], and the node answers for native balances from then on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Tools;
+use super::perform::Failure;
+use crate::model::{Address, BlockId, NATIVE_COIN, TokenVerdict, U256, ZeroAddress};
+use crate::query::{Balance, QueryError, Reader, is_on, stands};
+use crate::shutdown::Shutdown;
+
+/// How often new blocks are looked for.
+const TICK: Duration = Duration::from_secs(1);
+/// Accounts drawn from the whole ledger: at first, and with each block after.
+const DRAWN_FIRST: usize = 16;
+const DRAWN: usize = 1;
+/// Balances are compared while the index is at most so far behind its node: states of the past may be pruned there.
+const LAG_MAX: u64 = 64;
+
+/// What the ledger says of an account after a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sample {
+    account: Address,
+    balance: U256,
+}
+
+/// Compares until the end is asked for.
+pub(super) async fn run(tools: Arc<Tools>, mut shutdown: Shutdown) {
+    let mut last: Option<BlockId> = None;
+    let mut drawn = DRAWN_FIRST;
+    while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
+        let Some(head) = due(&tools, last) else { continue };
+        match shutdown.unless(Box::pin(compare(&tools, head, drawn))).await {
+            None => return,
+            Some(Ok(())) => (last, drawn) = (Some(head), DRAWN),
+            Some(Err(Failure::Store(error))) => tracing::warn!(%error, "native balances cannot be compared"),
+            // What the node does not tell now it may tell of the next block.
+            Some(Err(Failure::Node(_) | Failure::Moved)) => {}
+        }
+    }
+}
+
+/// The head, where it is new, near the node's, and what the ledger says of it not known to be wrong.
+fn due(tools: &Tools, last: Option<BlockId>) -> Option<BlockId> {
+    let view = tools.store.view();
+    let head = view.head().filter(|&head| last != Some(head))?;
+    let far = tools.status.node_head()?.saturating_sub(head.number);
+    let known = tools.observed.native_verdict();
+    let wrong = known.is_some_and(|known| !known.exact && stands(&view, &known));
+    let kept = view.checkpoint().native.fault.is_none() && view.has_traces();
+    (far <= LAG_MAX && kept && !wrong).then_some(head)
+}
+
+async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), Failure> {
+    let samples = tools.read(move |reader, _| samples(reader, head, drawn)).await?;
+    for &sample in &samples {
+        let told = ask(tools, sample, head).await?;
+        if told == sample.balance {
+            continue;
+        }
+        // A node on another branch, or one that came back in between, would condemn any ledger.
+        let again = tools.still(head).await? && ask(tools, sample, head).await? == told;
+        if !again || !tools.still(head).await? {
+            return Err(Failure::Moved);
+        }
+        let reason = format!(
+            "{:?} holds {told} after block {} by the node, {} by the ledger",
+            sample.account, head.number, sample.balance
+        );
+        tracing::warn!(reason, "native balances are asked of the node from now on");
+        keep(tools, head, samples.len(), Some(reason));
+        return Ok(());
+    }
+    keep(tools, head, samples.len(), None);
+    Ok(())
+}
+
+async fn ask(tools: &Tools, sample: Sample, head: BlockId) -> Result<U256, Failure> {
+    tools.turn().await;
+    Ok(tools.counted(tools.node.balance(sample.account, head.number).await)?)
+}
+
+/// Who has most to do with the head: its fee recipient, the sides of a transaction; and some of anywhere.
+fn samples(reader: &Reader, head: BlockId, drawn: usize) -> Result<Vec<Sample>, QueryError> {
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut add = |account: Address, balance: U256| {
+        let sample = Sample { account, balance };
+        if !samples.contains(&sample) {
+            samples.push(sample);
+        }
+    };
+    let Some(bundle) = reader.block(head.number, true)? else {
+        return Ok(samples);
+    };
+    if !is_on(reader.view(), head) {
+        return Ok(samples);
+    }
+    let mut near = vec![bundle.block.header.beneficiary];
+    let transactions = &bundle.block.transactions;
+    if !transactions.is_empty()
+        && let Some(transaction) = transactions.get(fastrand::usize(..transactions.len()))
+    {
+        near.push(transaction.from);
+        near.extend(transaction.to);
+    }
+    for account in near {
+        if let Balance::Exact(balance) = reader.balance(&account, head.number)? {
+            add(account, balance);
+        }
+    }
+    for _ in 0..drawn {
+        let at = Address::from(std::array::from_fn(|_| fastrand::u8(..)));
+        if let Some((account, balance)) = reader.some_native_balance(&at, head.number)? {
+            add(account, balance);
+        }
+    }
+    Ok(samples)
+}
+
+/// Keeps what came of a comparison. That nothing differed is kept once: it changes no answer.
+fn keep(tools: &Tools, head: BlockId, compared: usize, differs: Option<String>) {
+    let known = tools.observed.native_verdict();
+    let exact = differs.is_none();
+    if exact && known.as_ref().is_some_and(|known| known.exact) {
+        return;
+    }
+    let verdict = TokenVerdict {
+        exact,
+        zero_address: ZeroAddress::default(),
+        checked: head,
+        // What was wrong in a block that is final stays wrong.
+        anchor: None,
+        compared: compared as u64 + known.map_or(0, |known| known.compared),
+        reason: differs.unwrap_or_default(),
+        supply: None,
+    };
+    tools.observed.put_verdict(&NATIVE_COIN, &verdict);
+}
