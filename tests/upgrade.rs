@@ -202,10 +202,11 @@ fn stores_of_other_layouts_are_refused_and_left_as_they_are() {
     let cases: BTreeMap<(u8, &str), &[&str]> = [
         ((1, "days"), older.as_slice()),
         ((2, "tokens"), &older),
-        ((3, ""), &older),
         ((3, "days"), &older),
-        ((5, ""), &newer),
-        ((5, "+later"), &newer),
+        ((4, ""), &older),
+        ((4, "days"), &older),
+        ((6, ""), &newer),
+        ((6, "+later"), &newer),
     ]
     .into();
     for ((version, table), words) in cases {
@@ -221,7 +222,7 @@ fn stores_of_other_layouts_are_refused_and_left_as_they_are() {
         let told = format!("has layout version {version}, this quarry writes version {SCHEMA_VERSION}");
         let words: Vec<&str> = words.iter().copied().chain([told.as_str()]).collect();
         let made = home.path().join("made");
-        let chain = fixture("chain-v4.jsonl.zst");
+        let chain = fixture("chain-v5.jsonl.zst");
         for command in [
             &["inspect"] as &[&str],
             &["verify"],
@@ -258,6 +259,6 @@ fn what_there_is_to_migrate() {
     let said = over(&data, &["migrate"]).succeeded().stdout;
     assert_eq!(
         said,
-        "mainnet: layout version 4 is the one of this quarry, there is nothing to do\n"
+        "mainnet: layout version 5 is the one of this quarry, there is nothing to do\n"
     );
 }

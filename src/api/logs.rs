@@ -22,7 +22,13 @@ struct LogsRequest {
 
 pub(super) fn get_logs(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let request = LogsRequest::parse(input)?;
-    Ok(Plan::scan(move |snapshot| request.answer(snapshot)))
+    let quick = request.query.is_driven_by_one_list() && request.list.is_short();
+    let work = move |snapshot: &Snapshot| request.answer(snapshot);
+    Ok(if quick {
+        Plan::quick_scan(work)
+    } else {
+        Plan::scan(work)
+    })
 }
 
 impl LogsRequest {

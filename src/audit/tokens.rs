@@ -81,7 +81,11 @@ pub(super) fn moves(view: &View, bundle: &Bundle, known: &mut Known, sums: &Sums
                     moved(&Address::ZERO, account, *value);
                 }
                 TokenEvent::Withdrawal { account, value } if !told(&events, log, account, *value, false) => {
-                    moved(account, &Address::ZERO, *value);
+                    // What is unwrapped was minted no more.
+                    sums.take(block, change(token, &MINTED, *value));
+                    if !account.is_zero() {
+                        sums.take(block, change(token, account, *value));
+                    }
                 }
                 _ => {}
             }

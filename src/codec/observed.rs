@@ -187,7 +187,8 @@ fn read_block(reader: &mut Reader<'_>) -> Result<BlockId, Corrupt> {
     })
 }
 
-/// A verdict: a byte of bits (1 exact, 2 the zero address holds, 4 an anchor, 8 a supply), then block checked,
+/// A verdict: a byte of bits (1 exact, 2 the zero address holds, 4 an anchor, 8 a supply, 16 whether it holds is
+/// untold), then block checked,
 /// anchor, values compared, reason, supply.
 #[must_use]
 pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
@@ -196,6 +197,7 @@ pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
         verdict.zero_address == ZeroAddress::Holds,
         verdict.anchor.is_some(),
         verdict.supply.is_some(),
+        verdict.zero_address == ZeroAddress::Untold,
     ];
     let bits = bits
         .iter()
@@ -218,16 +220,16 @@ pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
 pub fn decode_verdict(bytes: &[u8]) -> Result<TokenVerdict, Corrupt> {
     let mut reader = Reader::new(bytes, "verdict");
     let bits = reader.byte()?;
-    if bits > 15 {
+    if bits > 31 {
         return Err(reader.corrupt());
     }
     let has = |bit: u8| bits & bit != 0;
     let verdict = TokenVerdict {
         exact: has(1),
-        zero_address: if has(2) {
-            ZeroAddress::Holds
-        } else {
-            ZeroAddress::Burns
+        zero_address: match (has(2), has(16)) {
+            (true, _) => ZeroAddress::Holds,
+            (false, true) => ZeroAddress::Untold,
+            (false, false) => ZeroAddress::Burns,
         },
         checked: read_block(&mut reader)?,
         anchor: has(4).then(|| read_block(&mut reader)).transpose()?,

@@ -29,9 +29,9 @@ pub struct TokenState {
     pub first_transfer: Option<u64>,
     /// Accounts that hold some of it, the zero address apart.
     pub holders: u64,
-    /// Sum of transfers from the zero address and of deposits.
+    /// Sum of transfers from the zero address and of deposits, less that of withdrawals.
     pub minted: U256,
-    /// Sum of transfers to the zero address and of withdrawals.
+    /// Sum of transfers to the zero address.
     pub to_zero: U256,
 }
 

@@ -126,6 +126,16 @@ impl Plan {
         }
     }
 
+    /// A list of few rows that one list of places drives: as [`Plan::quick`], and bounded by a frame.
+    pub(crate) fn quick_scan(
+        work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static,
+    ) -> Self {
+        Self {
+            is_quick: true,
+            ..Self::scan(work)
+        }
+    }
+
     /// A list.
     pub(crate) fn scan(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {

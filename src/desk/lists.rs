@@ -16,6 +16,9 @@ use super::frames::{ListFrames, RowSource};
 /// Most rows of a page, and what an absent `offset` means.
 pub(crate) const OFFSET_MAX: u64 = 10_000;
 
+/// Most rows of a short page.
+const SHORT_MAX: u64 = 100;
+
 /// How a list is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -105,6 +108,11 @@ impl ListParams {
 
     fn offset(&self) -> u64 {
         self.offset.unwrap_or(OFFSET_MAX)
+    }
+
+    /// Whether so few rows are meant that making them takes little longer than handing the work on.
+    pub(crate) fn is_short(&self) -> bool {
+        self.offset.is_some_and(|offset| offset <= SHORT_MAX)
     }
 
     /// Which part of the list is meant; the blocks are those of `range`, where they matter.

@@ -123,6 +123,8 @@ pub(super) fn conclude(plan: &Plan, answers: &Answers) -> Conclusion {
     Conclusion {
         zero_address: if holds {
             ZeroAddress::Holds
+        } else if plan.present.to_zero.is_zero() {
+            ZeroAddress::Untold
         } else {
             ZeroAddress::Burns
         },

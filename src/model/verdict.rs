@@ -10,6 +10,8 @@ pub enum ZeroAddress {
     Burns,
     /// A transfer like any other: the supply stays, and the zero address holds what it was sent.
     Holds,
+    /// Nothing had been sent there when it was compared, so either explained it: taken for a burn until it is compared again.
+    Untold,
 }
 
 impl ZeroAddress {
@@ -18,7 +20,7 @@ impl ZeroAddress {
     #[must_use]
     pub fn supply(self, minted: U256, to_zero: U256) -> U256 {
         match self {
-            Self::Burns => minted.saturating_sub(to_zero),
+            Self::Burns | Self::Untold => minted.saturating_sub(to_zero),
             Self::Holds => minted,
         }
     }
@@ -27,7 +29,7 @@ impl ZeroAddress {
     #[must_use]
     pub const fn zero_holds(self, to_zero: U256) -> U256 {
         match self {
-            Self::Burns => U256::ZERO,
+            Self::Burns | Self::Untold => U256::ZERO,
             Self::Holds => to_zero,
         }
     }

@@ -62,6 +62,21 @@ impl LogQuery {
         self.cursor = part.cursor;
     }
 
+    /// Whether one list of places has all that match and nothing else: a contract, a topic, or a contract and its
+    /// signature. Expressions over several lists may walk long ones for little.
+    #[must_use]
+    pub fn is_driven_by_one_list(&self) -> bool {
+        let given: Vec<usize> = (0..4)
+            .filter(|&place| self.topics.get(place).is_some_and(|values| !values.is_empty()))
+            .collect();
+        let single = self.topics.iter().all(|values| values.len() <= 1);
+        let one = matches!(
+            (self.address.is_some(), given.as_slice()),
+            (true, [] | [0]) | (false, [_])
+        );
+        one && single && self.others.is_empty() && self.operators.is_empty()
+    }
+
     /// Whether every log matches.
     fn is_open(&self) -> bool {
         self.address.is_none() && self.others.is_empty() && self.topics.iter().all(Vec::is_empty)

@@ -4,10 +4,14 @@
 //! the cache. So it may be tried where it was asked for: reads under [`from_memory`] end where they would have to
 //! wait, and nothing of such an attempt is used.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 #[cfg(target_os = "linux")]
 use std::io::IoSliceMut;
+use std::os::fd::AsRawFd as _;
+use std::time::{Duration, Instant};
+
+use crate::clock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -21,6 +25,8 @@ enum Mode {
 
 thread_local! {
     static MODE: Cell<Mode> = const { Cell::new(Mode::Disk) };
+    /// When the attempt of this thread began.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// Does `work` without waiting for a disk; `None` where it needed something that is not in memory. What became of
@@ -30,11 +36,13 @@ pub fn from_memory<T>(work: impl FnOnce() -> T) -> Option<T> {
     impl Drop for Restore {
         fn drop(&mut self) {
             MODE.set(Mode::Disk);
+            BEGAN.set(None);
         }
     }
     // Also where the work panics.
     let _restore = Restore;
     MODE.set(Mode::Memory);
+    BEGAN.set(Some(clock::now()));
     let done = work();
     (MODE.get() == Mode::Memory).then_some(done)
 }
@@ -70,9 +78,50 @@ pub(super) fn miss() {
 /// Longer records are asked for by their first bytes.
 const ASKED_MAX: usize = 64;
 
-/// Whether a read of a file's bytes would not wait: `preadv2` with `RWF_NOWAIT`, which a map cannot tell.
-#[cfg(target_os = "linux")]
+/// A page that was in the system's cache is taken to be there for so long: it is next to never gone so soon, and where it is
+/// one read waits for it.
+const PAGE_FRESH: Duration = Duration::from_millis(100);
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Pages that a thread remembers, by the low bits of what names them.
+const PAGES: usize = 256;
+
+thread_local! {
+    static KNOWN: RefCell<[(u64, Option<Instant>); PAGES]> = const { RefCell::new([(0, None); PAGES]) };
+}
+
+/// Whether a read of a file's bytes would not wait. A list reads many records of few pages, and asking costs a system
+/// call: a page that was there a moment ago is not asked for again.
 pub(super) fn is_cached(file: &File, start: u64, bytes: usize) -> bool {
+    let (first, last) = (start / PAGE_BYTES, (start + bytes.max(1) as u64 - 1) / PAGE_BYTES);
+    if first != last {
+        return is_cached_now(file, start, bytes);
+    }
+    let name = (file.as_raw_fd() as u64) << 40 ^ first;
+    let Some(now) = BEGAN.get() else {
+        return is_cached_now(file, start, bytes);
+    };
+    KNOWN.with_borrow_mut(|known| {
+        let Some(place) = known.get_mut((name ^ name >> 40) as usize % PAGES) else {
+            return is_cached_now(file, start, bytes);
+        };
+        if place.0 == name
+            && place
+                .1
+                .is_some_and(|seen| now.saturating_duration_since(seen) < PAGE_FRESH)
+        {
+            return true;
+        }
+        let cached = is_cached_now(file, start, bytes);
+        *place = (name, cached.then_some(now));
+        cached
+    })
+}
+
+/// Asks: `preadv2` with `RWF_NOWAIT`, which a map cannot tell.
+#[cfg(target_os = "linux")]
+fn is_cached_now(file: &File, start: u64, bytes: usize) -> bool {
     let mut room = [0; ASKED_MAX];
     let (asked, _) = room.split_at_mut(bytes.min(ASKED_MAX));
     let length = asked.len();
@@ -86,7 +135,7 @@ pub(super) fn is_cached(file: &File, start: u64, bytes: usize) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_cached(_: &File, _: u64, _: usize) -> bool {
+fn is_cached_now(_: &File, _: u64, _: usize) -> bool {
     false
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Step {
     pub(super) apply: fn(&DB, &Path) -> Result<(), StoreError>,
 }
 
-/// The steps that there are, by version. None leads from versions 1 to 3: their rows lack what only blocks tell, so
+/// The steps that there are, by version. None leads from versions 1 to 4: their rows lack what only blocks tell, so
 /// that such stores are filled again.
 const STEPS: &[Step] = &[];
 

@@ -37,7 +37,7 @@ impl TokenFacts for Convention {
 pub fn balance(token: &model::Token, who: &Address, zero: ZeroAddress) -> U256 {
     if who.is_zero() {
         return match zero {
-            ZeroAddress::Burns => U256::ZERO,
+            ZeroAddress::Burns | ZeroAddress::Untold => U256::ZERO,
             ZeroAddress::Holds => token.burnt,
         };
     }
@@ -46,7 +46,7 @@ pub fn balance(token: &model::Token, who: &Address, zero: ZeroAddress) -> U256 {
 
 pub fn supply(token: &model::Token, zero: ZeroAddress) -> U256 {
     match zero {
-        ZeroAddress::Burns => token.minted.saturating_sub(token.burnt),
+        ZeroAddress::Burns | ZeroAddress::Untold => token.minted.saturating_sub(token.burnt),
         ZeroAddress::Holds => token.minted,
     }
 }

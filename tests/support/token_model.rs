@@ -189,6 +189,8 @@ fn words(data: &[u8]) -> Option<Vec<U256>> {
 struct Moved {
     incoming: (U256, bool),
     outgoing: (U256, bool),
+    /// Of the zero address: what was minted and is no more.
+    unwrapped: (U256, bool),
 }
 
 fn add(sum: &mut (U256, bool), value: U256) {
@@ -228,7 +230,7 @@ impl Ledger {
         }
         for ((address, who), moved) in moved {
             let token = self.tokens.get_mut(&address).unwrap();
-            token.doubted |= moved.incoming.1 | moved.outgoing.1;
+            token.doubted |= moved.incoming.1 | moved.outgoing.1 | moved.unwrapped.1;
             if who.is_zero() {
                 for (sum, (value, _)) in [
                     (&mut token.minted, moved.outgoing),
@@ -238,6 +240,8 @@ impl Ledger {
                     token.doubted |= over;
                     *sum = if over { U256::MAX } else { total };
                 }
+                token.doubted |= token.minted < moved.unwrapped.0;
+                token.minted = token.minted.saturating_sub(moved.unwrapped.0);
                 token.doubted |= token.burnt > token.minted;
                 continue;
             }
@@ -339,12 +343,15 @@ impl Ledger {
                     told.remove(at);
                     return;
                 }
-                let (from, to) = if minted {
-                    (Address::ZERO, who)
+                if minted {
+                    shift(moved, log.address, Address::ZERO, who, *value);
                 } else {
-                    (who, Address::ZERO)
-                };
-                shift(moved, log.address, from, to, *value);
+                    let zero = moved.entry((log.address, Address::ZERO)).or_default();
+                    add(&mut zero.unwrapped, *value);
+                    if !who.is_zero() {
+                        add(&mut moved.entry((log.address, who)).or_default().outgoing, *value);
+                    }
+                }
                 return;
             }
             _ => return,

@@ -110,6 +110,13 @@ impl Reader {
         }
         let doubted = state.flags & DOUBTS != 0 || !whole;
         let mut verdict = self.token_facts.verdict(address, doubted)?;
+        if verdict.exactness == Exactness::Exact
+            && verdict.zero == ZeroAddress::Untold
+            && !state.to_zero.is_zero()
+        {
+            // Compared before anything reached the zero address: which of the two it does is not known yet.
+            verdict.exactness = Exactness::Unjudged;
+        }
         if state.kind == TokenKind::Erc1155 && verdict.exactness == Exactness::Unjudged {
             // It has no balance and no supply as a whole that its contract could be asked for.
             verdict.exactness = Exactness::Exact;

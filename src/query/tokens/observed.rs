@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::facts::{Exactness, NativeDiffers, TokenFacts, Verdict};
-use crate::model::{Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256};
+use crate::model::{Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256, ZeroAddress};
 use crate::store::{Observed, StoreError, View};
 
 /// What a node told of tokens, on a snapshot.
@@ -51,10 +51,12 @@ impl TokenFacts for ObservedFacts {
 
     fn verdict(&self, token: &Address, flagged: bool) -> Result<Verdict, StoreError> {
         let known = self.observed.verdict(token);
-        let zero = known
-            .as_ref()
-            .map(|verdict| verdict.zero_address)
-            .unwrap_or_default();
+        let zero = match known.as_ref().map(|verdict| verdict.zero_address) {
+            // Nobody is there to tell.
+            Some(ZeroAddress::Untold) if !self.node => ZeroAddress::Burns,
+            Some(zero) => zero,
+            None => ZeroAddress::default(),
+        };
         let exactness = match known {
             _ if flagged => Exactness::Inexact,
             Some(verdict) if stands(&self.view, &verdict) => {

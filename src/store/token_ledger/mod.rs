@@ -109,8 +109,38 @@ pub(super) struct TokenChange {
     pub(super) flags: u8,
     /// Its first transfer, where that is in the batch.
     pub(super) first_transfer: Option<u64>,
-    /// From and to the zero address, block by block: `incoming` is what was minted.
-    pub(super) supply: Vec<Flow>,
+    /// From and to the zero address, block by block.
+    pub(super) supply: Vec<SupplyFlow>,
+}
+
+/// What a block does to the sums of a token.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SupplyFlow {
+    pub(super) block: u64,
+    /// Transfers from the zero address, and deposits.
+    pub(super) minted: U256,
+    /// Withdrawals: what they unwrap was never sent to the zero address, which may hold coins of its own.
+    pub(super) unwrapped: U256,
+    /// Transfers to the zero address.
+    pub(super) to_zero: U256,
+}
+
+impl SupplyFlow {
+    /// Adds another of the same block; answers whether a sum passed what fits.
+    fn add(&mut self, other: &Self) -> bool {
+        let mut over = false;
+        let sums = [
+            (&mut self.minted, other.minted),
+            (&mut self.unwrapped, other.unwrapped),
+            (&mut self.to_zero, other.to_zero),
+        ];
+        for (sum, more) in sums {
+            let (added, passed) = sum.overflowing_add(more);
+            *sum = if passed { U256::MAX } else { added };
+            over |= passed;
+        }
+        over
+    }
 }
 
 /// What a batch changes of tokens.
@@ -174,7 +204,7 @@ impl TokenMoves {
     }
 
     /// Counts what came from and went to the zero address.
-    fn add_supply(&mut self, slot: usize, flow: Flow) {
+    fn add_supply(&mut self, slot: usize, flow: SupplyFlow) {
         let Some(change) = self.changes.get_mut(slot) else {
             return;
         };
@@ -287,14 +317,40 @@ impl Batch {
             incoming: U256::ZERO,
             outgoing: value,
         };
-        if from.is_zero() {
-            self.moves.add_supply(token.slot, incoming);
-        } else if self.moves.add(token.slot, *from, outgoing) {
+        let sums = SupplyFlow {
+            block,
+            minted: if from.is_zero() { value } else { U256::ZERO },
+            to_zero: if to.is_zero() { value } else { U256::ZERO },
+            ..SupplyFlow::default()
+        };
+        if from.is_zero() || to.is_zero() {
+            self.moves.add_supply(token.slot, sums);
+        }
+        if !from.is_zero() && self.moves.add(token.slot, *from, outgoing) {
             self.bytes += MOVE_BYTES;
         }
-        if to.is_zero() {
-            self.moves.add_supply(token.slot, outgoing);
-        } else if self.moves.add(token.slot, *to, incoming) {
+        if !to.is_zero() && self.moves.add(token.slot, *to, incoming) {
+            self.bytes += MOVE_BYTES;
+        }
+    }
+
+    /// Takes `value` of a token off an account in the current block: a withdrawal, which undoes a deposit.
+    pub fn unwrap_token(&mut self, token: BatchToken, from: &Address, value: U256) {
+        let block = self.checkpoint.next_block.saturating_sub(1);
+        self.moves.add_supply(
+            token.slot,
+            SupplyFlow {
+                block,
+                unwrapped: value,
+                ..SupplyFlow::default()
+            },
+        );
+        let outgoing = Flow {
+            block,
+            incoming: U256::ZERO,
+            outgoing: value,
+        };
+        if !from.is_zero() && self.moves.add(token.slot, *from, outgoing) {
             self.bytes += MOVE_BYTES;
         }
     }
@@ -302,10 +358,11 @@ impl Batch {
     /// Hands an id (ERC-721) on in the current block. Who owned it loses it, whoever `from` is.
     pub fn move_id(&mut self, token: BatchToken, id: U256, from: &Address, to: &Address) {
         let block = self.checkpoint.next_block.saturating_sub(1);
-        let one = |minted: bool, burnt: bool| Flow {
+        let one = |minted: bool, burnt: bool| SupplyFlow {
             block,
-            incoming: U256::from(u8::from(minted)),
-            outgoing: U256::from(u8::from(burnt)),
+            minted: U256::from(u8::from(minted)),
+            to_zero: U256::from(u8::from(burnt)),
+            ..SupplyFlow::default()
         };
         if from.is_zero() || to.is_zero() {
             self.moves

@@ -258,14 +258,15 @@ pub(in crate::store) fn render_tokens(
         state.first_transfer = state.first_transfer.or(change.first_transfer);
         state.flags |= change.flags | totals.flags.get(id).copied().unwrap_or(0);
         for flow in &change.supply {
-            let (minted, a) = state.minted.overflowing_add(flow.incoming);
-            let (to_zero, b) = state.to_zero.overflowing_add(flow.outgoing);
-            state.minted = if a { U256::MAX } else { minted };
+            let (minted, a) = state.minted.overflowing_add(flow.minted);
+            let (to_zero, b) = state.to_zero.overflowing_add(flow.to_zero);
+            let minted = if a { U256::MAX } else { minted };
+            state.minted = minted.saturating_sub(flow.unwrapped);
             state.to_zero = if b { U256::MAX } else { to_zero };
             if a || b {
                 state.flags |= OVERFLOWN;
             }
-            if state.to_zero > state.minted {
+            if flow.unwrapped > minted || state.to_zero > state.minted {
                 state.flags |= NEGATIVE;
             }
             let mut value = Vec::with_capacity(48);

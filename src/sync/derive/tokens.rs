@@ -132,10 +132,9 @@ fn wrap<'a>(
     if !batch.token_wraps(token) || told.take(&log.address, account, value, minted) {
         return;
     }
-    let (from, to) = if minted {
-        (Address::ZERO, account)
+    if minted {
+        batch.move_token(token, &Address::ZERO, &account, value);
     } else {
-        (account, Address::ZERO)
-    };
-    batch.move_token(token, &from, &to, value);
+        batch.unwrap_token(token, &account, value);
+    }
 }
