@@ -238,7 +238,10 @@ mod tests {
         assert_eq!(run(home.path(), NEXT, wanted).unwrap(), (wanted, Vec::new()));
         // Ours no more.
         let refused = make(home.path()).unwrap_err().to_string();
-        assert!(refused.contains("has layout version 6"), "{refused}");
+        assert!(
+            refused.contains(&format!("has layout version {wanted}")),
+            "{refused}"
+        );
         assert!(refused.contains("use the newer quarry"), "{refused}");
     }
 

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
+use quarry::store::schema::SCHEMA_VERSION;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tar::{EntryType, Header};
@@ -263,19 +264,25 @@ fn other_versions() {
         &newer,
         &["has format 2, this quarry reads 1", "use the newer quarry"],
     );
-    let newer = made.forge(|manifest| manifest["layout"] = json!(5));
+    let newer = made.forge(|manifest| manifest["layout"] = json!(SCHEMA_VERSION + 1));
     made.refused(
         &newer,
         &[
-            "has layout version 5, this quarry reads 4",
+            &format!(
+                "has layout version {}, this quarry reads {SCHEMA_VERSION}",
+                SCHEMA_VERSION + 1
+            ),
             "use the newer quarry",
         ],
     );
-    let older = made.forge(|manifest| manifest["layout"] = json!(3));
+    let older = made.forge(|manifest| manifest["layout"] = json!(SCHEMA_VERSION - 1));
     made.refused(
         &older,
         &[
-            "has layout version 3, this quarry reads 4",
+            &format!(
+                "has layout version {}, this quarry reads {SCHEMA_VERSION}",
+                SCHEMA_VERSION - 1
+            ),
             "use the quarry that made it",
         ],
     );

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use quarry::store::schema::SCHEMA_VERSION;
 use serde_json::Value;
 
 use crate::binary::{Server, demo, quarry};
@@ -36,7 +37,7 @@ fn the_demo_comes_back_whole() {
     let about = &manifest["checkpoint"];
     assert_eq!(about["chainId"], 31337);
     assert_eq!(about["head"]["number"], 361);
-    assert_eq!(about["layout"], 4);
+    assert_eq!(about["layout"], SCHEMA_VERSION);
     assert_eq!(about["files"].as_array().unwrap().len() + 1, files(&made).len());
     for from in [&made, &packed] {
         verify(from).succeeded();
