@@ -12,9 +12,9 @@ use crate::http::{
 };
 use crate::model::{BlockId, ChainName};
 use crate::query::Reader;
-use crate::status::{ChainStatus, HeadWord};
+use crate::status::ChainStatus;
 
-use super::bounds::{Extent, reachable};
+use super::bounds::{Extent, WORD_FRESH_SECONDS, reachable};
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamFuture};
 use super::faults::UPSTREAM_FAILED;
@@ -26,6 +26,9 @@ pub(crate) const X_NONCE_SOURCE: HeaderName = HeaderName::from_static("x-nonce-s
 const X_INDEXED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-indexed-block-number");
 const X_INDEXED_BLOCK_HASH: HeaderName = HeaderName::from_static("x-indexed-block-hash");
 const X_FINALIZED_BLOCK_NUMBER: HeaderName = HeaderName::from_static("x-finalized-block-number");
+
+/// The pace of a chain is that of so many of its last blocks, or of all.
+const RECENT_BLOCKS: u64 = 128;
 
 /// One consistent view of a chain that is not empty.
 pub(crate) struct Snapshot {
@@ -46,21 +49,29 @@ impl Snapshot {
             node_limit: head,
         };
         let Some(status) = &self.status else { return extent };
-        let time = |number| self.reader.block_time(number);
-        let word = match status.head_word() {
-            Some(word) => word,
-            // Nobody ever heard of it: it was at the indexed head when that was made.
-            None => HeadWord {
-                number: head,
-                at: time(head).unwrap_or(0),
-            },
+        let now = clock::unix_now();
+        let time = |number| self.reader.block_time(number).unwrap_or(0);
+        let word = status.head_word();
+        extent.node_head = word.map_or(head, |word| word.number.max(head));
+        let elapsed = match word {
+            Some(word) if status.node_head().is_some() => {
+                let elapsed = now.saturating_sub(word.at);
+                if elapsed <= WORD_FRESH_SECONDS {
+                    extent.node_limit = extent.node_head;
+                    return extent;
+                }
+                elapsed
+            }
+            // Of an earlier process: the chain went on since.
+            Some(word) => now.saturating_sub(word.at),
+            // Nobody ever heard of it: it was at the indexed head when that was made, where times tell.
+            None => now.checked_sub(time(head)).unwrap_or(u64::MAX),
         };
-        let pace = || match (time(first.max(1)), time(head)) {
-            (Ok(from), Ok(to)) => (head.saturating_sub(first.max(1)), to.saturating_sub(from)),
-            _ => (0, 0),
-        };
-        extent.node_head = word.number.max(head);
-        extent.node_limit = reachable(word.number, word.at, clock::unix_now(), pace).max(head);
+        let pace = |from: u64| (head.saturating_sub(from), time(head).saturating_sub(time(from)));
+        // Block 0 of many chains was made long before the others.
+        let start = first.max(1).min(head);
+        let paces = [pace(start), pace(head.saturating_sub(RECENT_BLOCKS).max(start))];
+        extent.node_limit = reachable(extent.node_head, elapsed, &paces);
         extent
     }
 

@@ -25,27 +25,31 @@ pub(crate) struct Extent {
     pub(crate) node_limit: u64,
 }
 
-/// A word of the node that is not older than these seconds is how things are.
-const WORD_FRESH_SECONDS: u64 = 60;
+/// A word that this process heard from the node and that is not older than these seconds is how things are.
+pub(crate) const WORD_FRESH_SECONDS: u64 = 60;
 /// A chain may have grown this many times as fast as it did so far.
 const GROWTH_FACTOR: u64 = 2;
 
-/// How far a chain can have come from block `number`, which it had at the Unix time `at`. `pace` gives blocks and the
-/// seconds that they took: those of the store, or nothing where it tells none.
-pub(crate) fn reachable(number: u64, at: u64, now: u64, pace: impl FnOnce() -> (u64, u64)) -> u64 {
-    let elapsed = now.saturating_sub(at);
-    if elapsed <= WORD_FRESH_SECONDS {
-        return number;
-    }
-    let (blocks, seconds) = pace();
-    // No chain in sight makes more than four blocks a second for long; a pace of nothing is taken for that.
-    let (blocks, seconds) = if blocks == 0 || seconds == 0 {
-        (4, 1)
-    } else {
-        (blocks, seconds)
+/// Blocks, and the seconds that they took.
+pub(crate) type Pace = (u64, u64);
+
+/// How far a chain can have come from block `number` in some seconds, by the fastest of its paces so far.
+pub(crate) fn reachable(number: u64, elapsed: u64, paces: &[Pace]) -> u64 {
+    let told = paces
+        .iter()
+        .copied()
+        .filter(|&(blocks, seconds)| blocks > 0 && seconds > 0);
+    let faster = |a: &Pace, b: &Pace| {
+        let (a, b) = (
+            u128::from(a.0) * u128::from(b.1),
+            u128::from(b.0) * u128::from(a.1),
+        );
+        a.cmp(&b)
     };
-    let grown = u128::from(elapsed) * u128::from(blocks.saturating_mul(GROWTH_FACTOR)) / u128::from(seconds);
-    number.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
+    // No chain in sight makes more than four blocks a second for long; one that tells no pace is taken for such.
+    let (blocks, seconds) = told.max_by(faster).unwrap_or((4, 1));
+    let grown = u128::from(elapsed) * u128::from(blocks.saturating_mul(GROWTH_FACTOR));
+    number.saturating_add(u64::try_from(grown.div_ceil(u128::from(seconds))).unwrap_or(u64::MAX))
 }
 
 /// One end of a range, as given.
@@ -263,13 +267,15 @@ mod tests {
 
     #[test]
     fn a_word_that_gets_old() {
-        let twelve = || (1000, 12_000);
-        assert_eq!(reachable(500, 1000, 1060, || unreachable!()), 500);
-        assert_eq!(reachable(500, 2000, 1000, || unreachable!()), 500);
-        assert_eq!(reachable(500, 1000, 1120, twelve), 520);
-        assert_eq!(reachable(500, 1000, 1000 + 86_400, twelve), 500 + 14_400);
-        assert_eq!(reachable(0, 0, 100, || (0, 0)), 800);
-        assert_eq!(reachable(7, 0, u64::MAX, || (u64::MAX, 1)), u64::MAX);
+        let (twelve, one) = ((1000, 12_000), (100, 100));
+        assert_eq!(reachable(500, 0, &[twelve]), 500);
+        assert_eq!(reachable(500, 1, &[twelve]), 501);
+        assert_eq!(reachable(500, 120, &[twelve]), 520);
+        assert_eq!(reachable(500, 86_400, &[twelve]), 500 + 14_400);
+        assert_eq!(reachable(500, 60, &[twelve, one]), 620);
+        assert_eq!(reachable(500, 60, &[one, (0, 7), twelve, (7, 0)]), 620);
+        assert_eq!(reachable(0, 100, &[(0, 0)]), 800);
+        assert_eq!(reachable(7, u64::MAX, &[(u64::MAX, 1)]), u64::MAX);
     }
 
     #[test]

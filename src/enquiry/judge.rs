@@ -123,7 +123,8 @@ pub(super) fn conclude(plan: &Plan, answers: &Answers) -> Conclusion {
     Conclusion {
         zero_address: if holds {
             ZeroAddress::Holds
-        } else if plan.present.to_zero.is_zero() {
+        } else if plan.present.to_zero.is_zero() && supply.is_some() && zero.is_some() {
+            // A contract that tells no more will tell no more of the first burn either.
             ZeroAddress::Untold
         } else {
             ZeroAddress::Burns

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::Tools;
 use super::perform::Failure;
 use crate::model::{Address, BlockId, NATIVE_COIN, TokenVerdict, U256, ZeroAddress};
-use crate::query::{Balance, QueryError, Reader, is_on, stands};
+use crate::query::{Balance, QueryError, Reader, is_on};
 use crate::shutdown::Shutdown;
 
 /// How often new blocks are looked for.
@@ -51,13 +51,21 @@ fn due(tools: &Tools, last: Option<BlockId>) -> Option<BlockId> {
     let head = view.head().filter(|&head| last != Some(head))?;
     let far = tools.status.node_head()?.saturating_sub(head.number);
     let known = tools.observed.native_verdict();
-    let wrong = known.is_some_and(|known| !known.exact && stands(&view, &known));
+    let wrong = known.is_some_and(|known| !known.exact && is_on(&view, known.checked));
     let kept = view.checkpoint().native.fault.is_none() && view.has_traces();
     (far <= LAG_MAX && kept && !wrong).then_some(head)
 }
 
 async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), Failure> {
-    let samples = tools.read(move |reader, _| samples(reader, head, drawn)).await?;
+    // Whose balance differed at a block that is no more is asked for again, and more than usual beside it.
+    let known = tools.observed.native_verdict().filter(|known| !known.exact);
+    let (suspect, drawn) = match &known {
+        Some(known) => (suspect(&known.reason), DRAWN_FIRST),
+        None => (None, drawn),
+    };
+    let samples = tools
+        .read(move |reader, _| samples(reader, head, suspect, drawn))
+        .await?;
     for &sample in &samples {
         let told = ask(tools, sample, head).await?;
         if told == sample.balance {
@@ -80,13 +88,23 @@ async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), 
     Ok(())
 }
 
+/// The account of a reason, which begins with it.
+fn suspect(reason: &str) -> Option<Address> {
+    reason.split(' ').next()?.parse().ok()
+}
+
 async fn ask(tools: &Tools, sample: Sample, head: BlockId) -> Result<U256, Failure> {
     tools.turn().await;
     Ok(tools.counted(tools.node.balance(sample.account, head.number).await)?)
 }
 
 /// Who has most to do with the head: its fee recipient, the sides of a transaction; and some of anywhere.
-fn samples(reader: &Reader, head: BlockId, drawn: usize) -> Result<Vec<Sample>, QueryError> {
+fn samples(
+    reader: &Reader,
+    head: BlockId,
+    suspect: Option<Address>,
+    drawn: usize,
+) -> Result<Vec<Sample>, QueryError> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut add = |account: Address, balance: U256| {
         let sample = Sample { account, balance };
@@ -101,6 +119,7 @@ fn samples(reader: &Reader, head: BlockId, drawn: usize) -> Result<Vec<Sample>, 
         return Ok(samples);
     }
     let mut near = vec![bundle.block.header.beneficiary];
+    near.extend(suspect);
     let transactions = &bundle.block.transactions;
     if !transactions.is_empty()
         && let Some(transaction) = transactions.get(fastrand::usize(..transactions.len()))
@@ -133,7 +152,6 @@ fn keep(tools: &Tools, head: BlockId, compared: usize, differs: Option<String>) 
         exact,
         zero_address: ZeroAddress::default(),
         checked: head,
-        // What was wrong in a block that is final stays wrong.
         anchor: None,
         compared: compared as u64 + known.map_or(0, |known| known.compared),
         reason: differs.unwrap_or_default(),

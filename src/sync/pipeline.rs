@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::derive::derive;
 use super::error::SyncError;
 use super::rules::ChainRules;
+use super::self_destructs::set_who_ended;
 use super::verify::stated::set_what_follows;
 use super::verify::{Rules, verify};
 use crate::clock;
@@ -33,6 +34,7 @@ pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Resul
 /// A bundle that verifies, with what follows from it in the place of what its node stated.
 fn settle(number: u64, mut bundle: Bundle, rules: &Rules) -> Result<Bundle, SyncError> {
     static SAID: Once = Once::new();
+    set_who_ended(&mut bundle);
     if !rules.trust_node {
         let differing = set_what_follows(&mut bundle);
         if differing > 0 {

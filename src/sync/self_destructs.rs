@@ -3,16 +3,19 @@
 //! From Cancun on such an end moves nothing (EIP-6780), so revm's journal has no entry of it, and its inspector tells the
 //! last entry there is: the payment before. Where the contract itself made that payment the frame looks like an
 //! end in favour of whoever was paid, and only balances tell the two apart. So where a trace may be one of these,
-//! which is seldom, the node is asked what the contract held before and after the block (`eth_getBalance`), and a frame
-//! that moved nothing becomes what it was: in favour of itself, of no value.
+//! which is seldom, the node is asked what both sides held before and after the block (`eth_getBalance`), and a frame
+//! that moved nothing becomes what it was: in favour of itself, of no value. Where another account's code runs the frame
+//! tells by itself that it is none.
 
-use super::derive::native::{NativeRules, held_after, whose_code};
+use std::collections::BTreeMap;
+
+use super::derive::native::{NativeRules, flows_of, whose_code};
 use super::error::SyncError;
 use crate::model::{Address, Bundle, Frame, FrameKind, U256};
 use crate::node::{Node, NodeError};
 
-/// With more doubtful frames in a block only all and none of them are tried.
-const TRIED_MAX: usize = 8;
+/// Which frames moved nothing is looked for in so many steps. What a block of ordinary contracts needs is a handful.
+const STEPS_MAX: u32 = 1 << 18;
 
 /// A self-destruct that repeats a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +23,14 @@ struct Doubt {
     transaction: usize,
     frame: usize,
     contract: Address,
+    heir: Address,
+    value: U256,
 }
 
-/// What a contract held around a block.
+/// What an account held around a block.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    contract: Address,
+    account: Address,
     before: U256,
     after: U256,
 }
@@ -42,23 +47,23 @@ pub(super) async fn settle(
     }
     let block = bundle.block.number();
     let mut held: Vec<Held> = Vec::new();
-    for doubt in &doubts {
-        if held.iter().any(|held| held.contract == doubt.contract) {
+    for account in doubts.iter().flat_map(|doubt| [doubt.contract, doubt.heir]) {
+        if held.iter().any(|held| held.account == account) {
             continue;
         }
         let around = async {
-            let before = node.balance(doubt.contract, block.saturating_sub(1)).await?;
-            Ok::<_, NodeError>((before, node.balance(doubt.contract, block).await?))
+            let before = node.balance(account, block.saturating_sub(1)).await?;
+            Ok::<_, NodeError>((before, node.balance(account, block).await?))
         };
         match around.await {
             Ok((before, after)) => held.push(Held {
-                contract: doubt.contract,
+                account,
                 before,
                 after,
             }),
             // One that has forgotten the state: the trace is all there is.
             Err(error) if error.is_answer() => {
-                tracing::warn!(block, contract = %doubt.contract, %error, "whether a contract ended in favour of itself cannot be told");
+                tracing::warn!(block, %account, %error, "whether a contract ended in favour of itself cannot be told");
                 return Ok(bundle);
             }
             Err(source) => return Err(SyncError::Node { block, source }),
@@ -67,10 +72,10 @@ pub(super) async fn settle(
     if let Some(moved_nothing) = explanation(&bundle, &doubts, &held, rules) {
         put_right(&mut bundle, &moved_nothing);
     } else {
-        tracing::debug!(
+        tracing::warn!(
             block,
             doubts = doubts.len(),
-            "balances do not tell which contracts ended in favour of themselves"
+            "balances do not tell which contracts ended in favour of themselves: traces are taken at their word"
         );
     }
     Ok(bundle)
@@ -92,21 +97,24 @@ fn doubts(bundle: &Bundle) -> Vec<Doubt> {
             if frame.reverted {
                 continue;
             }
+            let Some(heir) = frame.to else { continue };
             let repeats = is_end(&frame)
                 && !frame.value.is_zero()
-                && frame.to != Some(frame.from)
+                && heir != frame.from
                 && whose_code(&trace.frames, &frame.path) == Some(frame.from)
                 // What is made in the same transaction ends for good, and is told of as it is.
                 && !before.iter().any(|made| made.kind.is_creation() && made.to == Some(frame.from))
+                // Whatever moved coins is the newest entry of the journal: a call, a creation, an end.
                 && before.iter().any(|paid| {
-                    paid.kind == FrameKind::Call
-                        && (paid.from, paid.to, paid.value) == (frame.from, frame.to, frame.value)
+                    (paid.from, paid.to, paid.value) == (frame.from, frame.to, frame.value)
                 });
             if repeats {
                 doubts.push(Doubt {
                     transaction,
                     frame: place,
                     contract: frame.from,
+                    heir,
+                    value: frame.value,
                 });
             }
             before.push(frame);
@@ -115,29 +123,160 @@ fn doubts(bundle: &Bundle) -> Vec<Doubt> {
     doubts
 }
 
-/// Which of the doubtful frames moved nothing, by what their contracts held; `None` where nothing explains that.
+/// Which of the doubtful frames moved nothing, by what both sides held; where that cannot be (somebody's balance was set
+/// by hand) by what the contracts held. `None` where nothing explains either.
 fn explanation(bundle: &Bundle, doubts: &[Doubt], held: &[Held], rules: &NativeRules) -> Option<Vec<Doubt>> {
-    let fits = |moved_nothing: &[Doubt]| {
+    let contracts: Vec<Held> = held
+        .iter()
+        .copied()
+        .filter(|held| doubts.iter().any(|doubt| doubt.contract == held.account))
+        .collect();
+    [held, contracts.as_slice()].into_iter().find_map(|held| {
+        let chosen = Search::new(bundle, doubts, held, rules).run()?;
+        // A side that ended in the same block holds less than what it was given.
         let mut tried = bundle.clone();
-        put_right(&mut tried, moved_nothing);
-        let before = held.iter().map(|held| (held.contract, held.before));
-        let after = held_after(&tried, before, rules);
-        held.iter().map(|held| Some(held.after)).eq(after)
-    };
-    let chosen = |mask: usize| -> Vec<Doubt> {
-        let taken = |place: usize| mask >> place & 1 == 1;
-        let places = doubts.iter().enumerate();
-        places
-            .filter(|(place, _)| taken(*place))
-            .map(|(_, doubt)| *doubt)
-            .collect()
-    };
-    if doubts.len() > TRIED_MAX {
-        return [Vec::new(), doubts.to_vec()]
+        put_right(&mut tried, &chosen);
+        let left = missing(&tried, held, rules);
+        left.iter().all(U256::is_zero).then_some(chosen)
+    })
+}
+
+/// What each account held more after the block than the bundle explains, modulo 2^256.
+fn missing(bundle: &Bundle, held: &[Held], rules: &NativeRules) -> Vec<U256> {
+    let flows = flows_of(bundle, held.iter().map(|held| held.account), rules);
+    let pairs = held.iter().zip(flows);
+    pairs
+        .map(|(held, (into, out))| {
+            let explained = held.before.wrapping_add(into).wrapping_sub(out);
+            held.after.wrapping_sub(explained)
+        })
+        .collect()
+}
+
+/// Frames that move the same between the same two, of which it does not matter for balances which moved nothing.
+struct Alike {
+    doubts: Vec<Doubt>,
+    /// The places of both sides among the accounts, where their balances count.
+    contract: Option<usize>,
+    heir: Option<usize>,
+}
+
+/// Looks for how many frames of each kind moved nothing.
+struct Search {
+    kinds: Vec<Alike>,
+    /// What is not explained yet, by account.
+    missing: Vec<U256>,
+    /// The accounts that no kind after this one moves.
+    settled: Vec<Vec<usize>>,
+    /// Frames of each kind that moved nothing.
+    counts: Vec<usize>,
+    steps: u32,
+}
+
+impl Search {
+    fn new(bundle: &Bundle, doubts: &[Doubt], held: &[Held], rules: &NativeRules) -> Self {
+        let mut alike: BTreeMap<(Address, Address, U256), Vec<Doubt>> = BTreeMap::new();
+        for doubt in doubts {
+            let kind = (doubt.contract, doubt.heir, doubt.value);
+            alike.entry(kind).or_default().push(*doubt);
+        }
+        let place = |account: Address| held.iter().position(|held| held.account == account);
+        let kinds: Vec<Alike> = alike
             .into_iter()
-            .find(|tried| fits(tried));
+            .map(|((contract, heir, _), doubts)| Alike {
+                doubts,
+                contract: place(contract),
+                heir: place(heir),
+            })
+            .collect();
+        let mut settled = vec![Vec::new(); kinds.len()];
+        for account in 0..held.len() {
+            let moves = |kind: &Alike| kind.contract == Some(account) || kind.heir == Some(account);
+            if let Some(last) = kinds.iter().rposition(moves)
+                && let Some(of_last) = settled.get_mut(last)
+            {
+                of_last.push(account);
+            }
+        }
+        Self {
+            counts: vec![0; kinds.len()],
+            kinds,
+            missing: missing(bundle, held, rules),
+            settled,
+            steps: STEPS_MAX,
+        }
     }
-    (0..1 << doubts.len()).map(chosen).find(|tried| fits(tried))
+
+    fn run(mut self) -> Option<Vec<Doubt>> {
+        if !self.from(0) {
+            return None;
+        }
+        let kinds = self.kinds.iter().zip(&self.counts);
+        let chosen = kinds.flat_map(|(kind, &count)| kind.doubts.iter().rev().take(count));
+        let mut chosen: Vec<Doubt> = chosen.copied().collect();
+        chosen.sort_unstable_by_key(|doubt| (doubt.transaction, doubt.frame));
+        Some(chosen)
+    }
+
+    /// Chooses for this kind and those after it: as few as will do.
+    fn from(&mut self, at: usize) -> bool {
+        let Some(kind) = self.kinds.get(at) else {
+            return true;
+        };
+        let (contract, heir, most) = (kind.contract, kind.heir, kind.doubts.len());
+        let value = kind.doubts.first().map_or(U256::ZERO, |doubt| doubt.value);
+        let before = self.missing.clone();
+        for count in 0..=most {
+            let Some(left) = self.steps.checked_sub(1) else {
+                return false;
+            };
+            self.steps = left;
+            let settled = self.settled.get(at).is_none_or(|accounts| {
+                accounts
+                    .iter()
+                    .all(|&account| self.missing.get(account).is_none_or(U256::is_zero))
+            });
+            if let Some(chosen) = self.counts.get_mut(at) {
+                *chosen = count;
+            }
+            if settled && self.from(at + 1) {
+                return true;
+            }
+            // One more of them moved nothing: the contract held more, its heir less.
+            if let Some(missing) = contract.and_then(|place| self.missing.get_mut(place)) {
+                *missing = missing.wrapping_sub(value);
+            }
+            if let Some(missing) = heir.and_then(|place| self.missing.get_mut(place)) {
+                *missing = missing.wrapping_add(value);
+            }
+        }
+        self.missing = before;
+        false
+    }
+}
+
+/// Puts right the frames that tell by themselves that they are no ends in favour of whom they name: code of another account
+/// ran than the one that they say ended.
+pub(super) fn set_who_ended(bundle: &mut Bundle) {
+    for trace in bundle.traces.iter_mut().flatten() {
+        let ends = |frame: &Frame| frame.kind == FrameKind::SelfDestruct;
+        if !trace.frames.iter().any(ends) {
+            continue;
+        }
+        let places = 0..trace.frames.len();
+        let wrong: Vec<(usize, Address)> = places
+            .filter_map(|place| {
+                let frame = trace.frames.get(place).filter(|frame| ends(frame))?;
+                let ended = whose_code(&trace.frames, &frame.path)?;
+                (ended != frame.from).then_some((place, ended))
+            })
+            .collect();
+        for (place, ended) in wrong {
+            if let Some(frame) = trace.frames.get_mut(place) {
+                (frame.from, frame.to, frame.value) = (ended, Some(ended), U256::ZERO);
+            }
+        }
+    }
 }
 
 fn put_right(bundle: &mut Bundle, moved_nothing: &[Doubt]) {
@@ -207,8 +346,9 @@ mod tests {
 
     /// Which frames of the doubtful ones moved nothing when the contract held so much before and after.
     fn told(bundle: &Bundle, before: u64, after: u64) -> Option<Vec<usize>> {
+        // The heir's balance is left out of it: what it got is not what is asked here.
         let held = [Held {
-            contract: CONTRACT,
+            account: CONTRACT,
             before: U256::from(before),
             after: U256::from(after),
         }];
@@ -245,6 +385,61 @@ mod tests {
         let twice = bundle(vec![paid(5), ended(1, 5), ended(2, 5)]);
         assert_eq!(told(&twice, 10, 5), Some(vec![2, 3]));
         assert_eq!(told(&twice, 10, 0).map(|found| found.len()), Some(1));
+    }
+
+    #[test]
+    fn both_sides_tell_which_of_two_it_was() {
+        let third = Address::repeat_byte(4);
+        let to_third = |kind, place| frame(kind, &[place], CONTRACT, third, 5);
+        let frames = vec![
+            paid(5),
+            ended(1, 5),
+            frame(FrameKind::Call, &[2], OTHER, CONTRACT, 5),
+            to_third(FrameKind::Call, 3),
+            to_third(FrameKind::SelfDestruct, 4),
+        ];
+        let bundle = bundle(frames);
+        let held = |account, before: u64, after: u64| Held {
+            account,
+            before: U256::from(before),
+            after: U256::from(after),
+        };
+        let chosen = |paid: u64, third_got: u64| {
+            let held = [
+                held(CONTRACT, 10, 0),
+                held(PAID, 0, paid),
+                held(third, 0, third_got),
+            ];
+            let found = explanation(&bundle, &doubts(&bundle), &held, &NativeRules::default())?;
+            Some(found.into_iter().map(|doubt| doubt.frame).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(10, 5), Some(vec![5]));
+        assert_eq!(chosen(5, 10), Some(vec![2]));
+    }
+
+    #[test]
+    fn many_alike_are_counted_and_an_end_repeats_an_end() {
+        let mut frames = vec![paid(5)];
+        frames.extend((1..=12).map(|place| ended(place, 5)));
+        let many = bundle(frames);
+        assert_eq!(told(&many, 100, 95).map(|found| found.len()), Some(12));
+        assert_eq!(told(&many, 100, 85).map(|found| found.len()), Some(10));
+        let twice = bundle(vec![ended(0, 5), ended(1, 5)]);
+        assert_eq!(told(&twice, 5, 0), Some(vec![2]));
+    }
+
+    #[test]
+    fn code_of_another_account_did_not_end_it() {
+        let mut bundle = bundle(vec![frame(FrameKind::SelfDestruct, &[0], OTHER, CONTRACT, 5)]);
+        set_who_ended(&mut bundle);
+        let ended = &bundle.traces.as_ref().unwrap()[0].frames[1];
+        assert_eq!(
+            (ended.from, ended.to, ended.value),
+            (CONTRACT, Some(CONTRACT), U256::ZERO)
+        );
+        let before = bundle.clone();
+        set_who_ended(&mut bundle);
+        assert_eq!(bundle, before);
     }
 
     #[test]

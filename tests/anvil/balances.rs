@@ -213,6 +213,24 @@ fn an_end_that_moves_nothing_is_no_payment() {
         // All of them in one block, and again: those that live on and hold enough pay once more.
         anvil.block_of(contracts.iter().map(|to| send(json!({"to": to}))));
         anvil.block_of(contracts.iter().map(|to| send(json!({"to": to}))));
+        // Ends in favour of who is paid without input, of itself with two bytes, takes what it is sent with one; and ends
+        // twice in one transaction, first truly.
+        let either = format!(
+            "3615600d5736600214602457005b73{}ff5b30ff",
+            paid.trim_start_matches("0x")
+        );
+        // Ends in favour of itself, whoever pays it.
+        let alone = "30ff".to_owned();
+        anvil.block_of([&either, &alone].map(|code| send(json!({"data": deploying(code)}))));
+        let made = anvil.ask("eth_getBlockReceipts", json!(["latest"]));
+        let made: Vec<String> = list(&made)
+            .iter()
+            .map(|receipt| text(&receipt["contractAddress"]).to_owned())
+            .collect();
+        anvil.block_of([send(json!({"to": made[0], "value": "0xa", "data": "0x01"}))]);
+        let again = format!("0x{}{}00", calling(&made[0], 0, 0), calling(&made[0], 0, 2));
+        anvil.block_of([send(json!({"data": again}))]);
+        anvil.block_of([send(json!({"to": made[1], "value": "0x5"}))]);
         // Twice in one transaction.
         let twice = format!(
             "0x{}{}00",
@@ -272,6 +290,15 @@ fn an_end_that_moves_nothing_is_no_payment() {
                 "{found}"
             );
         }
+        let target = format!("/api/account/{}/tx-list-internal?chain=mainnet", made[1]);
+        let found = server.json(&target);
+        let end = &list(&found["internalTransactions"])[0];
+        let (own, nothing) = (json!(made[1]), json!("0"));
+        assert_eq!(
+            (&end["from"], &end["to"], &end["value"]),
+            (&own, &own, &nothing),
+            "{found}"
+        );
         server.stop();
     }
 }
@@ -336,6 +363,16 @@ fn a_node_that_has_other_balances_answers_for_them() {
     server.stop();
     let server = Server::start(args);
     ready(&server);
+    eventually("the node is asked", SOON, || {
+        (source(&server).as_deref() == Some("node")).then_some(())
+    });
     check(&server);
+    // What differed outlives the block at which it was found.
+    anvil.ask("anvil_reorg", json!([1, []]));
+    scenario.blocks(1);
+    caught_up(&server, &anvil, "mainnet", SOON);
+    for account in &anvil.accounts {
+        same(&server, &anvil, "mainnet", account, anvil.head());
+    }
     server.stop();
 }

@@ -74,8 +74,9 @@ impl TokenFacts for ObservedFacts {
 
     fn native_differs(&self) -> Option<NativeDiffers> {
         let verdict = self.observed.native_verdict()?;
-        (!verdict.exact && stands(&self.view, &verdict)).then(|| NativeDiffers {
-            block: verdict.anchor.unwrap_or(verdict.checked).number,
+        // Also where its block is orphaned: what differed came before it, and is compared again at once.
+        (!verdict.exact).then(|| NativeDiffers {
+            block: verdict.checked.number,
             reason: verdict.reason.clone(),
         })
     }

@@ -54,18 +54,18 @@ pub fn touched(bundle: &Bundle, rules: &NativeRules) -> Vec<Address> {
     accounts
 }
 
-/// What accounts that held so much before a block hold after it, by what it moves; `None` where that cannot be.
-pub(in crate::sync) fn held_after(
+/// What a block gives to accounts and takes from them.
+pub(in crate::sync) fn flows_of(
     bundle: &Bundle,
-    before: impl Iterator<Item = (Address, U256)>,
+    accounts: impl Iterator<Item = Address>,
     rules: &NativeRules,
-) -> Vec<Option<U256>> {
+) -> Vec<(U256, U256)> {
     let flows = Flows::of(bundle, bundle.traces.as_deref().unwrap_or_default(), 0, rules);
-    let after = before.map(|(account, before)| {
+    let moved = accounts.map(|account| {
         let flow = flows.accounts.get(&account).copied().unwrap_or_default();
-        before.checked_add(flow.into)?.checked_sub(flow.out)
+        (flow.into, flow.out)
     });
-    after.collect()
+    moved.collect()
 }
 
 /// A balance before and after a block.
