@@ -298,7 +298,7 @@ impl Table {
             },
             Self::TokenSupply => Description {
                 name: "token_supply",
-                doc: "what was minted and sent to the zero address up to each block that changed it",
+                doc: "what was minted, less what was unwrapped, and what was sent to the zero address, up to each block that changed it",
                 key: "| token u32 | block u64 |",
                 value: "| minted amount | to the zero address amount |",
                 profile: Profile::History(4),
