@@ -47,6 +47,8 @@ mod prices;
 mod rewards;
 #[path = "http/rpc.rs"]
 mod rpc;
+#[path = "http/short_lists.rs"]
+mod short_lists;
 #[path = "http/token_lists.rs"]
 mod token_lists;
 #[path = "http/topics.rs"]

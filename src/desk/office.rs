@@ -8,6 +8,7 @@ use crate::http::{
     Delivery, ErrorStatus, FrameBuffers, HttpError, Lane, Lifetime, Pool, Request, Response, Traffic,
 };
 use crate::model::ChainName;
+use crate::query::gives_up;
 
 use super::answer::{Answer, Facts, Plan, Question, Snapshot, begun, whole};
 use super::caching::Determinants;
@@ -165,6 +166,8 @@ impl Desk {
                     let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
+                // Its further frames would be read out of memory alone as well: it is begun anew where reads may wait.
+                Ok(Answer::Begun(..)) if gives_up() => return Found::Refused(None, still_indexing()),
                 Ok(Answer::Begun(first, source, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
                     let tag = tag.unwrap_or_else(|| determinants.tag());

@@ -56,8 +56,8 @@ pub use withdrawals::AccountWithdrawal;
 
 use crate::codec::Corrupt;
 use crate::model::{Address, BlockId, PriceFeeds, StaticRewards};
-pub use crate::store::from_memory;
 use crate::store::{Imported, StoreError, View};
+pub use crate::store::{from_memory, gives_up};
 
 /// A question that could not be answered.
 #[derive(Debug, thiserror::Error)]

@@ -47,6 +47,13 @@ pub fn from_memory<T>(work: impl FnOnce() -> T) -> Option<T> {
     (MODE.get() == Mode::Memory).then_some(done)
 }
 
+/// Whether the work is such an attempt, which is given up herewith: what is not done at its end would be done later, by reads
+/// that still end where they would have to wait.
+#[must_use]
+pub fn gives_up() -> bool {
+    forbids()
+}
+
 /// Whether reads of this thread must not wait.
 #[inline]
 pub(super) fn only() -> bool {
@@ -153,6 +160,8 @@ mod tests {
         });
         assert_eq!(missing, None);
         assert!(!only());
+        assert_eq!(from_memory(gives_up), None);
+        assert!(!gives_up());
         miss();
         assert_eq!(from_memory(|| 3), Some(3));
         assert!(std::panic::catch_unwind(|| from_memory(|| panic!("inside"))).is_err());

@@ -48,7 +48,7 @@ pub use imported::{ImportRow, ImportWriter, Imported, LOOK_EVERY};
 pub use inspect::{Contents, Figures};
 pub use known::KnownToken;
 pub use lists::{Runs, UnitRow, Units};
-pub use memory::from_memory;
+pub use memory::{from_memory, gives_up};
 pub use migrate::migrate;
 pub use observed::{Observed, Refreshed, ToldBalance};
 pub use open::{OpenOptions, Store};

@@ -71,21 +71,44 @@ impl Mined {
             memtable_bytes: 8 << 20,
             ..OpenOptions::new(directory.path())
         };
-        let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
         let config = ChainConfig {
             logs_per_block: 90,
             emitters: 3,
             ..ChainConfig::default()
         };
         let bundles = plain::chain(11, blocks, &config);
-        let mut writer = store.writer().unwrap();
-        let mut batch = writer.batch();
-        for bundle in &bundles {
-            derive(bundle, &rules(), &mut batch).unwrap();
-        }
-        writer.commit_final(batch).unwrap();
+        let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
+        fill(&store, &bundles);
+        Self::serve(directory, store, (config, bundles), limits).await
+    }
+
+    /// A service over final blocks of which nothing was read since the store was opened.
+    pub(crate) async fn cold(bundles: Vec<Bundle>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = OpenOptions::new(directory.path());
+        fill(
+            &Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap(),
+            &bundles,
+        );
+        let store = Store::open(&options).unwrap();
+        Self::serve(
+            directory,
+            store,
+            (ChainConfig::default(), bundles),
+            Limits::default(),
+        )
+        .await
+    }
+
+    async fn serve(
+        directory: tempfile::TempDir,
+        store: Arc<Store>,
+        (config, bundles): (ChainConfig, Vec<Bundle>),
+        limits: Limits,
+    ) -> Self {
+        let writer = store.writer().unwrap();
         let status = Arc::new(ChainStatus::default());
-        status.set_node_head(blocks - 1);
+        status.set_node_head(bundles.len() as u64 - 1);
         let chains = Served {
             store: Arc::clone(&store),
             status: Arc::clone(&status),
@@ -152,6 +175,17 @@ impl Mined {
     pub(crate) async fn get(&self, target: &str, headers: &[(&str, &str)]) -> hyper::Response<Bytes> {
         self.ask("GET", target, headers).await
     }
+}
+
+/// Commits final blocks, and brings them to the disk.
+fn fill(store: &Arc<Store>, bundles: &[Bundle]) {
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.batch();
+    for bundle in bundles {
+        derive(bundle, &rules(), &mut batch).unwrap();
+    }
+    writer.commit_final(batch).unwrap();
+    writer.settle().unwrap();
 }
 
 fn rules() -> NonceRules {
