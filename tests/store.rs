@@ -14,6 +14,8 @@ mod scratch;
 
 #[path = "store/beside.rs"]
 mod beside;
+#[path = "store/small_memory.rs"]
+mod small_memory;
 
 use std::sync::Arc;
 

@@ -106,6 +106,15 @@ pub enum StoreError {
         /// The store's directory.
         path: PathBuf,
     },
+    /// Another process writes so fast that the store does not hold still for being opened.
+    #[error(
+        "the store in `{}` is written by another process faster than it can be opened: try again, or follow it with `quarry serve --secondary`",
+        path.display()
+    )]
+    Restless {
+        /// The store's directory.
+        path: PathBuf,
+    },
     /// The files of a store cannot be written.
     #[error(
         "the store in `{}` cannot be written ({words}): mount it for writing and own it, or only read it with `quarry serve`",

@@ -1,5 +1,7 @@
 //! Opening a store, and refusing to.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -21,10 +23,19 @@ pub(super) const IDENTITY: &[u8] = b"identity";
 pub(super) const CHECKPOINT: &[u8] = b"checkpoint";
 pub(super) const FINALITY: &[u8] = b"final";
 
-/// How often a store that is being written is opened anew for reading when a file has just gone.
-const REOPENINGS_MAX: usize = 40;
-/// And how long is waited before each.
+/// How often a store that is being written is opened for reading while files of it go.
+const OPENINGS_MAX: usize = 80;
+/// And how long is waited before the next time.
 const REOPENING_PAUSE: std::time::Duration = std::time::Duration::from_millis(25);
+
+/// The logs of RocksDB in a directory, by name.
+fn logs_in(database: &Path) -> BTreeSet<OsString> {
+    let files = std::fs::read_dir(database).into_iter().flatten().flatten();
+    files
+        .map(|file| file.file_name())
+        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "log"))
+        .collect()
+}
 
 /// How to open a store.
 #[derive(Clone, Debug)]
@@ -184,15 +195,30 @@ impl Store {
                 DB::open_cf_descriptors(&database, &path, descriptors)
             }
         };
-        let mut opened = open();
-        for _ in 0..REOPENINGS_MAX {
-            // Another process that writes may remove a file between our reading of its name and our opening it.
-            let gone = |error: &rocksdb::Error| error.to_string().contains("No such file");
-            if !options.read_only || !opened.as_ref().is_err_and(gone) {
+        let mut opened;
+        let mut openings = 0;
+        loop {
+            let before = logs_in(&path);
+            opened = open();
+            openings += 1;
+            // Another process that writes may remove a file between our reading of its name and our opening it. Where that
+            // is a log, RocksDB reads on without it: tables would be there as they were flushed before it, with the
+            // writes of the next log on top.
+            let gone = options.read_only
+                && match &opened {
+                    Ok(_) => !before.is_subset(&logs_in(&path)),
+                    Err(error) => error.to_string().contains("No such file"),
+                };
+            if !gone {
                 break;
             }
+            if openings == OPENINGS_MAX {
+                return Err(StoreError::Restless {
+                    path: options.directory.clone(),
+                });
+            }
+            drop(opened);
             std::thread::sleep(REOPENING_PAUSE);
-            opened = open();
         }
         let db = opened.map_err(|source| StoreError::of_opening(source, &options.directory))?;
         let identity = match (identity_of(&db, &options.directory)?, create) {
