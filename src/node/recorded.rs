@@ -22,6 +22,9 @@ const ZSTD_SKIPPABLE: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
 /// No block of any known chain comes near to it; a longer line is refused instead of filling the memory.
 const LINE_BYTES_MAX: u64 = 1 << 30;
 
+/// No more room than this is taken before a line is seen.
+const ROOM_MAX: usize = 1 << 22;
+
 /// Why a recorded chain cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
@@ -162,6 +165,8 @@ pub struct RecordedChain {
     lines: Box<dyn BufRead + Send>,
     number: u64,
     ended: bool,
+    /// Bytes that the next line may be expected to have.
+    room: usize,
 }
 
 impl std::fmt::Debug for RecordedChain {
@@ -219,6 +224,7 @@ impl RecordedChain {
             lines,
             number: 0,
             ended: false,
+            room: 0,
         })
     }
 
@@ -227,7 +233,8 @@ impl RecordedChain {
         loop {
             self.number += 1;
             let line = self.number;
-            let mut bytes = Vec::new();
+            // Lines of a chain are alike: room for the longest of late, lest it is copied as it grows.
+            let mut bytes = Vec::with_capacity(self.room);
             let read = (&mut self.lines)
                 .take(LINE_BYTES_MAX + 1)
                 .read_until(b'\n', &mut bytes)
@@ -238,6 +245,7 @@ impl RecordedChain {
             if LINE_BYTES_MAX < bytes.len() as u64 {
                 return Err(RecordedError::LineTooLong { line });
             }
+            self.room = bytes.len().max(self.room - self.room / 8).min(ROOM_MAX);
             let mut text = String::from_utf8(bytes).map_err(|error| RecordedError::Read {
                 line,
                 source: io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::map::HashMap;
+use alloy_primitives::map::{AddressMap, B256Map, HashMap};
 use rocksdb::WriteBatch;
 
 use super::StoreError;
@@ -14,6 +14,7 @@ use super::days::Days;
 use super::flat::{ARRAYS, BlockEarnings, BlockFacts, BlockFrames, FlatArray};
 use super::ledger::{ChangedAccount, LedgerRows};
 use super::open::Store;
+use super::posted::{Posted, Room};
 use super::schema::Table;
 use super::token_ledger::{TokenId, TokenMoves};
 use super::view::family;
@@ -29,10 +30,10 @@ const REMEMBERED_MAX: usize = 1 << 20;
 /// Ids given so far and accounts of the ledger, as far as they are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
-    emitters: HashMap<Address, u32>,
-    signatures: HashMap<B256, u32>,
+    emitters: AddressMap<u32>,
+    signatures: B256Map<u32>,
     pub(super) ledger: LedgerRows,
-    pub(super) tokens: HashMap<Address, TokenId>,
+    pub(super) tokens: AddressMap<TokenId>,
 }
 
 impl Dictionary {
@@ -64,30 +65,12 @@ impl Dictionary {
 #[derive(Debug, Default)]
 pub(super) struct Nonces {
     /// By the table `nonces`.
-    ledger: HashMap<Address, u64>,
+    ledger: AddressMap<u64>,
     /// By the last transaction sent.
-    sent: HashMap<Address, u64>,
+    sent: AddressMap<u64>,
 }
 
-/// New postings of a term; most terms have one or two, which need no memory of their own.
-#[derive(Debug)]
-pub(super) enum Postings {
-    One(u64),
-    Two([u64; 2]),
-    Many(Vec<u64>),
-}
-
-impl Postings {
-    pub(super) fn as_slice(&self) -> &[u64] {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Two(two) => two,
-            Self::Many(many) => many,
-        }
-    }
-}
-
-pub(super) fn with_room<K, V>(room: usize) -> HashMap<K, V> {
+pub(super) fn with_room<K, V, S: Default>(room: usize) -> HashMap<K, V, S> {
     HashMap::with_capacity_and_hasher(room, Default::default())
 }
 
@@ -119,7 +102,7 @@ pub(super) struct Sizes {
     /// Bytes of the whole write.
     pub(super) write: usize,
     pub(super) hashes: usize,
-    pub(super) postings: usize,
+    pub(super) postings: Room,
     pub(super) logs: usize,
     pub(super) sent: usize,
     /// Balances and ids of tokens.
@@ -138,7 +121,7 @@ pub struct Batch {
     /// Rows under keys that no earlier block wrote.
     pub(super) plain: Plain,
     pub(super) hashes: Vec<([u8; 9], u64)>,
-    pub(super) postings: HashMap<Term, Postings>,
+    pub(super) postings: Posted,
     /// New logs by emitter, to be appended to its list.
     pub(super) logs: HashMap<u32, RunBuilder>,
     pub(super) flats: [Vec<u8>; ARRAYS],
@@ -175,14 +158,14 @@ impl Batch {
                 keys: Vec::new(),
             },
             hashes: Vec::with_capacity(room.hashes),
-            postings: with_room(room.postings),
+            postings: Posted::with_room(room.postings),
             logs: with_room(room.logs),
             flats: Default::default(),
             moves: TokenMoves::with_room(room.moves),
             days: Days::default(),
             accounts: Vec::new(),
             nonces: Nonces {
-                ledger: HashMap::default(),
+                ledger: AddressMap::default(),
                 sent: with_room(room.sent),
             },
             earlier,
@@ -195,7 +178,7 @@ impl Batch {
         Sizes {
             write: 0,
             hashes: self.hashes.len(),
-            postings: self.postings.len(),
+            postings: self.postings.room(),
             logs: self.logs.len(),
             sent: self.nonces.sent.len(),
             moves: self.moves.sizes(),
@@ -300,31 +283,7 @@ impl Batch {
 
     /// Adds a posting; the ordinals of a term ascend, a repeated one is left out.
     pub fn posting(&mut self, term: Term, ordinal: u64) {
-        match self.postings.entry(term) {
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(Postings::One(ordinal));
-                self.bytes += 96;
-            }
-            std::collections::hash_map::Entry::Occupied(mut entry) => match entry.get_mut() {
-                Postings::One(one) if *one == ordinal => {}
-                Postings::One(one) => {
-                    let two = Postings::Two([*one, ordinal]);
-                    entry.insert(two);
-                }
-                Postings::Two([_, second]) if *second == ordinal => {}
-                Postings::Two([first, second]) => {
-                    let many = Postings::Many(vec![*first, *second, ordinal]);
-                    entry.insert(many);
-                    self.bytes += 48;
-                }
-                Postings::Many(many) => {
-                    if many.last() != Some(&ordinal) {
-                        many.push(ordinal);
-                        self.bytes += 12;
-                    }
-                }
-            },
-        }
+        self.bytes += self.postings.push(term, ordinal);
     }
 
     /// Names a block number or a transaction ordinal by its hash.

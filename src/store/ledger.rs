@@ -1,7 +1,7 @@
 //! The ledger of native balances in a batch: accounts as they are now, read once and written once a commit, however
 //! many blocks of the batch touch them; and the sums of the supply.
 
-use alloy_primitives::map::HashMap;
+use alloy_primitives::map::AddressMap;
 use rocksdb::ReadOptions;
 
 use super::render::Rows;
@@ -29,7 +29,7 @@ struct Known {
 /// Accounts that were read or changed, and the last row of the supply.
 #[derive(Debug, Default)]
 pub(super) struct LedgerRows {
-    accounts: HashMap<Address, Known>,
+    accounts: AddressMap<Known>,
     /// The accounts that the batch changed, with what the store holds of them.
     changed: Vec<(Address, Option<AccountRow>)>,
     supply: Option<SupplyRow>,

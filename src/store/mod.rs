@@ -26,6 +26,7 @@ mod open;
 mod options;
 mod pen;
 mod places;
+mod posted;
 mod render;
 mod replica;
 mod scan;

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rocksdb::{ReadOptions, WriteBatch};
 
 use super::StoreError;
-use super::batch::{Batch, Plain, Postings};
+use super::batch::{Batch, Plain};
 use super::open::{CHECKPOINT, Store};
+use super::posted::Group;
 use super::schema::Table;
 use super::token_ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
 use super::view::family;
 use crate::codec::bytes;
-use crate::codec::keys::{self, Term};
+use crate::codec::keys;
 use crate::codec::log_row::RunBuilder;
 use crate::codec::open_list::OpenList;
 use crate::codec::posting::{self, CHUNK_POSTINGS};
@@ -111,7 +112,7 @@ const HELPERS_MAX: usize = 3;
 #[derive(Clone, Copy)]
 enum Lists<'b> {
     Logs(&'b [(u32, RunBuilder)]),
-    Postings(&'b [(Term, Postings)]),
+    Postings(Group<'b>),
     Balances(&'b [Held]),
 }
 
@@ -144,8 +145,7 @@ impl Lists<'_> {
 /// Plain rows are in the write already.
 pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), StoreError> {
     let before = batch.base;
-    let mut postings: Vec<_> = std::mem::take(&mut batch.postings).into_iter().collect();
-    postings.sort_unstable_by_key(|(term, _)| *term);
+    let postings = std::mem::take(&mut batch.postings).sorted();
     let mut logs: Vec<_> = std::mem::take(&mut batch.logs).into_iter().collect();
     logs.sort_unstable_by_key(|(emitter, _)| *emitter);
     let mut moves = std::mem::take(&mut batch.moves);
@@ -153,7 +153,12 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     let groups: Vec<_> = logs
         .chunks(LISTS_AT_ONCE)
         .map(Lists::Logs)
-        .chain(postings.chunks(LISTS_AT_ONCE).map(Lists::Postings))
+        .chain(
+            postings
+                .iter()
+                .flat_map(|sorted| sorted.groups(LISTS_AT_ONCE))
+                .map(Lists::Postings),
+        )
         .chain(balances.chunks(LISTS_AT_ONCE).map(Lists::Balances))
         .collect();
     let next = AtomicUsize::new(0);
@@ -208,18 +213,31 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     )
 }
 
-/// Rows that another thread made, one after the other.
+/// Rows that another thread made, one after the other, in pieces: one piece would be copied as it grows.
 #[derive(Default)]
 struct Rendered {
-    bytes: Vec<u8>,
+    pieces: Vec<Vec<u8>>,
     /// Tables, and lengths of key and value; no value deletes the row.
     rows: Vec<(Table, u32, Option<u32>)>,
 }
 
+/// Memory of about this size is given back and taken again without asking the system.
+const PIECE_BYTES: usize = 1 << 20;
+
 impl Rendered {
     fn push(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
-        self.bytes.extend_from_slice(key);
-        self.bytes.extend_from_slice(value.unwrap_or(&[]));
+        let bytes = key.len() + value.map_or(0, <[u8]>::len);
+        let full = self
+            .pieces
+            .last()
+            .is_none_or(|piece| piece.capacity() - piece.len() < bytes);
+        if full {
+            self.pieces.push(Vec::with_capacity(bytes.max(PIECE_BYTES)));
+        }
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.extend_from_slice(key);
+            piece.extend_from_slice(value.unwrap_or(&[]));
+        }
         // A row is far below 4 GiB: RocksDB takes no larger one.
         let value = value.map(|value| value.len() as u32);
         self.rows.push((table, key.len() as u32, value));
@@ -229,8 +247,12 @@ impl Rendered {
         &self,
         mut put: impl FnMut(Table, &[u8], Option<&[u8]>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut rest = self.bytes.as_slice();
+        let mut pieces = self.pieces.iter();
+        let mut rest: &[u8] = &[];
         for &(table, key, value) in &self.rows {
+            if rest.is_empty() {
+                rest = pieces.next().map_or(&[], Vec::as_slice);
+            }
             let (key_bytes, others) = rest.split_at(key as usize);
             let (value_bytes, others) = others.split_at(value.unwrap_or(0) as usize);
             put(table, key_bytes, value.map(|_| value_bytes))?;
@@ -319,7 +341,7 @@ fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result
 /// Renders the chunks of some terms, in order; hands each on as key, value, and value before.
 fn render_postings(
     store: &Store,
-    postings: &[(Term, Postings)],
+    postings: Group<'_>,
     mut put: impl FnMut(&[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let name = Table::Postings.name();
@@ -330,10 +352,10 @@ fn render_postings(
     let mut key = Vec::with_capacity(41);
     // The keys of a group, one after the other.
     let (mut keys, mut ends) = (Vec::with_capacity(41 * LOOK_UPS), Vec::with_capacity(LOOK_UPS));
-    for group in postings.chunks(LOOK_UPS) {
+    for group in postings.parts(LOOK_UPS) {
         keys.clear();
         ends.clear();
-        for (term, _) in group {
+        for (term, _) in group.iter() {
             let start = keys.len();
             term.write_key(keys::OPEN, &mut keys);
             ends.push(start..keys.len());
@@ -345,7 +367,7 @@ fn render_postings(
         for (((term, new), open_key), found) in group.iter().zip(open_keys).zip(found) {
             let found = found.map_err(StoreError::rocks(name))?;
             let mut rank = 0;
-            let mut left = new.as_slice();
+            let mut left = new;
             if let Some(bytes) = &found {
                 rank = posting::decode(bytes, &mut list)
                     .map_err(StoreError::corrupt(name, open_key))?

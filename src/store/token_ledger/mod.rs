@@ -10,7 +10,7 @@ mod replay;
 
 pub(super) use render::{Held, TokenTotals, prepare, render_balances, render_tokens};
 
-use alloy_primitives::map::HashMap;
+use alloy_primitives::map::{AddressMap, HashMap};
 
 use super::batch::with_room;
 use super::{Batch, FlatArray, StoreError, Table};
@@ -148,7 +148,7 @@ impl SupplyFlow {
 /// A token is looked up once an event: what follows takes its slot.
 #[derive(Debug, Default)]
 pub(super) struct TokenMoves {
-    slots: HashMap<Address, usize>,
+    slots: AddressMap<usize>,
     /// By slot.
     pub(super) changes: Vec<TokenChange>,
     /// By slot and account.

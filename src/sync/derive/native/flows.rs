@@ -1,7 +1,7 @@
 //! What a block moves: from its transactions, their frames, its header, uncles and withdrawals, to what flows into
 //! and out of each account. A pure function of the bundle.
 
-use alloy_primitives::map::HashMap;
+use alloy_primitives::map::AddressMap;
 
 use super::NativeRules;
 use super::sealer::fee_recipient;
@@ -37,7 +37,7 @@ pub(super) struct Flow {
 /// What a block does to all accounts.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    pub(super) accounts: HashMap<Address, Flow>,
+    pub(super) accounts: AddressMap<Flow>,
     /// Base fees that its transactions paid and nobody got.
     pub(super) base_fees_burnt: U256,
     /// The same of blob fees.
