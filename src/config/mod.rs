@@ -60,6 +60,9 @@ pub enum ConfigError {
     },
 }
 
+/// Less memory than this is a unit forgotten: a backfill would commit block by block.
+const MEMORY_LEAST: ByteSize = ByteSize(1 << 20);
+
 /// All settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -137,7 +140,7 @@ impl Config {
         let address = listen_address(merge, listen.listen.as_deref(), file)?;
         let mut size = |id: &'static str, flag: &Option<String>, file: &Option<String>| {
             merge.value(id, (id, flag.clone()), file.clone(), "1GiB".to_owned(), |text| {
-                text.parse::<ByteSize>()
+                text.parse::<ByteSize>()?.at_least(MEMORY_LEAST)
             })
         };
         let cache_size = size("cache_size", &store.cache_size, &file.cache_size)?;

@@ -7,6 +7,18 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteSize(pub usize);
 
+impl ByteSize {
+    /// The size, unless it is below `least`.
+    pub(super) fn at_least(self, least: Self) -> Result<Self, String> {
+        if self.0 < least.0 {
+            return Err(format!(
+                "{self} is below the least, {least}; a number without a unit counts bytes"
+            ));
+        }
+        Ok(self)
+    }
+}
+
 impl FromStr for ByteSize {
     type Err = String;
 
@@ -44,6 +56,16 @@ impl fmt::Display for ByteSize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_without_its_unit_is_not_taken_for_little_memory() {
+        let least = ByteSize(1 << 20);
+        assert_eq!(ByteSize(1 << 20).at_least(least), Ok(least));
+        assert_eq!(
+            ByteSize(512).at_least(least),
+            Err("512 is below the least, 1MiB; a number without a unit counts bytes".to_owned())
+        );
+    }
 
     #[test]
     fn sizes_read_and_print() {

@@ -55,6 +55,7 @@ fn nonsense_is_named() {
     let error = |args| Config::run(&args).unwrap_err().to_string();
     assert!(error(args("nowhere", "1GiB")).starts_with("listen: `nowhere`"));
     assert!(error(args("127.0.0.1:1", "much")).starts_with("cache-size: `much`"));
+    assert!(error(args("127.0.0.1:1", "512")).starts_with("cache-size: 512 is below the least, 1MiB"));
     let mut reward = args("127.0.0.1:1", "1GiB");
     reward.listen.static_reward = Some("5 ether".to_owned());
     let directory = tempfile::tempdir().unwrap();
