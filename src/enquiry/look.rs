@@ -24,6 +24,8 @@ const LAG_MAX: u64 = 64;
 pub(super) struct News {
     /// Token events of new blocks, and of blocks that are no longer of the chain.
     pub(super) touches: Vec<Touch>,
+    /// Tokens that were called in new blocks, whether or not an event told of it.
+    pub(super) called: Vec<Address>,
     /// Tokens without metadata.
     pub(super) nameless: Vec<Address>,
     /// Tokens without a verdict that stands.
@@ -123,10 +125,15 @@ impl Looker {
                 number,
                 hash: reader.view().block(number)?.hash,
             };
-            let touches = match BlockRange::new(number, number) {
-                Some(range) => reader.token_touches(range)?,
-                None => Vec::new(),
-            };
+            let mut touches = Vec::new();
+            if let Some(range) = BlockRange::new(number, number) {
+                touches = reader.token_touches(range)?;
+                for callee in reader.callees(range)? {
+                    if reader.token(&callee)?.is_some() {
+                        news.called.push(callee);
+                    }
+                }
+            }
             news.touches.extend_from_slice(&touches);
             self.seen.push_back(Seen {
                 block,

@@ -140,6 +140,16 @@ impl Queue {
         for touch in news.touches {
             touched.entry(touch.token).or_default().extend(touch.accounts);
         }
+        // A token may change what accounts hold without an event: whoever was called may have.
+        for token in news.called {
+            if tools
+                .observed
+                .verdict(&token)
+                .is_some_and(|verdict| verdict.exact)
+            {
+                touched.entry(token).or_default();
+            }
+        }
         let now = clock::now();
         self.judged.retain(|_, at| now < *at + self.options.recheck_after);
         for (token, accounts) in touched {

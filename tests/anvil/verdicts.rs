@@ -249,13 +249,14 @@ fn answers_about_tokens_are_their_contracts_words() {
         (&json!("ERC20"), &json!("3"))
     );
 
-    // A rebase, of which no event tells, is noticed when the token moves.
+    // A rebase, of which no event tells, is noticed although the token does not move: it was called.
     anvil.block_of([tokens.send(0, "tide", "rebase(uint256)", &[word(77_000_000)])]);
-    tokens.block(13);
     caught_up(&server, &anvil, "mainnet", TIP);
     eventually("the rebase is noticed", Duration::from_secs(40), || {
         (tokens.source(&server, "tide") == "node").then_some(())
     });
+    tokens.block(13);
+    caught_up(&server, &anvil, "mainnet", TIP);
     tokens.compare(&server, &[3, 8, 17, 18]);
     for name in ["toll", "tide", "hush"] {
         eventually("holders are what contracts say", SOON, || {

@@ -1,6 +1,8 @@
 //! What the token ledger says, for whoever compares it with the contracts: plain sums of events, whatever
 //! was found out about the token.
 
+use std::collections::BTreeSet;
+
 use super::super::transactions::topics;
 use super::super::{QueryError, Reader};
 use super::Token;
@@ -9,7 +11,8 @@ use crate::codec::bytes;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::tokens as keys;
-use crate::model::{Address, BlockRange, TokenEvent, TokenKind, U256};
+use crate::codec::value::{FrameSlice, TransactionSlice};
+use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
 use crate::store::{Table, Units};
 
 /// What an account has of a token after a block, by the ledger.
@@ -175,6 +178,42 @@ impl Reader {
                 }
             };
             found.push(Touch { token, accounts });
+        }
+        Ok(found)
+    }
+}
+
+impl Reader {
+    /// Who was called in these blocks, each once: by transactions that did not fail, and by frames of theirs that may change
+    /// something. Where frames are not stored, by transactions alone.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn callees(&self, blocks: BlockRange) -> Result<BTreeSet<Address>, QueryError> {
+        let corrupt = |table: Table| move |corrupt| QueryError::Corrupt(corrupt, table.name());
+        let mut found = BTreeSet::new();
+        let last = blocks.last().min(self.head().number);
+        if last < blocks.first() {
+            return Ok(found);
+        }
+        let mut units = Units::new(&self.view, Table::Transactions)?;
+        for ordinal in self.view.first_transaction(blocks.first())?..self.view.first_transaction(last + 1)? {
+            let row =
+                TransactionSlice::decode(units.row(ordinal)?.bytes).map_err(corrupt(Table::Transactions))?;
+            if row.status != Some(false) {
+                found.extend(row.to);
+            }
+        }
+        if self.view.block_frames(last)?.is_none() {
+            return Ok(found);
+        }
+        let mut units = Units::new(&self.view, Table::Frames)?;
+        for ordinal in self.view.first_frame(blocks.first())?..self.view.first_frame(last + 1)? {
+            let frame = FrameSlice::decode(units.row(ordinal)?.bytes).map_err(corrupt(Table::Frames))?;
+            if matches!(frame.kind, FrameKind::Call | FrameKind::CallCode) && !frame.reverted {
+                found.extend(frame.to);
+            }
         }
         Ok(found)
     }
