@@ -1,4 +1,5 @@
-//! Real chains pass verification, and each kind of damage to them is named for what it is.
+//! Real chains pass verification, and each kind of damage to them is named for what it is. What `quarry verify` asks a
+//! node is drawn fairly, and what it does not ask is said.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,23 +9,45 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/binary.rs"]
+mod binary;
+#[path = "support/ledger.rs"]
+mod ledger;
 #[path = "support/slow_parse.rs"]
 mod slow_parse;
+mod support;
 #[path = "support/uncles.rs"]
 mod uncles;
 
-use std::{collections::HashSet, fs};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fs,
+    path::Path,
+    sync::Arc,
+};
 
+use binary::{Outcome, quarry};
+use ledger::{Blocks, call};
 use quarry::{
-    model::{Address, B256, Bloom, Bundle, ForkRules, FrameKind, Header, Topics, TransactionTrace, U256},
+    audit::{
+        Audit, Mismatch, Observer,
+        samples::{Question, Sample, Sampler},
+    },
+    model::{
+        Address, B256, BlockId, BlockRange, Bloom, Bundle, ForkRules, FrameKind, Header, NATIVE_COIN,
+        TokenVerdict, Topics, TransactionTrace, U256, ZeroAddress,
+    },
+    store::{Observed, Store},
     sync::{
         authority::authority,
+        derive::derive,
         genesis::{self, ChainGenesis},
         verify::{Rules, Verifier, VerifyError, verify},
     },
 };
 use serde_json::Value;
 use slow_parse::{bundle, call_traces, lines, shared};
+use support::{fake_node::FakeNode, index, scratch};
 use uncles::uncle_headers;
 
 const MAINNET: &str = "mainnet-blocks/complete.jsonl.zst";
@@ -514,4 +537,275 @@ fn well_known_chains_have_their_byzantium() {
         assert_eq!(ForkRules::well_known(hash).unwrap().chain_id, chain_id);
     }
     assert_eq!(Rules::well_known(B256::ZERO), None);
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn begins(&self, _: &'static str, _: u64) {}
+    fn advances(&self, _: u64) {}
+    fn mismatch(&self, _: &Mismatch) {}
+}
+
+/// What is drawn of the native ledger of a chain that began with this and went on with these blocks.
+fn drawn(
+    allocation: &[(Address, u64)],
+    blocks: &Blocks,
+    count: usize,
+    seed: u64,
+) -> Vec<(Address, u64, u64)> {
+    let directory = scratch::directory();
+    let options = index::options(directory.path());
+    let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut batch = writer.batch();
+    for bundle in &blocks.0 {
+        derive(bundle, &ledger::rules(allocation), &mut batch).unwrap();
+    }
+    writer.commit_final(batch).unwrap();
+    let view = store.view();
+    assert_eq!(view.checkpoint().native.fault, None);
+    let range = BlockRange::new(0, view.head().unwrap().number).unwrap();
+    let audit = Audit::new(view, range, Rules::default(), &Nobody);
+    let mut sampler = Sampler::new(&audit, seed, count).unwrap();
+    let samples = (0..count).map(|_| sampler.draw().unwrap().expect("the ledger is kept"));
+    samples
+        .map(|sample| match sample {
+            Sample {
+                question: Question::Native { account },
+                block,
+                stored,
+                judged: true,
+            } => (account, block, stored.to::<u64>()),
+            other => panic!("there are no tokens: {other:?}"),
+        })
+        .collect()
+}
+
+fn low(number: u64) -> Address {
+    Address::from_word(B256::from(U256::from(number)))
+}
+
+/// Neighbours with nothing between them, of whom a random address finds at most the first; and somebody far from them.
+fn cluster() -> (Vec<Address>, Address, Vec<(Address, u64)>) {
+    let cluster: Vec<Address> = (0x8800..=0x883b).map(low).collect();
+    let far = Address::repeat_byte(0x77);
+    let mut allocation: Vec<(Address, u64)> = cluster.iter().map(|&account| (account, 1000)).collect();
+    allocation.push((far, 1_000_000));
+    (cluster, far, allocation)
+}
+
+/// Of neighbours none is passed over where there are few accounts: all of them are gone through.
+#[test]
+fn a_wrong_balance_among_neighbours_is_found() {
+    let (cluster, far, allocation) = cluster();
+    let wrong = low(0x8810);
+    let mut blocks = Blocks::new();
+    for _ in 0..5 {
+        blocks.push(vec![call(far, low(0x880f), 1)]);
+    }
+    for seed in 0..4 {
+        let samples = drawn(&allocation, &blocks, 600, seed);
+        let accounts: BTreeSet<Address> = samples.iter().map(|(account, ..)| *account).collect();
+        for account in &cluster {
+            assert!(
+                accounts.contains(account),
+                "seed {seed}: {account} was never drawn"
+            );
+        }
+        // The node has one wei more of one of them, from block 2 on.
+        let node = |account: Address, block: u64, held: u64| held + u64::from(account == wrong && block >= 2);
+        let differs = |(account, block, held): &&(Address, u64, u64)| node(*account, *block, *held) != *held;
+        assert!(samples.iter().any(|sample| differs(&sample)), "seed {seed}");
+    }
+}
+
+/// Where there are more accounts than samples, whoever takes part in what happens is drawn.
+#[test]
+fn who_acts_is_drawn_wherever_his_address_lies() {
+    let (cluster, far, allocation) = cluster();
+    let acting = low(0x8820);
+    let mut blocks = Blocks::new();
+    for _ in 0..30 {
+        blocks.push(vec![call(far, acting, 1)]);
+    }
+    let count = cluster.len() - 5;
+    let mut times = 0;
+    for seed in 0..8 {
+        let samples = drawn(&allocation, &blocks, count, seed);
+        times += samples.iter().filter(|(account, ..)| *account == acting).count();
+    }
+    // A third of some 440 samples, and of those half or so.
+    assert!(times > 20, "{times}");
+}
+
+/// Half of the samples lie where balances change, and at the end.
+#[test]
+fn samples_are_drawn_where_balances_change() {
+    let (far, once) = (Address::repeat_byte(0x77), Address::repeat_byte(0x22));
+    let mut blocks = Blocks::new();
+    for number in 1..=400 {
+        blocks.push(match number {
+            250 => vec![call(far, once, 5)],
+            _ => Vec::new(),
+        });
+    }
+    let samples = drawn(&[(far, 1_000_000), (once, 7)], &blocks, 400, 3);
+    let at = |block: u64| {
+        let found = samples
+            .iter()
+            .find(|(account, asked, _)| *account == once && *asked == block);
+        found.map(|(.., held)| *held)
+    };
+    assert_eq!((at(249), at(250), at(400)), (Some(7), Some(12), Some(12)));
+    let blocks: BTreeSet<u64> = samples.iter().map(|(_, block, _)| *block).collect();
+    assert!(blocks.len() > 50, "half of them are anywhere: {}", blocks.len());
+}
+
+/// A store that was filled from a fake node, and `quarry verify` of it.
+struct Filled {
+    node: FakeNode,
+    home: tempfile::TempDir,
+}
+
+impl Filled {
+    fn new(first_block: u64) -> Self {
+        let node = FakeNode::start(4);
+        node.mine(38);
+        node.set_finalized(30);
+        let home = scratch::directory();
+        let filled = Self { node, home };
+        let first = first_block.to_string();
+        let (data, url) = (filled.data(), filled.node.url());
+        let sync = ["sync", "--to", "latest", "--start-block", &first];
+        quarry([&sync[..], &["--data-dir", &data, "--mainnet-rpc", &url]].concat()).succeeded();
+        // Whatever contracts are asked for, they say 7.
+        filled
+            .node
+            .set_contracts(|_, _, _| Ok(U256::from(7).to_be_bytes::<32>().to_vec()));
+        filled
+    }
+
+    fn data(&self) -> String {
+        self.home.path().to_str().unwrap().to_owned()
+    }
+
+    fn verify(&self) -> Outcome {
+        let (data, url) = (self.data(), self.node.url());
+        quarry([
+            "verify",
+            "--data-dir",
+            &data,
+            "--mainnet-rpc",
+            &url,
+            "--samples",
+            "900",
+            "--seed",
+            "5",
+        ])
+    }
+
+    /// What the service found out of a token, or of the native coin.
+    fn judge(&self, token: &Address, exact: bool, reason: &str) {
+        let directory = Path::new(&self.data()).join("mainnet");
+        let genesis = self.node.bundles()[0].block.hash;
+        let store = index::open(&directory, genesis, 0).unwrap();
+        let observed: Arc<Observed> = Observed::open(&directory, store.identity(), false);
+        let verdict = TokenVerdict {
+            exact,
+            zero_address: ZeroAddress::Burns,
+            checked: BlockId {
+                number: self.node.head(),
+                hash: self.node.head_hash(),
+            },
+            anchor: None,
+            compared: 9,
+            reason: reason.to_owned(),
+            supply: None,
+        };
+        observed.put_verdict(token, &verdict);
+    }
+}
+
+/// The line of a check, in words.
+#[track_caller]
+fn line<'a>(outcome: &'a Outcome, check: &str) -> Vec<&'a str> {
+    let line = outcome.stdout.lines().find(|line| line.starts_with(check));
+    let line = line.unwrap_or_else(|| panic!("no `{check}`: {outcome:?}"));
+    line[check.len()..].split_whitespace().collect()
+}
+
+#[test]
+fn a_ledger_that_is_known_to_differ_is_no_check_that_passed() {
+    const CHECK: &str = "native balances against the node";
+    let filled = Filled::new(0);
+    let sound = filled.verify().succeeded();
+    let words = line(&sound, CHECK);
+    let asked: u64 = words[0].parse().unwrap();
+    assert!(asked > 100 && words[1..] == ["accounts", "0"], "{words:?}");
+    assert!(!sound.stdout.contains("not checked: the ledger"), "{sound:?}");
+
+    let reason =
+        "0x00000000000000000000000000000000000000aa holds 5 after block 38 by the node, 4 by the ledger";
+    filled.judge(&NATIVE_COIN, false, reason);
+    let known = filled.verify().succeeded();
+    assert_eq!(line(&known, CHECK), ["-", "accounts", "-"]);
+    let said = line(
+        &known,
+        "    not checked: the ledger is known to differ from the node",
+    )
+    .join(" ");
+    assert!(
+        said.contains("found after block 38") && said.contains(reason),
+        "{said}"
+    );
+    assert!(said.contains("the service answers from the node"), "{said}");
+    // Also where no node is asked.
+    let alone = quarry(["verify", "--data-dir", &filled.data()]).succeeded();
+    assert_eq!(line(&alone, CHECK), ["-", "accounts", "-"]);
+    assert!(alone.stdout.contains(reason), "{alone:?}");
+}
+
+#[test]
+fn tokens_without_a_verdict_are_no_mismatches_of_the_store() {
+    const UNJUDGED: &str = "tokens not judged yet: ";
+    let filled = Filled::new(0);
+    let token = filled.node.chain().spec.contract(0);
+    let first = filled.verify().succeeded();
+    assert!(!first.stdout.contains("mismatch: "), "{first:?}");
+    let words = line(&first, UNJUDGED);
+    let (differing, samples): (u64, u64) = (words[0].parse().unwrap(), words[3].parse().unwrap());
+    assert_eq!((words[1], words[2], words[4]), ("differ", "of", "samples,"));
+    assert!(100 < differing && differing <= samples, "{words:?}");
+    assert!(words.join(" ").contains(&token.to_string()), "{words:?}");
+    assert_eq!(
+        line(&first, "token balances against the node"),
+        ["-", "holders", "-"]
+    );
+
+    // Once the service answers by its ledger, the same is a mismatch.
+    filled.judge(&token, true, "");
+    let judged = filled.verify().refused(&["mismatches"]);
+    let named = |line: &str| line.starts_with("mismatch: token ") && line.contains(&token.to_string());
+    assert!(judged.stdout.lines().any(named), "{judged:?}");
+    assert!(!line(&judged, UNJUDGED).join(" ").contains(&token.to_string()));
+
+    // And where it is known to be wrong nobody asks.
+    filled.judge(&token, false, "balances differ");
+    let fallen = filled.verify().succeeded();
+    assert!(!fallen.stdout.contains(&token.to_string()), "{fallen:?}");
+}
+
+#[test]
+fn a_store_that_begins_later_says_which_tokens_are_left_out() {
+    let filled = Filled::new(10);
+    let outcome = filled.verify().succeeded();
+    for (check, unit) in [
+        ("token balances against the node", "holders"),
+        ("token supplies against the node", "tokens"),
+    ] {
+        assert_eq!(line(&outcome, check), ["-", unit, "-"]);
+    }
+    let said = line(&outcome, "    not checked: tokens left out:").join(" ");
+    assert!(said.contains("began before the store"), "{said}");
 }

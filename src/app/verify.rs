@@ -1,5 +1,6 @@
 //! `quarry verify`: the store against itself and, with a node, against the node; mismatches as they are found, then a table of what was checked.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -12,14 +13,39 @@ use crate::audit::samples::{Question, Sample, Sampler};
 use crate::audit::{Audit, Check, Mismatch, Observer};
 use crate::cli::{ListenArgs, VerifyArgs};
 use crate::config::Config;
-use crate::model::{BlockRange, U256};
+use crate::model::{Address, BlockRange, U256};
 use crate::node::{Node, NodeConfig, NodeError, Told};
-use crate::query::ObservedFacts;
+use crate::query::{ObservedFacts, QueryError};
 use crate::store::{Observed, Store, View};
 use crate::sync::{ChainRules, SyncError};
 
 /// Samples that are asked of the node at a time.
 const ASKED_AT_ONCE: usize = 32;
+/// Tokens without a verdict that are named.
+const NAMED_MAX: usize = 20;
+
+/// What is compared with a node, and what its items are.
+const COMPARED: [(&str, &str); 3] = [
+    ("native balances against the node", "accounts"),
+    ("token balances against the node", "holders"),
+    ("token supplies against the node", "tokens"),
+];
+
+/// A line of the table.
+#[derive(Debug)]
+struct Line {
+    check: Check,
+    /// What is to be known beside it; where nothing was looked at, why.
+    note: Option<String>,
+}
+
+/// What the ledgers have for a node.
+struct Drawn {
+    samples: Vec<Sample>,
+    /// Why there is nothing of native balances, and what is left out of tokens.
+    native: Option<String>,
+    tokens: Option<String>,
+}
 
 /// `quarry verify`.
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
@@ -62,26 +88,43 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
         args.seed.unwrap_or_else(|| fastrand::u64(..)),
     );
     let with_node = node.is_some();
-    let (mut checks, samples) = process::blocking(move || {
+    let (checks, drawn, differs) = process::blocking(move || {
         let observed = Observed::open(store.directory(), store.identity(), true);
-        let facts = ObservedFacts::new(observed, Arc::clone(&view), false);
+        let facts = ObservedFacts::new(observed, Arc::clone(&view), with_node);
         let audit = Audit::new(view, range, rules, &*told).with_token_facts(Arc::new(facts));
         let checks = audit.run()?;
-        let mut samples = Vec::new();
-        let mut sampler = Sampler::new(&audit, seed);
-        while with_node && samples.len() < count {
-            let Some(sample) = sampler.draw()? else { break };
-            samples.push(sample);
-        }
-        Ok((checks, samples))
+        let drawn = with_node.then(|| draw(&audit, seed, count)).transpose()?;
+        Ok((checks, drawn, audit.native_differs()))
     })
     .await?;
-    if let Some(node) = node {
+    let mut lines: Vec<Line> = checks
+        .into_iter()
+        .map(|check| Line { check, note: None })
+        .collect();
+    let mut unjudged = Unjudged::default();
+    if let Some((node, drawn)) = node.zip(drawn) {
         tracing::info!(seed, "samples are drawn by this seed (--seed)");
-        checks.extend(compare(&node, samples, &terminal).await?);
+        lines.extend(compare(&node, drawn, &terminal, &mut unjudged).await?);
+    } else if differs.is_some() {
+        let check = compared(COMPARED.first());
+        lines.push(Line { check, note: differs });
     }
     terminal.bar.finish_and_clear();
-    report(&checks)
+    report(&lines, &unjudged)
+}
+
+fn draw(audit: &Audit<'_>, seed: u64, count: usize) -> Result<Drawn, QueryError> {
+    let mut samples = Vec::new();
+    let mut sampler = Sampler::new(audit, seed, count)?;
+    while samples.len() < count {
+        let Some(sample) = sampler.draw()? else { break };
+        samples.push(sample);
+    }
+    Ok(Drawn {
+        samples,
+        native: audit.native_silence(),
+        tokens: sampler.token_silence(),
+    })
 }
 
 /// The node of the chain that is stored.
@@ -92,49 +135,86 @@ pub(super) async fn connect(config: NodeConfig, store: &Store) -> Result<Node, A
     Ok(node)
 }
 
-/// What ledgers say against what the node says, by kind of question.
-async fn compare(node: &Node, samples: Vec<Sample>, terminal: &Terminal) -> Result<Vec<Check>, AppError> {
-    const NAMES: [(&str, &str); 3] = [
-        ("native balances against the node", "accounts"),
-        ("token balances against the node", "holders"),
-        ("token supplies against the node", "tokens"),
-    ];
-    let mut checks = NAMES.map(|(name, unit)| Check {
+/// Samples of tokens that no verdict speaks for.
+#[derive(Debug, Default)]
+struct Unjudged {
+    samples: u64,
+    differing: u64,
+    /// Samples that differ, by token.
+    tokens: BTreeMap<Address, u64>,
+}
+
+fn compared(named: Option<&(&'static str, &'static str)>) -> Check {
+    let (name, unit) = named.copied().unwrap_or_default();
+    Check {
         name,
         unit,
         ..Check::default()
-    });
+    }
+}
+
+/// What ledgers say against what the node says, by kind of question.
+async fn compare(
+    node: &Node,
+    drawn: Drawn,
+    terminal: &Terminal,
+    unjudged: &mut Unjudged,
+) -> Result<Vec<Line>, AppError> {
+    let Drawn {
+        samples,
+        native,
+        tokens,
+    } = drawn;
+    let mut checks = COMPARED.each_ref().map(|named| compared(Some(named)));
     terminal.begins("ledgers against the node", samples.len() as u64);
     let asked =
         futures_util::stream::iter(samples).map(|sample| async move { (sample, ask(node, &sample).await) });
     let mut asked = asked.buffer_unordered(ASKED_AT_ONCE);
     while let Some((sample, answer)) = asked.next().await {
         terminal.advances(1);
-        let (place, what) = match sample.question {
-            Question::Native { account } => (0, account.to_string()),
-            Question::Token { token, holder } => (1, format!("{holder} of {token}")),
-            Question::Supply { token } => (2, format!("the supply of {token}")),
+        let (place, token, what) = match sample.question {
+            Question::Native { account } => (0, None, account.to_string()),
+            Question::Token { token, holder } => (1, Some(token), format!("{holder} of {token}")),
+            Question::Supply { token } => (2, Some(token), format!("the supply of {token}")),
         };
         let Some(check) = checks.get_mut(place) else {
             continue;
         };
-        check.items += 1;
+        if sample.judged {
+            check.items += 1;
+        } else {
+            unjudged.samples += 1;
+        }
         let found = match answer.map_err(SyncError::from)? {
             Told::Value(found) if found == sample.stored => continue,
             Told::Value(found) => format!("the node says {found}"),
             // A contract that does not exist yet, or no more, has nothing to say.
             Told::Nothing(_) if sample.stored.is_zero() => continue,
+            // Verdicts do not ask for a supply either: ERC-721 need not tell one.
+            Told::Nothing(_) if place == 2 => continue,
             Told::Nothing(why) => format!("the contract does not say: {why}"),
         };
+        let text = format!("{what}: the ledger says {}, {found}", sample.stored);
+        if let Some(token) = token.filter(|_| !sample.judged) {
+            unjudged.differing += 1;
+            let differing = unjudged.tokens.entry(token).or_default();
+            *differing += 1;
+            if *differing == 1 && unjudged.tokens.len() <= NAMED_MAX {
+                terminal.line(&format!("not judged yet: block {}: {text}", sample.block));
+            }
+            continue;
+        }
         check.mismatches += 1;
         terminal.mismatch(&Mismatch {
             check: check.name,
             block: Some(sample.block),
-            text: format!("{what}: the ledger says {}, {found}", sample.stored),
+            text,
         });
     }
     drop(asked);
-    Ok(checks.into())
+    let notes = [native, tokens.clone(), tokens];
+    let lines = checks.into_iter().zip(notes);
+    Ok(lines.map(|(check, note)| Line { check, note }).collect())
 }
 
 async fn ask(node: &Node, sample: &Sample) -> Result<Told<U256>, NodeError> {
@@ -162,20 +242,55 @@ fn range(view: &View, args: &VerifyArgs) -> Result<BlockRange, AppError> {
 }
 
 /// Prints what was checked; an error where anything is wrong, for the exit code.
-fn report(checks: &[Check]) -> Result<(), AppError> {
-    say(&format!(
-        "\n{:<44} {:>14} {:<14} {:>10}",
-        "check", "looked at", "", "mismatches"
-    ));
-    for check in checks {
-        say(&format!(
-            "{:<44} {:>14} {:<14} {:>10}",
-            check.name, check.items, check.unit, check.mismatches
-        ));
+fn report(lines: &[Line], unjudged: &Unjudged) -> Result<(), AppError> {
+    let row = |name: &str, items: &str, unit: &str, mismatches: &str| {
+        say(&format!("{name:<44} {items:>14} {unit:<14} {mismatches:>10}"));
+    };
+    say("");
+    row("check", "looked at", "", "mismatches");
+    for Line { check, note } in lines {
+        // What was not looked at is not to look like what passed.
+        match note {
+            Some(note) if check.items == 0 => {
+                row(check.name, "-", check.unit, "-");
+                say(&format!("    not checked: {note}"));
+            }
+            note => {
+                let (items, mismatches) = (check.items.to_string(), check.mismatches.to_string());
+                row(check.name, &items, check.unit, &mismatches);
+                if let Some(note) = note {
+                    say(&format!("    {note}"));
+                }
+            }
+        }
     }
-    match checks.iter().map(|check| check.mismatches).sum() {
+    if unjudged.samples > 0 {
+        say(&unjudged.sentence());
+    }
+    match lines.iter().map(|line| line.check.mismatches).sum() {
         0 => Ok(()),
         mismatches => Err(AppError::Mismatches(mismatches)),
+    }
+}
+
+impl Unjudged {
+    fn sentence(&self) -> String {
+        let named = self.tokens.iter().take(NAMED_MAX);
+        let mut named: Vec<String> = named
+            .map(|(token, differing)| format!("{token} ({differing})"))
+            .collect();
+        if let Some(more) = self.tokens.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+            named.push(format!("{more} more"));
+        }
+        let named = match named.as_slice() {
+            [] => String::new(),
+            named => format!(": {}", named.join(", ")),
+        };
+        format!(
+            "tokens not judged yet: {} differ of {} samples, no mismatches of the store: the service asks the node for \
+             these tokens until they are judged{named}",
+            self.differing, self.samples
+        )
     }
 }
 
@@ -189,6 +304,12 @@ impl Terminal {
         Self {
             bar: progress::bar("{prefix:44} {bar:30} {pos}/{len} {eta}"),
         }
+    }
+}
+
+impl Terminal {
+    fn line(&self, line: &str) {
+        self.bar.suspend(|| say(line));
     }
 }
 
@@ -208,7 +329,6 @@ impl Observer for Terminal {
         let place = mismatch
             .block
             .map_or_else(String::new, |block| format!("block {block}: "));
-        self.bar
-            .suspend(|| say(&format!("mismatch: {}: {place}{}", mismatch.check, mismatch.text)));
+        self.line(&format!("mismatch: {}: {place}{}", mismatch.check, mismatch.text));
     }
 }

@@ -8,6 +8,7 @@
 mod blocks;
 mod copies;
 mod days;
+mod draws;
 mod expected;
 mod native;
 mod postings;
