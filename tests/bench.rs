@@ -12,6 +12,8 @@
 mod binary;
 #[path = "bench/lying.rs"]
 mod lying;
+#[path = "bench/outputs.rs"]
+mod outputs;
 #[path = "bench/postgres.rs"]
 mod postgres;
 
@@ -79,6 +81,9 @@ fn one_command_measures_the_demo_chain() {
         "the demo has nearly everything: {}",
         report["left_out"]
     );
+    let head = &report["store"];
+    assert_eq!(head["head"], report["head_at_end"]["number"]);
+    assert_eq!(head["head_hash"], report["head_at_end"]["hash"]);
     let service = Server::start(["demo"]);
     for asked in asked {
         let name = asked["name"].as_str().unwrap();

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::compare::Row;
+use super::statistics::Head;
 use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode};
-use crate::model::{Address, B256, Bytes, PlacedLog, Topics};
+use crate::model::{Address, B256, Bytes, ChainName, PlacedLog, Topics};
 
 /// A way to the service.
 #[derive(Clone)]
@@ -55,13 +57,37 @@ pub enum Client {
 }
 
 impl Client {
-    /// Asks, and counts the bytes of the answer.
+    /// Asks, and counts the bytes of a 200.
     ///
     /// # Errors
     ///
-    /// When the answer breaks off.
-    pub async fn get(&mut self, target: &str) -> Result<Got, ClientError> {
-        self.read(target, |_| {}).await
+    /// When the answer is no 200 or breaks off.
+    pub async fn get(&mut self, target: &str) -> Result<u64, Failure> {
+        self.visit(target, |_| {}).await
+    }
+
+    /// As [`get`](Self::get), with the body put into `body`, which is emptied before.
+    ///
+    /// # Errors
+    ///
+    /// When the answer is no 200 or breaks off.
+    pub async fn keep(&mut self, target: &str, body: &mut Vec<u8>) -> Result<u64, Failure> {
+        body.clear();
+        self.visit(target, |bytes| body.extend_from_slice(bytes)).await
+    }
+
+    async fn visit(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<u64, Failure> {
+        match self.read(target, visit).await {
+            Ok(got) if got.status == StatusCode::OK => Ok(got.bytes),
+            Ok(got) => Err(Failure {
+                why: format!("status {}", got.status.as_u16()),
+                is_broken: false,
+            }),
+            Err(error) => Err(Failure {
+                why: error.to_string(),
+                is_broken: true,
+            }),
+        }
     }
 
     async fn read(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<Got, ClientError> {
@@ -93,6 +119,41 @@ impl Client {
         let text = refusal.map_or_else(|_| String::new(), |refusal| format!(": {}", refusal.error));
         Err(format!("status {}{text}", got.status.as_u16()))
     }
+}
+
+/// A request without a 200 or a whole body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What came instead, one sentence.
+    pub why: String,
+    /// Whether the connection is of no use any more.
+    pub is_broken: bool,
+}
+
+/// The newest block that the service answers from; `None` where it does not tell.
+pub async fn head(way: &Way, chain: ChainName) -> Option<Head> {
+    let target = format!("/api/proxy?action=eth_getBlockByNumber&boolean=false&tag=latest&chain={chain}");
+    let body = way.client().await.ok()?.body(&target).await.ok()?;
+    #[derive(Deserialize)]
+    struct Answer {
+        result: Block,
+    }
+    #[derive(Deserialize)]
+    struct Block {
+        number: String,
+        hash: B256,
+    }
+    let Answer { result } = serde_json::from_slice(&body).ok()?;
+    Some(Head {
+        number: quantity(&result.number)?,
+        hash: result.hash,
+    })
+}
+
+/// A number as JSON-RPC writes it: `0x1f`.
+#[must_use]
+pub fn quantity(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// How many rows an answer has: the items of its first list, or one where it is about one thing.
@@ -135,7 +196,7 @@ pub fn rows(body: &[u8]) -> Result<u64, String> {
 /// # Errors
 ///
 /// When it is no such answer.
-pub fn logs(body: &[u8]) -> Result<Vec<PlacedLog>, String> {
+pub fn logs(body: &[u8]) -> Result<Vec<Row>, String> {
     #[derive(Deserialize)]
     struct Answer {
         logs: Vec<Entry>,
@@ -145,6 +206,9 @@ pub fn logs(body: &[u8]) -> Result<Vec<PlacedLog>, String> {
     struct Entry {
         transaction_hash: B256,
         block_number: String,
+        block_hash: B256,
+        timestamp: String,
+        transaction_index: u64,
         contract_address: Address,
         data: Bytes,
         topics: String,
@@ -155,16 +219,19 @@ pub fn logs(body: &[u8]) -> Result<Vec<PlacedLog>, String> {
     let placed = answer.logs.into_iter().map(|entry| {
         let topics: Vec<B256> =
             serde_json::from_str(&entry.topics).map_err(|error| format!("topics: {error}"))?;
-        Ok(PlacedLog {
-            block_number: entry
-                .block_number
-                .parse()
-                .map_err(|_| format!("block number `{}`", entry.block_number))?,
-            log_index: entry.log_index,
-            transaction_hash: entry.transaction_hash,
-            address: entry.contract_address,
-            topics: Topics::new(&topics).ok_or("a log with more than 4 topics")?,
-            data: entry.data,
+        let number = |what: &str, text: &str| text.parse().map_err(|_| format!("{what} `{text}`"));
+        Ok(Row {
+            log: PlacedLog {
+                block_number: number("block number", &entry.block_number)?,
+                log_index: entry.log_index,
+                transaction_hash: entry.transaction_hash,
+                address: entry.contract_address,
+                topics: Topics::new(&topics).ok_or("a log with more than 4 topics")?,
+                data: entry.data,
+            },
+            block_hash: Some(entry.block_hash),
+            transaction_index: Some(entry.transaction_index),
+            timestamp: Some(number("timestamp", &entry.timestamp)?),
         })
     });
     placed.collect()
@@ -194,13 +261,18 @@ mod tests {
             "contractAddress":"0x{address}","data":"0x03","topics":"[\"0x{word}\"]","logIndex":4,"transactionIndex":0}}]}}"#
         );
         let found = logs(body.as_bytes()).unwrap();
-        let expected = PlacedLog {
-            block_number: 17,
-            log_index: 4,
-            transaction_hash: B256::repeat_byte(0x22),
-            address: Address::repeat_byte(0x11),
-            topics: Topics::new(&[B256::repeat_byte(0x22)]).unwrap(),
-            data: Bytes::from_static(&[3]),
+        let expected = Row {
+            log: PlacedLog {
+                block_number: 17,
+                log_index: 4,
+                transaction_hash: B256::repeat_byte(0x22),
+                address: Address::repeat_byte(0x11),
+                topics: Topics::new(&[B256::repeat_byte(0x22)]).unwrap(),
+                data: Bytes::from_static(&[3]),
+            },
+            block_hash: Some(B256::repeat_byte(0x22)),
+            transaction_index: Some(0),
+            timestamp: Some(1),
         };
         assert_eq!(found, [expected]);
         assert!(logs(br#"{"logs":[{}]}"#).is_err());

@@ -97,15 +97,27 @@ fn three_digits(figure: f64) -> String {
     }
 }
 
-/// The median of some figures; 0 of none.
+/// What is shown of a figure; `-` where there is none.
 #[must_use]
-pub fn median(mut figures: Vec<f64>) -> f64 {
+pub fn or_none(figure: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), show)
+}
+
+/// A ratio: `12.34`.
+#[must_use]
+pub fn ratio(figure: f64) -> String {
+    format!("{figure:.2}")
+}
+
+/// The median of some figures; `None` of none.
+#[must_use]
+pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let upper = figures.len() / 2;
     let lower = figures.len().saturating_sub(1) / 2;
     match (figures.get(lower), figures.get(upper)) {
-        (Some(lower), Some(upper)) => f64::midpoint(*lower, *upper),
-        _ => 0.0,
+        (Some(lower), Some(upper)) => Some(f64::midpoint(*lower, *upper)),
+        _ => None,
     }
 }
 
@@ -158,8 +170,10 @@ mod tests {
 
     #[test]
     fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median(Vec::new()), 0.0);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(Vec::new()), None);
+        assert_eq!(or_none(median(Vec::new()), ratio), "-");
+        assert_eq!(or_none(Some(0.5), ratio), "0.50");
     }
 }

@@ -75,6 +75,13 @@ impl LogFilter {
         self
     }
 
+    /// The same, not beyond a block.
+    #[must_use]
+    pub fn up_to(mut self, block: u64) -> Self {
+        self.to = Some(self.to.map_or(block, |to| to.min(block)));
+        self
+    }
+
     /// The same, another page.
     #[must_use]
     pub const fn page(mut self, page: u64) -> Self {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::figures::{count, duration};
 use super::measure::Condition;
 use super::report::Report;
-use crate::model::Day;
 
 const STYLE: &str = include_str!("report.css");
 
@@ -72,15 +71,18 @@ impl Report {
         let drawn: Vec<_> = self
             .questions
             .iter()
-            .filter(|asked| asked.measurements.iter().any(|found| found.runs > 0))
+            .filter(|asked| {
+                asked
+                    .measurements
+                    .iter()
+                    .any(|found| found.milliseconds.is_some())
+            })
             .collect();
         if drawn.is_empty() {
             return String::new();
         }
         let times = drawn.iter().flat_map(|asked| &asked.measurements);
-        let times = times
-            .filter(|found| found.runs > 0)
-            .map(|found| found.milliseconds);
+        let times = times.filter_map(|found| found.milliseconds);
         let scale = Scale::over(times.flat_map(|times| [times.p50, times.p99]));
         let height_of = |bars: usize| bars as f64 * BAR + GAP;
         let all: f64 = drawn
@@ -103,9 +105,8 @@ impl Report {
                 escaped(name)
             );
             for found in &asked.measurements {
-                if found.runs > 0 {
+                if let Some(times) = found.milliseconds {
                     let class = class_of(&conditions, found.condition);
-                    let times = found.milliseconds;
                     let (p50, p99) = (scale.x(times.p50), scale.x(times.p99));
                     let _ = writeln!(
                         svg,
@@ -206,201 +207,6 @@ impl Report {
             picture(&svg, height + 6.0, "Ratios by question")
         )
     }
-
-    fn figures_table(&self) -> String {
-        let mut rows = String::new();
-        for asked in &self.questions {
-            for (place, found) in asked.measurements.iter().enumerate() {
-                let times = found.milliseconds;
-                rows.push_str("<tr>");
-                if place == 0 {
-                    let _ = write!(
-                        rows,
-                        "<th rowspan=\"{}\" scope=\"rowgroup\">{}</th>",
-                        asked.measurements.len(),
-                        escaped(asked.question.published.name)
-                    );
-                }
-                let disk = found
-                    .disk_bytes_per_answer
-                    .map_or_else(|| "-".to_owned(), |bytes| count(bytes as f64));
-                let failures = if found.failures > 0 {
-                    format!(" ({} failed)", found.failures)
-                } else {
-                    String::new()
-                };
-                let _ = write!(rows, "<td class=\"word\">{}{failures}</td>", found.condition);
-                for cell in [
-                    asked.answers.shown(),
-                    count(found.runs as f64),
-                    duration(times.p50),
-                    duration(times.p90),
-                    duration(times.p99),
-                    duration(times.max),
-                    count(found.rows_per_second),
-                    count(found.bytes_per_second),
-                    disk,
-                ] {
-                    let _ = write!(rows, "<td>{cell}</td>");
-                }
-                rows.push_str("</tr>\n");
-            }
-        }
-        if rows.is_empty() {
-            return String::new();
-        }
-        format!(
-            "<section>\n<h2>Figures</h2>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th><th class=\"word\">how</th>\
-             <th>rows</th><th>answers</th><th>p50</th><th>p90</th><th>p99</th><th>max</th><th>rows/s</th><th>bytes/s</th>\
-             <th>from disk</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
-        )
-    }
-
-    fn comparison_table(&self) -> String {
-        let mut rows = String::new();
-        for asked in &self.questions {
-            for found in &asked.comparisons {
-                let timed = |ms| {
-                    if found.rounds > 0 {
-                        duration(ms)
-                    } else {
-                        "-".to_owned()
-                    }
-                };
-                let ratio = found
-                    .ratio
-                    .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
-                let _ = writeln!(
-                    rows,
-                    "<tr><th>{}</th><td class=\"word\">{}</td><td>{}</td><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{ratio}</td>\
-                     <td class=\"word\">{}</td></tr>",
-                    escaped(asked.question.published.name),
-                    found.with,
-                    found.rows,
-                    found.verdict.word(),
-                    timed(found.ours_ms),
-                    timed(found.theirs_ms),
-                    escaped(&found.asked),
-                );
-            }
-        }
-        let mut text = String::new();
-        if !rows.is_empty() {
-            let _ = write!(
-                text,
-                "<section>\n<h2>Answers compared</h2>\n<p>{}</p>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th>\
-                 <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>service</th><th>other</th><th>ratio</th>\
-                 <th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
-                escaped(&self.others.join(" "))
-            );
-        }
-        let remarks = self.remarks();
-        if !remarks.is_empty() {
-            text.push_str("<section>\n<h2>Remarks</h2>\n<ul>\n");
-            for remark in remarks {
-                let _ = writeln!(text, "<li>{}</li>", escaped(&remark));
-            }
-            text.push_str("</ul>\n</section>\n");
-        }
-        text
-    }
-
-    fn parameters(&self) -> String {
-        let mut rows = String::new();
-        for asked in &self.questions {
-            let published = asked.question.published;
-            let target = asked.question.targets.first().map_or("", String::as_str);
-            let _ = writeln!(
-                rows,
-                "<tr><th>{}</th><td class=\"word\">{}; {}</td><td class=\"word\">{}<br><code>{}</code></td></tr>",
-                escaped(published.name),
-                escaped(published.about),
-                escaped(published.shows),
-                escaped(&asked.question.picked),
-                escaped(target)
-            );
-        }
-        format!(
-            "<section>\n<h2>What was asked</h2>\n<div class=\"wide\"><table class=\"text\">\n<thead><tr><th>question</th>\
-             <th class=\"word\">what for</th><th class=\"word\">picked for this chain</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n\
-             </section>\n"
-        )
-    }
-
-    fn facts(&self) -> String {
-        let (store, machine, settings) = (&self.store, &self.machine, &self.settings);
-        let clients: Vec<_> = settings.clients.iter().map(ToString::to_string).collect();
-        let (year, month, day) = Day::of(self.began).civil();
-        let (hour, minute) = (self.began / 3600 % 24, self.began / 60 % 60);
-        let facts = [
-            ("command", self.command.clone()),
-            (
-                "began",
-                format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC"),
-            ),
-            ("took", format!("{:.0} s", self.seconds)),
-            ("version", self.version.to_owned()),
-            ("chain", format!("{} (id {})", store.chain, store.chain_id)),
-            (
-                "blocks",
-                format!("{} to {} ({})", store.first_block, store.head, store.head_hash),
-            ),
-            (
-                "contents",
-                format!(
-                    "{} logs, {} transactions, {} contracts with logs, {} topics 0, {}",
-                    store.logs,
-                    store.transactions,
-                    store.emitters,
-                    store.signatures,
-                    if store.traces { "traces" } else { "no traces" }
-                ),
-            ),
-            ("store on disk", format!("{}B", count(store.bytes as f64))),
-            ("block cache", format!("{}B", count(settings.cache_bytes as f64))),
-            (
-                "machine",
-                format!(
-                    "{} cores, {}, {}B of memory, {}",
-                    machine.cores,
-                    machine.processor,
-                    count(machine.memory_bytes as f64),
-                    machine.system
-                ),
-            ),
-            (
-                "load average",
-                format!(
-                    "{} at the beginning, {} at the end",
-                    machine.load[0], machine.load[1]
-                ),
-            ),
-            (
-                "measured",
-                format!(
-                    "{:.2} s for each question and way; clients at a time: {}; at most {:.0} s in all",
-                    settings.seconds,
-                    clients.join(", "),
-                    settings.limit
-                ),
-            ),
-            ("service", settings.service.clone()),
-            ("warm", settings.warm.clone()),
-            ("cold", settings.cold.clone()),
-            ("seed", settings.seed.to_string()),
-        ];
-        let mut rows = String::new();
-        for (name, fact) in facts {
-            let _ = writeln!(
-                rows,
-                "<tr><th>{name}</th><td class=\"word\">{}</td></tr>",
-                escaped(&fact)
-            );
-        }
-        format!(
-            "<section>\n<h2>Where and how</h2>\n<div class=\"wide\"><table class=\"text\"><tbody>\n{rows}</tbody></table></div>\n</section>\n"
-        )
-    }
 }
 
 /// A logarithmic scale between the powers of ten that hold all figures.
@@ -459,7 +265,7 @@ fn class_of(conditions: &[Condition], condition: Condition) -> String {
 }
 
 /// Text that is no markup.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -7,11 +7,10 @@ use serde::Serialize;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::answer::{Way, rows};
+use super::answer::{Failure, Way, rows};
 use super::figures::{Latencies, Percentiles};
 use super::question::Question;
 use crate::clock;
-use crate::http::StatusCode;
 
 /// Answers of one measurement at most: what their times take in memory is bounded too.
 const RUNS_MAX: usize = 1_000_000;
@@ -64,14 +63,38 @@ pub struct Measurement {
     pub runs: u64,
     /// Requests without a 200 or a whole body; their times are not in the percentiles.
     pub failures: u64,
-    /// Milliseconds.
-    pub milliseconds: Percentiles,
+    /// What came of the first request that failed.
+    pub first_failure: Option<String>,
+    /// Clients that stopped before their time, after too many failures in a row.
+    pub stopped: u64,
+    /// Milliseconds; `None` where every request failed, and so are the rates.
+    pub milliseconds: Option<Percentiles>,
     /// Rows of all clients together.
-    pub rows_per_second: f64,
+    pub rows_per_second: Option<f64>,
     /// Bytes of bodies, of all clients together.
-    pub bytes_per_second: f64,
+    pub bytes_per_second: Option<f64>,
     /// Bytes that came from the disk for an answer, where the system tells; of cold ones.
     pub disk_bytes_per_answer: Option<u64>,
+}
+
+impl Measurement {
+    /// What failed, where anything did: how many requests, the first of them, and who stopped for it.
+    #[must_use]
+    pub fn failed(&self) -> Option<String> {
+        let first = self.first_failure.as_deref()?;
+        let asked = self.runs + self.failures;
+        let mut told = format!(
+            "{} of {asked} requests failed, the first with: {first}",
+            self.failures
+        );
+        if self.stopped > 0 {
+            told += &format!(
+                "; {} of {} clients stopped before the time was over, after that many failures in a row",
+                self.stopped, self.condition.clients
+            );
+        }
+        Some(told)
+    }
 }
 
 /// What the answer to each target of a question is like.
@@ -104,43 +127,48 @@ pub async fn look(question: &Question, way: &Way) -> Result<Answers, String> {
 struct Sums {
     latencies: Latencies,
     failures: u64,
+    first_failure: Option<String>,
     in_a_row: u64,
+    stopped: u64,
     rows: u64,
     bytes: u64,
 }
 
 impl Sums {
-    fn take(&mut self, outcome: Result<(u64, Duration), ()>, rows: u64) {
-        match outcome {
-            Ok((bytes, took)) => {
-                self.latencies.push(took);
-                self.in_a_row = 0;
-                self.rows += rows;
-                self.bytes += bytes;
-            }
-            Err(()) => {
-                self.failures += 1;
-                self.in_a_row += 1;
-            }
-        }
+    fn answered(&mut self, bytes: u64, took: Duration, rows: u64) {
+        self.latencies.push(took);
+        self.in_a_row = 0;
+        self.rows += rows;
+        self.bytes += bytes;
     }
 
-    fn add(&mut self, other: &Self) {
+    fn failed(&mut self, why: String) {
+        self.failures += 1;
+        self.in_a_row += 1;
+        self.first_failure.get_or_insert(why);
+    }
+
+    fn add(&mut self, other: Self) {
         self.latencies.extend(&other.latencies);
         self.failures += other.failures;
+        self.first_failure = self.first_failure.take().or(other.first_failure);
+        self.stopped += other.stopped;
         self.rows += other.rows;
         self.bytes += other.bytes;
     }
 
     fn measurement(self, condition: Condition, seconds: f64) -> Measurement {
-        let per_second = |sum: u64| if seconds > 0.0 { sum as f64 / seconds } else { 0.0 };
+        let is_timed = seconds > 0.0 && !self.latencies.is_empty();
+        let per_second = |sum: u64| is_timed.then(|| sum as f64 / seconds);
         Measurement {
             condition,
             runs: self.latencies.len() as u64,
             failures: self.failures,
+            first_failure: self.first_failure,
+            stopped: self.stopped,
             rows_per_second: per_second(self.rows),
             bytes_per_second: per_second(self.bytes),
-            milliseconds: self.latencies.percentiles(),
+            milliseconds: (!self.latencies.is_empty()).then(|| self.latencies.percentiles()),
             disk_bytes_per_answer: None,
         }
     }
@@ -190,15 +218,22 @@ pub async fn warm(
                 let began = clock::now();
                 let got = client.get(target).await;
                 let took = clock::now() - began;
-                let ok = got.as_ref().is_ok_and(|got| got.status == StatusCode::OK);
-                let broken = got.is_err();
-                let bytes = got.map_or(0, |got| got.bytes);
-                sums.take(if ok { Ok((bytes, took)) } else { Err(()) }, rows);
-                let enough = sums.latencies.len() >= runs_max || sums.in_a_row >= FAILURES_MAX;
-                if clock::now() >= until || enough {
+                let mut is_broken = false;
+                match got {
+                    Ok(bytes) => sums.answered(bytes, took, rows),
+                    Err(failure) => {
+                        is_broken = failure.is_broken;
+                        sums.failed(failure.why);
+                    }
+                }
+                if clock::now() >= until || sums.latencies.len() >= runs_max {
                     break;
                 }
-                if broken && let Ok(again) = way.client().await {
+                if sums.in_a_row >= FAILURES_MAX {
+                    sums.stopped = 1;
+                    break;
+                }
+                if is_broken && let Ok(again) = way.client().await {
                     client = again;
                 }
             }
@@ -209,7 +244,7 @@ pub async fn warm(
     let began = clock::now();
     let mut all = Sums::default();
     while let Some(sums) = tasks.join_next().await {
-        all.add(&sums.map_err(|error| format!("a client died: {error}"))?);
+        all.add(sums.map_err(|error| format!("a client died: {error}"))?);
     }
     let condition = Condition {
         way: way.name(),
@@ -220,14 +255,14 @@ pub async fn warm(
 }
 
 /// Asks one client's questions of a service that is made cold before each: for `seconds`, at least once where
-/// `deadline` allows. What making it cold takes is in no figure.
+/// `deadline` allows. What making it cold takes is in no figure. Rows are those of the answers that were timed: beside a
+/// live writer each round may be of another head. A round whose store cannot be opened anew is one that failed.
 ///
 /// # Errors
 ///
-/// One sentence where the store cannot be opened anew.
+/// One sentence where the service cannot be reached.
 pub async fn cold(
     question: &Question,
-    answers: &Answers,
     way: &Way,
     bed: &Arc<dyn Bed>,
     seconds: Duration,
@@ -235,26 +270,38 @@ pub async fn cold(
 ) -> Result<Measurement, String> {
     let mut sums = Sums::default();
     let (mut spent, mut read) = (Duration::ZERO, Some(0));
+    let (mut asked, mut body) = (0, Vec::new());
     let until = clock::now() + seconds;
-    let targets = question.targets.iter().zip(answers.rows.iter().copied());
-    for (run, (target, rows)) in targets.cycle().take(COLD_RUNS.1).enumerate() {
+    for (run, target) in question.targets.iter().cycle().take(COLD_RUNS.1).enumerate() {
         let now = clock::now();
-        if now >= deadline || (COLD_RUNS.0 <= run && now >= until) || sums.in_a_row >= COLD_FAILURES_MAX {
+        if now >= deadline || (COLD_RUNS.0 <= run && now >= until) {
+            break;
+        }
+        if sums.in_a_row >= COLD_FAILURES_MAX {
+            sums.stopped = 1;
             break;
         }
         let mut client = way.client().await.map_err(|error| error.to_string())?;
         let bed = Arc::clone(bed);
-        tokio::task::spawn_blocking(move || bed.chill())
+        let chilled = tokio::task::spawn_blocking(move || bed.chill())
             .await
-            .map_err(|error| format!("a worker died: {error}"))??;
+            .map_err(|error| format!("a worker died: {error}"))?;
+        if let Err(why) = chilled {
+            sums.failed(format!("the store could not be made cold: {why}"));
+            continue;
+        }
         let before = disk_bytes();
         let began = clock::now();
-        let got = client.get(target).await;
+        let got = client.keep(target, &mut body).await;
         let took = clock::now() - began;
         spent += took;
+        asked += 1;
         read = (|| Some(read? + disk_bytes()?.saturating_sub(before?)))();
-        let got = got.ok().filter(|got| got.status == StatusCode::OK);
-        sums.take(got.map(|got| (got.bytes, took)).ok_or(()), rows);
+        let counted = got.map_err(|Failure { why, .. }| why);
+        match counted.and_then(|bytes| Ok((bytes, rows(&body)?))) {
+            Ok((bytes, rows)) => sums.answered(bytes, took, rows),
+            Err(why) => sums.failed(why),
+        }
     }
     let condition = Condition {
         way: way.name(),
@@ -262,7 +309,6 @@ pub async fn cold(
         clients: 1,
     };
     let mut measurement = sums.measurement(condition, spent.as_secs_f64());
-    let asked = measurement.runs + measurement.failures;
     measurement.disk_bytes_per_answer = read.and_then(|read: u64| read.checked_div(asked));
     Ok(measurement)
 }
@@ -281,18 +327,43 @@ mod tests {
     #[test]
     fn failures_have_no_part_in_times_and_rates() {
         let mut sums = Sums::default();
-        sums.take(Ok((1_000, Duration::from_millis(10))), 7);
-        sums.take(Err(()), 7);
-        sums.take(Ok((3_000, Duration::from_millis(30))), 7);
+        sums.answered(1_000, Duration::from_millis(10), 7);
+        sums.failed("status 503".to_owned());
+        sums.failed("status 500".to_owned());
+        sums.answered(3_000, Duration::from_millis(30), 7);
         let condition = Condition {
             way: "in process",
             cold: false,
             clients: 1,
         };
         let found = sums.measurement(condition, 2.0);
-        assert_eq!((found.runs, found.failures), (2, 1));
-        assert_eq!((found.milliseconds.p50, found.milliseconds.max), (10.0, 30.0));
-        assert_eq!((found.rows_per_second, found.bytes_per_second), (7.0, 2_000.0));
+        assert_eq!((found.runs, found.failures), (2, 2));
+        let times = found.milliseconds.unwrap();
+        assert_eq!((times.p50, times.max), (10.0, 30.0));
+        assert_eq!(
+            (found.rows_per_second, found.bytes_per_second),
+            (Some(7.0), Some(2_000.0))
+        );
+        let told = found.failed().unwrap();
+        assert_eq!(told, "2 of 4 requests failed, the first with: status 503");
+    }
+
+    #[test]
+    fn where_every_request_failed_there_is_no_figure() {
+        let mut one = Sums::default();
+        one.failed("status 503".to_owned());
+        one.stopped = 1;
+        let mut all = Sums::default();
+        all.add(one);
+        let condition = Condition {
+            way: "over HTTP",
+            cold: false,
+            clients: 4,
+        };
+        let found = all.measurement(condition, 2.0);
+        assert_eq!(found.milliseconds, None);
+        assert_eq!((found.rows_per_second, found.bytes_per_second), (None, None));
+        assert!(found.failed().unwrap().contains("1 of 4 clients stopped"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod figures;
 pub mod filter;
 mod html;
+mod html_tables;
 pub mod load;
 pub mod measure;
 mod pick;

@@ -16,6 +16,8 @@ pub(super) type Picked = Result<(String, Asked), String>;
 
 pub(super) enum Asked {
     Logs(Box<LogFilter>),
+    /// Logs that there are none of.
+    NoLogs(Box<LogFilter>),
     Paths(Vec<String>),
 }
 
@@ -78,7 +80,7 @@ pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
 }
 
 /// Whether the account of a topic was met at positions 1 and 2.
-pub(super) fn is_both(s: &Statistics, one: &Counted<(B256, Placed)>) -> bool {
+fn is_both(s: &Statistics, one: &Counted<(B256, Placed)>) -> bool {
     let (position, topic) = one.what.1;
     let other = match position {
         1 => 2,
@@ -88,15 +90,78 @@ pub(super) fn is_both(s: &Statistics, one: &Counted<(B256, Placed)>) -> bool {
     s.of_hot.iter().any(|met| met.what.1 == (other, topic))
 }
 
-pub(super) fn both(pair: &Counted<(B256, B256)>, how: &str) -> (String, Asked) {
+/// One topic at two positions of which one is enough.
+pub(super) fn either(s: &Statistics) -> Picked {
+    let found = nearest(&s.of_hot, 350, |one| is_both(s, one))
+        .or_else(|| nearest(&s.of_hot, 350, |one| one.what.1.0 < 3))
+        .ok_or("no log of the hottest contract has a topic 1 or 2")?;
+    let (hot, (_, (_, wallet))) = (hot(s)?, found.what);
+    let filter = LogFilter {
+        either: Some((1, 2)),
+        ..LogFilter::of(hot.what, PAGE).and(1, wallet).and(2, wallet)
+    };
+    Ok((
+        format!("{}, topic 1 or 2 {wallet}", hot.what),
+        Asked::Logs(Box::new(filter)),
+    ))
+}
+
+/// A pair of topics that share logs.
+pub(super) fn meeting(s: &Statistics) -> Picked {
+    let pair = s
+        .meeting
+        .first()
+        .ok_or_else(|| no_pair(s, "none", "shares a log"))?;
+    let (picked, filter) = both(pair, "that share logs");
+    Ok((picked, Asked::Logs(filter)))
+}
+
+/// A pair of topics that share none.
+pub(super) fn apart(s: &Statistics) -> Picked {
+    let pair = s
+        .apart
+        .first()
+        .ok_or_else(|| no_pair(s, "each", "shares a log"))?;
+    let (picked, filter) = both(pair, "that never meet");
+    Ok((picked, Asked::NoLogs(filter)))
+}
+
+fn no_pair(s: &Statistics, how_many: &str, what: &str) -> String {
+    if s.paired == 0 {
+        return "there are not enough common topics: no topic 0 and topic 1 were met that could be a pair"
+            .to_owned();
+    }
+    format!(
+        "{how_many} of the {} pairs of a common topic 0 and a common topic 1 {what}, as far as was told in time",
+        s.paired
+    )
+}
+
+fn both(pair: &Counted<(B256, B256)>, how: &str) -> (String, Box<LogFilter>) {
     let (signature, wallet) = pair.what;
     (
         format!(
             "topic 0 {signature} and topic 1 {wallet} {how}, the rarer with {} logs",
             pair.count
         ),
-        Asked::Logs(Box::new(LogFilter::with(0, signature, PAGE).and(1, wallet))),
+        Box::new(LogFilter::with(0, signature, PAGE).and(1, wallet)),
     )
+}
+
+/// A contract and a topic 0 that it never emits.
+pub(super) fn silent(s: &Statistics) -> Picked {
+    let pair = s
+        .silent
+        .first()
+        .ok_or("no contract with many logs was met that lacks a common topic 0")?;
+    let (contract, signature) = pair.what;
+    Ok((
+        format!(
+            "{contract} and topic 0 {signature} that it never emits, the rarer with {} logs",
+            pair.count
+        ),
+        Asked::NoLogs(Box::new(LogFilter::of(contract, PAGE).and(0, signature))),
+    ))
 }
 
 pub(super) fn listed(

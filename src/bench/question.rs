@@ -44,6 +44,9 @@ pub struct Question {
     /// The logs meant, where logs are asked for: what others are asked for too.
     #[serde(skip)]
     pub filter: Option<LogFilter>,
+    /// Whether it is there to find nothing.
+    #[serde(skip)]
+    pub is_no_hit: bool,
 }
 
 /// A question that is not asked here.

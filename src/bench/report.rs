@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::against::{Comparison, Verdict};
-use super::figures::{count, duration};
+use super::against::{Comparison, Tally, Verdict};
+use super::figures::{Percentiles, count, duration, or_none, ratio};
 use super::measure::{Answers, Measurement};
 use super::question::{LeftOut, Question};
-use super::statistics::StoreFacts;
+use super::statistics::{Head, StoreFacts};
+use crate::model::B256;
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
@@ -23,8 +24,10 @@ pub struct Report {
     pub ended_early: Option<String>,
     /// The machine.
     pub machine: Machine,
-    /// The store.
+    /// The store at the beginning.
     pub store: StoreFacts,
+    /// The block that the service answered from at the end, where it told.
+    pub head_at_end: Option<Head>,
     /// The parameters of the run.
     pub settings: Settings,
     /// What was asked, in order.
@@ -33,6 +36,10 @@ pub struct Report {
     pub left_out: Vec<LeftOut>,
     /// Whom answers were held against, in words.
     pub others: Vec<String>,
+    /// What came of that, counted.
+    pub compared: Vec<Tally>,
+    /// What is to be told of the whole run.
+    pub notes: Vec<String>,
 }
 
 /// The parameters of a run.
@@ -164,7 +171,7 @@ impl Report {
                 } else {
                     ""
                 };
-                let times = measurement.milliseconds;
+                let times = |of: fn(Percentiles) -> f64| or_none(measurement.milliseconds.map(of), duration);
                 let failures = match measurement.failures {
                     0 => String::new(),
                     failures => format!(" ({failures} failed)"),
@@ -174,12 +181,12 @@ impl Report {
                     format!("{}{failures}", measurement.condition),
                     asked.answers.shown(),
                     measurement.runs.to_string(),
-                    duration(times.p50),
-                    duration(times.p90),
-                    duration(times.p99),
-                    duration(times.max),
-                    count(measurement.rows_per_second),
-                    count(measurement.bytes_per_second),
+                    times(|times| times.p50),
+                    times(|times| times.p90),
+                    times(|times| times.p99),
+                    times(|times| times.max),
+                    or_none(measurement.rows_per_second, count),
+                    or_none(measurement.bytes_per_second, count),
                 ]);
             }
         }
@@ -195,23 +202,14 @@ impl Report {
         ];
         for asked in &self.questions {
             for comparison in &asked.comparisons {
-                let timed = |ms: f64| {
-                    if comparison.rounds > 0 {
-                        duration(ms)
-                    } else {
-                        "-".to_owned()
-                    }
-                };
                 lines.push(vec![
                     asked.question.published.name.to_owned(),
                     comparison.with.to_owned(),
                     comparison.rows.to_string(),
                     comparison.verdict.word().to_owned(),
-                    timed(comparison.ours_ms),
-                    timed(comparison.theirs_ms),
-                    comparison
-                        .ratio
-                        .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
+                    or_none(comparison.ours_ms, duration),
+                    or_none(comparison.theirs_ms, duration),
+                    or_none(comparison.ratio, ratio),
                     comparison.asked.clone(),
                 ]);
             }
@@ -220,6 +218,8 @@ impl Report {
             out.push('\n');
             aligned(&mut out, &lines, &[0, 1, 3, 7]);
         }
+        let (first, last) = self.heads();
+        out.push_str(&format!("\nhead: {first} at the beginning, {last} at the end\n"));
         for line in self.remarks() {
             out.push('\n');
             out.push_str(&line);
@@ -227,15 +227,77 @@ impl Report {
         out.trim_end().to_owned()
     }
 
+    /// The head at the beginning and at the end, in words.
+    #[must_use]
+    pub fn heads(&self) -> (String, String) {
+        let shown = |number: u64, hash: B256| format!("block {number} {hash}");
+        let last = self.head_at_end.map(|head| shown(head.number, head.hash));
+        (
+            shown(self.store.head, self.store.head_hash),
+            last.unwrap_or_else(|| "not told".to_owned()),
+        )
+    }
+
+    /// That the store did not stay as it was, where it did not.
+    fn moved(&self) -> Option<String> {
+        let head = self.head_at_end?;
+        if (head.number, head.hash) == (self.store.head, self.store.head_hash) {
+            return None;
+        }
+        let how = if head.number > self.store.head {
+            "grew"
+        } else {
+            "came to another head"
+        };
+        Some(format!(
+            "the store {how} while it was measured, from block {} to block {}: logs were asked for up to block {}, other rows may \
+             be of any head in between",
+            self.store.head, head.number, self.store.head
+        ))
+    }
+
     /// What else is to be told, a line each: differences, questions that were not answered or not asked.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<_> = self
+            .moved()
+            .into_iter()
+            .chain(self.notes.iter().cloned())
+            .collect();
         for asked in &self.questions {
             let name = asked.question.published.name;
+            for found in &asked.measurements {
+                let condition = found.condition;
+                lines.extend(
+                    found
+                        .failed()
+                        .map(|failed| format!("{name}: {condition}: {failed}")),
+                );
+                if condition.cold && found.runs > 0 && found.disk_bytes_per_answer == Some(0) {
+                    lines.push(format!(
+                        "{name}: {condition}: 0 bytes came from the disk: it was not cold, a file system or another process has the \
+                         files in memory"
+                    ));
+                }
+            }
             for comparison in &asked.comparisons {
+                if let Some(why) = &comparison.untimed {
+                    lines.push(match comparison.rounds {
+                        0 => format!("{name}: not timed against {}: {why}", comparison.with),
+                        rounds => format!(
+                            "{name}: timed {rounds} times against {}, then: {why}",
+                            comparison.with
+                        ),
+                    });
+                }
                 match &comparison.verdict {
                     Verdict::Equal => {}
+                    Verdict::Empty => {
+                        lines.push(format!(
+                            "{name}: neither the service nor {} has a row of what was asked: nothing was compared",
+                            comparison.with
+                        ));
+                    }
                     Verdict::Differ { rows, told } => {
                         lines.push(format!("{name}: {rows} rows differ from {}:", comparison.with));
                         lines.extend(told.iter().map(|text| format!("  {text}")));
@@ -264,6 +326,7 @@ impl Verdict {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Equal => "equal",
+            Self::Empty => "empty",
             Self::Differ { .. } => "DIFFER",
             Self::Unanswered(_) => "none",
         }

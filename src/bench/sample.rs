@@ -2,7 +2,7 @@
 //! exact length of the lists of whatever was met. The work is bounded, however long the chain.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::statistics::{Counted, Placed, Statistics, StoreFacts, hottest, longest_first, may_be_account};
 use crate::clock;
@@ -225,7 +225,8 @@ fn of_contract(
     Ok(met)
 }
 
-/// Which of the longest lists of topic 0 and of topic 1 share a log and which share none.
+/// Which of the longest lists of topic 0 and of topic 1 share a log and which share none, and which of the longest lists
+/// of contracts and of topic 0 share none.
 fn pair(reader: &Reader, found: &mut Statistics) -> Result<(), QueryError> {
     let until = clock::now() + PAIRING_TIME;
     let firsts: Vec<_> = found
@@ -244,31 +245,51 @@ fn pair(reader: &Reader, found: &mut Statistics) -> Result<(), QueryError> {
                 what: (signature.what, wallet.what.1),
                 count: signature.count.min(wallet.count),
             };
-            match meet(reader, pair.what, clock::now() + WALK_TIME)? {
+            found.paired += 1;
+            let query = LogQuery {
+                topics: [vec![pair.what.0], vec![pair.what.1], Vec::new(), Vec::new()],
+                ..LogQuery::default()
+            };
+            match meet(reader, query)? {
                 Some(true) => found.meeting.push(pair),
                 Some(false) => found.apart.push(pair),
                 None => {}
             }
         }
     }
+    let until = clock::now() + PAIRING_TIME;
+    for emitter in found.emitters.iter().take(PAIRED.0) {
+        for signature in found.signatures.iter().take(PAIRED.0) {
+            if clock::now() > until {
+                break;
+            }
+            let query = LogQuery {
+                address: Some(emitter.what),
+                topics: [vec![signature.what], Vec::new(), Vec::new(), Vec::new()],
+                ..LogQuery::default()
+            };
+            if meet(reader, query)? == Some(false) {
+                found.silent.push(Counted {
+                    what: (emitter.what, signature.what),
+                    count: signature.count.min(emitter.count),
+                });
+            }
+        }
+    }
     longest_first(&mut found.meeting);
     longest_first(&mut found.apart);
+    longest_first(&mut found.silent);
     Ok(())
 }
 
-/// Whether a log has both topics; `None` where that is not found out in time.
-fn meet(
-    reader: &Reader,
-    (signature, wallet): (B256, B256),
-    deadline: Instant,
-) -> Result<Option<bool>, QueryError> {
+/// Whether a log has all that is asked for; `None` where that is not found out in time.
+fn meet(reader: &Reader, query: LogQuery) -> Result<Option<bool>, QueryError> {
     let query = LogQuery {
-        topics: [vec![signature], vec![wallet], Vec::new(), Vec::new()],
         first_block: reader.first_block(),
         last_block: reader.head().number,
         limit: 1,
-        deadline: Some(deadline),
-        ..LogQuery::default()
+        deadline: Some(clock::now() + WALK_TIME),
+        ..query
     };
     match reader.logs(&query) {
         Ok(page) => Ok(Some(!crate::query::Paged::page(&page).is_empty())),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::against::{Comparison, Round, Verdict, node, postgres};
-use super::answer::Way;
+use super::against::{Patience, Round, Tally, node, postgres};
+use super::answer::{self, Client, Way};
 use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
 use super::question::Question;
@@ -17,8 +17,13 @@ use crate::node::Node;
 const SECONDS_MIN: Duration = Duration::from_millis(5);
 /// The part of the limit that measurements may plan with; the rest is for looking, warming up and making cold.
 const PLANNED: f64 = 0.7;
-/// How long one question may take beyond its turn before it is broken off.
+/// How long one question may take beyond its turn before it is broken off; comparisons have more.
 const OVERTIME: Duration = Duration::from_secs(30);
+/// Answers of another that a comparison waits for at most, beside its turn: the one compared and the last one timed.
+const WAITED: u32 = 2;
+
+/// How long the service may take to tell its head in the end.
+const HEAD_TIME: Duration = Duration::from_secs(5);
 
 /// What is measured and compared.
 pub struct Session {
@@ -36,6 +41,8 @@ pub struct Session {
     pub node: Option<Node>,
     /// The database to compare with, and what it holds.
     pub postgres: Option<(postgres::Postgres, LoadedLogs)>,
+    /// How long both are waited for: the node, the database.
+    pub patience: [Patience; 2],
 }
 
 /// Sees how far a run is.
@@ -86,7 +93,7 @@ impl Session {
                 break;
             }
             let steps = self.steps(&question);
-            let turn = (clock::now() + seconds * u32::try_from(steps).unwrap_or(1) + OVERTIME).min(deadline);
+            let turn = seconds * u32::try_from(steps).unwrap_or(1) + OVERTIME + self.waiting(&question);
             report.questions.push(Asked {
                 question: question.clone(),
                 answers: Answers::default(),
@@ -97,7 +104,7 @@ impl Session {
             let mut turn = Turn {
                 observer,
                 seconds,
-                deadline: turn,
+                deadline: (clock::now() + turn).min(deadline),
                 done,
                 of,
             };
@@ -105,10 +112,52 @@ impl Session {
                 let until = tokio::time::Instant::from_std(turn.deadline);
                 let work = self.ask(Arc::new(question), asked, &report.store, &mut turn);
                 if tokio::time::timeout_at(until, work).await.is_err() {
-                    asked.notes.push("broken off: its time was over".to_owned());
+                    asked
+                        .notes
+                        .push("broken off: its time was over, what was found until then stays".to_owned());
                 }
             }
+            self.give_up(report);
             done += steps;
+        }
+    }
+
+    /// How long others may take to answer a question, at most.
+    fn waiting(&self, question: &Question) -> Duration {
+        let [node, postgres] = &self.patience;
+        let asked = [
+            self.node.as_ref().map(|_| node),
+            self.postgres.as_ref().map(|_| postgres),
+        ];
+        let asked = asked.into_iter().flatten();
+        let waiting = asked.map(|patience| patience.answer() * WAITED).sum();
+        question.filter.as_ref().map_or(Duration::ZERO, |_| waiting)
+    }
+
+    /// Asks an other no more that has not answered in time twice in a row.
+    fn give_up(&mut self, report: &mut Report) {
+        let [node, postgres] = &self.patience;
+        let mut tell = |who: &str| {
+            report.notes.push(format!(
+                "{who} is not asked any more: two answers in a row did not come in time; ask a faster one, or fewer of these \
+                 questions (--only)"
+            ));
+        };
+        if node.is_over() && self.node.take().is_some() {
+            tell("the node");
+        }
+        if postgres.is_over() && self.postgres.take().is_some() {
+            tell("PostgreSQL");
+        }
+    }
+
+    /// Notes what is known in the end only, however the run ended: the block that the service answers from by now, and how
+    /// many comparisons came out how.
+    pub async fn close(&self, report: &mut Report) {
+        report.compared = Tally::of(report.questions.iter().flat_map(|asked| &asked.comparisons));
+        if let Some(way) = self.ways.last() {
+            let head = answer::head(way, report.store.chain);
+            report.head_at_end = tokio::time::timeout(HEAD_TIME, head).await.ok().flatten();
         }
     }
 
@@ -141,7 +190,7 @@ impl Session {
         if let Some(bed) = &self.bed {
             for way in &self.ways {
                 turn.begins(&format!("{name} {} cold", way.name()));
-                match cold(&question, &asked.answers, way, bed, turn.seconds, turn.deadline).await {
+                match cold(&question, way, bed, turn.seconds, turn.deadline).await {
                     Ok(found) => asked.measurements.push(found),
                     Err(why) => asked.notes.push(format!("{}, cold: {why}", way.name())),
                 }
@@ -150,31 +199,49 @@ impl Session {
         let (Some(filter), Some(way)) = (&question.filter, self.ways.last()) else {
             return;
         };
-        if self.node.is_none() && self.postgres.is_none() {
-            return;
-        }
-        let mut service = match way.client().await {
-            Ok(service) => service,
-            Err(why) => {
-                asked.notes.push(format!("not compared: {why}"));
-                return;
-            }
-        };
-        let mut round = Round {
-            service: &mut service,
-            facts,
-            seconds: turn.seconds,
-            deadline: turn.deadline,
-        };
+        let [node_patience, postgres_patience] = &mut self.patience;
         if let Some(other) = &self.node {
             turn.begins(&format!("{name} against the node"));
-            let found = node::with_node(other, filter, &mut round).await;
-            asked.comparisons.push(found);
+            let Some(mut service) = client(way, &mut asked.notes).await else {
+                return;
+            };
+            let mut round = Round {
+                service: &mut service,
+                facts,
+                is_no_hit: question.is_no_hit,
+                seconds: turn.seconds,
+                deadline: turn.deadline,
+                patience: node_patience,
+                found: &mut asked.comparisons,
+            };
+            node::with_node(other, filter, &mut round).await;
         }
         if let Some((other, loaded)) = &mut self.postgres {
             turn.begins(&format!("{name} against PostgreSQL"));
-            let found = postgres::with_postgres(other, loaded, filter, &mut round).await;
-            asked.comparisons.push(found);
+            let Some(mut service) = client(way, &mut asked.notes).await else {
+                return;
+            };
+            let mut round = Round {
+                service: &mut service,
+                facts,
+                is_no_hit: question.is_no_hit,
+                seconds: turn.seconds,
+                deadline: turn.deadline,
+                patience: postgres_patience,
+                found: &mut asked.comparisons,
+            };
+            postgres::with_postgres(other, loaded, filter, &mut round).await;
+        }
+    }
+}
+
+/// A client for a comparison; a note where there is none.
+async fn client(way: &Way, notes: &mut Vec<String>) -> Option<Client> {
+    match way.client().await {
+        Ok(client) => Some(client),
+        Err(why) => {
+            notes.push(format!("not compared: {why}"));
+            None
         }
     }
 }
@@ -193,33 +260,4 @@ impl Turn<'_> {
         self.observer.begins(step, self.done, self.of);
         self.done += 1;
     }
-}
-
-/// How many comparisons with whom came out how: a line for each, with the median of the ratios.
-#[must_use]
-pub fn summary(report: &Report) -> Vec<String> {
-    let all: Vec<&Comparison> = report
-        .questions
-        .iter()
-        .flat_map(|asked| &asked.comparisons)
-        .collect();
-    let with = |name: &str| {
-        let of: Vec<_> = all.iter().filter(|found| found.with == name).collect();
-        let count = |word: &str| of.iter().filter(|found| found.verdict.word() == word).count();
-        let equal: Vec<f64> = of
-            .iter()
-            .filter(|found| found.verdict == Verdict::Equal)
-            .filter_map(|found| found.ratio)
-            .collect();
-        (!of.is_empty()).then(|| {
-            format!(
-                "against {name}: {} answers equal, {} differ, {} not compared; median ratio {:.2}",
-                count("equal"),
-                count("DIFFER"),
-                count("none"),
-                super::figures::median(equal)
-            )
-        })
-    };
-    ["node", "postgres"].into_iter().filter_map(with).collect()
 }

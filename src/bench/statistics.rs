@@ -35,6 +35,10 @@ pub struct Statistics {
     pub meeting: Vec<Counted<(B256, B256)>>,
     /// Pairs that share none.
     pub apart: Vec<Counted<(B256, B256)>>,
+    /// Pairs of a common topic 0 and a common topic 1 that were looked at, also those that took too long to tell.
+    pub paired: u64,
+    /// Contracts with many logs and common topics 0 that they never emit; the count is that of the shorter list.
+    pub silent: Vec<Counted<(Address, B256)>>,
     /// Accounts by transactions.
     pub by_transactions: Vec<Counted<Address>>,
     /// Accounts by internal transactions.
@@ -81,6 +85,16 @@ pub struct StoreFacts {
     /// Days of the first and the last block, where there are blocks.
     #[serde(skip)]
     pub days: Option<(Day, Day)>,
+}
+
+/// The newest block of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    #[serde(serialize_with = "as_text")]
+    pub hash: B256,
 }
 
 fn as_text<S: serde::Serializer>(value: &impl std::fmt::Display, to: S) -> Result<S::Ok, S::Error> {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::against::{Comparison, Verdict};
+use super::against::{Comparison, Tally, Verdict};
 use super::figures::Latencies;
 use super::measure::{Answers, Condition, Measurement};
 use super::question::Group;
 use super::report::{Asked, Machine, Report, Settings};
 use super::set::{published, questions};
-use super::statistics::{Counted, Statistics, StoreFacts};
+use super::statistics::{Counted, Head, Statistics, StoreFacts};
 use crate::model::{Address, B256, ChainName, Day};
 
 fn facts() -> StoreFacts {
@@ -50,6 +50,8 @@ fn statistics() -> Statistics {
         ],
         meeting: vec![counted((word(0x51), word(0x61)), 90_000)],
         apart: vec![counted((word(0x52), word(0x61)), 38_000)],
+        paired: 2,
+        silent: vec![counted((account(1), word(0x52)), 38_000)],
         by_transactions: (0..250)
             .map(|place| counted(account(place as u8), 1_000 - 2 * place))
             .collect(),
@@ -75,6 +77,16 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
     // Nine tenths of 130,000 are 1,170 pages of 100.
     assert!(named("address-hot-deep").targets[0].ends_with("page=1171&offset=100"));
     assert!(named("topic-range-hot").targets[0].contains("fromblock=4999&toblock=5198"));
+    // All others end at the head, which may move on while they are asked.
+    assert!(named("address-hot").targets[0].contains("&toblock=10099&"));
+    let no_hits: Vec<_> = asked
+        .iter()
+        .filter(|asked| asked.is_no_hit)
+        .map(|asked| asked.published.name)
+        .collect();
+    assert_eq!(no_hits, ["topics-apart", "address-apart"]);
+    let silent = &named("address-apart").targets[0];
+    assert!(silent.contains(&address(1)) && silent.contains(&format!("topic0={}", word(0x52))));
     assert!(named("wallet-sparse").targets[0].contains(&format!("topic2={}", word(0x62))));
     assert!(named("address-and-either").targets[0].contains("topic1_2_opr=or"));
     assert!(named("topics-apart").targets[0].contains(&format!(
@@ -117,6 +129,37 @@ fn a_chain_without_anything_leaves_every_question_out_with_a_reason() {
 }
 
 #[test]
+fn why_a_pair_is_missing_is_told_as_it_is() {
+    let reasons = |statistics: &Statistics| {
+        let (_, left_out) = questions(statistics, "topics-");
+        let reasons: Vec<_> = left_out.into_iter().map(|left_out| left_out.reason).collect();
+        reasons
+    };
+    let few = reasons(&Statistics::default());
+    assert_eq!(few.len(), 2);
+    assert!(
+        few.iter()
+            .all(|reason| reason.starts_with("there are not enough common topics")),
+        "{few:?}"
+    );
+    let all_meet = Statistics {
+        apart: Vec::new(),
+        ..statistics()
+    };
+    let [reason] = reasons(&all_meet).try_into().unwrap();
+    assert!(
+        reason.starts_with("each of the 2 pairs") && reason.contains("shares a log"),
+        "{reason}"
+    );
+    let none_meet = Statistics {
+        meeting: Vec::new(),
+        ..statistics()
+    };
+    let [reason] = reasons(&none_meet).try_into().unwrap();
+    assert!(reason.starts_with("none of the 2 pairs"), "{reason}");
+}
+
+#[test]
 fn a_short_list_has_a_far_page_too() {
     let mut statistics = statistics();
     statistics.emitters = vec![counted(Address::repeat_byte(1), 12)];
@@ -150,9 +193,11 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
         },
         runs: milliseconds.len() as u64,
         failures: 0,
-        milliseconds: latencies.percentiles(),
-        rows_per_second: 1_234_567.0,
-        bytes_per_second: 9e8,
+        first_failure: None,
+        stopped: 0,
+        milliseconds: Some(latencies.percentiles()),
+        rows_per_second: Some(1_234_567.0),
+        bytes_per_second: Some(9e8),
         disk_bytes_per_answer: cold.then_some(4_096),
     }
 }
@@ -165,9 +210,10 @@ fn report() -> Report {
         verdict,
         rows: 7,
         rounds: 3,
-        ours_ms: 2.0,
-        theirs_ms: 50.0,
+        ours_ms: Some(2.0),
+        theirs_ms: Some(50.0),
         ratio: Some(25.0),
+        untimed: None,
     };
     let questions = asked.into_iter().enumerate().map(|(place, question)| Asked {
         question,
@@ -194,10 +240,13 @@ fn report() -> Report {
         ended_early: Some("stopped by a signal".to_owned()),
         machine: Machine::default(),
         store: facts(),
+        head_at_end: None,
         settings: Settings::default(),
         questions: questions.collect(),
         left_out,
         others: vec!["a node".to_owned()],
+        compared: Vec::new(),
+        notes: Vec::new(),
     }
 }
 
@@ -275,4 +324,76 @@ fn the_table_tells_what_differs() {
     let column = lines[0].find("p50").unwrap() + 3;
     let ends_there = |line: &&&str| line.as_bytes().get(column).is_none_or(|&byte| byte == b' ');
     assert_eq!(lines[..7].iter().filter(ends_there).count(), 7);
+}
+
+#[test]
+fn what_failed_is_shown_as_failed() {
+    let mut report = report();
+    let failed = Measurement {
+        runs: 0,
+        failures: 20,
+        first_failure: Some("status 503".to_owned()),
+        stopped: 1,
+        milliseconds: None,
+        rows_per_second: None,
+        bytes_per_second: None,
+        ..measured(false, &[])
+    };
+    report.questions[0].measurements = vec![failed];
+    let table = report.table();
+    let row = table
+        .lines()
+        .find(|line| line.contains("(20 failed)"))
+        .unwrap_or_else(|| panic!("{table}"));
+    assert!(row.ends_with("-") && !row.contains("us"), "{row}");
+    assert!(table.contains("20 of 20 requests failed, the first with: status 503; 1 of 1 clients stopped"));
+    assert!(report.html().contains("status 503"));
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    let found = &json["questions"][0]["measurements"][0];
+    for figure in ["milliseconds", "rows_per_second", "bytes_per_second"] {
+        assert_eq!(found.get(figure), Some(&serde_json::Value::Null), "{figure}");
+    }
+}
+
+#[test]
+fn a_store_that_grew_and_an_answer_that_was_not_cold_are_told() {
+    let mut report = report();
+    let is_told = |report: &Report, what: &str| report.remarks().iter().any(|line| line.contains(what));
+    report.head_at_end = Some(Head {
+        number: report.store.head,
+        hash: report.store.head_hash,
+    });
+    assert!(!is_told(&report, "while it was measured") && !is_told(&report, "0 bytes came from the disk"));
+    report.head_at_end = Some(Head {
+        number: report.store.head + 3,
+        hash: B256::repeat_byte(9),
+    });
+    report.questions[0].measurements[1].disk_bytes_per_answer = Some(0);
+    assert!(is_told(
+        &report,
+        "the store grew while it was measured, from block 10099 to block 10102"
+    ));
+    assert!(is_told(
+        &report,
+        "address-hot: over HTTP, cold: 0 bytes came from the disk"
+    ));
+    assert!(report.table().contains("head: block 10099 "));
+    assert!(report.html().contains("block 10102 "));
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    assert_eq!(json["head_at_end"]["number"], 10_102);
+}
+
+#[test]
+fn a_comparison_that_was_not_timed_is_told_with_its_question() {
+    let mut report = report();
+    let found = &mut report.questions[0].comparisons[0];
+    (found.rounds, found.ours_ms, found.theirs_ms, found.ratio) = (0, None, None, None);
+    found.untimed = Some("the service: status 503".to_owned());
+    assert!(
+        report
+            .remarks()
+            .contains(&"address-hot: not timed against node: the service: status 503".to_owned())
+    );
+    let tallies = Tally::of(report.questions.iter().flat_map(|asked| &asked.comparisons));
+    assert_eq!((tallies[0].equal, tallies[0].differ), (1, 1));
 }

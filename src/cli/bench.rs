@@ -7,8 +7,17 @@ use clap::Args;
 use super::StoreArgs;
 use crate::model::ChainName;
 
+/// What scripts read off the end of a run.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    measured, also where Ctrl-C or the limit ended it early and where nothing could be compared
+  1    answers differ from those of another, or it failed: one sentence on standard error
+  2    the command line was not understood
+  130  a second Ctrl-C";
+
 /// `quarry bench`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct BenchArgs {
     /// Which chain's store.
     #[arg(long, default_value = "mainnet")]

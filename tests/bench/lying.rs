@@ -3,6 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -12,30 +15,56 @@ use super::{SHORT, bench, imported, question, read};
 /// What a fake node does with the logs that it was asked for.
 type Spoil = fn(&mut Vec<Value>);
 
+/// How long a fake node takes for the answer to the so manieth question about logs, from 0.
+type Pace = fn(usize) -> Duration;
+
+/// Longer than any test waits.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+/// A fake node.
+#[derive(Clone)]
+struct Fake {
+    blocks: Arc<Vec<Value>>,
+    spoil: Spoil,
+    pace: Pace,
+    asked: Arc<AtomicUsize>,
+}
+
 /// The logs of the demo chain as a node lists them, served to one connection after another.
 fn node(spoil: Spoil) -> String {
-    let blocks: Vec<Value> = {
+    serve(spoil, |_| Duration::ZERO, |_| {})
+}
+
+/// The same at a pace, of a chain that `change` has changed.
+fn serve(spoil: Spoil, pace: Pace, change: impl Fn(&mut Vec<Value>)) -> String {
+    let mut blocks: Vec<Value> = {
         let file = std::fs::File::open(super::demo("chain.jsonl.zst")).unwrap();
         let lines = BufReader::new(zstd::Decoder::new(file).unwrap()).lines();
         lines
             .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
             .collect()
     };
+    change(&mut blocks);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let fake = Fake {
+        blocks: Arc::new(blocks),
+        spoil,
+        pace,
+        asked: Arc::default(),
+    };
     std::thread::spawn(move || {
-        let blocks = std::sync::Arc::new(blocks);
         for stream in listener.incoming().map_while(Result::ok) {
-            let blocks = std::sync::Arc::clone(&blocks);
+            let fake = fake.clone();
             std::thread::spawn(move || {
-                let _ = converse(stream, &blocks, spoil);
+                let _ = converse(stream, &fake);
             });
         }
     });
     format!("http://{address}")
 }
 
-fn converse(stream: TcpStream, blocks: &[Value], spoil: Spoil) -> std::io::Result<()> {
+fn converse(stream: TcpStream, fake: &Fake) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let mut length = 0;
@@ -56,7 +85,10 @@ fn converse(stream: TcpStream, blocks: &[Value], spoil: Spoil) -> std::io::Resul
         stream.read_exact(&mut body)?;
         let request: Value = serde_json::from_slice(&body).unwrap();
         let mut answer = json!({"jsonrpc": "2.0", "id": request["id"]});
-        match result(&request, blocks, spoil) {
+        if request["method"] == "eth_getLogs" {
+            std::thread::sleep((fake.pace)(fake.asked.fetch_add(1, Ordering::Relaxed)));
+        }
+        match result(&request, &fake.blocks, fake.spoil) {
             Some(result) => answer["result"] = result,
             None => answer["error"] = json!({"code": -32601, "message": "the method does not exist"}),
         }
@@ -125,19 +157,24 @@ fn matches(log: &Value, filter: &Value) -> bool {
 
 /// Benches against such a node; the outcome and the report.
 fn against(directory: &Path, spoil: Spoil) -> (super::Outcome, Value) {
-    let (data, url) = (imported(directory), node(spoil));
+    with(directory, &node(spoil), &SHORT)
+}
+
+/// Benches against the node at a URL.
+fn with(directory: &Path, url: &str, more: &[&str]) -> (super::Outcome, Value) {
+    let data = imported(directory);
     let json = directory.join("r.json");
     let json_arg = json.display().to_string();
     let mut args = vec![
         "--data-dir",
         &data,
         "--against-node",
-        &url,
+        url,
         "--no-cold",
         "--json",
         &json_arg,
     ];
-    args.extend(SHORT);
+    args.extend(more);
     (bench(&args), read(&json))
 }
 
@@ -168,7 +205,7 @@ fn an_honest_node_is_equal_in_every_question_about_logs() {
 
 #[test]
 fn every_lie_is_found_and_the_exit_code_says_so() {
-    let lies: [(Spoil, &str); 4] = [
+    let lies: [(Spoil, &str); 8] = [
         (
             |logs| {
                 if let Some(log) = logs.last_mut() {
@@ -200,6 +237,32 @@ fn every_lie_is_found_and_the_exit_code_says_so() {
             },
             "other transaction hash",
         ),
+        (
+            |logs| {
+                if let Some(log) = logs.first_mut() {
+                    log["blockHash"] = format!("0x{}", "ab".repeat(32)).into();
+                    log["transactionIndex"] = "0x77".into();
+                }
+            },
+            "other block hash, transaction index",
+        ),
+        (
+            |logs| {
+                if let Some(log) = logs.first_mut() {
+                    log["blockTimestamp"] = "0x1".into();
+                }
+            },
+            "other timestamp",
+        ),
+        (|logs| logs.reverse(), "the other's rows are out of order"),
+        (
+            |logs| {
+                if let Some(log) = logs.last().cloned() {
+                    logs.push(log);
+                }
+            },
+            "1 times at the service, 2 times there",
+        ),
     ];
     for (spoil, told) in lies {
         let directory = tempfile::tempdir().unwrap();
@@ -211,5 +274,80 @@ fn every_lie_is_found_and_the_exit_code_says_so() {
             comparison["verdict"]["differ"]["rows"].as_u64() > Some(0),
             "{comparison}"
         );
+    }
+}
+
+#[test]
+fn a_verdict_stays_where_only_the_times_are_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let lie: Spoil = |logs| {
+        logs.pop();
+    };
+    // The first answer is there at once, what is asked for its time never comes.
+    let late: Pace = |asked| if asked == 0 { Duration::ZERO } else { NEVER };
+    let more = ["--seconds", "0.02", "--limit", "40", "--only", "address-hot-deep"];
+    let (outcome, report) = with(directory.path(), &serve(lie, late, |_| {}), &more);
+    let outcome = outcome.refused(&["1 answers differ"]);
+    let comparison = &question(&report, "address-hot-deep")["comparisons"][0];
+    assert!(
+        comparison["verdict"]["differ"]["rows"].as_u64() > Some(0),
+        "{comparison}"
+    );
+    assert_eq!(comparison["rounds"], 0);
+    for figure in ["ours_ms", "theirs_ms", "ratio"] {
+        assert_eq!(comparison.get(figure), Some(&Value::Null), "{figure}");
+    }
+    // In the node's own words, not because the turn was over.
+    let told = "address-hot-deep: not timed against node: the node: eth_getLogs: no answer within 2000 ms";
+    assert!(outcome.stdout.contains(told), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("median ratio -"), "{}", outcome.stdout);
+    assert_eq!(report["compared"][0]["median_ratio"], Value::Null);
+}
+
+#[test]
+fn a_node_that_is_late_twice_in_a_row_is_not_asked_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let more = ["--seconds", "0.02", "--limit", "20", "--only", "address"];
+    let began = Instant::now();
+    let url = serve(|_| {}, |_| NEVER, |_| {});
+    let (outcome, report) = with(directory.path(), &url, &more);
+    let outcome = outcome.succeeded();
+    let asked = list(&report["questions"]);
+    assert!(asked.len() > 4, "{}", asked.len());
+    let compared: Vec<usize> = asked
+        .iter()
+        .map(|asked| list(&asked["comparisons"]).len())
+        .collect();
+    assert_eq!(compared.iter().sum::<usize>(), 2, "{compared:?}");
+    assert_eq!(compared[..2], [1, 1], "{compared:?}");
+    let told = "the node is not asked any more";
+    assert_eq!(outcome.stdout.matches(told).count(), 1, "{}", outcome.stdout);
+    // The service is measured in every question.
+    assert!(asked.iter().all(|asked| !list(&asked["measurements"]).is_empty()));
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_node_that_is_behind_or_elsewhere_is_told_and_not_compared_with() {
+    let behind: fn(&mut Vec<Value>) = |blocks| {
+        blocks.pop();
+    };
+    let elsewhere: fn(&mut Vec<Value>) = |blocks| {
+        if let Some(block) = blocks.last_mut() {
+            block["block"]["hash"] = format!("0x{}", "ab".repeat(32)).into();
+        }
+    };
+    for (change, told) in [(behind, "it is behind"), (elsewhere, "on another branch")] {
+        let directory = tempfile::tempdir().unwrap();
+        let url = serve(|_| {}, |_| Duration::ZERO, change);
+        let mut more = SHORT.to_vec();
+        more.extend(["--only", "address-hot-100"]);
+        let (outcome, report) = with(directory.path(), &url, &more);
+        let outcome = outcome.succeeded();
+        let sentence = "not compared with the node at http://127.0.0.1";
+        assert!(outcome.stdout.contains(sentence), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains(told), "{told}: {}", outcome.stdout);
+        let asked = question(&report, "address-hot-100");
+        assert!(list(&asked["comparisons"]).is_empty() && !list(&asked["measurements"]).is_empty());
     }
 }

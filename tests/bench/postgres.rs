@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::binary::{eventually, list, number};
-use super::{SHORT, bench, imported, read};
+use super::{SHORT, bench, imported, question, read};
 
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
 fn programs() -> Option<PathBuf> {
@@ -180,8 +180,22 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
     // Fewer logs are another load, of whole blocks; the schema goes in the end and nothing else does.
     args.extend(["--postgres-logs", "100", "--postgres-drop", "--only", "address"]);
     bench(&args).succeeded();
-    let told = read(&json)["others"][0].as_str().unwrap().to_owned();
+    let report = read(&json);
+    let told = report["others"][0].as_str().unwrap().to_owned();
     assert!(told.contains("loaded and indexed in"), "{told}");
+    // A far page of these has rows, though that of the chain would lie beyond them.
+    let deep = question(&report, "address-hot-deep");
+    let comparison = &deep["comparisons"][0];
+    assert_eq!(comparison["verdict"], "equal", "{comparison}");
+    assert!(number(&comparison["rows"]) > 0, "{comparison}");
+    // Nothing was compared where neither side has a row; only what is there to find nothing is equal then.
+    for asked in list(&report["questions"]) {
+        let comparison = &asked["comparisons"][0];
+        if comparison["rows"] == 0 && asked["name"] != "address-apart" {
+            assert_eq!(comparison["verdict"], "empty", "{comparison}");
+            assert_eq!(comparison["ratio"], serde_json::Value::Null);
+        }
+    }
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname IN ('quarry_bench_mainnet', 'other')";
     assert_eq!(server.sql(schemas), "1");
     assert_eq!(server.sql("SELECT one FROM other.t"), "1");

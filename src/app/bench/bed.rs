@@ -1,7 +1,7 @@
 //! The store that is measured: opened for reading, served from, and opened anew for cold answers.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::api::{Chains, Upstream};
@@ -24,6 +24,10 @@ use crate::store::{Observed, OpenOptions, Store, evict};
 const RESTING_MAX: usize = 400;
 const RESTING_PAUSE: Duration = Duration::from_millis(5);
 
+/// How often the store is opened before that fails, and how long is waited in between.
+const OPENINGS_MAX: usize = 5;
+const OPENING_PAUSE: Duration = Duration::from_millis(200);
+
 /// Where the chain lies and how it is opened.
 enum Place {
     Stored(Box<Config>),
@@ -39,8 +43,10 @@ pub(super) struct Bed {
     name: ChainName,
     place: Place,
     open: OpenOptions,
-    /// `None` while it is being opened anew.
+    /// `None` while it is being opened anew, and where that failed until somebody uses it.
     current: RwLock<Option<Current>>,
+    /// Held by whoever closes and opens it.
+    opening: Mutex<()>,
 }
 
 struct Current {
@@ -72,6 +78,7 @@ impl Bed {
             place,
             open,
             current: RwLock::new(None),
+            opening: Mutex::new(()),
         };
         bed.reopen()?;
         Ok(Arc::new(bed))
@@ -96,25 +103,60 @@ impl Bed {
         Ok(())
     }
 
-    fn with<T>(&self, read: impl FnOnce(&Current) -> T) -> Option<T> {
+    /// Opens it, again where that fails: a live writer may have been in the middle of something. Blocks.
+    fn reopen_patiently(&self) -> Result<(), AppError> {
+        for _ in 1..OPENINGS_MAX {
+            match self.reopen() {
+                Ok(()) => return Ok(()),
+                Err(error) => tracing::debug!(%error, "the store was not opened; once more"),
+            }
+            std::thread::sleep(OPENING_PAUSE);
+        }
+        self.reopen()
+    }
+
+    /// Opens it where an earlier attempt left it closed.
+    fn ensure_open(&self) -> Result<(), AppError> {
+        if self.peek(|_| ()).is_some() {
+            return Ok(());
+        }
+        // Who opens it anew right now is waited for.
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.peek(|_| ()).is_some() {
+            return Ok(());
+        }
+        self.reopen()
+    }
+
+    /// Reads it where it is open.
+    fn peek<T>(&self, read: impl FnOnce(&Current) -> T) -> Option<T> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().map(read)
     }
 
+    /// Reads it, opened before where it is closed.
+    fn with<T>(&self, read: impl FnOnce(&Current) -> T) -> Option<T> {
+        if let Err(error) = self.ensure_open() {
+            tracing::warn!(%error, "the store is closed and cannot be opened");
+        }
+        self.peek(read)
+    }
+
     /// The store as it is open now.
     pub(super) fn store(&self) -> Result<Arc<Store>, AppError> {
-        let open = self.with(|current| Arc::clone(&current.store));
-        open.ok_or_else(|| AppError::Usage("the store is closed".to_owned()))
+        self.ensure_open()?;
+        let open = self.peek(|current| Arc::clone(&current.store));
+        open.ok_or_else(|| AppError::Usage("the store is being opened anew: ask again".to_owned()))
     }
 
     /// Waits until nobody reads the store any more or opens it anew, a moment at most: what was asked last may still be read
     /// for on a thread of the service, a signal leaves a cold round in its middle, and the process must not end under either.
     pub(super) async fn rest(self: &Arc<Self>) {
         for _ in 0..RESTING_MAX {
-            let readers = self.with(|current| Arc::strong_count(&current.store.view()));
+            let readers = self.peek(|current| Arc::strong_count(&current.store.view()));
             // Who is left of the service, and whoever is told to open the store anew, holds the bed; the store's own view and
             // the one that asks are two.
-            if Arc::strong_count(self) == 1 && readers.is_some_and(|readers| readers <= 2) {
+            if Arc::strong_count(self) == 1 && readers.is_none_or(|readers| readers <= 2) {
                 return;
             }
             tokio::time::sleep(RESTING_PAUSE).await;
@@ -134,10 +176,11 @@ impl Bed {
 
 impl measure::Bed for Bed {
     fn chill(&self) -> Result<(), String> {
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         // Closed first: pages that are mapped cannot leave the cache.
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
         let evicted = evict(self.directory());
-        self.reopen().map_err(|error| error.to_string())?;
+        self.reopen_patiently().map_err(|error| error.to_string())?;
         evicted.map_err(|error| error.to_string())?;
         // What opening has read goes again.
         evict(self.directory()).map_err(|error| error.to_string())?;
@@ -169,5 +212,64 @@ impl Chains for Lent {
 
     fn measure(&self, name: ChainName, page: &mut Page) {
         self.0.with(|current| current.registry.measure(name, page));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::measure::Bed as _;
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::shutdown::pair;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_store_that_could_not_be_opened_is_opened_by_the_next_use() {
+        let given = ["quarry", "bench", "--demo"];
+        let Command::Bench(args) = <Cli as clap::Parser>::parse_from(given).command else {
+            panic!("no bench")
+        };
+        let (_trigger, mut shutdown) = pair();
+        let bed = Bed::make(&args, &mut shutdown).await.unwrap();
+        let lent = Lent(Arc::clone(&bed));
+        let name = ChainName::Mainnet;
+        assert!(lent.reader(name).is_some());
+        let (there, away) = (bed.directory().clone(), bed.directory().with_extension("away"));
+
+        // Gone in the middle of a round: it fails, and so does what is asked then.
+        std::fs::rename(&there, &away).unwrap();
+        bed.chill().unwrap_err();
+        assert!(lent.reader(name).is_none());
+        assert!(bed.store().is_err());
+
+        // A request, the next round and whoever wants the store: each opens it.
+        std::fs::rename(&away, &there).unwrap();
+        assert!(lent.reader(name).is_some());
+        std::fs::rename(&there, &away).unwrap();
+        bed.chill().unwrap_err();
+        std::fs::rename(&away, &there).unwrap();
+        bed.chill().unwrap();
+        assert!(bed.store().is_ok());
+        std::fs::rename(&there, &away).unwrap();
+        bed.chill().unwrap_err();
+        std::fs::rename(&away, &there).unwrap();
+        assert!(bed.store().is_ok());
+        is_waited_for(&bed).await;
+    }
+
+    /// A store that is away for a moment only.
+    async fn is_waited_for(bed: &Arc<Bed>) {
+        let (there, away) = (bed.directory().clone(), bed.directory().with_extension("away"));
+        std::fs::rename(&there, &away).unwrap();
+        let back = std::thread::spawn(move || {
+            std::thread::sleep(OPENING_PAUSE + OPENING_PAUSE / 2);
+            std::fs::rename(&away, &there).unwrap();
+        });
+        let chilling = Arc::clone(bed);
+        // What is told is that there was nothing to forget, if anything; the store is open.
+        let _ = tokio::task::spawn_blocking(move || chilling.chill())
+            .await
+            .unwrap();
+        assert!(bed.peek(|_| ()).is_some());
+        back.join().unwrap();
     }
 }

@@ -2,10 +2,9 @@
 
 mod bed;
 mod options;
+mod others;
+mod output;
 
-use std::fs::File;
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,28 +13,24 @@ use tokio::net::TcpListener;
 
 use self::bed::{Bed, Lent};
 use self::options::Options;
+use self::output::Output;
+use super::AppError;
 use super::process::{blocking, on_signals, say};
 use super::progress::{self, Lines};
-use super::{AppError, verify};
 use crate::api::{Api, Settings as ApiSettings};
-use crate::bench::against::postgres::Postgres;
+use crate::bench::against::Patience;
 use crate::bench::answer::Way;
-use crate::bench::load::{self, LoadedLogs, Source};
 use crate::bench::question::Question;
 use crate::bench::report::{Machine, Report, Settings};
 use crate::bench::sample;
-use crate::bench::session::{Observer, Session, summary};
+use crate::bench::session::{Observer, Session};
 use crate::bench::set::questions;
 use crate::bench::statistics::StoreFacts;
 use crate::cli::BenchArgs;
 use crate::clock;
 use crate::http::{Handler, Limits, Pool, PoolLimits, serve};
-use crate::node::NodeConfig;
 use crate::query::Reader;
 use crate::shutdown::{Shutdown, Trigger, pair};
-
-/// How long the node may take for an answer.
-const NODE_TIMEOUT: Duration = Duration::from_secs(30);
 
 const WARM: &str = "every path of a question is asked once, then again and again in one open store: blocks of the store come \
                     from its block cache, pages of its arrays from the system's file cache";
@@ -48,9 +43,7 @@ const COLD: &str = "before each answer the store is closed, the system is asked 
 pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
     let options = Options::check(&args)?;
     let (_trigger, mut shutdown) = on_signals()?;
-    let files = [&args.json, &args.html].map(|path| path.as_deref().map(writable).transpose());
-    let [json, html] = files;
-    let (json, html) = (json?, html?);
+    let [json, html] = Output::open([("json", args.json.as_deref()), ("html", args.html.as_deref())])?;
     let began = clock::now();
     let bed = Bed::make(&args, &mut shutdown).await?;
     let store = bed.store()?;
@@ -82,42 +75,32 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
         None => Service::start(&bed).await?,
     };
     let mut others = Vec::new();
-    let node = match &args.against_node {
-        Some(url) => {
-            let config = NodeConfig {
-                // Each answer is one answer, also where it is a refusal.
-                attempts_max: 1,
-                light_timeout: NODE_TIMEOUT,
-                request_timeout: NODE_TIMEOUT,
-                ..NodeConfig::new(url.as_str())
-            };
-            let shown = config.shown_url();
-            let connected = verify::connect(config, &store).await;
-            let node = connected.map_err(|error| AppError::Usage(format!("the node at {shown}: {error}")))?;
-            others.push(format!(
-                "Node at {shown}: eth_getLogs over the blocks that the rows of a page cover, of which both give every row."
-            ));
-            Some(node)
-        }
-        None => None,
-    };
+    let answer_time = others::answer_time(options.limit);
+    // What cannot be compared is told with the whole run; who can be with the comparisons.
+    let mut notes = Vec::new();
+    let mut tell =
+        |is_compared: bool, told: String| if is_compared { &mut others } else { &mut notes }.push(told);
+    let mut node = None;
+    if let Some(url) = &args.against_node {
+        let (found, told) = others::node(url, &store, &facts, answer_time).await?;
+        tell(found.is_some(), told);
+        node = found;
+    }
     let terminal = Terminal::new();
-    let postgres = match &args.against_postgres {
-        Some(url) => {
-            let reader = Reader::new(store.view());
-            let loading = prepare(url, &facts, reader, args.postgres_logs, &terminal);
-            let Some(prepared) = shutdown.unless(Box::pin(loading)).await else {
-                return Err(AppError::Usage(
-                    "stopped while the database was loaded; what was loaded is made anew by the next run"
-                        .to_owned(),
-                ));
-            };
-            let (postgres, loaded, told) = prepared?;
-            others.push(told);
-            Some((postgres, loaded))
-        }
-        None => None,
-    };
+    let mut postgres = None;
+    if let Some(url) = &args.against_postgres {
+        let reader = Reader::new(store.view());
+        let loading = others::postgres(url, &facts, reader, args.postgres_logs, answer_time, &terminal);
+        let Some(prepared) = shutdown.unless(Box::pin(loading)).await else {
+            return Err(AppError::Usage(
+                "stopped while the database was loaded; what was loaded is made anew by the next run"
+                    .to_owned(),
+            ));
+        };
+        let (found, told) = prepared?;
+        tell(found.is_some(), told);
+        postgres = found;
+    }
     drop(store);
     let mut session = Session {
         ways: service.ways.clone(),
@@ -128,6 +111,7 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
         limit: options.limit,
         node,
         postgres,
+        patience: [Patience::new(answer_time), Patience::new(answer_time)],
     };
     let cold = match (args.no_cold, service.is_own()) {
         (true, _) => "not measured (--no-cold)",
@@ -152,9 +136,12 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
             ..Settings::default()
         },
         store: facts,
+        head_at_end: None,
         questions: Vec::new(),
         left_out,
         others,
+        compared: Vec::new(),
+        notes,
     };
     say(&headline(&report));
     let run = Box::pin(session.run(asked, &mut report, &terminal));
@@ -163,24 +150,24 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
     if stopped {
         report.ended_early = Some("stopped by a signal: this is what was measured until then".to_owned());
     }
+    session.close(&mut report).await;
     report.machine.ended();
     report.seconds = (clock::now() - began).as_secs_f64();
     say(&report.table());
-    for line in summary(&report) {
-        say(&line);
+    for tally in &report.compared {
+        say(&tally.to_string());
     }
-    for (path, file, text) in [
-        (&args.json, json, report.json().map_err(AppError::Usage)?),
-        (&args.html, html, report.html()),
-    ] {
-        if let (Some(path), Some(mut file)) = (path, file) {
-            let write = |source| AppError::Io {
-                doing: format!("write `{}`", path.display()),
-                source,
-            };
-            file.set_len(0).map_err(write)?;
-            file.write_all(text.as_bytes()).map_err(write)?;
-            say(&format!("written to {}", path.display()));
+    // What fails with one file keeps the other from nothing, nor from what is still to be tidied up.
+    let texts = [
+        (json, report.json().map_err(AppError::Usage)),
+        (html, Ok(report.html())),
+    ];
+    let mut written = Ok(());
+    for (output, text) in texts {
+        let Some(output) = output else { continue };
+        match text.and_then(|text| output.write(&text)) {
+            Ok(path) => say(&format!("written to {}", path.display())),
+            Err(error) => written = written.and(Err(error)),
         }
     }
     if args.postgres_drop
@@ -192,20 +179,11 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
     drop(session);
     service.end().await;
     bed.rest().await;
+    written?;
     match report.differing() {
         0 => Ok(()),
         differing => Err(AppError::Differing(differing)),
     }
-}
-
-/// Opens a file that will be written in the end, so that one that cannot be is known in the beginning.
-fn writable(path: &Path) -> Result<File, AppError> {
-    let open = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path);
-    open.map_err(AppError::io(format!("write `{}`", path.display())))
 }
 
 fn headline(report: &Report) -> String {
@@ -321,49 +299,6 @@ async fn check_service(authority: &str, facts: &StoreFacts) -> Result<(), AppErr
         "the service at {authority} has not this store's block {} {}: it serves another chain, or is behind",
         facts.head, facts.head_hash
     )))
-}
-
-/// Connects to the database and loads the logs, unless they are there already.
-async fn prepare(
-    url: &str,
-    facts: &StoreFacts,
-    reader: Reader,
-    logs_max: u64,
-    terminal: &Terminal,
-) -> Result<(Postgres, LoadedLogs, String), AppError> {
-    let postgres = Postgres::connect(url, facts).await?;
-    let plan = load::plan(&reader, logs_max)?;
-    if plan.logs == 0 {
-        return Err(AppError::Usage(format!(
-            "postgres-logs: the first blocks have more than {logs_max} logs"
-        )));
-    }
-    let how = if postgres.loaded().await? == Some(plan) {
-        "loaded by an earlier run".to_owned()
-    } else {
-        let began = clock::now();
-        terminal.bar.set_length(plan.logs);
-        postgres
-            .load(Source::begin(reader, plan), &|done, what| {
-                terminal.loads(done, plan.logs, what);
-            })
-            .await?;
-        let seconds = (clock::now() - began).as_secs_f64();
-        format!("loaded and indexed in {seconds:.1} s")
-    };
-    let bytes = postgres.bytes().await?;
-    let told = format!(
-        "PostgreSQL at {}: {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log); rows in the \
-         binary protocol, the same JSON written from them by the same writer; warm.",
-        postgres.shown(),
-        plan.logs,
-        plan.first_block,
-        plan.last_block,
-        postgres.schema(),
-        bytes / plan.logs.max(1),
-    );
-    tracing::info!("{told}");
-    Ok((postgres, plan, told))
 }
 
 /// A bar on a terminal, a line now and then elsewhere.

@@ -32,6 +32,11 @@ impl Options {
             fits.then(|| Duration::from_secs_f64(value))
                 .ok_or_else(|| AppError::Usage(reason()))
         };
+        if args.list && (args.json.is_some() || args.html.is_some()) {
+            return Err(AppError::Usage(
+                "list: prints the questions and measures nothing: leave json and html out".to_owned(),
+            ));
+        }
         if let Some(wrong) = args
             .clients
             .iter()

@@ -1,5 +1,6 @@
 //! The same logs asked of somebody else: are the answers the same, and how long did both take.
 
+mod cells;
 pub mod node;
 pub mod postgres;
 
@@ -8,15 +9,16 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::answer::{Client, logs};
-use super::compare::{Differences, differences};
+use super::compare::{Differences, Row, differences};
 use super::figures::median;
 use super::filter::LogFilter;
 use super::statistics::StoreFacts;
 use crate::clock;
-use crate::model::PlacedLog;
 
 /// Each side is asked at most so often for its time, in turn.
 const ROUNDS_MAX: usize = 200;
+/// Another is not asked any more after so many answers in a row that did not come in time.
+const LATE_MAX: u32 = 2;
 
 /// A question that both were asked.
 #[derive(Clone, Debug, Serialize)]
@@ -31,12 +33,14 @@ pub struct Comparison {
     pub rows: u64,
     /// How often each was asked for its time.
     pub rounds: u64,
-    /// The median of the service over HTTP, one client, milliseconds.
-    pub ours_ms: f64,
+    /// The median of the service over HTTP, one client, milliseconds; `None` where it was not timed.
+    pub ours_ms: Option<f64>,
     /// The median of the other.
-    pub theirs_ms: f64,
-    /// Theirs by ours: how many times as long it took; `None` where there is no time of both.
+    pub theirs_ms: Option<f64>,
+    /// Theirs by ours, of answers that are equal: how many times as long it took.
     pub ratio: Option<f64>,
+    /// Why timing ended before its time, where it did.
+    pub untimed: Option<String>,
 }
 
 /// Whether the answers are the same.
@@ -45,6 +49,8 @@ pub struct Comparison {
 pub enum Verdict {
     /// Every row with every field.
     Equal,
+    /// Both without a row, where the question is one that has rows: nothing was compared.
+    Empty,
     /// They differ: how many rows, and the first of them.
     Differ {
         /// Rows.
@@ -57,18 +63,142 @@ pub enum Verdict {
 }
 
 impl Comparison {
-    /// A question that was not answered.
-    fn unanswered(with: &'static str, asked: String, why: String) -> Self {
+    /// A question that has a verdict and no times yet.
+    const fn untimed(with: &'static str, asked: String, verdict: Verdict, rows: u64) -> Self {
         Self {
             with,
             asked,
-            verdict: Verdict::Unanswered(why),
-            rows: 0,
+            verdict,
+            rows,
             rounds: 0,
-            ours_ms: 0.0,
-            theirs_ms: 0.0,
+            ours_ms: None,
+            theirs_ms: None,
             ratio: None,
+            untimed: None,
         }
+    }
+
+    /// A question that was not answered.
+    const fn unanswered(with: &'static str, asked: String, why: String) -> Self {
+        Self::untimed(with, asked, Verdict::Unanswered(why), 0)
+    }
+
+    /// Takes the times that there are so far.
+    fn times(&mut self, ours: &[f64], theirs: &[f64]) {
+        self.rounds = ours.len() as u64;
+        self.ours_ms = median(ours.to_vec());
+        self.theirs_ms = median(theirs.to_vec());
+        let both = self.ours_ms.zip(self.theirs_ms);
+        self.ratio = both
+            .filter(|(ours, _)| *ours > 0.0 && self.verdict == Verdict::Equal)
+            .map(|(ours, theirs)| theirs / ours);
+    }
+}
+
+/// Comparisons with one other, counted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tally {
+    /// `node` or `postgres`.
+    pub with: &'static str,
+    /// Answers that are equal.
+    pub equal: u64,
+    /// Answers without a row on both sides, of questions that have rows.
+    pub empty: u64,
+    /// Answers that differ.
+    pub differ: u64,
+    /// Questions that one of them did not answer.
+    pub unanswered: u64,
+    /// The median of the ratios of equal answers; `None` where there is none.
+    pub median_ratio: Option<f64>,
+}
+
+impl Tally {
+    /// Counts the comparisons with each other that there was.
+    #[must_use]
+    pub fn of<'a>(all: impl Iterator<Item = &'a Comparison>) -> Vec<Self> {
+        let all: Vec<_> = all.collect();
+        let with = |name: &'static str| {
+            let of: Vec<_> = all.iter().filter(|found| found.with == name).collect();
+            let count =
+                |is: fn(&Verdict) -> bool| of.iter().filter(|found| is(&found.verdict)).count() as u64;
+            (!of.is_empty()).then(|| Self {
+                with: name,
+                equal: count(|verdict| matches!(verdict, Verdict::Equal)),
+                empty: count(|verdict| matches!(verdict, Verdict::Empty)),
+                differ: count(|verdict| matches!(verdict, Verdict::Differ { .. })),
+                unanswered: count(|verdict| matches!(verdict, Verdict::Unanswered(_))),
+                median_ratio: median(of.iter().filter_map(|found| found.ratio).collect()),
+            })
+        };
+        ["node", "postgres"].into_iter().filter_map(with).collect()
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "against {}: {} answers equal, {} empty, {} differ, {} not compared; median ratio {}",
+            self.with,
+            self.equal,
+            self.empty,
+            self.differ,
+            self.unanswered,
+            super::figures::or_none(self.median_ratio, super::figures::ratio)
+        )
+    }
+}
+
+/// Why another gave no answer.
+struct Refusal {
+    why: String,
+    is_late: bool,
+}
+
+impl Refusal {
+    /// An answer that is no good.
+    const fn of(why: String) -> Self {
+        Self { why, is_late: false }
+    }
+}
+
+/// How long another is waited for, and how often in a row that was in vain.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    request: Duration,
+    late: u32,
+}
+
+impl Patience {
+    /// For another that ends a request of its own after `request`.
+    #[must_use]
+    pub const fn new(request: Duration) -> Self {
+        Self { request, late: 0 }
+    }
+
+    /// The time of a whole answer: of two requests, and a moment, so that the other's own words come first.
+    #[must_use]
+    pub fn answer(&self) -> Duration {
+        self.request * 2 + Duration::from_secs(1)
+    }
+
+    /// Whether to ask no more.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.late >= LATE_MAX
+    }
+
+    async fn wait<T>(&mut self, answer: impl Future<Output = Result<T, Refusal>>) -> Result<T, String> {
+        let limit = self.answer();
+        let answer = tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+            Err(Refusal {
+                why: format!("no answer within {} ms", limit.as_millis()),
+                is_late: true,
+            })
+        });
+        let is_late = answer.as_ref().is_err_and(|refusal| refusal.is_late);
+        self.late = if is_late { self.late + 1 } else { 0 };
+        answer.map_err(|refusal| refusal.why)
     }
 }
 
@@ -78,70 +208,79 @@ trait Other {
     const NAME: &'static str;
 
     /// The logs of a filter.
-    async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<PlacedLog>, String>;
+    async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal>;
 
     /// Has the same answered to the last byte, for its time.
-    async fn answer(&mut self, filter: &LogFilter) -> Result<(), String>;
+    async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal>;
 }
 
-/// The service's part in a comparison, and the time for it.
+/// The service's part in a comparison, the time for it, and where it goes.
 pub struct Round<'a> {
     /// Asks the service.
     pub service: &'a mut Client,
     /// The store that it answers from.
     pub facts: &'a StoreFacts,
+    /// Whether no row is what is expected.
+    pub is_no_hit: bool,
     /// For so long both are asked in turn.
     pub seconds: Duration,
     /// And no longer than until then.
     pub deadline: Instant,
+    /// With the other.
+    pub patience: &'a mut Patience,
+    /// Takes the comparison as soon as there is a verdict, which stays whatever comes of the times.
+    pub found: &'a mut Vec<Comparison>,
 }
 
 /// Asks both, compares every row, then asks both in turn.
-async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<'_>) -> Comparison {
-    let Round { service, facts, .. } = round;
+async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<'_>) {
+    let Round {
+        service,
+        facts,
+        patience,
+        found,
+        ..
+    } = round;
     let asked = in_words(filter);
     let target = filter.target(facts.chain);
     let both = async {
-        let body = service
-            .body(&target)
-            .await
-            .map_err(|why| format!("the service: {why}"))?;
-        let ours = logs(&body).map_err(|why| format!("the service: {why}"))?;
-        Ok::<_, String>((ours, other.logs(filter).await?))
+        let body = service.body(&target).await;
+        let ours = body.and_then(|body| logs(&body));
+        let ours = ours.map_err(|why| format!("the service: {why}"))?;
+        Ok::<_, String>((ours, patience.wait(other.logs(filter)).await?))
     };
     let (ours, theirs) = match both.await {
         Ok(both) => both,
-        Err(why) => return Comparison::unanswered(O::NAME, asked, why),
+        Err(why) => {
+            found.push(Comparison::unanswered(O::NAME, asked, why));
+            return;
+        }
     };
     let verdict = match differences(&ours, &theirs) {
+        Differences { count: 0, .. } if ours.is_empty() && !round.is_no_hit => Verdict::Empty,
         Differences { count: 0, .. } => Verdict::Equal,
         Differences { count, told } => Verdict::Differ { rows: count, told },
+    };
+    found.push(Comparison::untimed(O::NAME, asked, verdict, ours.len() as u64));
+    let Some(comparison) = found.last_mut() else {
+        return;
     };
     let until = round.deadline.min(clock::now() + round.seconds);
     let (mut of_us, mut of_them) = (Vec::new(), Vec::new());
     while of_us.len() < ROUNDS_MAX && (of_us.is_empty() || clock::now() < until) {
         let began = clock::now();
-        let got = service.get(&target).await;
+        if let Err(failure) = service.get(&target).await {
+            comparison.untimed = Some(format!("the service: {}", failure.why));
+            break;
+        }
         let between = clock::now();
-        let theirs = other.answer(filter).await;
-        let ended = clock::now();
-        if got.is_err() || theirs.is_err() {
+        if let Err(why) = patience.wait(other.answer(filter)).await {
+            comparison.untimed = Some(why);
             break;
         }
         of_us.push((between - began).as_secs_f64() * 1e3);
-        of_them.push((ended - between).as_secs_f64() * 1e3);
-    }
-    let rounds = of_us.len() as u64;
-    let (ours_ms, theirs_ms) = (median(of_us), median(of_them));
-    Comparison {
-        with: O::NAME,
-        asked,
-        verdict,
-        rows: ours.len() as u64,
-        rounds,
-        ours_ms,
-        theirs_ms,
-        ratio: (ours_ms > 0.0 && rounds > 0).then(|| theirs_ms / ours_ms),
+        of_them.push((clock::now() - between).as_secs_f64() * 1e3);
+        comparison.times(&of_us, &of_them);
     }
 }
 
@@ -157,4 +296,58 @@ fn in_words(filter: &LogFilter) -> String {
         format!("page {} of {} rows", filter.page, filter.offset)
     };
     format!("{blocks}, {page}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(verdict: Verdict) -> Comparison {
+        let mut found = Comparison::untimed("node", String::new(), verdict, 1);
+        found.times(&[2.0, 4.0], &[30.0, 30.0]);
+        found
+    }
+
+    #[test]
+    fn only_equal_answers_have_a_ratio() {
+        let differ = Verdict::Differ {
+            rows: 1,
+            told: Vec::new(),
+        };
+        assert_eq!(found(Verdict::Equal).ratio, Some(10.0));
+        assert_eq!(found(Verdict::Empty).ratio, None);
+        assert_eq!(found(differ.clone()).ratio, None);
+        let all = [found(differ), found(Verdict::Empty)];
+        let tallies = Tally::of(all.iter());
+        let [tally] = tallies.as_slice() else {
+            panic!("{tallies:?}")
+        };
+        assert_eq!(
+            tally.to_string(),
+            "against node: 0 answers equal, 1 empty, 1 differ, 0 not compared; median ratio -"
+        );
+        let json = serde_json::to_value(tally).unwrap();
+        assert_eq!(json["median_ratio"], serde_json::Value::Null);
+    }
+
+    #[tokio::test]
+    async fn patience_is_over_after_two_late_answers_in_a_row() {
+        let mut patience = Patience::new(Duration::ZERO);
+        let refused = |is_late| async move {
+            Err::<(), _>(Refusal {
+                why: "too many results".to_owned(),
+                is_late,
+            })
+        };
+        let why = patience
+            .wait(std::future::pending::<Result<(), Refusal>>())
+            .await
+            .unwrap_err();
+        assert_eq!(why, "no answer within 1000 ms");
+        // A refusal is an answer.
+        let why = patience.wait(refused(false)).await.unwrap_err();
+        assert_eq!(why, "too many results");
+        assert!(patience.wait(refused(true)).await.is_err() && !patience.is_over());
+        assert!(patience.wait(refused(true)).await.is_err() && patience.is_over());
+    }
 }

@@ -1,11 +1,15 @@
 //! A node's `eth_getLogs`: a page becomes the range of blocks that its rows cover, of which both give every row.
 
-use super::{Comparison, Other, Round, compare};
-use crate::bench::answer::logs;
+use serde::Deserialize;
+
+use super::{Comparison, Other, Refusal, Round, compare};
+use crate::bench::answer::{logs, quantity};
+use crate::bench::compare::{Row, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
-use crate::model::PlacedLog;
-use crate::node::{Node, wire};
+use crate::bench::statistics::StoreFacts;
+use crate::model::B256;
+use crate::node::{Node, NodeError, wire};
 
 const METHOD: &str = "eth_getLogs";
 
@@ -14,23 +18,20 @@ struct OfNode<'a>(&'a Node);
 impl Other for OfNode<'_> {
     const NAME: &'static str = "node";
 
-    async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<PlacedLog>, String> {
-        let mut all = Vec::new();
-        let params = self.params(filter);
-        let alternatives = params.len();
-        for params in params {
+    async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal> {
+        let mut all: Option<Vec<Row>> = None;
+        for params in self.params(filter) {
             let text = self.ask(&params).await?;
-            all.extend(wire::logs(text.get()).map_err(|error| format!("the node: {error}"))?);
+            let found = rows(text.get()).map_err(|why| Refusal::of(format!("the node: {why}")))?;
+            all = Some(match all {
+                Some(before) => united(before, found),
+                None => found,
+            });
         }
-        if alternatives > 1 {
-            // A row that both filters find is one row.
-            all.sort_by_key(|log| (log.block_number, log.log_index));
-            all.dedup();
-        }
-        Ok(all)
+        Ok(all.unwrap_or_default())
     }
 
-    async fn answer(&mut self, filter: &LogFilter) -> Result<(), String> {
+    async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
         for params in self.params(filter) {
             self.ask(&params).await?;
         }
@@ -43,20 +44,80 @@ impl OfNode<'_> {
         filter.node_params(filter.from.unwrap_or(0), filter.to.unwrap_or(u64::MAX))
     }
 
-    async fn ask(&self, params: &str) -> Result<Box<serde_json::value::RawValue>, String> {
+    async fn ask(&self, params: &str) -> Result<Box<serde_json::value::RawValue>, Refusal> {
         let answer = self.0.raw(METHOD, params).await;
-        answer.map_err(|error| format!("the node: {error}"))
+        answer.map_err(|error| Refusal {
+            why: format!("the node: {error}"),
+            is_late: matches!(error, NodeError::Timeout { .. }),
+        })
+    }
+}
+
+/// The logs of an answer, with what a node gives beside them.
+fn rows(text: &str) -> Result<Vec<Row>, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Beside {
+        block_hash: Option<B256>,
+        transaction_index: Option<String>,
+        // Not every node gives it.
+        block_timestamp: Option<serde_json::Value>,
+    }
+    let logs = wire::logs(text).map_err(|error| error.to_string())?;
+    let beside: Vec<Beside> =
+        serde_json::from_str(text).map_err(|error| format!("malformed logs: {error}"))?;
+    let rows = logs.into_iter().zip(beside).map(|(log, beside)| Row {
+        log,
+        block_hash: beside.block_hash,
+        transaction_index: beside.transaction_index.as_deref().and_then(quantity),
+        timestamp: beside
+            .block_timestamp
+            .as_ref()
+            .and_then(serde_json::Value::as_str)
+            .and_then(quantity),
+    });
+    Ok(rows.collect())
+}
+
+/// Why logs are not compared with a node: it does not have the block that is the head here.
+pub async fn lacks_head(node: &Node, facts: &StoreFacts) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Block {
+        hash: Option<B256>,
+    }
+    let params = format!("[\"0x{:x}\",false]", facts.head);
+    let answer = match node.raw("eth_getBlockByNumber", &params).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            return Some(format!(
+                "it was asked for block {} and failed: {error}",
+                facts.head
+            ));
+        }
+    };
+    let block: Option<Block> = serde_json::from_str(answer.get()).unwrap_or_default();
+    match block.and_then(|block| block.hash) {
+        Some(hash) if hash == facts.head_hash => None,
+        Some(hash) => Some(format!(
+            "its block {} is {hash}, that of the store is {}: one of them is on another branch, try again when both agree",
+            facts.head, facts.head_hash
+        )),
+        None => Some(format!(
+            "it does not have block {}, the head of the store: it is behind, try again when it has caught up",
+            facts.head
+        )),
     }
 }
 
 /// Asks the service and the node for the logs of a question, in the blocks of the rows of its page.
-pub async fn with_node(node: &Node, filter: &LogFilter, round: &mut Round<'_>) -> Comparison {
-    let unanswered = |why| Comparison::unanswered(OfNode::NAME, super::in_words(filter), why);
-    let filter = match covered(filter, round).await {
-        Ok(filter) => filter,
-        Err(why) => return unanswered(why),
-    };
-    compare(&mut OfNode(node), &filter, round).await
+pub async fn with_node(node: &Node, filter: &LogFilter, round: &mut Round<'_>) {
+    match covered(filter, round).await {
+        Ok(filter) => compare(&mut OfNode(node), &filter, round).await,
+        Err(why) => {
+            let asked = super::in_words(filter);
+            round.found.push(Comparison::unanswered(OfNode::NAME, asked, why));
+        }
+    }
 }
 
 /// The filter over the blocks of its page's rows, all of whose rows fit on one page of the service; over the whole chain
@@ -77,20 +138,17 @@ async fn covered(filter: &LogFilter, round: &mut Round<'_>) -> Result<LogFilter,
             filter.to.unwrap_or(facts.head),
         ));
     };
-    let whole = of_blocks(first.block_number, last.block_number);
+    let (first, last) = (first.log.block_number, last.log.block_number);
+    let whole = of_blocks(first, last);
     let rows = logs(&service.body(&page(&whole)).await.map_err(failed)?).map_err(failed)?;
     // A page that is full may be cut within its last block.
     match rows.last() {
         Some(last) if rows.len() as u64 == PAGE => {
-            let before = last.block_number.checked_sub(1);
-            let to = before.filter(|&to| first.block_number <= to);
-            let to = to.ok_or_else(|| {
-                format!(
-                    "block {} alone has as many matching logs as a page",
-                    last.block_number
-                )
-            })?;
-            Ok(of_blocks(first.block_number, to))
+            let last = last.log.block_number;
+            let before = last.checked_sub(1);
+            let to = before.filter(|&to| first <= to);
+            let to = to.ok_or_else(|| format!("block {last} alone has as many matching logs as a page"))?;
+            Ok(of_blocks(first, to))
         }
         _ => Ok(whole),
     }

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use tokio_postgres::config::{Config, Host};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client as Database, NoTls, Row};
 
-use super::{Comparison, Other, Round, compare};
+use super::cells::{entry, int4, number, signed, word};
+use super::{Comparison, Other, Refusal, Round, compare};
+use crate::bench::compare::Row as Compared;
 use crate::bench::filter::{LogFilter, SqlValue};
 use crate::bench::load::{LoadedLogs, Source};
+use crate::bench::pick::deep_page;
 use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
-use crate::model::{Address, B256, Bytes, LogEntry, PlacedLog, Topics};
+use crate::model::{B256, Bytes, PlacedLog};
 
 /// Indexes beside the primary key (block, log index). Those of Blockscout's `logs` in spirit, each ending with the
 /// order of the answers, so that pages need no sorting.
@@ -276,14 +280,49 @@ impl Postgres {
     /// When the statement fails or the schema is somebody else's.
     pub async fn drop_schema(&self) -> Result<(), PostgresError> {
         if self.is_there().await? {
+            self.run("RESET statement_timeout").await?;
             self.run(&format!("DROP SCHEMA {} CASCADE", self.schema)).await?;
         }
         Ok(())
     }
 
-    async fn rows(&self, filter: &LogFilter) -> Result<Vec<Row>, String> {
+    /// Has the server end each statement after so long.
+    ///
+    /// # Errors
+    ///
+    /// When the statement fails.
+    pub async fn end_statements_after(&self, time: Duration) -> Result<(), PostgresError> {
+        self.run(&format!("SET statement_timeout = {}", time.as_millis().max(1)))
+            .await
+    }
+
+    /// How many logs a filter finds on all of its pages.
+    async fn count(&self, filter: &LogFilter) -> Result<u64, Refusal> {
+        let all = LogFilter {
+            page: 1,
+            offset: u64::MAX,
+            ..filter.clone()
+        };
+        let of_all = |conditions: &str| {
+            format!(
+                "SELECT count(*) FROM (SELECT 1 FROM {}.logs {conditions}) AS found",
+                self.schema
+            )
+        };
+        let rows = self.query(&all, of_all).await?;
+        Ok(rows.first().map_or(0, |row| number(row.get(0))))
+    }
+
+    async fn rows(&self, filter: &LogFilter) -> Result<Vec<Row>, Refusal> {
+        self.query(filter, |conditions| {
+            format!("SELECT {COLUMNS} FROM {}.logs {conditions}", self.schema)
+        })
+        .await
+    }
+
+    async fn query(&self, filter: &LogFilter, sql: impl Fn(&str) -> String) -> Result<Vec<Row>, Refusal> {
         let (conditions, values) = filter.sql();
-        let sql = format!("SELECT {COLUMNS} FROM {}.logs {conditions}", self.schema);
+        let sql = sql(&conditions);
         let values: Vec<Box<dyn ToSql + Sync>> = values
             .into_iter()
             .map(|value| match value {
@@ -293,7 +332,10 @@ impl Postgres {
             .collect();
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value).collect();
         let rows = self.database.query(&sql, &values).await;
-        rows.map_err(|error| self.failed(&error).to_string())
+        rows.map_err(|error| Refusal {
+            why: self.failed(&error).to_string(),
+            is_late: error.code() == Some(&SqlState::QUERY_CANCELED),
+        })
     }
 }
 
@@ -328,23 +370,28 @@ const MARK: &str = "made by quarry bench";
 impl Other for Postgres {
     const NAME: &'static str = "postgres";
 
-    async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<PlacedLog>, String> {
+    async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Compared>, Refusal> {
         let rows = self.rows(filter).await?;
-        let placed = rows.iter().map(|row| {
+        let compared = rows.iter().map(|row| {
             let log = entry(row);
-            PlacedLog {
-                block_number: log.block_number,
-                log_index: u64::from(log.log_index),
-                transaction_hash: log.transaction_hash,
-                address: log.address,
-                topics: log.topics,
-                data: Bytes::copy_from_slice(log.data),
+            Compared {
+                log: PlacedLog {
+                    block_number: log.block_number,
+                    log_index: u64::from(log.log_index),
+                    transaction_hash: log.transaction_hash,
+                    address: log.address,
+                    topics: log.topics,
+                    data: Bytes::copy_from_slice(log.data),
+                },
+                block_hash: Some(log.block_hash),
+                transaction_index: Some(u64::from(log.transaction_index)),
+                timestamp: Some(log.timestamp),
             }
         });
-        Ok(placed.collect())
+        Ok(compared.collect())
     }
 
-    async fn answer(&mut self, filter: &LogFilter) -> Result<(), String> {
+    async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
         let rows = self.rows(filter).await?;
         let mut writer = LogWriter::new(self.ids.clone());
         self.text.clear();
@@ -362,57 +409,42 @@ pub async fn with_postgres(
     loaded: &LoadedLogs,
     filter: &LogFilter,
     round: &mut Round<'_>,
-) -> Comparison {
-    let to = filter.to.unwrap_or(u64::MAX).min(loaded.last_block);
+) {
+    match within_loaded(postgres, loaded, filter, round).await {
+        Ok(filter) => compare(postgres, &filter, round).await,
+        Err(why) => {
+            let asked = super::in_words(filter);
+            let unanswered = Comparison::unanswered(Postgres::NAME, asked, why);
+            round.found.push(unanswered);
+        }
+    }
+}
+
+/// The filter over the blocks that are loaded; of a far page, where they are not all, the page that lies as far in them.
+async fn within_loaded(
+    postgres: &Postgres,
+    loaded: &LoadedLogs,
+    filter: &LogFilter,
+    round: &mut Round<'_>,
+) -> Result<LogFilter, String> {
+    let asked = filter.to.unwrap_or(round.facts.head);
+    let to = asked.min(loaded.last_block);
     let filter = LogFilter {
         to: Some(to),
         ..filter.clone()
     };
     if filter.from.is_some_and(|from| from > to) {
-        let why = format!("blocks after {} are not loaded", loaded.last_block);
-        return Comparison::unanswered(Postgres::NAME, super::in_words(&filter), why);
+        return Err(format!("blocks after {to} are not loaded"));
     }
-    compare(postgres, &filter, round).await
-}
-
-/// A row as the text of an answer is written from.
-fn entry(row: &Row) -> LogEntry<'_> {
-    let mut topics = Topics::default();
-    for column in 7..11 {
-        if let Some(topic) = row.get::<_, Option<&[u8]>>(column) {
-            // There are four columns.
-            let _ = topics.push(word(topic));
-        }
+    if filter.page == 1 || to == asked {
+        return Ok(filter);
     }
-    let place = |column| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
-    LogEntry {
-        ordinal: 0,
-        block_number: number(row.get(0)),
-        log_index: place(1),
-        transaction_index: place(2),
-        block_hash: word(row.get(3)),
-        transaction_hash: word(row.get(4)),
-        timestamp: number(row.get(5)),
-        address: Address::try_from(row.get::<_, &[u8]>(6)).unwrap_or_default(),
-        topics,
-        data: row.get(11),
-    }
-}
-
-fn word(bytes: &[u8]) -> B256 {
-    B256::try_from(bytes).unwrap_or_default()
-}
-
-fn number(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn int4(number: u32) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
+    let (offset, page) = deep_page(round.patience.wait(postgres.count(&filter)).await?);
+    Ok(LogFilter {
+        offset,
+        page,
+        ..filter
+    })
 }
 
 fn failed(shown: &str, error: &tokio_postgres::Error) -> PostgresError {
