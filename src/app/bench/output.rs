@@ -102,12 +102,11 @@ impl Drop for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::demo::TemporaryDirectory;
 
     #[test]
     fn a_file_that_was_made_for_nothing_goes_and_another_stays_as_it_was() {
-        let directory = TemporaryDirectory::new().unwrap();
-        let (new, old) = (directory.0.join("new"), directory.0.join("old"));
+        let directory = tempfile::tempdir().unwrap();
+        let (new, old) = (directory.path().join("new"), directory.path().join("old"));
         std::fs::write(&old, "before").unwrap();
         let [one, other] = Output::open([("json", Some(&new)), ("html", Some(&old))]).unwrap();
         assert!(new.exists());
@@ -123,8 +122,8 @@ mod tests {
 
     #[test]
     fn two_names_of_one_file_are_refused() {
-        let directory = TemporaryDirectory::new().unwrap();
-        let (name, other) = (directory.0.join("r"), directory.0.join("s"));
+        let directory = tempfile::tempdir().unwrap();
+        let (name, other) = (directory.path().join("r"), directory.path().join("s"));
         std::fs::write(&name, "before").unwrap();
         std::fs::hard_link(&name, &other).unwrap();
         let refused = Output::open([("json", Some(&name)), ("html", Some(&other))]).unwrap_err();
