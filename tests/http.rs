@@ -11,6 +11,8 @@
 mod accounts;
 #[path = "http/balances.rs"]
 mod balances;
+#[path = "http/branches.rs"]
+mod branches;
 #[path = "http/caching.rs"]
 mod caching;
 #[path = "http/chain.rs"]

@@ -9,7 +9,7 @@ use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::config::Config;
 use crate::desk::NodeReply;
 use crate::metrics::Page;
-use crate::model::{Address, B256, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
+use crate::model::{Address, B256, BlockId, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
 use crate::node::{ErrorClass, Node, NodeError, Passed, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::{ChainStatus, HeadWord};
@@ -338,6 +338,13 @@ impl Upstream for NodeUpstream {
 
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
         Box::pin(async move { self.0.balance(address, block).await.map_err(failed) })
+    }
+
+    fn holds(&self, block: BlockId) -> UpstreamFuture<'_, bool> {
+        Box::pin(async move {
+            let there = self.0.block_id(block.number).await.map_err(failed)?;
+            Ok(there.is_some_and(|there| there.hash == block.hash))
+        })
     }
 
     fn storage(&self, contract: Address, slot: B256, block: u64) -> UpstreamFuture<'_, B256> {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::compare::Row;
 use super::statistics::Head;
-use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode};
+use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode, parse_quantity};
 use crate::model::{Address, B256, Bytes, ChainName, PlacedLog, Topics};
 
 /// A way to the service.
@@ -145,15 +145,9 @@ pub async fn head(way: &Way, chain: ChainName) -> Option<Head> {
     }
     let Answer { result } = serde_json::from_slice(&body).ok()?;
     Some(Head {
-        number: quantity(&result.number)?,
+        number: parse_quantity(&result.number)?,
         hash: result.hash,
     })
-}
-
-/// A number as JSON-RPC writes it: `0x1f`.
-#[must_use]
-pub fn quantity(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// How many rows an answer has: the items of its first list, or one where it is about one thing.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::against::{Patience, Round, Tally, node, postgres};
-use super::answer::{self, Client, Way};
+use super::answer::{self, Way};
 use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
 use super::question::Question;
@@ -199,49 +199,34 @@ impl Session {
         let (Some(filter), Some(way)) = (&question.filter, self.ways.last()) else {
             return;
         };
+        if self.node.is_none() && self.postgres.is_none() {
+            return;
+        }
+        let mut service = match way.client().await {
+            Ok(client) => client,
+            Err(why) => {
+                asked.notes.push(format!("not compared: {why}"));
+                return;
+            }
+        };
         let [node_patience, postgres_patience] = &mut self.patience;
+        let mut round = Round {
+            service: &mut service,
+            facts,
+            is_no_hit: question.is_no_hit,
+            seconds: turn.seconds,
+            deadline: turn.deadline,
+            patience: node_patience,
+            found: &mut asked.comparisons,
+        };
         if let Some(other) = &self.node {
             turn.begins(&format!("{name} against the node"));
-            let Some(mut service) = client(way, &mut asked.notes).await else {
-                return;
-            };
-            let mut round = Round {
-                service: &mut service,
-                facts,
-                is_no_hit: question.is_no_hit,
-                seconds: turn.seconds,
-                deadline: turn.deadline,
-                patience: node_patience,
-                found: &mut asked.comparisons,
-            };
             node::with_node(other, filter, &mut round).await;
         }
+        round.patience = postgres_patience;
         if let Some((other, loaded)) = &mut self.postgres {
             turn.begins(&format!("{name} against PostgreSQL"));
-            let Some(mut service) = client(way, &mut asked.notes).await else {
-                return;
-            };
-            let mut round = Round {
-                service: &mut service,
-                facts,
-                is_no_hit: question.is_no_hit,
-                seconds: turn.seconds,
-                deadline: turn.deadline,
-                patience: postgres_patience,
-                found: &mut asked.comparisons,
-            };
             postgres::with_postgres(other, loaded, filter, &mut round).await;
-        }
-    }
-}
-
-/// A client for a comparison; a note where there is none.
-async fn client(way: &Way, notes: &mut Vec<String>) -> Option<Client> {
-    match way.client().await {
-        Ok(client) => Some(client),
-        Err(why) => {
-            notes.push(format!("not compared: {why}"));
-            None
         }
     }
 }

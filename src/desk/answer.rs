@@ -75,6 +75,15 @@ impl Snapshot {
         extent
     }
 
+    /// A stored block that is not final.
+    fn unsettled(&self, number: u64) -> Option<BlockId> {
+        if self.reader.finalized().is_some_and(|last| number <= last) {
+            return None;
+        }
+        let hash = self.reader.view().block(number).ok()?.hash;
+        Some(BlockId { number, hash })
+    }
+
     /// What the headers of the answer say about the snapshot.
     pub(crate) fn facts(&self) -> Facts {
         Facts {
@@ -169,6 +178,8 @@ pub(crate) enum Answer {
 
 /// What is asked of the node, and what is answered where there is none.
 pub(crate) struct Question {
+    /// The block that the answer speaks of, where a reorg may yet replace it: the node must have the same.
+    pub(crate) block: Option<BlockId>,
     pub(crate) unless: Result<Box<Answer>, HttpError>,
     pub(crate) ask: Ask,
     /// Where the node fails, what is answered without one.
@@ -181,15 +192,30 @@ type Asked = UpstreamFuture<'static, Result<Answer, HttpError>>;
 type Ask = Box<dyn FnOnce(Arc<dyn Upstream>) -> Asked + Send>;
 
 impl Question {
+    /// A question about whatever the node's chain is.
     pub(crate) fn new(
         unless: Result<Answer, HttpError>,
         ask: impl FnOnce(Arc<dyn Upstream>) -> Asked + Send + 'static,
     ) -> Self {
         Self {
+            block: None,
             unless: unless.map(Box::new),
             ask: Box::new(ask),
             failure: UPSTREAM_FAILED,
             or_else_alone: false,
+        }
+    }
+
+    /// A question about the state after block `number` of a snapshot.
+    pub(crate) fn after(
+        snapshot: &Snapshot,
+        number: u64,
+        unless: Result<Answer, HttpError>,
+        ask: impl FnOnce(Arc<dyn Upstream>) -> Asked + Send + 'static,
+    ) -> Self {
+        Self {
+            block: snapshot.unsettled(number),
+            ..Self::new(unless, ask)
         }
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn of_account(
         Balance::AskNode => Err(still_indexing()),
     };
     let block = snapshot.reader.head().number;
-    let question = Question::new(unless, move |node| {
+    let question = Question::after(snapshot, block, unless, move |node| {
         Box::pin(async move {
             let balance = node.balance(account, block).await?;
             Ok(answer(balance, known, NODE))
@@ -96,7 +96,7 @@ pub(crate) fn of_accounts(
     {
         return unless;
     }
-    let question = Question::new(unless, move |node| {
+    let question = Question::after(snapshot, block, unless, move |node| {
         Box::pin(async move {
             let balances = ask_all(&node, found, block).await?;
             Ok(answer(&balances, NODE))
@@ -137,7 +137,7 @@ pub(crate) fn of_account_at(
         Balance::Untouched(balance) => answer(block, balance, LEDGER, Reach::Head),
         Balance::AskNode => Err(still_indexing()),
     };
-    let question = Question::new(unless, move |node| {
+    let question = Question::after(snapshot, block, unless, move |node| {
         Box::pin(async move {
             let balance = node.balance(account, block).await?;
             Ok(answer(block, balance, NODE, Reach::Head))
@@ -175,7 +175,7 @@ fn ask_genesis(
     let timestamp = genesis.map_err(|error| query_failed(error.into()))?.timestamp;
     let seconds = age(snapshot, timestamp)?;
     let block = snapshot.reader.head().number;
-    let question = Question::new(Err(not_found()), move |node| {
+    let question = Question::after(snapshot, block, Err(not_found()), move |node| {
         Box::pin(async move {
             let value = node.balance(account, block).await?;
             if value.is_zero() {

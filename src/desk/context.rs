@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::metrics::Page;
-use crate::model::{Address, B256, ChainName, U256};
+use crate::model::{Address, B256, BlockId, ChainName, U256};
 use crate::query::Reader;
 use crate::status::ChainStatus;
 
@@ -46,6 +46,11 @@ pub trait Upstream: Send + Sync {
 
     /// `eth_getBalance` of `address` after `block`, wei.
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;
+
+    /// Whether the node's chain has this block. What stands in for a node has no other branch.
+    fn holds(&self, _block: BlockId) -> UpstreamFuture<'_, bool> {
+        Box::pin(async { Ok(true) })
+    }
 
     /// A word of a contract's storage after `block`. What stands in for a node need not know it.
     fn storage(&self, _contract: Address, _slot: B256, _block: u64) -> UpstreamFuture<'_, B256> {

@@ -55,7 +55,7 @@ pub(crate) fn behind(
         return alone;
     }
     let head = snapshot.reader.head().number;
-    let question = Question::new(alone, move |node| {
+    let question = Question::after(snapshot, head, alone, move |node| {
         Box::pin(async move {
             let told = ask(&*node, contract, head).await?;
             // Proxies from before EIP-1967 keep the address elsewhere and tell of it in logs all the same.

@@ -22,6 +22,10 @@ const ALL_TIME_MAX: Duration = Duration::from_secs(20);
 /// So many bytes of answers to one batch are held before the rest of it is refused.
 const ALL_BYTES_MAX: usize = 32 << 20;
 
+/// Where the node has another branch than the snapshot, the index follows in a moment: so long is waited before the next
+/// snapshot, and how often.
+const MOVED_WAITS_MS: [u64; 5] = [50, 100, 200, 400, 800];
+
 /// What all dialects share; one for a process.
 pub struct Desk {
     chains: Arc<dyn Chains>,
@@ -47,6 +51,24 @@ enum Found {
     Refused(Option<Facts>, HttpError),
     /// What [`Answer::AskNode`] asks.
     Question(Facts, Question),
+}
+
+/// Why there is no answer of the node.
+pub(crate) enum Unanswered {
+    /// Its chain has another block where the snapshot has the one that was asked about; with what is said of that if it
+    /// stays so.
+    Elsewhere(Result<Answer, HttpError>),
+    Refused(HttpError),
+}
+
+impl Unanswered {
+    /// The last word.
+    pub(crate) fn settled(self) -> Result<Answer, HttpError> {
+        match self {
+            Self::Elsewhere(word) => word,
+            Self::Refused(error) => Err(error),
+        }
+    }
 }
 
 impl Desk {
@@ -96,31 +118,49 @@ impl Desk {
         plan: Plan,
     ) -> Response {
         let request = Arc::new(request);
-        match self.find(&dialect, &request, chain, plan).await {
-            Ok(Found::Answer(response)) => response,
-            Ok(Found::Refused(facts, error)) => {
-                let mut response = self.refuse(&*dialect, &request, error);
-                if let Some(facts) = facts {
-                    facts.add_to(&mut response);
+        let answered = self.answer(&dialect, &request, chain, plan).await;
+        answered.unwrap_or_else(|error| self.refuse(&*dialect, &request, error))
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        dialect: &Arc<impl Dialect>,
+        request: &Arc<Request>,
+        chain: ChainName,
+        mut plan: Plan,
+    ) -> Result<Response, HttpError> {
+        let until = clock::now() + self.settings.upstream_timeout;
+        let mut waits = MOVED_WAITS_MS.map(Duration::from_millis).into_iter();
+        loop {
+            let (facts, told) = match self.find(dialect, request, chain, plan).await? {
+                Found::Answer(response) => return Ok(response),
+                Found::Refused(facts, error) => (facts, Err(error)),
+                Found::Question(facts, question) => {
+                    let told = match self.ask(chain, question).await {
+                        Err(Unanswered::Elsewhere(_)) if clock::now() < until && waits.len() > 0 => {
+                            tokio::time::sleep(waits.next().unwrap_or_default()).await;
+                            plan = dialect.plan(request)?;
+                            continue;
+                        }
+                        told => told.or_else(Unanswered::settled),
+                    };
+                    (Some(facts), told)
                 }
-                response
-            }
-            Ok(Found::Question(facts, question)) => {
-                let delivery = Delivery::of(&request);
-                let mut response = match self.ask(chain, question).await {
-                    Ok(Answer::Whole(body, extra)) => {
-                        delivery.deliver_plain(whole(body, extra), Lifetime::Revalidate)
-                    }
-                    Ok(_) => {
-                        let error = HttpError::internal("the node's answer was a question");
-                        self.refuse(&*dialect, &request, error)
-                    }
-                    Err(error) => self.refuse(&*dialect, &request, error),
-                };
+            };
+            let mut response = match told {
+                Ok(Answer::Whole(body, extra)) => {
+                    Delivery::of(request).deliver_plain(whole(body, extra), Lifetime::Revalidate)
+                }
+                Ok(_) => {
+                    let error = HttpError::internal("the node's answer was a question");
+                    self.refuse(&**dialect, request, error)
+                }
+                Err(error) => self.refuse(&**dialect, request, error),
+            };
+            if let Some(facts) = facts {
                 facts.add_to(&mut response);
-                response
             }
-            Err(error) => self.refuse(&*dialect, &request, error),
+            return Ok(response);
         }
     }
 
@@ -240,17 +280,29 @@ impl Desk {
         })
     }
 
-    /// Asks the node what only it knows, within the time that a client waits.
-    pub(crate) async fn ask(&self, chain: ChainName, question: Question) -> Result<Answer, HttpError> {
+    /// Asks the node what only it knows, within the time that a client waits, and whether it speaks of the same chain.
+    pub(crate) async fn ask(&self, chain: ChainName, question: Question) -> Result<Answer, Unanswered> {
+        let alone = |unless: Result<Box<Answer>, HttpError>| unless.map(|answer| *answer);
         let Some(node) = self.chains.upstream(chain) else {
-            return question.unless.map(|answer| *answer);
+            return alone(question.unless).map_err(Unanswered::Refused);
         };
-        let failure = question.failure;
-        let asked = tokio::time::timeout(self.settings.upstream_timeout, (question.ask)(node)).await;
+        let (failure, block) = (question.failure, question.block);
+        let asked = async {
+            let told = (question.ask)(Arc::clone(&node)).await;
+            // Asked afterwards: a node that has the block now had it then, but for one that went and came back.
+            let same = match block {
+                Some(block) if !matches!(told, Err(UpstreamError::TimedOut)) => node.holds(block).await?,
+                _ => true,
+            };
+            Ok(if same { Some(told?) } else { None })
+        };
+        let asked = tokio::time::timeout(self.settings.upstream_timeout, asked).await;
         match asked.unwrap_or(Err(UpstreamError::TimedOut)) {
-            Ok(answer) => answer,
-            Err(_) if question.or_else_alone => question.unless.map(|answer| *answer),
-            Err(error) => Err(upstream_failed_with(failure, &error)),
+            Ok(Some(answer)) => answer.map_err(Unanswered::Refused),
+            Ok(None) if question.or_else_alone => Err(Unanswered::Elsewhere(alone(question.unless))),
+            Ok(None) => Err(Unanswered::Elsewhere(Err(still_indexing()))),
+            Err(_) if question.or_else_alone => alone(question.unless).map_err(Unanswered::Refused),
+            Err(error) => Err(Unanswered::Refused(upstream_failed_with(failure, &error))),
         }
     }
 

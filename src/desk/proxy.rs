@@ -214,12 +214,17 @@ pub(crate) fn transaction_count(address: Address, tag: Tag) -> Plan {
                 Err(upstream_failed(&nobody))
             }
         };
-        Ok(Answer::AskNode(Question::new(unless, move |node| {
-            Box::pin(async move {
-                let count = node.transaction_count(address, block).await?;
-                Ok(Ok(nonce(count, NODE, Reach::Head)))
-            })
-        })))
+        Ok(Answer::AskNode(Question::after(
+            snapshot,
+            block,
+            unless,
+            move |node| {
+                Box::pin(async move {
+                    let count = node.transaction_count(address, block).await?;
+                    Ok(Ok(nonce(count, NODE, Reach::Head)))
+                })
+            },
+        )))
     })
 }
 

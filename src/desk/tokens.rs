@@ -110,7 +110,8 @@ where
             "the events of token {} do not explain it, and there is no node to ask",
             token.address
         ));
-        let question = Question::new(Err(upstream_failed_with(failure, &nobody)), move |node| {
+        let unless = Err(upstream_failed_with(failure, &nobody));
+        let question = Question::after(snapshot, block, unless, move |node| {
             Box::pin(async move {
                 let amount = match ask(Arc::clone(&node)).await {
                     Err(UpstreamError::Failed(_))

@@ -24,7 +24,7 @@ const LAG_MAX: u64 = 64;
 pub(super) struct News {
     /// Token events of new blocks, and of blocks that are no longer of the chain.
     pub(super) touches: Vec<Touch>,
-    /// Tokens that were called in new blocks, whether or not an event told of it.
+    /// Exact tokens that were called in new blocks, whether or not an event told of it.
     pub(super) called: Vec<Address>,
     /// Tokens without metadata.
     pub(super) nameless: Vec<Address>,
@@ -83,7 +83,7 @@ impl Looker {
         let head = reader.head();
         let node_head = tools.status.node_head().unwrap_or(head.number);
         news.near = node_head.saturating_sub(head.number) <= LAG_MAX;
-        self.blocks(&reader, head, &mut news)?;
+        self.blocks(&reader, tools, head, &mut news)?;
         tools.status.tokens().set_known(u64::from(tokens_of(&reader)));
         if room {
             self.tokens(&reader, tools, &mut news)?;
@@ -91,7 +91,13 @@ impl Looker {
         Ok(news)
     }
 
-    fn blocks(&mut self, reader: &Reader, head: BlockId, news: &mut News) -> Result<(), QueryError> {
+    fn blocks(
+        &mut self,
+        reader: &Reader,
+        tools: &Tools,
+        head: BlockId,
+        news: &mut News,
+    ) -> Result<(), QueryError> {
         while let Some(last) = self.seen.back()
             && !is_on(reader.view(), last.block)
         {
@@ -129,7 +135,8 @@ impl Looker {
             if let Some(range) = BlockRange::new(number, number) {
                 touches = reader.token_touches(range)?;
                 for callee in reader.callees(range)? {
-                    if reader.token(&callee)?.is_some() {
+                    let verdict = tools.observed.verdict(&callee);
+                    if verdict.is_some_and(|verdict| verdict.exact) && reader.token(&callee)?.is_some() {
                         news.called.push(callee);
                     }
                 }

@@ -142,13 +142,7 @@ impl Queue {
         }
         // A token may change what accounts hold without an event: whoever was called may have.
         for token in news.called {
-            if tools
-                .observed
-                .verdict(&token)
-                .is_some_and(|verdict| verdict.exact)
-            {
-                touched.entry(token).or_default();
-            }
+            touched.entry(token).or_default();
         }
         let now = clock::now();
         self.judged.retain(|_, at| now < *at + self.options.recheck_after);

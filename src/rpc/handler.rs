@@ -11,6 +11,7 @@ use super::message::{Body, Message};
 use super::methods::{METHODS, PASSED_ON, Work, place_of, read};
 use crate::desk::answer::{Answer, Extra, Facts, Plan, begun};
 use crate::desk::faults::{not_configured, upstream_failed};
+use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
 use crate::http::header::{ALLOW, CACHE_CONTROL, ETAG, HeaderValue, RETRY_AFTER};
 use crate::http::{
@@ -269,7 +270,10 @@ impl Inner {
         let found = match step {
             Step::Done(result) => return result,
             Step::Node(method, params) => return self.pass_on(request, chain, method, params).await,
-            Step::Found(Ok(Answer::AskNode(question))) => self.desk.ask(chain, question).await,
+            Step::Found(Ok(Answer::AskNode(question))) => {
+                let told = self.desk.ask(chain, question).await;
+                told.or_else(Unanswered::settled)
+            }
             Step::Found(found) => found,
         };
         found.map_err(|error| fault(request, &error))

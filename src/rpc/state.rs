@@ -50,7 +50,7 @@ pub(super) fn has_code(args: &mut Args) -> Result<Work, Fault> {
             .indexed(snapshot)?
             .ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))?;
         let nobody = HttpError::unavailable("Code is asked of the node, and there is none");
-        let question = Question::new(Err(nobody), move |node| {
+        let question = Question::after(snapshot, number, Err(nobody), move |node| {
             Box::pin(async move {
                 let params = format!("[\"{account:?}\",\"0x{number:x}\"]");
                 let params = serde_json::value::RawValue::from_string(params);

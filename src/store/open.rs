@@ -209,11 +209,14 @@ impl Store {
                     Ok(_) => !before.is_subset(&logs_in(&path)),
                     Err(error) => error.to_string().contains("No such file"),
                 };
-            // A file that is never there is another matter, which RocksDB's error tells.
-            if !gone || (openings >= OPENINGS_MAX && opened.is_err()) {
+            if !gone {
                 break;
             }
-            if openings >= OPENINGS_MAX {
+            if openings == OPENINGS_MAX {
+                // A file that is never there is another matter, which RocksDB's error tells.
+                if opened.is_err() {
+                    break;
+                }
                 return Err(StoreError::Restless {
                     path: options.directory.clone(),
                 });

@@ -113,23 +113,14 @@ impl Sorted {
     /// Adds the list of the next term, each ordinal once.
     fn list(&mut self, term: Term, ordinals: impl Iterator<Item = u64>) {
         let start = self.ordinals.len();
-        self.ordinals.extend(ordinals);
-        let mut end = start;
         let mut last = None;
-        for place in start..self.ordinals.len() {
-            let Some(&ordinal) = self.ordinals.get(place) else {
-                break;
-            };
+        for ordinal in ordinals {
             if last != Some(ordinal) {
-                if let Some(slot) = self.ordinals.get_mut(end) {
-                    *slot = ordinal;
-                }
-                end += 1;
+                self.ordinals.push(ordinal);
                 last = Some(ordinal);
             }
         }
-        self.ordinals.truncate(end);
-        self.lists.push((term, start..end));
+        self.lists.push((term, start..self.ordinals.len()));
     }
 
     /// The terms, `most` at a time.

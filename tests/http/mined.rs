@@ -1,12 +1,13 @@
 //! A service over a store that grows: blocks are mined, finalized and replaced while it answers.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamFuture};
 use quarry::http::Limits;
-use quarry::model::{Address, B256, Bundle, ChainName, U256};
+use quarry::model::{Address, B256, BlockId, Bundle, ChainName, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store, Writer};
@@ -18,11 +19,26 @@ use crate::plain::{self, ChainConfig};
 struct Served {
     store: Arc<Store>,
     status: Arc<ChainStatus>,
+    node: Arc<Node>,
 }
 
-struct Node;
+/// A node that says 3 to everything.
+#[derive(Default)]
+pub(crate) struct Node {
+    /// A block of it that may be another than the index has at that height.
+    pub(crate) branch: Mutex<Option<BlockId>>,
+    /// How often it was asked whether it has a block.
+    pub(crate) compared: AtomicUsize,
+}
 
 impl Upstream for Node {
+    fn holds(&self, block: BlockId) -> UpstreamFuture<'_, bool> {
+        self.compared.fetch_add(1, Ordering::Relaxed);
+        let branch = *self.branch.lock().unwrap();
+        let holds = branch.is_none_or(|own| own.number != block.number || own.hash == block.hash);
+        Box::pin(async move { Ok(holds) })
+    }
+
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
         Box::pin(async { Ok(3) })
     }
@@ -45,7 +61,7 @@ impl Chains for Served {
         (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
     }
     fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
-        Some(Arc::new(Node))
+        Some(Arc::clone(&self.node) as Arc<dyn Upstream>)
     }
     fn store_bytes(&self, _: ChainName) -> u64 {
         12
@@ -53,9 +69,11 @@ impl Chains for Served {
 }
 
 pub(crate) struct Mined {
-    pub(crate) server: Server,
+    pub(crate) server: Arc<Server>,
     pub(crate) bundles: Vec<Bundle>,
+    pub(crate) node: Arc<Node>,
     config: ChainConfig,
+    rules: NonceRules,
     store: Arc<Store>,
     status: Arc<ChainStatus>,
     writer: Writer,
@@ -65,6 +83,17 @@ pub(crate) struct Mined {
 impl Mined {
     /// A service over this many final blocks, with lists that take several frames.
     pub(crate) async fn start(blocks: u64, limits: Limits) -> Self {
+        Self::ruled(blocks, limits, rules()).await
+    }
+
+    /// The same, and nobody told what the genesis block gave: of accounts that nothing happened to only the node knows.
+    pub(crate) async fn without_allocation(blocks: u64) -> Self {
+        let mut rules = rules();
+        rules.native.allocation = None;
+        Self::ruled(blocks, Limits::default(), rules).await
+    }
+
+    async fn ruled(blocks: u64, limits: Limits, rules: NonceRules) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -78,8 +107,8 @@ impl Mined {
         };
         let bundles = plain::chain(11, blocks, &config);
         let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
-        fill(&store, &bundles);
-        Self::serve(directory, store, (config, bundles), limits).await
+        fill(&store, &bundles, &rules);
+        Self::serve(directory, store, (config, bundles), rules, limits).await
     }
 
     /// A service over final blocks of which nothing was read since the store was opened.
@@ -89,12 +118,14 @@ impl Mined {
         fill(
             &Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap(),
             &bundles,
+            &rules(),
         );
         let store = Store::open(&options).unwrap();
         Self::serve(
             directory,
             store,
             (ChainConfig::default(), bundles),
+            rules(),
             Limits::default(),
         )
         .await
@@ -104,19 +135,24 @@ impl Mined {
         directory: tempfile::TempDir,
         store: Arc<Store>,
         (config, bundles): (ChainConfig, Vec<Bundle>),
+        rules: NonceRules,
         limits: Limits,
     ) -> Self {
         let writer = store.writer().unwrap();
         let status = Arc::new(ChainStatus::default());
         status.set_node_head(bundles.len() as u64 - 1);
+        let node = Arc::new(Node::default());
         let chains = Served {
             store: Arc::clone(&store),
             status: Arc::clone(&status),
+            node: Arc::clone(&node),
         };
         let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
         Self {
-            server: Server::start(api, limits).await,
+            server: Arc::new(Server::start(api, limits).await),
             bundles,
+            node,
+            rules,
             config,
             store,
             status,
@@ -135,7 +171,7 @@ impl Mined {
         let number = self.head() + 1;
         let bundle = plain::block(11, number, parent, fork, &self.config);
         let mut batch = self.writer.batch();
-        derive(&bundle, &rules(), &mut batch).unwrap();
+        derive(&bundle, &self.rules, &mut batch).unwrap();
         self.writer.commit_unfinal(batch).unwrap();
         self.bundles.push(bundle);
         self.status.set_node_head(number);
@@ -178,11 +214,11 @@ impl Mined {
 }
 
 /// Commits final blocks, and brings them to the disk.
-fn fill(store: &Arc<Store>, bundles: &[Bundle]) {
+fn fill(store: &Arc<Store>, bundles: &[Bundle], rules: &NonceRules) {
     let mut writer = store.writer().unwrap();
     let mut batch = writer.batch();
     for bundle in bundles {
-        derive(bundle, &rules(), &mut batch).unwrap();
+        derive(bundle, rules, &mut batch).unwrap();
     }
     writer.commit_final(batch).unwrap();
     writer.settle().unwrap();

@@ -10,6 +10,8 @@ use crate::{backfill, follow, open, options, scratch};
 
 /// About as long as it takes to open a store: some openings fall between two flushes, most into one.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often the store is opened beside its writer.
+const OPENINGS: usize = 30;
 
 #[test]
 fn a_block_at_the_tip_is_no_reason_to_flush() {
@@ -40,23 +42,25 @@ fn a_store_is_whole_for_whoever_opens_it_while_it_is_written() {
     follow(&mut writer, &bundles[..1]);
     writer.finalize(0).unwrap();
     let done = AtomicBool::new(false);
-    let opened = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         scope.spawn(|| {
             for pair in bundles[1..].chunks(2) {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
                 // From logged to unlogged and back: each time everything is flushed, and the log is begun anew.
                 follow(&mut writer, &pair[..1]);
                 writer.finalize(pair[0].block.number()).unwrap();
                 backfill(&mut writer, &pair[1..], 1);
                 std::thread::sleep(PAUSE);
             }
-            done.store(true, Ordering::Relaxed);
         });
         let beside = OpenOptions {
             read_only: true,
             ..options(directory.path())
         };
-        let mut opened = 0;
-        while !done.load(Ordering::Relaxed) {
+        // However slow the machine is, some of them fall into the writing: the first begin with it.
+        for _ in 0..OPENINGS {
             let view = Store::open(&beside).unwrap().view();
             let head = view.head().unwrap().number;
             for number in 0..=head {
@@ -67,9 +71,7 @@ fn a_store_is_whole_for_whoever_opens_it_while_it_is_written() {
                     assert!(view.transaction_ordinal(&transaction.hash).unwrap().is_some());
                 }
             }
-            opened += 1;
         }
-        opened
+        done.store(true, Ordering::Relaxed);
     });
-    assert!(opened > 5, "opened {opened} times");
 }

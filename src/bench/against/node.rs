@@ -3,11 +3,12 @@
 use serde::Deserialize;
 
 use super::{Comparison, Other, Refusal, Round, compare};
-use crate::bench::answer::{logs, quantity};
+use crate::bench::answer::logs;
 use crate::bench::compare::{Row, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
 use crate::bench::statistics::StoreFacts;
+use crate::http::parse_quantity;
 use crate::model::B256;
 use crate::node::{Node, NodeError, wire};
 
@@ -69,40 +70,29 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
     let rows = logs.into_iter().zip(beside).map(|(log, beside)| Row {
         log,
         block_hash: beside.block_hash,
-        transaction_index: beside.transaction_index.as_deref().and_then(quantity),
+        transaction_index: beside.transaction_index.as_deref().and_then(parse_quantity),
         timestamp: beside
             .block_timestamp
             .as_ref()
             .and_then(serde_json::Value::as_str)
-            .and_then(quantity),
+            .and_then(parse_quantity),
     });
     Ok(rows.collect())
 }
 
 /// Why logs are not compared with a node: it does not have the block that is the head here.
 pub async fn lacks_head(node: &Node, facts: &StoreFacts) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Block {
-        hash: Option<B256>,
-    }
-    let params = format!("[\"0x{:x}\",false]", facts.head);
-    let answer = match node.raw("eth_getBlockByNumber", &params).await {
-        Ok(answer) => answer,
-        Err(error) => {
-            return Some(format!(
-                "it was asked for block {} and failed: {error}",
-                facts.head
-            ));
-        }
-    };
-    let block: Option<Block> = serde_json::from_str(answer.get()).unwrap_or_default();
-    match block.and_then(|block| block.hash) {
-        Some(hash) if hash == facts.head_hash => None,
-        Some(hash) => Some(format!(
-            "its block {} is {hash}, that of the store is {}: one of them is on another branch, try again when both agree",
-            facts.head, facts.head_hash
+    match node.block_id(facts.head).await {
+        Err(error) => Some(format!(
+            "it was asked for block {} and failed: {error}",
+            facts.head
         )),
-        None => Some(format!(
+        Ok(Some(block)) if block.hash == facts.head_hash => None,
+        Ok(Some(block)) => Some(format!(
+            "its block {} is {}, that of the store is {}: one of them is on another branch, try again when both agree",
+            facts.head, block.hash, facts.head_hash
+        )),
+        Ok(None) => Some(format!(
             "it does not have block {}, the head of the store: it is behind, try again when it has caught up",
             facts.head
         )),

@@ -1,0 +1,75 @@
+//! What the node is asked for is of the chain that the headers name, also while a reorg is on its way.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use quarry::model::{B256, BlockId};
+
+use crate::mined::Mined;
+
+/// An account of which only the node knows.
+const TARGET: &str =
+    "/api/proxy?action=eth_getTransactionCount&tag=latest&address=0x7777777777777777777777777777777777777777";
+
+fn newest(mined: &Mined) -> BlockId {
+    let block = &mined.bundles.last().unwrap().block;
+    BlockId {
+        number: block.number(),
+        hash: block.hash,
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_the_node_is_of_the_branch_that_the_headers_name() {
+    let mut mined = Mined::without_allocation(3).await;
+    mined.mine(1);
+    let old = newest(&mined);
+    let reply = mined.server.get(TARGET).await;
+    assert_eq!(
+        (reply.status, reply.header("x-nonce-source")),
+        (200, Some("node"))
+    );
+    assert_eq!(mined.node.compared.swap(0, Ordering::Relaxed), 1);
+
+    // The node goes over to another branch, the index follows while a client waits.
+    let number = old.number;
+    mined.unwind();
+    mined.mine(2);
+    let new = newest(&mined);
+    assert_ne!(new, old);
+    mined.unwind();
+    mined.mine(1);
+    assert_eq!(newest(&mined), old);
+    *mined.node.branch.lock().unwrap() = Some(new);
+    let server = Arc::clone(&mined.server);
+    let asked = tokio::spawn(async move { server.get(TARGET).await });
+    let node = Arc::clone(&mined.node);
+    while node.compared.load(Ordering::Relaxed) < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    mined.unwind();
+    mined.mine(2);
+    let reply = asked.await.unwrap();
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.header("x-indexed-block-hash"),
+        Some(format!("{:?}", new.hash).as_str())
+    );
+
+    // It stays on a branch that nobody else sees.
+    let lost = BlockId {
+        number,
+        hash: B256::repeat_byte(9),
+    };
+    *mined.node.branch.lock().unwrap() = Some(lost);
+    let reply = mined.server.get(TARGET).await;
+    assert!(reply.header("retry-after").is_some());
+    reply.assert_error(503, "Data for the requested range is still being indexed");
+
+    // A final block is the same on all of them.
+    mined.finalize(number);
+    mined.node.compared.store(0, Ordering::Relaxed);
+    assert_eq!(mined.server.get(TARGET).await.status, 200);
+    assert_eq!(mined.node.compared.load(Ordering::Relaxed), 0);
+}
