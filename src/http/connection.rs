@@ -220,6 +220,8 @@ struct Linger {
 pub(super) struct Socket {
     stream: TcpStream,
     vitals: Arc<Vitals>,
+    /// Nothing ended a line since we wrote last: what comes is a request's first line, its method and URI.
+    in_first_line: bool,
     /// What is said in place of a rejection, and how much of it has gone out.
     instead: Option<(Vec<u8>, usize)>,
     linger: Option<Linger>,
@@ -230,6 +232,7 @@ impl Socket {
         Self {
             stream,
             vitals,
+            in_first_line: true,
             instead: None,
             linger: None,
         }
@@ -253,7 +256,7 @@ impl Socket {
 
     /// Writes `buffer`, or takes it as the rejection that it is.
     fn poll_checked(&mut self, cx: &mut Context<'_>, buffer: &[u8]) -> Option<Poll<io::Result<usize>>> {
-        let (start, answer) = rejection::find(buffer)?;
+        let (start, answer) = rejection::find(buffer, self.in_first_line)?;
         if start > 0 {
             let outcome = Pin::new(&mut self.stream).poll_write(cx, buffer.get(..start)?);
             self.vitals.wrote(&outcome);
@@ -292,7 +295,13 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if self.in_first_line {
+            let read = buffer.filled().get(before..).unwrap_or_default();
+            self.in_first_line = !read.contains(&b'\n');
+        }
+        outcome
     }
 }
 
@@ -301,6 +310,7 @@ impl AsyncWrite for Socket {
         if let Some(outcome) = self.poll_checked(cx, buffer) {
             return outcome;
         }
+        self.in_first_line = true;
         let outcome = Pin::new(&mut self.stream).poll_write(cx, buffer);
         self.vitals.wrote(&outcome);
         outcome
@@ -317,6 +327,7 @@ impl AsyncWrite for Socket {
         {
             return outcome;
         }
+        self.in_first_line = true;
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
         self.vitals.wrote(&outcome);
         outcome

@@ -11,8 +11,9 @@ const LENGTH_MAX: usize = 256;
 /// Where in `written` a rejection by hyper begins, and what to say instead; `None` in the common case.
 ///
 /// A rejection is the last thing written on a connection, an HTTP/1 head with `content-length: 0`;
-/// no 4xx answer of ours has an empty body, so nothing else looks like it.
-pub(super) fn find(written: &[u8]) -> Option<(usize, Vec<u8>)> {
+/// no 4xx answer of ours has an empty body, so nothing else looks like it. hyper's bound is one for a whole head:
+/// where it came to it `in_first_line`, the URI was too long.
+pub(super) fn find(written: &[u8], in_first_line: bool) -> Option<(usize, Vec<u8>)> {
     if !written.ends_with(b"\r\n\r\n") {
         return None;
     }
@@ -20,9 +21,11 @@ pub(super) fn find(written: &[u8]) -> Option<(usize, Vec<u8>)> {
     let start = from + rfind(written.get(from..)?, b"HTTP/1.")?;
     let head = std::str::from_utf8(written.get(start..)?).ok()?;
     let status = head.get(8..13)?;
+    let uri_too_long = HttpError::new(ErrorStatus::UriTooLong, super::transport::URI_TOO_LONG);
     let error = match status {
         " 400 " => HttpError::bad_request("Bad request"),
-        " 414 " => HttpError::new(ErrorStatus::UriTooLong, super::transport::URI_TOO_LONG),
+        " 414 " => uri_too_long,
+        " 431 " if in_first_line => uri_too_long,
         " 431 " => HttpError::new(ErrorStatus::HeadersTooLarge, super::transport::HEADERS_TOO_LARGE),
         _ => return None,
     };
@@ -72,7 +75,7 @@ mod tests {
         let rejection =
             b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
         let written = [&earlier[..], &rejection[..]].concat();
-        let (start, answer) = find(&written).unwrap();
+        let (start, answer) = find(&written, false).unwrap();
         assert_eq!(start, earlier.len());
         assert!(answer.ends_with(br#"{"error":"Bad request"}"#));
     }
@@ -87,7 +90,7 @@ mod tests {
             b"\r\n\r\n",
             b"",
         ] {
-            assert_eq!(find(written), None);
+            assert_eq!(find(written, false), None);
         }
     }
 }

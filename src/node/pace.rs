@@ -392,12 +392,22 @@ mod tests {
         futures_util::future::join_all((0..40).map(|_| asker())).await;
     }
 
+    /// Asks until the limit is so high. A machine with other work is a slow node, too, and is asked less for a while.
+    async fn rise(pace: &Pace, to: u64, takes: Duration) {
+        for _ in 0..30 {
+            ask(pace, 400, takes).await;
+            if pace.limit() >= to {
+                return;
+            }
+        }
+        panic!("{} in place of {to}", pace.limit());
+    }
+
     #[tokio::test]
     async fn the_limit_rises_while_it_pays() {
         let pace = pace(8);
         assert_eq!(pace.limit(), 4);
-        ask(&pace, 400, Duration::from_millis(5)).await;
-        assert_eq!(pace.limit(), 8);
+        rise(&pace, 8, Duration::from_millis(5)).await;
     }
 
     #[tokio::test]
@@ -412,9 +422,8 @@ mod tests {
     #[tokio::test]
     async fn one_burst_of_refusals_is_one_cut_and_quiet_mends_it() {
         let pace = pace(64);
-        ask(&pace, 600, Duration::from_millis(5)).await;
+        rise(&pace, 16, Duration::from_millis(5)).await;
         let (risen, room) = (pace.limit(), pace.limit().try_into().unwrap());
-        assert!(risen >= 16, "{risen}");
         let slots: Vec<_> = (0..room)
             .map(|_| pace.try_admit(RequestClass::Block).unwrap())
             .collect();
@@ -428,8 +437,7 @@ mod tests {
             pace.admit(RequestClass::Light).await.end(Outcome::PushedBack, 0);
         }
         assert_eq!(pace.limit(), 1);
-        ask(&pace, 1500, Duration::from_millis(1)).await;
-        assert!(pace.limit() >= 16, "{}", pace.limit());
+        rise(&pace, 16, Duration::from_millis(1)).await;
     }
 
     #[tokio::test]

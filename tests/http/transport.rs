@@ -97,11 +97,16 @@ impl Handler for Odd {
 #[tokio::test]
 async fn long_uris_are_refused() {
     let server = Server::start(api(), Limits::default()).await;
-    for length in [8 * 1024, 20_000, 70_000] {
-        server
-            .get(&format!("/health?{}", "x".repeat(length)))
-            .await
-            .assert_error(414, "URI too long");
+    for length in [8 * 1024, 20_000, 70_000, 130_000, 400_000] {
+        let target = format!("/health?{}", "x".repeat(length));
+        server.get(&target).await.assert_error(414, "URI too long");
+        // Also behind another request on the same connection.
+        let two = format!(
+            "GET /health HTTP/1.1\r\nhost: x\r\n\r\nGET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        );
+        let both = server.exchange(two).await;
+        let second = both.rfind("HTTP/1.1").unwrap();
+        Reply::parse(&both[second..]).assert_error(414, "URI too long");
     }
     assert_eq!(
         server
