@@ -7,7 +7,7 @@ use crate::desk::answer::{Answer, Extra, Plan, X_BALANCE_SOURCE};
 use crate::desk::balances::{self, age_text, sourced};
 use crate::desk::bounds::take_block;
 use crate::desk::caching::Reach;
-use crate::desk::faults::INVALID_ADDRESS;
+use crate::desk::faults::{INVALID_ADDRESS, needs_traces};
 use crate::desk::lists::{Shape, whole_list};
 use crate::http::HttpError;
 use crate::model::{Address, U256};
@@ -34,10 +34,15 @@ pub(super) fn of_account(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.account()?;
     let unit = Unit::take(&mut input.params)?;
     Ok(Plan::quick(move |snapshot| {
+        let has_traces = snapshot.reader.has_traces();
         balances::of_account(snapshot, account, move |balance, known, source| {
-            // An address that holds something is somebody, whoever says it.
+            // An address that holds something is somebody, whoever says it. Of one that holds nothing call frames may tell.
             if !known && balance.is_zero() {
-                return Err(balances::not_found());
+                return Err(if has_traces {
+                    balances::not_found()
+                } else {
+                    needs_traces()
+                });
             }
             sourced(&AccountBalance::new(&account, balance, unit), source, Reach::Head)
         })

@@ -8,7 +8,7 @@ use crate::desk::answer::{Answer, Extra, Plan, Question};
 use crate::desk::context::{NodeReply, UpstreamError};
 use crate::desk::faults::{INVALID_ADDRESS, upstream_failed};
 use crate::desk::proxy::{self, Tag};
-use crate::http::{HttpError, parse_address, parse_quantity, parse_u64};
+use crate::http::{HttpError, parse_address, parse_quantity};
 
 use crate::model::U256;
 
@@ -116,6 +116,12 @@ fn is_hex(text: &str) -> bool {
     digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
+/// A number of digits and nothing else, of at most 256 bits.
+fn decimal(text: &str) -> Option<U256> {
+    let digits = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    digits.then(|| U256::from_str_radix(text, 10).ok()).flatten()
+}
+
 fn require_hex(ask: &mut Ask<'_>, name: &'static str) -> Result<String, HttpError> {
     let text = ask.params.require(name)?;
     if is_hex(&text) && text.len() > 2 {
@@ -128,10 +134,9 @@ fn require_hex(ask: &mut Ask<'_>, name: &'static str) -> Result<String, HttpErro
 /// A slot; clients that know it as a number send it in decimal.
 fn require_position(ask: &mut Ask<'_>) -> Result<String, HttpError> {
     let text = ask.params.require("position")?;
-    let all_digits = text.bytes().all(|digit| digit.is_ascii_digit());
     if is_hex(&text) && (3..=66).contains(&text.len()) {
         Ok(text)
-    } else if let Some(number) = U256::from_str_radix(&text, 10).ok().filter(|_| all_digits) {
+    } else if let Some(number) = decimal(&text) {
         Ok(format!("{number:#x}"))
     } else {
         Err(HttpError::invalid("position"))
@@ -160,8 +165,8 @@ fn take_call(ask: &mut Ask<'_>) -> Result<Value, HttpError> {
         ("gasprice", "gasPrice"),
     ] {
         if let Some(text) = ask.params.take(name)? {
-            let quantity = match parse_u64(&text) {
-                Some(decimal) => format!("0x{decimal:x}"),
+            let quantity = match decimal(&text) {
+                Some(decimal) => format!("{decimal:#x}"),
                 None if is_hex(&text) && text.len() > 2 => {
                     let digits = text.get(2..).unwrap_or_default().trim_start_matches('0');
                     format!("0x{}", if digits.is_empty() { "0" } else { digits })

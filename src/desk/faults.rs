@@ -68,7 +68,7 @@ pub(crate) fn unsupported(chain: ChainName) -> HttpError {
 /// What a failed read becomes. A store that cannot be read is our fault; a cursor is the client's.
 pub(crate) fn query_failed(error: QueryError) -> HttpError {
     if matches!(error, QueryError::CursorOrphaned) {
-        HttpError::bad_request("Invalid cursor parameter: its block was replaced")
+        HttpError::bad_request("Invalid cursor parameter")
     } else if matches!(error, QueryError::TimedOut) {
         HttpError::unavailable("The query took too long, narrow its block range")
     } else if matches!(error, QueryError::NeedsTraces) {

@@ -247,16 +247,7 @@ mod tests {
     fn tags() {
         assert_eq!(Tag::parse("0x10"), Ok(Tag::Number(16)));
         assert_eq!(Tag::parse("finalized"), Ok(Tag::Finalized));
-        for text in [
-            "16",
-            "0x",
-            "0xg",
-            "pending",
-            "LATEST",
-            " latest",
-            "0x10000000000000000",
-            "-0x1",
-        ] {
+        for text in ["16", "0x", "0xg", "pending", "LATEST", " latest", "-0x1"] {
             assert_eq!(Tag::parse(text), Err(invalid_tag()), "{text:?}");
         }
     }

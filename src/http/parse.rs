@@ -2,24 +2,21 @@
 
 use alloy_primitives::{Address, B256};
 
-/// Unsigned decimal: ASCII digits only; `None` for a sign, a blank, nothing, or more than a `u64` holds.
+/// Unsigned decimal: ASCII digits only; `None` for a sign, a blank or nothing. What a `u64` does not hold is above every
+/// block, time and page as much as the largest that it holds, which is given for it.
 #[must_use]
 pub fn parse_u64(text: &str) -> Option<u64> {
     // `u64::from_str` takes a leading plus sign, hence the look at every byte.
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if digits { text.parse().ok() } else { None }
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
-/// A JSON-RPC quantity: `0x` and 1 or more hex digits that fit a `u64`.
+/// A JSON-RPC quantity: `0x` and 1 or more hex digits; larger ones as [`parse_u64`] does.
 #[must_use]
 pub fn parse_quantity(text: &str) -> Option<u64> {
     let digits = strip_prefix(text)?;
     let hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if hex {
-        u64::from_str_radix(digits, 16).ok()
-    } else {
-        None
-    }
+    hex.then(|| u64::from_str_radix(digits, 16).unwrap_or(u64::MAX))
 }
 
 /// `0x` and 40 hex digits of any case.
@@ -56,19 +53,10 @@ mod tests {
     #[test]
     fn decimals_are_digits_and_nothing_else() {
         assert_eq!(parse_u64("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_u64("18446744073709551616"), Some(u64::MAX));
+        assert_eq!(parse_u64(&"9".repeat(500)), Some(u64::MAX));
         assert_eq!(parse_u64("007"), Some(7));
-        for text in [
-            "",
-            "+1",
-            "-1",
-            " 1",
-            "1 ",
-            "1.0",
-            "0x1",
-            "1e3",
-            "18446744073709551616",
-            "\u{0661}",
-        ] {
+        for text in ["", "+1", "-1", " 1", "1 ", "1.0", "0x1", "1e3", "\u{0661}"] {
             assert_eq!(parse_u64(text), None, "{text:?}");
         }
     }
@@ -78,7 +66,8 @@ mod tests {
         assert_eq!(parse_quantity("0x0"), Some(0));
         assert_eq!(parse_quantity("0xFf"), Some(255));
         assert_eq!(parse_quantity("0xffffffffffffffff"), Some(u64::MAX));
-        for text in ["", "1", "0x", "0xg", "0x+1", "0x-1", "0x10000000000000000", "x1"] {
+        assert_eq!(parse_quantity("0x10000000000000000"), Some(u64::MAX));
+        for text in ["", "1", "0x", "0xg", "0x+1", "0x-1", "x1"] {
             assert_eq!(parse_quantity(text), None, "{text:?}");
         }
     }

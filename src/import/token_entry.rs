@@ -9,6 +9,8 @@ use crate::model::{Address, TokenProject, shown_text, written_address};
 const NAME_CHARS_MAX: usize = 256;
 /// Characters of a description that are kept.
 const DESCRIPTION_CHARS_MAX: usize = 4096;
+/// The longest name of a project elsewhere.
+const HANDLE_CHARS_MAX: usize = 64;
 /// The longest URL.
 const URL_CHARS_MAX: usize = 2048;
 /// The longest address of mail.
@@ -50,7 +52,10 @@ pub(super) fn project(entry: &Object, left_out: LeftOut<'_>) -> Result<(Address,
     let told = Told { entry, left_out };
     project.description = told.one(&[&["extensions", "description"], &["description"]], description);
     project.email = told.one(&[&["extensions", "email"], &["support", "email"]], email);
-    project.logo_uri = told.one(&[&["logoURI"], &["extensions", "logoURI"], &["logo", "src"]], url);
+    project.logo_uri = told.one(
+        &[&["logoURI"], &["extensions", "logoURI"], &["logo", "src"]],
+        logo,
+    );
     project.website = told.one(&[&["extensions", "website"], &["website"]], url);
     project.whitepaper = told.one(&[&["extensions", "whitepaper"], &["whitepaper"]], url);
     for (field, name) in [
@@ -61,7 +66,8 @@ pub(super) fn project(entry: &Object, left_out: LeftOut<'_>) -> Result<(Address,
         (&mut project.telegram, "telegram"),
         (&mut project.discord, "discord"),
     ] {
-        *field = told.one(&[&["extensions", name], &["social", name]], url);
+        let read = if name == "blog" { url } else { url_or_handle };
+        *field = told.one(&[&["extensions", name], &["social", name]], read);
     }
     Ok((address, project))
 }
@@ -151,6 +157,35 @@ fn url(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// A logo may also lie where lists of the standard often have it, by its content.
+fn logo(text: &str) -> Result<String, &'static str> {
+    let rest = ["ipfs://", "ipns://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    match rest {
+        Some(rest) if is_name(rest.split(['/', '?', '#']).next().unwrap_or_default()) => {
+            url(&format!("https://{rest}")).map(|_| text.to_owned())
+        }
+        _ => url(text),
+    }
+}
+
+/// A URL, or the name by which a place of many users knows the project: nothing that a reader could take for a scheme.
+fn url_or_handle(text: &str) -> Result<String, &'static str> {
+    if is_name(text.strip_prefix('@').unwrap_or(text)) {
+        Ok(text.to_owned())
+    } else {
+        url(text)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = (1..=HANDLE_CHARS_MAX).contains(&text.len());
+    fits && text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +266,33 @@ mod tests {
         ] {
             let (read, _) = read(entry.clone());
             assert!(read.unwrap_err().contains(why), "{entry}");
+        }
+    }
+
+    #[test]
+    fn handles_and_logos_by_content() {
+        let logo = "ipfs://QmXttGpZrECX5qCyXbBQiqgQNytVGeZW5Anewvh2jc4psg/l.png";
+        let (told, left_out) = read(json!({"address": TOKEN, "logoURI": logo, "extensions": {
+            "twitter": "@coin_x", "telegram": "coin.x", "github": "https://g.example/x", "discord": "javascript:alert(1)",
+            "reddit": "r/x", "blog": "@coin"}}));
+        let (_, project) = told.unwrap();
+        assert_eq!(project.logo_uri.as_deref(), Some(logo));
+        assert_eq!(project.twitter.as_deref(), Some("@coin_x"));
+        assert_eq!(project.telegram.as_deref(), Some("coin.x"));
+        assert_eq!(project.github.as_deref(), Some("https://g.example/x"));
+        assert_eq!(
+            left_out,
+            ["extensions.blog", "extensions.reddit", "extensions.discord"]
+        );
+        for bad in [
+            "ipfs://",
+            "ipfs:///x",
+            "ipfs://a b",
+            "ipfs://Qm/\"x",
+            "ipfsx://Qm",
+        ] {
+            let (told, left_out) = read(json!({"address": TOKEN, "logoURI": bad}));
+            assert_eq!((told.unwrap().1.logo_uri, left_out.len()), (None, 1), "{bad}");
         }
     }
 

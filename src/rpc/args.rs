@@ -193,7 +193,6 @@ mod tests {
             json!({}),
             json!({"blockNumber": {"blockNumber": "0x1"}}),
             json!({"blockNumber": "0x1", "blockHash": hash.to_string()}),
-            json!("0x10000000000000000"),
             json!(format!("0x{}", "g".repeat(64))),
         ] {
             assert_eq!(read(value.clone()), Err(-32602), "{value}");

@@ -244,8 +244,8 @@ async fn blocks_that_cannot_be_answered() {
         ),
         (
             "/api/block/18446744073709551616/rewards".to_owned(),
-            400,
-            "Invalid blockNumber parameter",
+            404,
+            "Block not found",
         ),
         (
             "/api/block/0x1/rewards".to_owned(),
