@@ -3,6 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use alloy_primitives::address;
 
@@ -176,7 +177,10 @@ pub(super) struct TemporaryDirectory(pub(super) std::path::PathBuf);
 
 impl TemporaryDirectory {
     pub(super) fn new() -> Result<Self, AppError> {
-        let path = std::env::temp_dir().join(format!("quarry-demo-{}", std::process::id()));
+        // A process may have several.
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("quarry-demo-{process}-{number}"));
         // What a process of this number left when it was killed.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).map_err(AppError::io(format!("make `{}`", path.display())))?;
