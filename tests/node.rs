@@ -24,11 +24,20 @@ mod anvil;
 #[path = "node/heads.rs"]
 mod heads;
 
+#[path = "node/limits.rs"]
+mod limits;
+
 #[path = "node/passing.rs"]
 mod passing;
 
+#[path = "node/patience.rs"]
+mod patience;
+
 #[path = "node/recorded.rs"]
 mod recorded;
+
+#[path = "node/reconnect.rs"]
+mod reconnect;
 
 #[path = "node/wire.rs"]
 mod wire;

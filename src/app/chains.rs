@@ -300,7 +300,7 @@ impl Chains for Registry {
             return Some(Arc::clone(stand_in));
         }
         let node = chain.node.read().unwrap_or_else(PoisonError::into_inner).clone();
-        node.map(|node| Arc::new(NodeUpstream(node)) as Arc<dyn Upstream>)
+        node.map(|node| Arc::new(NodeUpstream(node.for_clients())) as Arc<dyn Upstream>)
     }
 
     fn store_bytes(&self, name: ChainName) -> u64 {
@@ -321,6 +321,7 @@ impl Chains for Registry {
     }
 }
 
+/// A node as clients' questions reach it: with little patience.
 struct NodeUpstream(Node);
 
 impl Upstream for NodeUpstream {
@@ -381,5 +382,25 @@ fn failed(error: NodeError) -> UpstreamError {
         UpstreamError::TimedOut
     } else {
         UpstreamError::Failed(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::NodeConfig;
+    use std::sync::atomic::Ordering;
+
+    #[tokio::test]
+    async fn clients_are_soon_told_that_the_node_is_down() {
+        // Nothing listens there.
+        let node = Node::connect(NodeConfig::new("http://127.0.0.1:1"))
+            .await
+            .unwrap();
+        let chain = Chain::synced(ChainName::Mainnet, Stated::default());
+        chain.set_node(Some(node.clone()));
+        let upstream = Registry::new(vec![chain]).upstream(ChainName::Mainnet).unwrap();
+        upstream.balance(Address::ZERO, 0).await.unwrap_err();
+        assert_eq!(node.stats().requests.load(Ordering::Relaxed), 3);
     }
 }

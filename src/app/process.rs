@@ -29,7 +29,7 @@ pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Reads a filter. A word that is no level would be a part of the program by tracing's syntax, and would silence all the
-/// others: only parts of this one may stand alone.
+/// others: only parts of this one may stand alone. The client library `alloy` is silent unless the filter names it.
 fn read_filter(filter: &str) -> Result<EnvFilter, String> {
     let wrong = |reason: &str| {
         format!(
@@ -53,7 +53,14 @@ fn read_filter(filter: &str) -> Result<EnvFilter, String> {
         let shown = directive.escape_debug();
         return Err(wrong(&format!("`{shown}` is none of {}", LEVELS.join(", "))));
     }
-    EnvFilter::try_new(filter).map_err(|error| wrong(&error.to_string()))
+    let mut read = EnvFilter::try_new(filter).map_err(|error| wrong(&error.to_string()))?;
+    // What its lines report is reported by `node` once; they come for each request while a node is down.
+    if !filter.contains("alloy")
+        && let Ok(silence) = "alloy=off".parse()
+    {
+        read = read.add_directive(silence);
+    }
+    Ok(read)
 }
 
 /// Writes a line to standard output. A closed pipe is no reason to fail.
@@ -127,6 +134,15 @@ mod tests {
             "quarry[span]=info",
         ] {
             assert!(read_filter(filter).is_ok(), "{filter}");
+        }
+        for (filter, is_silent) in [
+            ("info", true),
+            ("", true),
+            ("trace", true),
+            ("info,alloy=error", false),
+        ] {
+            let shown = read_filter(filter).unwrap().to_string();
+            assert_eq!(shown.contains("alloy=off"), is_silent, "{filter}: {shown}");
         }
         for (filter, why) in [
             ("inf", "`inf` is none of off, error, warn, info, debug, trace"),

@@ -127,7 +127,12 @@ impl Supervisor {
                 Some(Err(error)) => {
                     tracing::warn!(chain = %self.chain.name, %error, "the node does not answer, waiting");
                     self.say(format!("waiting for the node: {error}"));
-                    if shutdown.unless(tokio::time::sleep(wait)).await.is_none() {
+                    let asked = match &error {
+                        SyncError::Ask(error) => error.rest_asked(),
+                        _ => None,
+                    };
+                    let pause = wait.max(asked.unwrap_or_default());
+                    if shutdown.unless(tokio::time::sleep(pause)).await.is_none() {
                         return Ok(());
                     }
                     wait = (wait * 2).min(WAIT_MAX);

@@ -1,9 +1,10 @@
 //! Fetching all that one block brings, in one go.
 
-use super::client::{Node, Repeat, Reservation, Tries};
+use super::client::{Node, Repeat, Reservation};
 use super::error::NodeError;
 use super::pace::RequestClass;
 use super::probe::{Capabilities, ReceiptMethod, TraceMethod};
+use super::tries::Tries;
 use super::wire;
 use crate::model::{Block, Bundle};
 use futures_util::future::try_join_all;

@@ -2,16 +2,17 @@
 
 use super::config::NodeConfig;
 use super::error::NodeError;
-use super::link::{HeadSubscription, Link};
-use super::pace::{Outcome, Pace, RequestClass};
+use super::link::{HeadSubscription, Link, Question};
+use super::pace::{Outcome, Pace, RequestClass, Slot};
+use super::rest::Rest;
 use super::stats::NodeStats;
+use super::tries::{Patience, Tries};
 use super::wire::{self, BlockId};
 use crate::clock;
 use crate::model::{Address, B256, U256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes in flight are counted in units of this size.
@@ -22,12 +23,16 @@ const SIZE_ASSUMED: u64 = 1 << 20;
 
 /// A node, shared by all who ask it; cloning is cheap.
 #[derive(Clone)]
-pub struct Node(Arc<Inner>);
+pub struct Node {
+    inner: Arc<Inner>,
+    patience: Patience,
+}
 
 struct Inner {
     config: NodeConfig,
     link: Link,
     pace: Pace,
+    rest: Rest,
     bytes: Arc<Semaphore>,
     /// Recent sizes of answers by class, in bytes: the largest, slowly forgotten.
     sizes: [AtomicU64; RequestClass::COUNT],
@@ -39,7 +44,7 @@ struct Inner {
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Node")
-            .field("config", &self.0.config)
+            .field("config", &self.inner.config)
             .finish_non_exhaustive()
     }
 }
@@ -92,8 +97,9 @@ impl Node {
         let stats = Arc::new(NodeStats::default());
         let link = Link::connect(&config, Arc::clone(&stats)).await?;
         let units = (config.bytes_in_flight_max as u64 / BYTES_UNIT).clamp(1, u64::from(u32::MAX));
-        Ok(Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             pace: Pace::new(config.concurrency_max, Arc::clone(&stats)),
+            rest: Rest::default(),
             bytes: Arc::new(Semaphore::new(
                 usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS),
             )),
@@ -102,25 +108,39 @@ impl Node {
             link,
             stats,
             passing: Semaphore::new(super::passing::IN_FLIGHT_MAX),
-        })))
+        });
+        Ok(Self {
+            inner,
+            patience: Patience::Long,
+        })
+    }
+
+    /// The same node for questions that somebody waits for: they are repeated little and fail soon, where the
+    /// others are repeated for as long as it may help.
+    #[must_use]
+    pub fn for_clients(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            patience: Patience::Short,
+        }
     }
 
     /// The settings.
     #[must_use]
     pub fn config(&self) -> &NodeConfig {
-        &self.0.config
+        &self.inner.config
     }
 
     /// What the node has done for us.
     #[must_use]
     pub fn stats(&self) -> &NodeStats {
-        &self.0.stats
+        &self.inner.stats
     }
 
     /// How many requests may be in flight now.
     #[must_use]
     pub fn concurrency(&self) -> u64 {
-        self.0.pace.limit()
+        self.inner.pace.limit()
     }
 
     /// Sends any request and gives the JSON text of its result, which may be `null`. `params` is a JSON
@@ -130,7 +150,9 @@ impl Node {
     ///
     /// When `params` is not JSON, or as the node fails.
     pub async fn raw(&self, method: &'static str, params: &str) -> Result<Box<RawValue>, NodeError> {
-        self.call(RequestClass::Light, method, params, Repeat::Always)
+        // It may be a question about logs, whose answer is as long as it is.
+        let bytes_max = self.config().response_bytes_max;
+        self.call_within(RequestClass::Light, bytes_max, method, params, Repeat::Always)
             .await
     }
 
@@ -273,14 +295,33 @@ impl Node {
         params: &str,
         repeat: Repeat,
     ) -> Result<Box<RawValue>, NodeError> {
+        let bytes_max = self.config().bytes_max(class);
+        self.call_within(class, bytes_max, method, params, repeat).await
+    }
+
+    async fn call_within(
+        &self,
+        class: RequestClass,
+        bytes_max: usize,
+        method: &'static str,
+        params: &str,
+        repeat: Repeat,
+    ) -> Result<Box<RawValue>, NodeError> {
         let params: &RawValue = serde_json::from_str(params).map_err(|error| NodeError::Malformed {
             method,
             reason: format!("parameters: {error}"),
         })?;
+        let after = self.config().timeout(class);
+        let question = Question {
+            method,
+            params,
+            bytes_max,
+            after,
+        };
         let mut tries = Tries::default();
         loop {
             // On the heap: a client's request is a large state, and a bundle holds several.
-            let error = match Box::pin(self.attempt(class, method, params, &mut tries)).await {
+            let error = match Box::pin(self.attempt(class, question, &mut tries)).await {
                 Ok(text) => return Ok(text),
                 Err(error) => error,
             };
@@ -297,11 +338,11 @@ impl Node {
         tries: &mut Tries,
         error: NodeError,
     ) -> Result<(), NodeError> {
-        let Some(wait) = tries.next_wait(&self.0.config, &error) else {
+        let Some(wait) = tries.next_wait(self.patience, &self.inner.config, &error) else {
             return Err(error);
         };
-        self.0.stats.retries.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(%error, wait_ms = wait.as_millis(), attempt = tries.made, "node request repeated");
+        self.inner.stats.retries.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(%error, wait_ms = wait.as_millis(), attempt = tries.made(), "node request repeated");
         tokio::time::sleep(wait).await;
         Ok(())
     }
@@ -309,26 +350,21 @@ impl Node {
     async fn attempt(
         &self,
         class: RequestClass,
-        method: &'static str,
-        params: &RawValue,
+        question: Question<'_>,
         tries: &mut Tries,
     ) -> Result<Box<RawValue>, NodeError> {
-        let inner = &self.0;
-        let slot = inner.pace.admit(class).await;
+        let inner = &self.inner;
+        let slot = self.admit(class, question.method).await?;
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
-        let one = match class {
-            RequestClass::Light | RequestClass::Call => {
-                inner.config.light_timeout.min(inner.config.request_timeout)
-            }
-            _ => inner.config.request_timeout,
+        let question = Question {
+            after: question
+                .after
+                .min(inner.config.deadline.saturating_sub(tries.spent())),
+            ..question
         };
-        let after = one.min(inner.config.deadline.saturating_sub(tries.spent));
         let started = clock::now();
-        let result = match tokio::time::timeout(after, inner.link.request(method, params)).await {
-            Ok(result) => result,
-            Err(_) => Err(NodeError::Timeout { method, after }),
-        };
-        tries.spent += clock::now() - started;
+        let result = inner.link.request(question).await;
+        tries.spend(clock::now() - started);
         match &result {
             Ok(text) => {
                 let bytes = text.get().len();
@@ -347,32 +383,67 @@ impl Node {
                     Outcome::Failed
                 };
                 slot.end(outcome, 0);
+                self.obey(error);
             }
         }
         result
     }
 
-    pub(super) fn link(&self) -> &Link {
-        &self.0.link
+    /// Waits for a place in flight; while the node is to be left alone, for that too, or not at all.
+    pub(super) async fn admit(
+        &self,
+        class: RequestClass,
+        method: &'static str,
+    ) -> Result<Slot<'_>, NodeError> {
+        let Inner { pace, rest, .. } = &*self.inner;
+        loop {
+            match rest.left() {
+                None => {}
+                Some(left) if self.patience == Patience::Short => {
+                    let message = "the node asked to be left alone for a while".to_owned();
+                    return Err(NodeError::RateLimited {
+                        method,
+                        message,
+                        retry_after: Some(left),
+                    });
+                }
+                Some(left) => {
+                    tokio::time::sleep(left).await;
+                    continue;
+                }
+            }
+            let slot = pace.admit(class).await;
+            // It may have asked while this one was in line.
+            if rest.left().is_none() {
+                return Ok(slot);
+            }
+        }
     }
 
-    pub(super) fn pace(&self) -> &Pace {
-        &self.0.pace
+    /// Leaves the node alone where the error asks for it.
+    pub(super) fn obey(&self, error: &NodeError) {
+        if let Some(asked) = error.rest_asked() {
+            self.inner.rest.begin(asked);
+        }
+    }
+
+    pub(super) fn link(&self) -> &Link {
+        &self.inner.link
     }
 
     pub(super) fn passing(&self) -> &Semaphore {
-        &self.0.passing
+        &self.inner.passing
     }
 
     /// Counts a failure that was found in an answer.
     pub(super) fn count_failure(&self, error: &NodeError) {
-        self.0.stats.failed(error.class());
+        self.inner.stats.failed(error.class());
     }
 
     /// Waits until one more bundle fits into the bytes in flight, by the size of recent answers. Room is
     /// given in the order of asking; who holds some must not wait for more.
     pub async fn reserve(&self) -> Reservation {
-        let inner = &self.0;
+        let inner = &self.inner;
         let bytes: u64 = inner.sizes.iter().map(|size| size.load(Ordering::Relaxed)).sum();
         let all = inner.config.bytes_in_flight_max as u64 / BYTES_UNIT;
         let units = (bytes / BYTES_UNIT).clamp(1, all.clamp(1, u64::from(u32::MAX)));
@@ -383,12 +454,12 @@ impl Node {
     }
 
     pub(super) fn can_subscribe(&self) -> bool {
-        self.0.link.can_subscribe()
+        self.inner.link.can_subscribe()
     }
 
     pub(super) async fn subscribe_heads(&self) -> Result<HeadSubscription, NodeError> {
-        let after = self.0.config.request_timeout;
-        match tokio::time::timeout(after, self.0.link.subscribe_heads()).await {
+        let after = self.inner.config.request_timeout;
+        match tokio::time::timeout(after, self.inner.link.subscribe_heads()).await {
             Ok(result) => result,
             Err(_) => Err(NodeError::Timeout {
                 method: "eth_subscribe",
@@ -404,39 +475,5 @@ impl Inner {
             let faded = size.load(Ordering::Relaxed) / 32 * 31;
             size.store(faded.max(bytes as u64), Ordering::Relaxed);
         }
-    }
-}
-
-/// The attempts of one request.
-#[derive(Debug, Default)]
-pub(super) struct Tries {
-    made: u32,
-    /// Time spent on requests and on waiting to repeat them. Time spent in line for a place in flight is
-    /// not in it: a long line says nothing about the request.
-    spent: Duration,
-}
-
-impl Tries {
-    /// How long to wait before the next attempt; `None` when there is to be none.
-    fn next_wait(&mut self, config: &NodeConfig, error: &NodeError) -> Option<Duration> {
-        self.made += 1;
-        // A small question that was not answered in time is asked once more; then the caller should know.
-        let stalled = matches!(error, NodeError::Timeout { after, .. } if *after == config.light_timeout);
-        if stalled && self.made > 1 {
-            return None;
-        }
-        if !error.is_retryable() || config.attempts_max <= self.made {
-            return None;
-        }
-        let mut wait = config.backoff(self.made);
-        if let NodeError::RateLimited {
-            retry_after: Some(asked),
-            ..
-        } = error
-        {
-            wait = wait.max(*asked);
-        }
-        self.spent += wait;
-        (self.spent < config.deadline).then_some(wait)
     }
 }

@@ -1,7 +1,11 @@
 //! How to reach a node and how hard to lean on it.
 
 use super::error::NodeError;
+use super::pace::RequestClass;
 use std::time::Duration;
+
+/// The longest answer taken to a small question, a client's too: many times what any of them weighs.
+pub(super) const SMALL_BYTES_MAX: usize = 16 << 20;
 
 /// Settings of one node; `NodeConfig::new(url)` has sensible ones.
 #[derive(Clone, PartialEq, Eq)]
@@ -84,6 +88,22 @@ impl NodeConfig {
                 "`{url}` is neither a URL nor the path of a socket: did you mean http://{url}?"
             ))),
             None => Ok(Endpoint::Ipc(url.to_owned())),
+        }
+    }
+
+    /// The longest answer taken to a request of `class`.
+    pub(super) fn bytes_max(&self, class: RequestClass) -> usize {
+        match class.is_small() {
+            true => SMALL_BYTES_MAX.min(self.response_bytes_max),
+            false => self.response_bytes_max,
+        }
+    }
+
+    /// How long one request of `class` may take.
+    pub(super) fn timeout(&self, class: RequestClass) -> Duration {
+        match class.is_small() {
+            true => self.light_timeout.min(self.request_timeout),
+            false => self.request_timeout,
         }
     }
 

@@ -4,6 +4,9 @@ use super::wire::WireError;
 use crate::model::B256;
 use std::time::Duration;
 
+/// A node is left alone for no longer than this, whatever it asks for.
+const REST_MAX: Duration = Duration::from_secs(300);
+
 /// The classes of [`NodeError`], for statistics; the position is the index in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
@@ -96,7 +99,7 @@ pub enum NodeError {
         /// How long was waited.
         after: Duration,
     },
-    /// The node asks for fewer requests (HTTP 429 or its JSON-RPC kin).
+    /// The node asks for fewer requests: HTTP 429, 503 that says for how long, or their JSON-RPC kin.
     #[error("{method}: rate limited: {message}")]
     RateLimited {
         /// Method asked.
@@ -151,11 +154,11 @@ pub enum NodeError {
         reason: String,
     },
     /// The answer is longer than allowed.
-    #[error("{method}: response of {bytes} bytes exceeds {bytes_max}")]
+    #[error("{method}: response of {bytes} bytes or more exceeds {bytes_max}")]
     ResponseTooLarge {
         /// Method asked.
         method: &'static str,
-        /// Length of the answer.
+        /// Its length, or as much of it as was read.
         bytes: usize,
         /// Longest answer allowed.
         bytes_max: usize,
@@ -256,6 +259,15 @@ impl NodeError {
         )
     }
 
+    /// For how long the node asks to be left alone, within reason: a mistyped header must not end a sync.
+    #[must_use]
+    pub fn rest_asked(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } => retry_after.map(|asked| asked.min(REST_MAX)),
+            _ => None,
+        }
+    }
+
     /// Whether it was the node that spoke, whatever it said: the way to it is open.
     #[must_use]
     pub const fn is_said(&self) -> bool {
@@ -334,27 +346,6 @@ impl NodeError {
             method,
             code,
             message,
-        }
-    }
-
-    /// Names an HTTP status that is not success.
-    pub(super) fn of_status(
-        method: &'static str,
-        status: u16,
-        body: &str,
-        retry_after: Option<Duration>,
-    ) -> Self {
-        if status == 429 {
-            return Self::RateLimited {
-                method,
-                message: head(body),
-                retry_after,
-            };
-        }
-        Self::HttpStatus {
-            method,
-            status,
-            body: head(body),
         }
     }
 }

@@ -9,6 +9,9 @@ use tokio::sync::watch;
 /// node that dropped the subscription, or a connection that died without a word, is noticed so.
 const SILENT_POLLS_MAX: u32 = 8;
 
+/// The pause before a subscription that ended is made anew.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
+
 /// The newest block as it changes; ends the watching when dropped.
 #[derive(Debug)]
 pub struct Heads {
@@ -49,20 +52,21 @@ impl Node {
         let interval = self.config().poll_interval;
         loop {
             self.poll_head(sender).await;
-            if self.can_subscribe() {
-                self.follow_subscription(sender, interval).await;
+            let mut pause = interval;
+            if self.can_subscribe() && self.follow_subscription(sender, interval).await {
+                pause = interval.min(RENEWAL_PAUSE);
             }
-            tokio::time::sleep(interval).await;
+            tokio::time::sleep(pause).await;
         }
     }
 
-    /// Follows a subscription until it ends or cannot be made.
-    async fn follow_subscription(&self, sender: &watch::Sender<Option<BlockId>>, interval: Duration) {
+    /// Follows a subscription until it ends, as it does with its connection; whether there was one.
+    async fn follow_subscription(&self, sender: &watch::Sender<Option<BlockId>>, interval: Duration) -> bool {
         let mut subscription = match self.subscribe_heads().await {
             Ok(subscription) => subscription,
             Err(error) => {
                 tracing::debug!(%error, "no subscription to heads, asking instead");
-                return;
+                return false;
             }
         };
         loop {
@@ -74,7 +78,7 @@ impl Node {
                         self.poll_head(sender).await;
                     }
                 },
-                Ok(None) => return,
+                Ok(None) => return true,
                 Err(_) => self.poll_head(sender).await,
             }
         }

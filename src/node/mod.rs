@@ -4,7 +4,7 @@
 //! plain values of the model. It promises that nothing a node sends can make it panic, that every failure
 //! has a name, that a request is repeated only when that can help, and that it steps back when the node
 //! slows down. It verifies no hash and knows nothing of stores, of queries or of how blocks are derived.
-//! The alloy client crates are named in `link` and nowhere else.
+//! The client crates (alloy's and reqwest) are named in `link` and nowhere else.
 
 mod bundle;
 mod client;
@@ -19,8 +19,10 @@ pub mod pace;
 mod passing;
 mod probe;
 pub mod recorded;
+mod rest;
 mod stats;
 pub mod traces;
+mod tries;
 pub mod wire;
 
 pub use bundle::Fetched;

@@ -33,7 +33,7 @@ impl RequestClass {
     /// How many there are.
     pub const COUNT: usize = 5;
 
-    const fn is_small(self) -> bool {
+    pub(super) const fn is_small(self) -> bool {
         matches!(self, Self::Light | Self::Call)
     }
 }

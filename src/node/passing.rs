@@ -5,15 +5,13 @@
 
 use super::client::Node;
 use super::error::NodeError;
+use super::link::Question;
 use super::pace::{Outcome, RequestClass};
 use serde_json::value::RawValue;
 use std::sync::atomic::Ordering;
 
 /// Most questions of clients in flight at a node.
 pub(super) const IN_FLIGHT_MAX: usize = 16;
-
-/// The longest answer passed on, bytes of JSON.
-const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
 /// What a node said to a question that was passed on.
 #[derive(Clone, Debug)]
@@ -38,14 +36,19 @@ impl Node {
     ///
     /// As the way to the node fails; what the node itself says is an answer, errors too.
     pub async fn pass_on(&self, method: &'static str, params: &RawValue) -> Result<Passed, NodeError> {
+        let class = RequestClass::Call;
         let _place = self.passing().acquire().await.ok();
-        let slot = self.pace().admit(RequestClass::Call).await;
+        let node = self.for_clients();
+        let slot = node.admit(class, method).await?;
         let stats = self.stats();
         stats.requests.fetch_add(1, Ordering::Relaxed);
-        let after = self.config().light_timeout.min(self.config().request_timeout);
-        let asked = tokio::time::timeout(after, self.link().pass_on(method, params)).await;
-        let passed = asked.unwrap_or(Err(NodeError::Timeout { method, after }));
-        let error = match passed {
+        let question = Question {
+            method,
+            params,
+            bytes_max: self.config().bytes_max(class),
+            after: self.config().timeout(class),
+        };
+        let error = match self.link().pass_on(question).await {
             Ok(Passed::Error { code, message, data }) => {
                 // A node that asks for fewer requests says so to the one who keeps the pace, too.
                 let outcome = if NodeError::of_rpc(method, code, &message).is_push_back() {
@@ -59,14 +62,7 @@ impl Node {
             Ok(Passed::Result(text)) => {
                 let bytes = text.get().len();
                 stats.answered(slot.end(Outcome::Answered, bytes), bytes);
-                if bytes <= RESPONSE_BYTES_MAX {
-                    return Ok(Passed::Result(text));
-                }
-                NodeError::ResponseTooLarge {
-                    method,
-                    bytes,
-                    bytes_max: RESPONSE_BYTES_MAX,
-                }
+                return Ok(Passed::Result(text));
             }
             Err(error) => {
                 let outcome = if error.is_push_back() {
@@ -78,6 +74,7 @@ impl Node {
                 error
             }
         };
+        self.obey(&error);
         self.count_failure(&error);
         Err(error)
     }

@@ -221,6 +221,8 @@ async fn every_fault_has_its_name_and_passes_when_repeated() {
         (Fault::MissingTrace, ErrorClass::Incomplete),
         (Fault::Truncated, ErrorClass::Malformed),
         (Fault::Garbage, ErrorClass::Malformed),
+        (Fault::OtherId, ErrorClass::Malformed),
+        (Fault::NoId, ErrorClass::Malformed),
         (Fault::TooManyRequests(None), ErrorClass::RateLimited),
         (Fault::RpcError(-32005, "limit exceeded"), ErrorClass::RateLimited),
         (Fault::RpcError(-32000, "header not found"), ErrorClass::Rpc),

@@ -162,13 +162,20 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
         }
         None => {}
     }
-    reply.body = match result {
+    let mut object = match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": request["id"], "result": result}),
         Err((code, message)) => {
             json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}})
         }
+    };
+    match fault {
+        Some(Fault::OtherId) => object["id"] = json!(request["id"].as_u64().unwrap_or(0) + 1_000),
+        Some(Fault::NoId) => {
+            object.as_object_mut().map(|fields| fields.remove("id"));
+        }
+        _ => {}
     }
-    .to_string();
+    reply.body = object.to_string();
     match fault {
         Some(Fault::Truncated) => reply.body.truncate(reply.body.len() * 2 / 3),
         Some(Fault::Garbage) => reply.body = "<html>\u{0} bad gateway".to_owned(),

@@ -43,6 +43,10 @@ pub enum Fault {
     SlowCall(Duration),
     /// The connection ends without an answer.
     Hangup,
+    /// Any answer bears the id of another request.
+    OtherId,
+    /// Any answer bears no id.
+    NoId,
 }
 
 impl Fault {

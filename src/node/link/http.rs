@@ -1,0 +1,272 @@
+//! Requests over HTTP, one POST each.
+//!
+//! The transport is ours and not alloy's: that one takes a body whole before anybody can say how long it may
+//! be, follows redirects to wherever they lead, and does not compare the id of an answer with that of its
+//! request.
+
+use super::{Passed, Question, chain, without};
+use crate::node::error::{NodeError, head};
+use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode, Url};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Of a body that comes with a failure no more than this is read: it is shown, or it is a JSON-RPC error.
+const FAILURE_BYTES_MAX: usize = 64 << 10;
+
+/// Room made for a body on the word of its `Content-Length`.
+const RESERVED_MAX: usize = 1 << 20;
+
+/// A node behind an HTTP URL.
+pub(in crate::node) struct Http {
+    client: Client,
+    url: Url,
+    /// The URL as it was given, which no text may show.
+    secret: String,
+    last_id: AtomicU64,
+}
+
+/// A JSON-RPC response; `jsonrpc` says nothing that matters.
+#[derive(Deserialize)]
+struct Reply<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    error: Option<ErrorObject>,
+}
+
+#[derive(Deserialize)]
+struct ErrorObject {
+    code: i64,
+    #[serde(default)]
+    message: String,
+    data: Option<Box<RawValue>>,
+}
+
+impl From<ErrorObject> for Passed {
+    fn from(error: ErrorObject) -> Self {
+        Self::Error {
+            code: error.code,
+            message: error.message,
+            data: error.data,
+        }
+    }
+}
+
+/// A field that is there, also where it is `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Reply<'_> {
+    fn answers(&self, id: u64) -> bool {
+        self.id.is_some_and(|told| told.get().parse() == Ok(id))
+    }
+
+    /// No id, or `null`: JSON-RPC's id of an error that came before the request was read.
+    fn names_no_request(&self) -> bool {
+        self.id.is_none_or(|told| told.get() == "null")
+    }
+}
+
+/// Why a body was not read to its end.
+enum Unread {
+    TooLarge(usize),
+    Broken(reqwest::Error),
+}
+
+impl Http {
+    pub(super) fn new(url: &str) -> Result<Self, NodeError> {
+        let parsed = url.parse().map_err(|error| NodeError::Url(format!("{error}")))?;
+        let client = Client::builder().redirect(reqwest::redirect::Policy::none());
+        let client = client
+            .build()
+            .map_err(|error| transport("connect", &error.without_url(), url))?;
+        Ok(Self {
+            client,
+            url: parsed,
+            secret: url.to_owned(),
+            last_id: AtomicU64::new(0),
+        })
+    }
+
+    /// Asks once, and takes as many seconds as the node does.
+    pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed, NodeError> {
+        let Question { method, params, .. } = question;
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let sent = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .body(request)
+            .send()
+            .await;
+        let mut response = sent.map_err(|error| transport(method, &error, &self.secret))?;
+        if !response.status().is_success() {
+            return failure(method, id, response).await;
+        }
+        match body(&mut response, question.bytes_max).await {
+            Ok(body) => reply(method, id, &body),
+            Err(Unread::TooLarge(bytes)) => Err(NodeError::ResponseTooLarge {
+                method,
+                bytes,
+                bytes_max: question.bytes_max,
+            }),
+            Err(Unread::Broken(error)) => Err(transport(method, &error, &self.secret)),
+        }
+    }
+}
+
+/// A body of at most so many bytes; a longer one is not read to its end.
+async fn body(response: &mut Response, bytes_max: usize) -> Result<Vec<u8>, Unread> {
+    let stated = response
+        .content_length()
+        .map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if bytes_max < stated {
+        return Err(Unread::TooLarge(stated));
+    }
+    let mut body = Vec::with_capacity(stated.min(RESERVED_MAX));
+    while let Some(piece) = response.chunk().await.map_err(Unread::Broken)? {
+        if bytes_max - body.len() < piece.len() {
+            return Err(Unread::TooLarge(body.len() + piece.len()));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// What a body with a status of success says.
+fn reply(method: &'static str, id: u64, body: &[u8]) -> Result<Passed, NodeError> {
+    let malformed = |why: &str| NodeError::Malformed {
+        method,
+        reason: format!(
+            "{why} in {} bytes: {}",
+            body.len(),
+            head(&String::from_utf8_lossy(body.get(..1024).unwrap_or(body)))
+        ),
+    };
+    let reply: Reply<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
+    let is_ours = reply.answers(id) || (reply.names_no_request() && reply.result.is_none());
+    if !is_ours {
+        return Err(malformed("the answer to another request"));
+    }
+    let answers = reply.answers(id);
+    match (reply.result, reply.error) {
+        (Some(result), None) => Ok(Passed::Result(result.to_owned())),
+        (None, Some(error)) if answers || speaks_of_no_request(method, &error) => Ok(error.into()),
+        (None, Some(_)) => Err(malformed("an error without the id of the request")),
+        (Some(_), Some(_)) => Err(malformed("both a result and an error")),
+        (None, None) => Err(malformed("neither a result nor an error")),
+    }
+}
+
+/// Whether an error is one of those that may come before a request was read.
+fn speaks_of_no_request(method: &'static str, error: &ErrorObject) -> bool {
+    matches!(error.code, -32700 | -32600)
+        || NodeError::of_rpc(method, error.code, &error.message).is_push_back()
+}
+
+/// What an answer without success says: the node's own error where its body is one, else the status.
+async fn failure(method: &'static str, id: u64, mut response: Response) -> Result<Passed, NodeError> {
+    let status = response.status();
+    if status.is_redirection() {
+        let location = response.headers().get(LOCATION);
+        let to = location.and_then(|to| to.to_str().ok()).unwrap_or_default();
+        let to = match to.contains("://") {
+            true => crate::model::shown_url(to),
+            false => "another path".to_owned(),
+        };
+        return Err(NodeError::HttpStatus {
+            method,
+            status: status.as_u16(),
+            body: format!("a redirect to {to}, which is not followed: configure the URL that answers itself"),
+        });
+    }
+    let retry_after = retry_after(&response);
+    let body = match body(&mut response, FAILURE_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(Unread::TooLarge(bytes)) => format!("<{bytes} bytes or more>").into_bytes(),
+        Err(Unread::Broken(_)) => b"<the body was broken off>".to_vec(),
+    };
+    let error = serde_json::from_slice::<Reply<'_>>(&body)
+        .ok()
+        .filter(|reply| reply.answers(id) || reply.names_no_request())
+        .and_then(|reply| reply.error);
+    let text = String::from_utf8_lossy(&body);
+    if status == StatusCode::TOO_MANY_REQUESTS
+        || (status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some())
+    {
+        return Err(NodeError::RateLimited {
+            method,
+            message: head(error.as_ref().map_or(&text, |error| &error.message)),
+            retry_after,
+        });
+    }
+    match error {
+        Some(error) => Ok(error.into()),
+        None => Err(NodeError::HttpStatus {
+            method,
+            status: status.as_u16(),
+            body: head(&text),
+        }),
+    }
+}
+
+/// `Retry-After` as a number of seconds, the form that nodes and their gateways use.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    value.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn transport(method: &'static str, error: &reqwest::Error, secret: &str) -> NodeError {
+    NodeError::Transport {
+        method,
+        reason: without(&chain(error), secret),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(body: &str) -> Result<Passed, NodeError> {
+        reply("eth_call", 7, body.as_bytes())
+    }
+
+    #[test]
+    fn an_answer_is_that_of_its_request() {
+        for body in [
+            r#"{"jsonrpc":"2.0","id":7,"result":null}"#,
+            r#"{"result":"0x1","id":7}"#,
+            r#"{"id":7,"result":"0x1","error":null}"#,
+            r#"{"id":7,"error":{"code":3,"message":"execution reverted","data":"0x"}}"#,
+            r#"{"id":7,"error":{"code":-32000}}"#,
+            r#"{"id":null,"error":{"code":-32700,"message":"parse error"}}"#,
+            r#"{"error":{"code":-32005,"message":"rate limit exceeded"}}"#,
+        ] {
+            assert!(said(body).is_ok(), "{body}: {:?}", said(body));
+        }
+        for body in [
+            r#"{"id":8,"result":"0x1"}"#,
+            r#"{"id":"7","result":"0x1"}"#,
+            r#"{"id":null,"result":"0x1"}"#,
+            r#"{"jsonrpc":"2.0","result":"0x1"}"#,
+            r#"{"id":8,"error":{"code":-32005,"message":"rate limit exceeded"}}"#,
+            r#"{"id":null,"error":{"code":3,"message":"execution reverted"}}"#,
+            r#"{"id":7,"result":"0x1","error":{"code":3}}"#,
+            r#"{"id":7}"#,
+            r#"[{"id":7,"result":"0x1"}]"#,
+            "",
+        ] {
+            let error = said(body).err();
+            assert!(
+                matches!(error, Some(NodeError::Malformed { .. })),
+                "{body}: {error:?}"
+            );
+        }
+    }
+}

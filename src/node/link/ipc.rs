@@ -1,0 +1,135 @@
+//! A Unix socket in the place of alloy's: that one reads an answer without end into memory for as long as it
+//! comes.
+
+use alloy_provider::transport::{TransportErrorKind, TransportResult};
+use alloy_pubsub::{ConnectionHandle, ConnectionInterface, PubSubConnect};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// Room that is made for what is read next.
+const READ_BYTES: usize = 64 << 10;
+
+/// How to reach a node at a path.
+pub(super) struct Ipc {
+    pub(super) path: String,
+    /// The longest message taken; a longer one ends the connection.
+    pub(super) bytes_max: usize,
+}
+
+impl PubSubConnect for Ipc {
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    async fn connect(&self) -> TransportResult<ConnectionHandle> {
+        let stream = UnixStream::connect(&self.path).await;
+        let stream = stream.map_err(TransportErrorKind::custom)?;
+        let (handle, interface) = ConnectionHandle::new();
+        tokio::spawn(converse(stream, interface, self.bytes_max));
+        Ok(handle)
+    }
+}
+
+/// Carries requests and messages until either side has gone.
+async fn converse(stream: UnixStream, mut interface: ConnectionInterface, bytes_max: usize) {
+    let (mut reader, mut writer) = stream.into_split();
+    let mut buffer = Vec::new();
+    let mut scan = Scan::default();
+    let is_lost = loop {
+        buffer.reserve(READ_BYTES);
+        tokio::select! {
+            request = interface.recv_from_frontend() => match request {
+                Some(request) => {
+                    if writer.write_all(request.get().as_bytes()).await.is_err() {
+                        break true;
+                    }
+                }
+                None => break false,
+            },
+            read = reader.read_buf(&mut buffer) => {
+                let is_open = read.is_ok_and(|bytes| 0 < bytes);
+                if !is_open || !deliver(&mut buffer, &mut scan, &interface) || bytes_max < buffer.len() {
+                    break true;
+                }
+            }
+        }
+    };
+    if is_lost {
+        interface.close_with_error();
+    }
+}
+
+/// Hands on the messages that are whole; `false` where one is none.
+fn deliver(buffer: &mut Vec<u8>, scan: &mut Scan, interface: &ConnectionInterface) -> bool {
+    let mut start = 0;
+    while let Some(end) = scan.end(buffer) {
+        let message = buffer.get(start..end).unwrap_or_default();
+        let is_taken =
+            serde_json::from_slice(message).is_ok_and(|message| interface.send_to_frontend(message).is_ok());
+        if !is_taken {
+            return false;
+        }
+        start = end;
+    }
+    buffer.drain(..start);
+    scan.at -= start;
+    true
+}
+
+/// Where in a stream of JSON objects the next one ends. Each byte is looked at once, in whatever pieces it comes.
+#[derive(Debug, Default)]
+struct Scan {
+    at: usize,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Scan {
+    fn end(&mut self, text: &[u8]) -> Option<usize> {
+        while let Some(byte) = text.get(self.at) {
+            self.at += 1;
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(self.at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_end_where_they_end_in_whatever_pieces_they_come() {
+        let messages = [
+            r#"{"id":1,"result":{"a":[1,{"b":"}]"}]}}"#,
+            "\n{\"id\":2,\"result\":\"\\\"{[\\\\\"}",
+            r#"[{"id":3}]"#,
+        ];
+        let text = messages.concat();
+        for piece in 1..text.len() {
+            let (mut scan, mut found, mut start) = (Scan::default(), Vec::new(), 0);
+            let ends = (0..text.len()).step_by(piece).chain([text.len()]);
+            for read in ends {
+                while let Some(end) = scan.end(&text.as_bytes()[..read]) {
+                    found.push(&text[start..end]);
+                    start = end;
+                }
+            }
+            assert_eq!(found, messages, "in pieces of {piece}");
+        }
+    }
+}
