@@ -31,6 +31,8 @@ struct Inner {
     bytes: Arc<Semaphore>,
     /// Recent sizes of answers by class, in bytes: the largest, slowly forgotten.
     sizes: [AtomicU64; RequestClass::COUNT],
+    /// How long recent answers took by class, in microseconds: the slowest, slowly forgotten; 0 before the first.
+    slowest: [AtomicU64; RequestClass::COUNT],
     stats: Arc<NodeStats>,
     /// Places for questions of clients.
     passing: Semaphore,
@@ -80,6 +82,8 @@ pub(super) enum Repeat {
     Always,
     /// Only those of the way to the node: an error in the node's own words is the answer.
     UnlessAnswered,
+    /// The same, and silence is an answer too: another question may be the better one.
+    UnlessAnsweredOrLate,
 }
 
 impl Node {
@@ -98,6 +102,7 @@ impl Node {
                 usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS),
             )),
             sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED, 0].map(AtomicU64::new),
+            slowest: Default::default(),
             config,
             link,
             stats,
@@ -284,7 +289,8 @@ impl Node {
                 Ok(text) => return Ok(text),
                 Err(error) => error,
             };
-            if repeat == Repeat::UnlessAnswered && error.is_answer() {
+            let late = matches!(error, NodeError::Timeout { .. }) && repeat == Repeat::UnlessAnsweredOrLate;
+            if late || (repeat != Repeat::Always && error.is_answer()) {
                 return Err(error);
             }
             self.before_repetition(&mut tries, error).await?;
@@ -301,7 +307,13 @@ impl Node {
             return Err(error);
         };
         self.0.stats.retries.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(%error, wait_ms = wait.as_millis(), attempt = tries.made, "node request repeated");
+        let (wait_ms, attempt) = (wait.as_millis(), tries.made);
+        // One that is waited for in vain may be all that the tip stands for.
+        if matches!(error, NodeError::Timeout { .. }) {
+            tracing::info!(%error, wait_ms, attempt, "node request repeated");
+        } else {
+            tracing::debug!(%error, wait_ms, attempt, "node request repeated");
+        }
         tokio::time::sleep(wait).await;
         Ok(())
     }
@@ -320,6 +332,7 @@ impl Node {
             RequestClass::Light | RequestClass::Call => {
                 inner.config.light_timeout.min(inner.config.request_timeout)
             }
+            _ if tries.made == 0 => inner.config.first_timeout(inner.slowest(class)),
             _ => inner.config.request_timeout,
         };
         let after = one.min(inner.config.deadline.saturating_sub(tries.spent));
@@ -328,9 +341,11 @@ impl Node {
             Ok(result) => result,
             Err(_) => Err(NodeError::Timeout { method, after }),
         };
-        tries.spent += clock::now() - started;
+        let took = clock::now() - started;
+        tries.spent += took;
         match &result {
             Ok(text) => {
+                inner.remember_time(class, took);
                 let bytes = text.get().len();
                 inner.stats.answered(slot.end(Outcome::Answered, bytes), bytes);
                 // Calls are no part of a bundle, and what they weigh is a contract's choice.
@@ -399,6 +414,20 @@ impl Node {
 }
 
 impl Inner {
+    /// The slowest recent answer of a class.
+    fn slowest(&self, class: RequestClass) -> Option<Duration> {
+        let micros = self.slowest.get(class as usize)?.load(Ordering::Relaxed);
+        (micros > 0).then(|| Duration::from_micros(micros))
+    }
+
+    fn remember_time(&self, class: RequestClass, took: Duration) {
+        if let Some(slowest) = self.slowest.get(class as usize) {
+            let faded = slowest.load(Ordering::Relaxed) / 32 * 31;
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            slowest.store(faded.max(micros).max(1), Ordering::Relaxed);
+        }
+    }
+
     fn remember_size(&self, class: RequestClass, bytes: usize) {
         if let Some(size) = self.sizes.get(class as usize) {
             let faded = size.load(Ordering::Relaxed) / 32 * 31;
