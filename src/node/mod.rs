@@ -22,6 +22,7 @@ pub mod recorded;
 mod stats;
 pub mod traces;
 pub mod wire;
+mod words;
 
 pub use bundle::Fetched;
 pub use client::{BlockTag, Node, Reservation};
