@@ -21,6 +21,9 @@ mod data;
 #[path = "node/anvil.rs"]
 mod anvil;
 
+#[path = "node/fetch.rs"]
+mod fetch;
+
 #[path = "node/heads.rs"]
 mod heads;
 

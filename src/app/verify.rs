@@ -130,8 +130,8 @@ fn draw(audit: &Audit<'_>, seed: u64, count: usize) -> Result<Drawn, QueryError>
 /// The node of the chain that is stored.
 pub(super) async fn connect(config: NodeConfig, store: &Store) -> Result<Node, AppError> {
     let node = Node::connect(config).await.map_err(SyncError::from)?;
-    let capabilities = node.probe().await.map_err(SyncError::from)?;
-    store.check_chain(capabilities.chain_id, capabilities.genesis_hash)?;
+    let (chain_id, genesis_hash) = node.chain().await.map_err(SyncError::from)?;
+    store.check_chain(chain_id, genesis_hash)?;
     Ok(node)
 }
 

@@ -3,10 +3,10 @@
 use super::client::{Node, Repeat, Reservation};
 use super::error::NodeError;
 use super::pace::RequestClass;
-use super::probe::{Capabilities, ReceiptMethod, TraceMethod};
+use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
 use super::tries::Tries;
 use super::wire;
-use crate::model::{Block, Bundle};
+use crate::model::{B256, Block, Bundle};
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 
@@ -22,10 +22,14 @@ pub struct Fetched {
     pub bytes: usize,
 }
 
-/// Why an attempt failed: at a request, which has been repeated already, or in what answers say.
+/// Why an attempt failed.
 enum Failure {
+    /// At a request, which has been repeated already.
     Request(NodeError),
+    /// In what answers say.
     Content(NodeError),
+    /// At a request about a block that the node may have left: the whole is asked for again.
+    Left(NodeError),
 }
 
 /// The answers of one attempt.
@@ -44,8 +48,9 @@ const UNCLE: &str = "eth_getUncleByBlockNumberAndIndex";
 impl Node {
     /// Fetches block `number` with its receipts, and its traces where the node has them.
     ///
-    /// The requests run at the same time. Parts that do not belong together (the chain moved in
-    /// between), that lack something or that cannot be read are asked for again like failed requests.
+    /// The requests run at the same time, but for those whose answers do not say which block they are about: they
+    /// wait for the block's hash. Parts that do not belong together (the chain moved in between), that lack
+    /// something or that cannot be read are asked for again like failed requests.
     ///
     /// # Errors
     ///
@@ -75,14 +80,23 @@ impl Node {
                     self.count_failure(&error);
                     self.before_repetition(&mut tries, error).await?;
                 }
+                Err(Failure::Left(error)) => self.before_repetition(&mut tries, error).await?,
             }
         }
     }
 
     async fn bundle_once(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, Failure> {
+        let method = capabilities.traces;
         let block = async {
             let params = format!("[\"0x{number:x}\",true]");
-            self.ask(RequestClass::Block, BLOCK, &params).await
+            let block = self.ask(RequestClass::Block, BLOCK, &params).await?;
+            let traces = match method {
+                TraceMethod::DebugByHash | TraceMethod::DebugByNumber if 0 < number => {
+                    Some(self.call_traces(method, number, &block).await?)
+                }
+                _ => None,
+            };
+            Ok((block, traces))
         };
         let receipts = async {
             match capabilities.receipts {
@@ -96,20 +110,15 @@ impl Node {
             }
         };
         let traces = async {
-            let params = match capabilities.traces {
-                // The first block executes nothing, and some nodes refuse to trace it.
-                _ if number == 0 => return Ok(None),
-                TraceMethod::None => return Ok(None),
-                TraceMethod::TraceBlock => format!("[\"0x{number:x}\"]"),
-                TraceMethod::DebugCallTracer => {
-                    format!("[\"0x{number:x}\",{{\"tracer\":\"callTracer\",\"timeout\":\"60s\"}}]")
-                }
-            };
-            let method = capabilities.traces;
-            let text = self.ask(RequestClass::Traces, method.as_str(), &params).await?;
+            // The first block executes nothing, and some nodes refuse to trace it.
+            if method != TraceMethod::TraceBlock || number == 0 {
+                return Ok(None);
+            }
+            let text = self.block_traces(number).await?;
             Ok(Some((method, text)))
         };
-        let (block, receipts, traces) = tokio::try_join!(block, receipts, traces)?;
+        let ((block, call_traces), receipts, traces) = tokio::try_join!(block, receipts, traces)?;
+        let traces = call_traces.or(traces);
         let answers = Answers {
             number,
             block,
@@ -117,8 +126,11 @@ impl Node {
             traces,
         };
         let mut bytes = answers.bytes();
-        let has_traces = capabilities.traces != TraceMethod::None;
-        let mut bundle = off_thread(bytes, move || answers.parse(has_traces)).await?;
+        let has_traces = method != TraceMethod::None;
+        let (mut bundle, proven) = off_thread(bytes, move || answers.parse(has_traces)).await?;
+        if !proven {
+            bytes += self.trace_again(&mut bundle).await?;
+        }
         if capabilities.receipts == ReceiptMethod::Transaction {
             bytes += self.add_receipts(&mut bundle).await?;
         }
@@ -135,6 +147,81 @@ impl Node {
         self.call(class, method, params, Repeat::Always)
             .await
             .map_err(Failure::Request)
+    }
+
+    async fn block_traces(&self, number: u64) -> Result<Box<RawValue>, Failure> {
+        let (method, params) = (TraceMethod::TraceBlock.as_str(), format!("[\"0x{number:x}\"]"));
+        self.ask(RequestClass::Traces, method, &params).await
+    }
+
+    /// Asks for the traces of the block that was told, by its hash where the node takes it.
+    async fn call_traces(
+        &self,
+        method: TraceMethod,
+        number: u64,
+        block: &RawValue,
+    ) -> Result<(TraceMethod, Box<RawValue>), Failure> {
+        if block.get() == "null" {
+            let what = format!("block {number}");
+            return Err(Failure::Content(NodeError::NullResult { method: BLOCK, what }));
+        }
+        let hash = wire::block_id(block.get())
+            .map_err(|error| Failure::Content(NodeError::of_wire(BLOCK, number, error)))?
+            .hash;
+        if method == TraceMethod::DebugByHash {
+            let params = format!("[\"{hash:?}\"{CALL_TRACER}]");
+            let asked = self.call(
+                RequestClass::Traces,
+                method.as_str(),
+                &params,
+                Repeat::UnlessAnswered,
+            );
+            match asked.await {
+                Ok(text) => return Ok((method, text)),
+                // Another node behind a balancer may lack it.
+                Err(error) if error.is_missing_method() => {}
+                // One that has left the block for another does not find it: no use in asking for it again.
+                Err(error) if error.is_answer() => return Err(Failure::Left(error)),
+                Err(error) => return Err(Failure::Request(error)),
+            }
+        }
+        let method = TraceMethod::DebugByNumber;
+        let params = format!("[\"0x{number:x}\"{CALL_TRACER}]");
+        let text = self.ask(RequestClass::Traces, method.as_str(), &params).await?;
+        self.still(method, number, hash).await?;
+        Ok((method, text))
+    }
+
+    /// Asks again for traces that did not state their block, between two looks at its hash.
+    async fn trace_again(&self, bundle: &mut Bundle) -> Result<usize, Failure> {
+        let (number, method) = (bundle.block.number(), TraceMethod::TraceBlock);
+        self.still(method, number, bundle.block.hash).await?;
+        let text = self.block_traces(number).await?;
+        self.still(method, number, bundle.block.hash).await?;
+        let traces = wire::parity_traces(text.get(), &bundle.block)
+            .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
+        bundle.traces = Some(traces);
+        Ok(text.get().len())
+    }
+
+    /// Fails unless the node's block `number` is the one of `hash`, after an answer that does not say of which block
+    /// it is.
+    async fn still(&self, method: TraceMethod, number: u64, hash: B256) -> Result<(), Failure> {
+        let method = method.as_str();
+        let error = match self.block_id(number).await.map_err(Failure::Request)? {
+            Some(id) if id.hash == hash => return Ok(()),
+            Some(id) => NodeError::Reorged {
+                method,
+                number,
+                expected: hash,
+                found: id.hash,
+            },
+            None => NodeError::NullResult {
+                method: BLOCK,
+                what: format!("block {number}"),
+            },
+        };
+        Err(Failure::Content(error))
     }
 
     /// Asks for the receipts one by one.
@@ -159,7 +246,7 @@ impl Node {
     async fn add_uncles(&self, block: &mut Block) -> Result<usize, Failure> {
         let number = block.number();
         let mut bytes = 0;
-        for index in 0..block.uncles.len() {
+        for (index, &uncle) in block.uncles.iter().enumerate() {
             let params = format!("[\"0x{number:x}\",\"0x{index:x}\"]");
             let text = match self
                 .call(RequestClass::Light, UNCLE, &params, Repeat::Always)
@@ -174,6 +261,17 @@ impl Node {
             };
             let text = not_null(text, UNCLE, || format!("uncle {index} of block {number}"))?;
             bytes += text.get().len();
+            // Asked for by the block's number: one of another block states another hash.
+            if let Ok(found) = wire::block_id(text.get())
+                && found.hash != uncle
+            {
+                return Err(Failure::Content(NodeError::Reorged {
+                    method: UNCLE,
+                    number,
+                    expected: uncle,
+                    found: found.hash,
+                }));
+            }
             let header = wire::uncle_header(text.get())
                 .map_err(|error| Failure::Content(NodeError::of_wire(UNCLE, number, error)))?;
             block.uncle_headers.push(header);
@@ -193,10 +291,10 @@ fn not_null(
     Ok(text)
 }
 
-async fn off_thread(
+async fn off_thread<T: Send + 'static>(
     bytes: usize,
-    parse: impl FnOnce() -> Result<Bundle, NodeError> + Send + 'static,
-) -> Result<Bundle, Failure> {
+    parse: impl FnOnce() -> Result<T, NodeError> + Send + 'static,
+) -> Result<T, Failure> {
     if bytes <= PARSE_INLINE_BYTES_MAX {
         return parse().map_err(Failure::Content);
     }
@@ -217,7 +315,8 @@ impl Answers {
             + self.traces.as_ref().map_or(0, |(_, text)| of(text))
     }
 
-    fn parse(self, has_traces: bool) -> Result<Bundle, NodeError> {
+    /// The bundle, and whether its traces are known to be of its block.
+    fn parse(self, has_traces: bool) -> Result<(Bundle, bool), NodeError> {
         let number = self.number;
         let null = |method| NodeError::NullResult {
             method,
@@ -243,23 +342,32 @@ impl Answers {
             Some(text) => wire::receipts(text.get(), &block)
                 .map_err(|error| NodeError::of_wire(RECEIPTS, number, error))?,
         };
+        let mut proven = true;
         let traces = match &self.traces {
             None => (has_traces && empty).then(Vec::new),
             Some((_, text)) if text.get() == "null" && empty => Some(Vec::new()),
             Some((method, text)) if text.get() == "null" => return Err(null(method.as_str())),
             Some((method, text)) => {
                 let parsed = match method {
-                    TraceMethod::DebugCallTracer => wire::call_traces(text.get(), &block),
-                    TraceMethod::TraceBlock | TraceMethod::None => wire::parity_traces(text.get(), &block),
+                    TraceMethod::DebugByHash | TraceMethod::DebugByNumber => {
+                        wire::call_traces(text.get(), &block)
+                    }
+                    TraceMethod::TraceBlock | TraceMethod::None => {
+                        wire::told_traces(text.get(), &block).map(|told| {
+                            proven = told.state_block;
+                            told.traces
+                        })
+                    }
                 };
                 Some(parsed.map_err(|error| NodeError::of_wire(method.as_str(), number, error))?)
             }
         };
-        Ok(Bundle {
+        let bundle = Bundle {
             block,
             receipts,
             traces,
             openings: None,
-        })
+        };
+        Ok((bundle, proven))
     }
 }

@@ -4,6 +4,7 @@ use super::config::NodeConfig;
 use super::error::NodeError;
 use super::link::{HeadSubscription, Link, Question};
 use super::pace::{Outcome, Pace, RequestClass, Slot};
+use super::recent::Recent;
 use super::rest::Rest;
 use super::stats::NodeStats;
 use super::tries::{Patience, Tries};
@@ -12,14 +13,11 @@ use crate::clock;
 use crate::model::{Address, B256, U256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes in flight are counted in units of this size.
 const BYTES_UNIT: u64 = 1024;
-
-/// What an answer about a block is taken to weigh before there has been any.
-const SIZE_ASSUMED: u64 = 1 << 20;
 
 /// A node, shared by all who ask it; cloning is cheap.
 #[derive(Clone)]
@@ -34,8 +32,7 @@ struct Inner {
     pace: Pace,
     rest: Rest,
     bytes: Arc<Semaphore>,
-    /// Recent sizes of answers by class, in bytes: the largest, slowly forgotten.
-    sizes: [AtomicU64; RequestClass::COUNT],
+    recent: Recent,
     stats: Arc<NodeStats>,
     /// Places for questions of clients.
     passing: Semaphore,
@@ -85,6 +82,8 @@ pub(super) enum Repeat {
     Always,
     /// Only those of the way to the node: an error in the node's own words is the answer.
     UnlessAnswered,
+    /// The same, and silence is an answer too: another question may be the better one.
+    UnlessAnsweredOrLate,
 }
 
 impl Node {
@@ -103,7 +102,7 @@ impl Node {
             bytes: Arc::new(Semaphore::new(
                 usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS),
             )),
-            sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED, 0].map(AtomicU64::new),
+            recent: Recent::new(),
             config,
             link,
             stats,
@@ -325,7 +324,8 @@ impl Node {
                 Ok(text) => return Ok(text),
                 Err(error) => error,
             };
-            if repeat == Repeat::UnlessAnswered && error.is_answer() {
+            let late = matches!(error, NodeError::Timeout { .. }) && repeat == Repeat::UnlessAnsweredOrLate;
+            if late || (repeat != Repeat::Always && error.is_answer()) {
                 return Err(error);
             }
             self.before_repetition(&mut tries, error).await?;
@@ -342,7 +342,13 @@ impl Node {
             return Err(error);
         };
         self.inner.stats.retries.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(%error, wait_ms = wait.as_millis(), attempt = tries.made(), "node request repeated");
+        let (wait_ms, attempt) = (wait.as_millis(), tries.made());
+        // One that is waited for in vain may be all that the tip stands for.
+        if matches!(error, NodeError::Timeout { .. }) {
+            tracing::info!(%error, wait_ms, attempt, "node request repeated");
+        } else {
+            tracing::debug!(%error, wait_ms, attempt, "node request repeated");
+        }
         tokio::time::sleep(wait).await;
         Ok(())
     }
@@ -356,22 +362,26 @@ impl Node {
         let inner = &self.inner;
         let slot = self.admit(class, question.method).await?;
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
+        let after = match tries.made() {
+            0 if !class.is_small() => inner.config.first_timeout(inner.recent.slowest(class)),
+            _ => question.after,
+        };
         let question = Question {
-            after: question
-                .after
-                .min(inner.config.deadline.saturating_sub(tries.spent())),
+            after: after.min(inner.config.deadline.saturating_sub(tries.spent())),
             ..question
         };
         let started = clock::now();
         let result = inner.link.request(question).await;
-        tries.spend(clock::now() - started);
+        let took = clock::now() - started;
+        tries.spend(took);
         match &result {
             Ok(text) => {
+                inner.recent.took(class, took);
                 let bytes = text.get().len();
                 inner.stats.answered(slot.end(Outcome::Answered, bytes), bytes);
                 // Calls are no part of a bundle, and what they weigh is a contract's choice.
                 if class != RequestClass::Call {
-                    inner.remember_size(class, bytes);
+                    inner.recent.weighed(class, bytes);
                 }
             }
             Err(NodeError::Execution { .. }) => inner.stats.answered(slot.end(Outcome::Answered, 0), 0),
@@ -444,7 +454,7 @@ impl Node {
     /// given in the order of asking; who holds some must not wait for more.
     pub async fn reserve(&self) -> Reservation {
         let inner = &self.inner;
-        let bytes: u64 = inner.sizes.iter().map(|size| size.load(Ordering::Relaxed)).sum();
+        let bytes = inner.recent.bundle_bytes();
         let all = inner.config.bytes_in_flight_max as u64 / BYTES_UNIT;
         let units = (bytes / BYTES_UNIT).clamp(1, all.clamp(1, u64::from(u32::MAX)));
         let units = u32::try_from(units).unwrap_or(u32::MAX);
@@ -465,15 +475,6 @@ impl Node {
                 method: "eth_subscribe",
                 after,
             }),
-        }
-    }
-}
-
-impl Inner {
-    fn remember_size(&self, class: RequestClass, bytes: usize) {
-        if let Some(size) = self.sizes.get(class as usize) {
-            let faded = size.load(Ordering::Relaxed) / 32 * 31;
-            size.store(faded.max(bytes as u64), Ordering::Relaxed);
         }
     }
 }

@@ -32,7 +32,12 @@ pub struct NodeConfig {
     pub backoff_max: Duration,
     /// How often the head is asked for where nothing announces it.
     pub poll_interval: Duration,
+    /// How long a node that lacks something is left alone before it is probed again.
+    pub probe_pause: Duration,
 }
+
+/// A request that takes so many times as long as the slowest of its kind is taken for lost.
+const LOST_AFTER: u32 = 8;
 
 impl NodeConfig {
     /// Settings for a node on the same machine or network.
@@ -50,6 +55,7 @@ impl NodeConfig {
             backoff_first: Duration::from_millis(200),
             backoff_max: Duration::from_secs(10),
             poll_interval: Duration::from_secs(2),
+            probe_pause: Duration::from_secs(300),
         }
     }
 
@@ -107,6 +113,17 @@ impl NodeConfig {
         }
     }
 
+    /// How long the first attempt of a request about a block may take when the slowest of recent answers of its kind
+    /// took so long. An answer that is lost on the way should not cost the tip a whole `request_timeout`; attempts
+    /// after the first have that, and so has the first while nothing is known.
+    pub(super) fn first_timeout(&self, slowest: Option<Duration>) -> Duration {
+        let Some(slowest) = slowest else {
+            return self.request_timeout;
+        };
+        let lost = slowest.saturating_mul(LOST_AFTER);
+        lost.max(self.light_timeout).min(self.request_timeout)
+    }
+
     /// The wait before repetition number `repetition` (from 1): doubling, with jitter of one half.
     pub(super) fn backoff(&self, repetition: u32) -> Duration {
         let doubled = self
@@ -157,6 +174,19 @@ mod tests {
         ] {
             assert_eq!(NodeConfig::new(url).shown_url(), shown);
         }
+    }
+
+    #[test]
+    fn a_first_attempt_has_the_time_that_recent_answers_took() {
+        let config = NodeConfig::new("http://127.0.0.1:1");
+        let seconds = Duration::from_secs;
+        assert_eq!(config.first_timeout(None), config.request_timeout);
+        assert_eq!(
+            config.first_timeout(Some(Duration::from_millis(3))),
+            config.light_timeout
+        );
+        assert_eq!(config.first_timeout(Some(seconds(2))), seconds(16));
+        assert_eq!(config.first_timeout(Some(seconds(20))), config.request_timeout);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Every way in which asking a node fails, by name.
 
 use super::wire::WireError;
+use super::words::{failed_execution, says_missing};
 use crate::model::B256;
 use std::time::Duration;
 
@@ -36,11 +37,13 @@ pub enum ErrorClass {
     Incomplete,
     /// [`NodeError::Execution`].
     Execution,
+    /// [`NodeError::Unclear`].
+    Unclear,
 }
 
 impl ErrorClass {
     /// All classes.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Url,
         Self::Transport,
         Self::Timeout,
@@ -54,6 +57,7 @@ impl ErrorClass {
         Self::Reorged,
         Self::Incomplete,
         Self::Execution,
+        Self::Unclear,
     ];
 
     /// The name in logs and metrics.
@@ -73,6 +77,7 @@ impl ErrorClass {
             Self::Reorged => "reorged",
             Self::Incomplete => "incomplete",
             Self::Execution => "execution",
+            Self::Unclear => "unclear",
         }
     }
 }
@@ -193,6 +198,14 @@ pub enum NodeError {
         /// What the node said.
         message: String,
     },
+    /// A probe was neither answered nor told that the method is missing.
+    #[error("the node cannot say whether it offers {method}: {reason}")]
+    Unclear {
+        /// Method asked.
+        method: &'static str,
+        /// The last failure.
+        reason: String,
+    },
 }
 
 impl NodeError {
@@ -213,6 +226,7 @@ impl NodeError {
             Self::Reorged { .. } => ErrorClass::Reorged,
             Self::Incomplete { .. } => ErrorClass::Incomplete,
             Self::Execution { .. } => ErrorClass::Execution,
+            Self::Unclear { .. } => ErrorClass::Unclear,
         }
     }
 
@@ -233,7 +247,8 @@ impl NodeError {
             | Self::NullResult { .. }
             | Self::Malformed { .. }
             | Self::Reorged { .. }
-            | Self::Incomplete { .. } => true,
+            | Self::Incomplete { .. }
+            | Self::Unclear { .. } => true,
         }
     }
 
@@ -248,6 +263,25 @@ impl NodeError {
                     ..
                 }
         )
+    }
+
+    /// Whether the node says by it, in JSON-RPC or in the body of an HTTP error, that it does not offer the method.
+    /// No other failure shows that: a node may lag, be busy or have forgotten a state.
+    pub(super) fn is_missing_method(&self) -> bool {
+        match self {
+            Self::MethodNotFound { .. } => true,
+            Self::HttpStatus {
+                method,
+                status: 400..=499,
+                body,
+            } => {
+                let lower = body.to_lowercase();
+                // The body is a JSON-RPC answer, as a rule.
+                let coded = lower.replace(' ', "").contains("\"code\":-32601");
+                coded || says_missing(method, &lower)
+            }
+            _ => false,
+        }
     }
 
     /// Whether the node answered in its own words, so that the request, not the way to the node, failed.
@@ -312,19 +346,8 @@ impl NodeError {
         if method == "eth_call" && failed_execution(code, &lower) {
             return Self::Execution { method, message };
         }
-        if code == -32601
-            || says(&[
-                "method not found",
-                "does not exist/is not available",
-                "unsupported method",
-            ])
-            || says(&[
-                "method not supported",
-                "method is not supported",
-                "not whitelisted",
-                "unknown method",
-            ])
-        {
+        // The second is Besu's, for methods that exist and are not enabled.
+        if matches!(code, -32601 | -32604) || says_missing(method, &lower) {
             return Self::MethodNotFound { method, message };
         }
         if code == 429
@@ -348,37 +371,6 @@ impl NodeError {
             message,
         }
     }
-}
-
-/// Whether an error of `eth_call` speaks of the contract's code and not of the node. Clients agree on code 3
-/// for a revert, and on nothing else: the words are those of geth, reth, erigon, nethermind, besu and anvil.
-fn failed_execution(code: i64, lower: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "revert",
-        "out of gas",
-        "outofgas",
-        "gas required exceeds",
-        "invalid opcode",
-        "opcodenotfound",
-        "invalidfeopcode",
-        "bad instruction",
-        "invalid instruction",
-        "invalid jump",
-        "invalidjump",
-        "bad jump destination",
-        "stack underflow",
-        "stackunderflow",
-        "stack overflow",
-        "stackoverflow",
-        "stack limit reached",
-        "vm execution error",
-        "vm exception",
-        "write protection",
-        "return data out of bounds",
-        "outofoffset",
-        "gas uint64 overflow",
-    ];
-    matches!(code, 3 | -32015) || WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// The first 200 characters, on one line.

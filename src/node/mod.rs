@@ -18,12 +18,14 @@ mod link;
 pub mod pace;
 mod passing;
 mod probe;
+mod recent;
 pub mod recorded;
 mod rest;
 mod stats;
 pub mod traces;
 mod tries;
 pub mod wire;
+mod words;
 
 pub use bundle::Fetched;
 pub use client::{BlockTag, Node, Reservation};

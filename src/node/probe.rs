@@ -6,6 +6,49 @@ use super::pace::RequestClass;
 use super::wire;
 use crate::model::B256;
 
+/// How far below the newest block a method is asked about, one try after the other. The last ones are on every node
+/// behind a balancer, and no further away than a node without old states remembers.
+const DEPTHS: [u64; 5] = [0, 1, 8, 32, 64];
+
+/// So many unanswered tries end a probe: each may take a whole `request_timeout`.
+const LATE_MAX: u32 = 2;
+
+/// A method that may be missing, and how it is asked.
+struct Question {
+    class: RequestClass,
+    method: &'static str,
+    /// By the block's hash; by its number without.
+    by_hash: bool,
+    /// Parameters after the block.
+    more: &'static str,
+}
+
+/// What is known of a method after a probe.
+enum Offer {
+    Yes,
+    /// In the node's words.
+    No(NodeError),
+    /// The last failure.
+    Unclear(NodeError),
+}
+
+const RECEIPTS: Question = Question {
+    class: RequestClass::Receipts,
+    method: "eth_getBlockReceipts",
+    by_hash: false,
+    more: "",
+};
+
+/// What follows the block in requests of the call tracer.
+pub(super) const CALL_TRACER: &str = ",{\"tracer\":\"callTracer\",\"timeout\":\"60s\"}";
+
+fn unclear(method: &'static str, error: &NodeError) -> NodeError {
+    NodeError::Unclear {
+        method,
+        reason: error.to_string(),
+    }
+}
+
 /// How receipts are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiptMethod {
@@ -21,8 +64,10 @@ pub enum ReceiptMethod {
 pub enum TraceMethod {
     /// `trace_block`.
     TraceBlock,
-    /// `debug_traceBlockByNumber` with `callTracer`.
-    DebugCallTracer,
+    /// `debug_traceBlockByHash` with `callTracer`: a trace of no other block can come back.
+    DebugByHash,
+    /// `debug_traceBlockByNumber` with `callTracer`, whose answers state no block.
+    DebugByNumber,
     /// The node traces nothing.
     #[default]
     None,
@@ -34,7 +79,8 @@ impl TraceMethod {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TraceBlock => "trace_block",
-            Self::DebugCallTracer => "debug_traceBlockByNumber",
+            Self::DebugByHash => "debug_traceBlockByHash",
+            Self::DebugByNumber => "debug_traceBlockByNumber",
             Self::None => "none",
         }
     }
@@ -64,20 +110,48 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// Whether another look is worth while: a node that was just starting, or another one behind a balancer, may
+    /// have what was not there.
+    #[must_use]
+    pub fn lacks(&self) -> bool {
+        let traced = matches!(self.traces, TraceMethod::TraceBlock | TraceMethod::DebugByHash);
+        !traced || !self.finalized_tag || self.receipts == ReceiptMethod::Transaction
+    }
+
+    /// Adds what another look has found. What was there before stays: one node behind a balancer that lacks it
+    /// must not cost the traces.
+    #[must_use]
+    pub fn joined(&self, found: Self) -> Self {
+        Self {
+            finalized_tag: self.finalized_tag || found.finalized_tag,
+            safe_tag: self.safe_tag || found.safe_tag,
+            receipts: match self.receipts {
+                ReceiptMethod::Block => ReceiptMethod::Block,
+                ReceiptMethod::Transaction => found.receipts,
+            },
+            traces: match (self.traces, found.traces) {
+                (TraceMethod::None | TraceMethod::DebugByNumber, TraceMethod::None) => self.traces,
+                (TraceMethod::None | TraceMethod::DebugByNumber, found) => found,
+                (before, _) => before,
+            },
+            ..found
+        }
+    }
+
     /// What is missing and what suffers from it, in one sentence; `None` when nothing is.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.traces == TraceMethod::None {
             let why = if self.traces_refused.is_empty() {
-                "it offers neither"
+                "it offers none"
             } else {
                 self.traces_refused.as_str()
             };
             parts.push(format!(
-                "it gives no traces by `trace_block` or `debug_traceBlockByNumber` ({why}), so internal \
-                 transactions, their count in a block, balances moved by them and the status of transactions \
-                 before Byzantium are unavailable"
+                "it gives no traces by `trace_block`, `debug_traceBlockByHash` or `debug_traceBlockByNumber` \
+                 ({why}), so internal transactions, their count in a block, balances moved by them and the \
+                 status of transactions before Byzantium are unavailable"
             ));
         }
         if self.receipts == ReceiptMethod::Transaction {
@@ -105,36 +179,44 @@ impl Capabilities {
 }
 
 impl Node {
-    /// Asks what the node is and can do.
-    ///
-    /// A method counts as missing when the node says so, or when it refuses the newest block and the one
-    /// before in its own words; an empty list is an answer. Failures of the way to the node are errors,
-    /// so that a bad moment is not taken for a missing method.
+    /// The chain id and the hash of block 0.
     ///
     /// # Errors
     ///
     /// As the node fails.
-    pub async fn probe(&self) -> Result<Capabilities, NodeError> {
+    pub async fn chain(&self) -> Result<(u64, B256), NodeError> {
         let chain_id = self.quantity("eth_chainId", "[]").await?;
         let genesis = self.block_id(0).await?.ok_or_else(|| NodeError::NullResult {
             method: "eth_getBlockByNumber",
             what: "block 0".to_owned(),
         })?;
+        Ok((chain_id, genesis.hash))
+    }
+
+    /// Asks what the node is and can do.
+    ///
+    /// A method counts as missing when the node says so of the method. What else it says (a block is not there, a
+    /// state is forgotten, nothing at all) is asked again about lower blocks, which a node behind a balancer that
+    /// lags has too. A bad moment is never taken for a missing method.
+    ///
+    /// # Errors
+    ///
+    /// As the node fails; [`NodeError::Unclear`] when it neither answers by a method nor says that it lacks it.
+    pub async fn probe(&self) -> Result<Capabilities, NodeError> {
+        let (chain_id, genesis_hash) = self.chain().await?;
         let client_version = self.client_version().await?;
         let head = self.head().await?;
         let finalized_tag = self.tagged(BlockTag::Finalized).await?.is_some();
         let safe_tag = self.tagged(BlockTag::Safe).await?.is_some();
-        let receipts = match self
-            .offers(RequestClass::Receipts, "eth_getBlockReceipts", "", head)
-            .await?
-        {
-            Ok(()) => ReceiptMethod::Block,
-            Err(_) => ReceiptMethod::Transaction,
+        let receipts = match self.offers(&RECEIPTS, head).await? {
+            Offer::Yes => ReceiptMethod::Block,
+            Offer::No(_) => ReceiptMethod::Transaction,
+            Offer::Unclear(error) => return Err(unclear(RECEIPTS.method, &error)),
         };
         let (traces, traces_refused) = self.trace_method(head).await?;
         Ok(Capabilities {
             chain_id,
-            genesis_hash: genesis.hash,
+            genesis_hash,
             client_version,
             head,
             finalized_tag,
@@ -159,56 +241,96 @@ impl Node {
 
     async fn trace_method(&self, head: u64) -> Result<(TraceMethod, String), NodeError> {
         let mut refusals = Vec::new();
-        for (method, more) in [
-            (TraceMethod::TraceBlock, ""),
-            (
-                TraceMethod::DebugCallTracer,
-                ",{\"tracer\":\"callTracer\",\"timeout\":\"60s\"}",
-            ),
+        let mut doubt = None;
+        for method in [
+            TraceMethod::TraceBlock,
+            TraceMethod::DebugByHash,
+            TraceMethod::DebugByNumber,
         ] {
-            match self
-                .offers(RequestClass::Traces, method.as_str(), more, head)
-                .await?
-            {
-                Ok(()) => return Ok((method, String::new())),
-                Err(refusal) => refusals.push(refusal.to_string()),
+            let question = Question {
+                class: RequestClass::Traces,
+                method: method.as_str(),
+                by_hash: method == TraceMethod::DebugByHash,
+                more: match method {
+                    TraceMethod::TraceBlock | TraceMethod::None => "",
+                    TraceMethod::DebugByHash | TraceMethod::DebugByNumber => CALL_TRACER,
+                },
+            };
+            match self.offers(&question, head).await? {
+                Offer::Yes => return Ok((method, String::new())),
+                Offer::No(refusal) => refusals.push(refusal.to_string()),
+                Offer::Unclear(error) => {
+                    doubt.get_or_insert_with(|| unclear(question.method, &error));
+                }
             }
         }
-        Ok((TraceMethod::None, refusals.join(", ")))
+        match doubt {
+            Some(error) => Err(error),
+            None => Ok((TraceMethod::None, refusals.join(", "))),
+        }
     }
 
-    /// Whether `method` answers for the newest block or the one before; else why it does not.
-    async fn offers(
-        &self,
-        class: RequestClass,
-        method: &'static str,
-        more: &str,
-        head: u64,
-    ) -> Result<Result<(), NodeError>, NodeError> {
-        let mut refusal = None;
-        let second = (0 < head).then(|| head - 1);
-        for number in std::iter::once(head).chain(second) {
-            let params = format!("[\"0x{number:x}\"{more}]");
-            match self.call(class, method, &params, Repeat::UnlessAnswered).await {
-                Ok(text) if text.get() != "null" => return Ok(Ok(())),
-                Ok(_) => {
-                    refusal = Some(NodeError::NullResult {
-                        method,
-                        what: format!("block {number}"),
-                    });
-                }
-                Err(error @ NodeError::MethodNotFound { .. }) => return Ok(Err(error)),
-                // A young chain: nodes that trace refuse the first block, which executes nothing.
-                Err(NodeError::Rpc { .. }) if number == 0 => return Ok(Ok(())),
-                // The newest blocks are too much for one answer, which shows that the method is there.
-                Err(NodeError::ResponseTooLarge { .. }) => return Ok(Ok(())),
-                Err(error) if error.is_answer() => refusal = Some(error),
-                Err(error) => return Err(error),
+    /// Whether a method answers for one of the newest blocks.
+    async fn offers(&self, question: &Question, head: u64) -> Result<Offer, NodeError> {
+        let mut late = 0;
+        let mut last = None;
+        for (tried, depth) in (0..).zip(DEPTHS) {
+            if 0 < tried {
+                tokio::time::sleep(self.config().backoff(tried)).await;
             }
+            // Nodes that trace refuse block 0, which executes nothing: only a chain of one block is asked about it.
+            let number = head.saturating_sub(depth).max(head.min(1));
+            let error = match self.answers(question, number).await {
+                Ok(()) => return Ok(Offer::Yes),
+                Err(error) => error,
+            };
+            match &error {
+                error if error.is_missing_method() => return Ok(Offer::No(error.clone())),
+                NodeError::Rpc { .. } | NodeError::NullResult { .. } if number == 0 => return Ok(Offer::Yes),
+                // Too much for one answer, which shows that the method is there.
+                NodeError::ResponseTooLarge { .. } => return Ok(Offer::Yes),
+                NodeError::Timeout { .. } => {
+                    late += 1;
+                    if LATE_MAX <= late {
+                        return Err(error);
+                    }
+                }
+                error if error.is_answer() => {}
+                _ => return Err(error),
+            }
+            tracing::debug!(%error, number, "a probe was not answered");
+            last = Some(error);
         }
-        Ok(Err(refusal.unwrap_or_else(|| NodeError::NullResult {
-            method,
+        let none = || NodeError::NullResult {
+            method: question.method,
             what: format!("block {head}"),
-        })))
+        };
+        Ok(Offer::Unclear(last.unwrap_or_else(none)))
+    }
+
+    /// One try. `null` is no answer: so speak nodes of blocks that they do not have.
+    async fn answers(&self, question: &Question, number: u64) -> Result<(), NodeError> {
+        let Question { class, method, .. } = *question;
+        let null = |method| NodeError::NullResult {
+            method,
+            what: format!("block {number}"),
+        };
+        let block = if question.by_hash {
+            let named = self
+                .block_id_of(&format!("0x{number:x}"), Repeat::UnlessAnswered)
+                .await?;
+            let id = named.ok_or_else(|| null("eth_getBlockByNumber"))?;
+            format!("{:?}", id.hash)
+        } else {
+            format!("0x{number:x}")
+        };
+        let params = format!("[\"{block}\"{}]", question.more);
+        let text = self
+            .call(class, method, &params, Repeat::UnlessAnsweredOrLate)
+            .await?;
+        if text.get() == "null" {
+            return Err(null(method));
+        }
+        Ok(())
     }
 }

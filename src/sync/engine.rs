@@ -47,8 +47,6 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 const FILL_PAUSE: Duration = Duration::from_secs(600);
 /// A node that contradicts what is final so often in a row means it.
 const CONTRADICTIONS_MAX: u32 = 3;
-/// How long a node that lacks something is left alone before it is probed again.
-const PROBE_PAUSE: Duration = Duration::from_secs(300);
 /// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
 /// block 0 as final for ever would else fill memory with undo records.
 pub(super) const UNFINAL_BLOCKS_MAX: u64 = 4096;
@@ -101,6 +99,7 @@ impl Engine {
         rules: ChainRules,
         options: SyncOptions,
     ) -> Self {
+        let probe_after = clock::now() + node.config().probe_pause;
         Self {
             node,
             capabilities: Arc::new(capabilities),
@@ -111,7 +110,7 @@ impl Engine {
             options,
             fill_after: clock::now(),
             contradictions: 0,
-            probe_after: clock::now() + PROBE_PAUSE,
+            probe_after,
         }
     }
 
@@ -308,13 +307,18 @@ impl Engine {
 
     /// Asks a node that lacked something whether it has it now: one that was just starting may have.
     async fn probe_again(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
-        let lacks = self.capabilities.traces == TraceMethod::None || !self.capabilities.finalized_tag;
-        if !lacks || clock::now() < self.probe_after {
+        if !self.capabilities.lacks() || clock::now() < self.probe_after {
             return Ok(());
         }
-        self.probe_after = clock::now() + PROBE_PAUSE;
-        if let Some(found) = shutdown.unless(self.node.probe()).await {
-            self.capabilities = Arc::new(found?);
+        self.probe_after = clock::now() + self.node.config().probe_pause;
+        match shutdown.unless(self.node.probe()).await {
+            Some(Ok(found)) => self.capabilities = Arc::new(self.capabilities.joined(found)),
+            // What was known of it is still true: no reason to wait.
+            Some(Err(error)) if error.is_said() => {
+                tracing::debug!(%error, "the node does not say what it offers");
+            }
+            Some(Err(error)) => return Err(error.into()),
+            None => {}
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod fill;
 mod follow;
 pub mod genesis;
 mod hand;
+mod held;
 mod keccak;
 mod openings;
 mod pipeline;

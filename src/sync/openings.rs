@@ -10,8 +10,9 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::derive::native::{NativeRules, touched};
 use super::error::SyncError;
-use crate::model::{Address, Bundle, U256};
-use crate::node::Node;
+use super::held::{Witness, same_branch};
+use crate::model::{Address, B256, Bundle, U256};
+use crate::node::{Node, NodeError};
 use crate::store::Store;
 
 /// Questions of one block in flight; the node's pace bounds those of all blocks.
@@ -25,8 +26,10 @@ pub(super) struct Openings {
     node: Node,
     store: Arc<Store>,
     rules: NativeRules,
-    /// The block after which balances are asked for.
-    block: u64,
+    /// The first block; balances are asked for as they were before it.
+    first: u64,
+    /// Its hash, once known: what is told must be of its branch.
+    branch: Mutex<Option<B256>>,
     told: Mutex<HashMap<Address, U256>>,
 }
 
@@ -45,7 +48,8 @@ impl Openings {
             node: node.clone(),
             store: Arc::clone(store),
             rules: rules.clone(),
-            block: first.saturating_sub(1),
+            first,
+            branch: Mutex::new(view.block(first).ok().map(|first| first.hash)),
             told: Mutex::default(),
         }))
     }
@@ -61,12 +65,70 @@ impl Openings {
             .await
             .map_err(|error| SyncError::Worker(error.to_string()))??;
         let block = bundle.block.number();
+        if block == self.first {
+            self.is_of(bundle.block.hash)?;
+        }
+        let branch = if unknown.is_empty() {
+            None
+        } else {
+            self.branch().await?
+        };
         let asked = futures_util::stream::iter(unknown).map(|account| {
             let own = &self;
             async move { Ok::<_, SyncError>((account, own.balance(account, block).await?)) }
         });
         bundle.openings = Some(asked.buffer_unordered(IN_FLIGHT_MAX).try_collect().await?);
+        if let Some(hash) = branch {
+            same_branch(&self.node, self.first, hash).await?;
+        }
         Ok(bundle)
+    }
+
+    /// The hash of the first block, by which the branch is known that balances are told of; `None` where there are no
+    /// branches.
+    async fn branch(&self) -> Result<Option<B256>, SyncError> {
+        if self.first == 0 {
+            return Ok(None);
+        }
+        let known = *self.known_branch();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let failed = |source| SyncError::Node {
+            block: self.first,
+            source,
+        };
+        let found = self.node.hash(self.first).await.map_err(failed)?;
+        let found = found.ok_or_else(|| {
+            failed(NodeError::NullResult {
+                method: "eth_getBlockByNumber",
+                what: format!("block {}", self.first),
+            })
+        })?;
+        self.is_of(found)?;
+        Ok(Some(found))
+    }
+
+    /// Takes the hash of the first block; fails where it was another one before.
+    fn is_of(&self, hash: B256) -> Result<(), SyncError> {
+        let expected = *self.known_branch().get_or_insert(hash);
+        if expected == hash {
+            return Ok(());
+        }
+        let source = NodeError::Reorged {
+            method: "eth_getBalance",
+            number: self.first,
+            expected,
+            found: hash,
+        };
+        Err(SyncError::Node {
+            block: self.first,
+            source,
+        })
+    }
+
+    fn known_branch(&self) -> std::sync::MutexGuard<'_, Option<B256>> {
+        self.branch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Blocks.
@@ -85,7 +147,7 @@ impl Openings {
         if let Some(&told) = self.told().get(&account) {
             return Ok(told);
         }
-        let balance = self.node.balance(account, self.block).await;
+        let balance = self.node.balance(account, self.first.saturating_sub(1)).await;
         let balance = balance.map_err(|source| SyncError::Node { block, source })?;
         let mut told = self.told();
         if told.len() >= KEPT_MAX {

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 
 use super::derive::native::{NativeRules, flows_of, whose_code};
 use super::error::SyncError;
+use super::held::{Held, held_around};
 use crate::model::{Address, Bundle, Frame, FrameKind, U256};
-use crate::node::{Node, NodeError};
+use crate::node::Node;
 
 /// Which frames moved nothing is looked for in so many steps. What a block of ordinary contracts needs is a handful.
 const STEPS_MAX: u32 = 1 << 18;
@@ -27,14 +28,6 @@ struct Doubt {
     value: U256,
 }
 
-/// What an account held around a block.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    account: Address,
-    before: U256,
-    after: U256,
-}
-
 /// Asks the node about the doubtful frames of a bundle, where there are any, and puts right those that moved nothing.
 pub(super) async fn settle(
     node: &Node,
@@ -46,29 +39,11 @@ pub(super) async fn settle(
         return Ok(bundle);
     }
     let block = bundle.block.number();
-    let mut held: Vec<Held> = Vec::new();
-    for account in doubts.iter().flat_map(|doubt| [doubt.contract, doubt.heir]) {
-        if held.iter().any(|held| held.account == account) {
-            continue;
-        }
-        let around = async {
-            let before = node.balance(account, block.saturating_sub(1)).await?;
-            Ok::<_, NodeError>((before, node.balance(account, block).await?))
-        };
-        match around.await {
-            Ok((before, after)) => held.push(Held {
-                account,
-                before,
-                after,
-            }),
-            // One that has forgotten the state: the trace is all there is.
-            Err(error) if error.is_answer() => {
-                tracing::warn!(block, %account, %error, "whether a contract ended in favour of itself cannot be told");
-                return Ok(bundle);
-            }
-            Err(source) => return Err(SyncError::Node { block, source }),
-        }
-    }
+    let sides = doubts.iter().flat_map(|doubt| [doubt.contract, doubt.heir]);
+    // Where the node has forgotten the state, the trace is all there is.
+    let Some(held) = held_around(node, block, bundle.block.hash, sides).await? else {
+        return Ok(bundle);
+    };
     if let Some(moved_nothing) = explanation(&bundle, &doubts, &held, rules) {
         put_right(&mut bundle, &moved_nothing);
     } else {

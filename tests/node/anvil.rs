@@ -110,7 +110,11 @@ async fn a_real_node_is_read_over_http_websocket_and_ipc() {
             let bundle = node.bundle(number, &capabilities).await.unwrap().bundle;
             assert_eq!(super::data::header_hash(&bundle.block.header), bundle.block.hash);
             assert_eq!(bundle.receipts.len(), bundle.block.transactions.len());
-            for other in [TraceMethod::TraceBlock, TraceMethod::DebugCallTracer] {
+            for other in [
+                TraceMethod::TraceBlock,
+                TraceMethod::DebugByHash,
+                TraceMethod::DebugByNumber,
+            ] {
                 compare(&node, &capabilities, other, &bundle).await;
             }
             all.push(bundle);

@@ -70,12 +70,19 @@ async fn the_probe_names_what_the_node_can_do() {
         trace_block: false,
         ..Methods::default()
     });
-    assert_eq!(node.probe().await.unwrap().traces, TraceMethod::DebugCallTracer);
+    assert_eq!(node.probe().await.unwrap().traces, TraceMethod::DebugByHash);
+    fake.set_methods(Methods {
+        trace_block: false,
+        debug_by_hash: false,
+        ..Methods::default()
+    });
+    assert_eq!(node.probe().await.unwrap().traces, TraceMethod::DebugByNumber);
 
     fake.set_methods(Methods {
         block_receipts: false,
         trace_block: false,
         debug_trace: false,
+        debug_by_hash: false,
         tags: false,
     });
     let poor = node.probe().await.unwrap();
@@ -105,7 +112,13 @@ async fn an_empty_chain_does_not_mislead_the_probe() {
         trace_block: false,
         ..Methods::default()
     });
-    assert_eq!(ready(&fake).await.1.traces, TraceMethod::DebugCallTracer);
+    assert_eq!(ready(&fake).await.1.traces, TraceMethod::DebugByHash);
+    fake.set_methods(Methods {
+        trace_block: false,
+        debug_by_hash: false,
+        ..Methods::default()
+    });
+    assert_eq!(ready(&fake).await.1.traces, TraceMethod::DebugByNumber);
     // A bad moment is an error, not a missing method.
     fake.fault(Fault::ServerError, 1_000);
     let node = Node::connect(config(fake.url())).await.unwrap();
@@ -125,6 +138,11 @@ async fn bundles_equal_the_model_by_every_way_of_asking() {
         Methods::default(),
         Methods {
             trace_block: false,
+            ..Methods::default()
+        },
+        Methods {
+            trace_block: false,
+            debug_by_hash: false,
             ..Methods::default()
         },
         Methods {

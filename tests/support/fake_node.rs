@@ -24,6 +24,8 @@ pub struct Methods {
     pub trace_block: bool,
     /// `debug_traceBlockByNumber`.
     pub debug_trace: bool,
+    /// `debug_traceBlockByHash`, where the former is there too.
+    pub debug_by_hash: bool,
     /// The tags `finalized` and `safe`.
     pub tags: bool,
 }
@@ -34,6 +36,7 @@ impl Default for Methods {
             block_receipts: true,
             trace_block: true,
             debug_trace: true,
+            debug_by_hash: true,
             tags: true,
         }
     }
@@ -55,6 +58,8 @@ pub struct State {
     pub(super) latency: Duration,
     pub(super) machine: Option<Arc<Machine>>,
     contracts: Option<Contracts>,
+    /// What happens to the chain once a block with transactions was told.
+    leave: Option<(u64, u64)>,
 }
 
 /// The cores that a node's answers and its own work share, first come, first served.
@@ -117,6 +122,7 @@ impl FakeNode {
             latency: Duration::ZERO,
             machine: None,
             contracts: None,
+            leave: None,
         };
         let state = Arc::new(Mutex::new(state));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -159,6 +165,11 @@ impl FakeNode {
         let mut state = self.state();
         state.chain.reorg(depth, count);
         self.announce(&state.chain.bundles()[state.chain.bundles().len() - 1..]);
+    }
+
+    /// The same as soon as one more block with its transactions was told.
+    pub fn reorg_after_block(&self, depth: u64, count: u64) {
+        self.state().leave = Some((depth, count));
     }
 
     /// Tells subscribers of these blocks as of new heads, in this order, whatever the chain is.
@@ -397,6 +408,16 @@ impl State {
             .filter(|_| self.uncles)
     }
 
+    /// Leaves the branch where that was to follow this request.
+    pub fn leave_after(&mut self, method: &str, params: &Value) {
+        if method == "eth_getBlockByNumber"
+            && params[1] == true
+            && let Some((depth, count)) = self.leave.take()
+        {
+            self.chain.reorg(depth, count);
+        }
+    }
+
     /// The answer to this request.
     pub fn result(&self, method: &str, params: &Value) -> Result<Value, (i64, String)> {
         let missing = || {
@@ -455,6 +476,13 @@ impl State {
                 Some(bundle) => render::calls(bundle).into(),
                 None => return Err((-32000, "block not found".to_owned())),
             },
+            "debug_traceBlockByHash" if self.methods.debug_trace && self.methods.debug_by_hash => {
+                let mut all = self.chain.bundles().iter();
+                match all.find(|bundle| json!(bundle.block.hash) == *first) {
+                    Some(bundle) => render::calls(bundle).into(),
+                    None => return Err((-32000, "block not found".to_owned())),
+                }
+            }
             "eth_getTransactionCount" => {
                 let account = account().ok_or((-32602, "invalid address".to_owned()))?;
                 render::quantity(world(&params[1])?.nonces.get(&account).copied().unwrap_or(0))

@@ -127,7 +127,9 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
     let (fault, result) = {
         let mut state = state.lock().unwrap();
         *state.asked.entry(method.to_owned()).or_default() += 1;
-        (state.next_fault(method, params), state.result(method, params))
+        let told = (state.next_fault(method, params), state.result(method, params));
+        state.leave_after(method, params);
+        told
     };
     let mut result = result;
     let mut reply = Reply {
@@ -154,7 +156,11 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
         }
         Some(Fault::Hangup) => return Err(HungUp),
         Some(Fault::Slow(more) | Fault::SlowCall(more)) => tokio::time::sleep(*more).await,
-        Some(Fault::RpcError(code, message)) => result = Err((*code, (*message).to_owned())),
+        Some(Fault::Lost(_)) => std::future::pending().await,
+        Some(Fault::Lacks { .. }) => result = Err((-32001, "Resource not found".to_owned())),
+        Some(Fault::Refuses(_, code, message) | Fault::RpcError(code, message)) => {
+            result = Err((*code, (*message).to_owned()))
+        }
         Some(fault) => {
             if let Ok(value) = &mut result {
                 spoil(fault, value);

@@ -47,6 +47,26 @@ pub enum Fault {
     OtherId,
     /// Any answer bears no id.
     NoId,
+    /// This method is never answered.
+    Lost(&'static str),
+    /// A JSON-RPC error to this method.
+    Refuses(&'static str, i64, &'static str),
+    /// Receipts and traces of blocks above this one are not there: another node behind the balancer lags.
+    Lacks {
+        /// The last block that is there.
+        above: u64,
+    },
+    /// Traces asked for by number are those of a block with the same transactions on another branch.
+    TwinTraces,
+    /// A block without its transactions is that of another branch.
+    TwinBlock,
+    /// Traces do not state their block.
+    BareTraces,
+}
+
+/// The number of the block that a request is about.
+fn number(params: &Value) -> Option<u64> {
+    u64::from_str_radix(params[0].as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
 impl Fault {
@@ -60,7 +80,17 @@ impl Fault {
             | Self::WrongPrice
             | Self::OtherReceipts
             | Self::ReorderedReceipts => method == "eth_getBlockReceipts",
-            Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
+            Self::MissingTrace => method == "trace_block" || method.starts_with("debug_traceBlock"),
+            Self::Lost(name) | Self::Refuses(name, ..) => method == *name,
+            Self::Lacks { above } => match method {
+                "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
+                    number(params).is_some_and(|number| *above < number)
+                }
+                _ => false,
+            },
+            Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
+            Self::TwinBlock => method == "eth_getBlockByNumber" && params[1] == false,
+            Self::BareTraces => method == "trace_block",
             Self::HeadBack(_) => method == "eth_blockNumber",
             Self::SlowCall(_) => method == "eth_call",
             _ => true,
@@ -97,6 +127,21 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
         Fault::OtherReceipts => {
             for receipt in value.as_array_mut().into_iter().flatten() {
                 receipt["blockHash"] = json!(format!("0x{}", "ab".repeat(32)));
+            }
+        }
+        Fault::TwinTraces => {
+            for entry in value.as_array_mut().into_iter().flatten() {
+                let top = match entry.get("action") {
+                    Some(_) => &mut entry["action"],
+                    None => &mut entry["result"],
+                };
+                top["input"] = json!("0x7717");
+            }
+        }
+        Fault::TwinBlock => value["hash"] = json!(format!("0x{}", "ef".repeat(32))),
+        Fault::BareTraces => {
+            for entry in value.as_array_mut().into_iter().flatten() {
+                entry["blockHash"] = Value::Null;
             }
         }
         Fault::WrongParent => value["parentHash"] = json!(format!("0x{}", "cd".repeat(32))),

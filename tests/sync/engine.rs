@@ -204,28 +204,31 @@ async fn nodes_that_lack_methods() {
     rig.stop().await.unwrap();
 
     // By the other trace method top calls state the intrinsic gas too.
-    let mut rig = Rig::new(8);
-    rig.fake.set_methods(Methods {
-        trace_block: false,
-        ..all
-    });
-    rig.fake.mine(60);
-    rig.fake.set_finalized(40);
-    rig.start().await;
-    rig.synced().await;
-    rig.fake.reorg(5, 6);
-    rig.synced().await;
-    let mut chain = rig.fake.bundles();
-    for trace in chain
-        .iter_mut()
-        .flat_map(|bundle| bundle.traces.iter_mut().flatten())
-    {
-        trace.frames[0].gas += INTRINSIC_GAS;
-        trace.frames[0].gas_used += INTRINSIC_GAS;
+    for debug_by_hash in [true, false] {
+        let mut rig = Rig::new(8);
+        rig.fake.set_methods(Methods {
+            trace_block: false,
+            debug_by_hash,
+            ..all
+        });
+        rig.fake.mine(60);
+        rig.fake.set_finalized(40);
+        rig.start().await;
+        rig.synced().await;
+        rig.fake.reorg(5, 6);
+        rig.synced().await;
+        let mut chain = rig.fake.bundles();
+        for trace in chain
+            .iter_mut()
+            .flat_map(|bundle| bundle.traces.iter_mut().flatten())
+        {
+            trace.frames[0].gas += INTRINSIC_GAS;
+            trace.frames[0].gas_used += INTRINSIC_GAS;
+        }
+        rig.equals(&chain, "traces by the other method").await;
+        check_blocks(&rig.reader(), &chain, 0);
+        rig.stop().await.unwrap();
     }
-    rig.equals(&chain, "traces by the other method").await;
-    check_blocks(&rig.reader(), &chain, 0);
-    rig.stop().await.unwrap();
 
     let mut rig = Rig::new(8);
     rig.fake.set_methods(Methods {
@@ -372,6 +375,31 @@ async fn one_engine_fails_and_the_other_goes_on() {
     good.fake.mine(3);
     good.check("the good one").await;
     good.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_that_a_node_has_later_are_asked_for_by_block() {
+    let mut rig = Rig::new(78);
+    rig.config.probe_pause = Duration::ZERO;
+    rig.fake.set_methods(Methods {
+        block_receipts: false,
+        ..Methods::default()
+    });
+    rig.fake.mine(20);
+    rig.start().await;
+    rig.synced().await;
+    rig.fake.set_methods(Methods::default());
+    // The round that is running may have looked before.
+    rig.fake.mine(4);
+    rig.synced().await;
+    rig.fake.mine(4);
+    rig.synced().await;
+    let one_by_one = rig.fake.asked("eth_getTransactionReceipt");
+    assert!(0 < one_by_one);
+    rig.fake.mine(12);
+    rig.check("with receipts by block").await;
+    assert_eq!(rig.fake.asked("eth_getTransactionReceipt"), one_by_one);
+    rig.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

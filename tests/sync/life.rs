@@ -142,6 +142,7 @@ impl Life {
             block_receipts: rng.u8(..5) > 0,
             trace_block: rng.u8(..4) > 0,
             debug_trace: true,
+            debug_by_hash: seed % 2 == 0,
             tags,
         };
         rig.fake.set_methods(methods);

@@ -17,7 +17,7 @@ mod transaction;
 pub use block::{BlockId, block, block_id, uncle_header};
 pub use logs::logs;
 pub use receipt::{receipt_texts, receipts};
-pub use trace::{call_traces, parity_traces};
+pub use trace::{ToldTraces, call_traces, parity_traces, told_traces};
 
 use crate::model::{B256, Bytes, U256};
 use scalar::{Scalar, Wire};

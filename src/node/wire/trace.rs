@@ -48,7 +48,7 @@ object! {
 }
 
 object! {
-    /// One entry of `debug_traceBlockByNumber`.
+    /// One entry of `debug_traceBlockByHash` or `debug_traceBlockByNumber`.
     TracedWire {
         tx_hash: Wire<B256> = "txHash",
         result: CallWire = "result",
@@ -117,16 +117,36 @@ impl<'de> Deserialize<'de> for Calls {
     }
 }
 
+/// What `trace_block` told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToldTraces {
+    /// One trace for each transaction.
+    pub traces: Vec<TransactionTrace>,
+    /// Whether each frame stated the hash of its block, which was the right one.
+    pub state_block: bool,
+}
+
 /// Reads the answer of `trace_block`: one trace for each transaction of `block`, frames in pre-order.
 ///
 /// # Errors
 ///
 /// When the text is no such answer, speaks of another block, or lacks the trace of a transaction.
 pub fn parity_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, WireError> {
+    told_traces(json, block).map(|told| told.traces)
+}
+
+/// The same, and whether the answer says which block it is about.
+///
+/// # Errors
+///
+/// As [`parity_traces`].
+pub fn told_traces(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
     let list: List<ParityWire> = parse("traces", json)?;
     let mut places: Vec<Vec<StatedFrame>> = vec![Vec::new(); block.transactions.len()];
+    let mut state_block = true;
     for wire in list.0 {
-        if let Some(found) = may(wire.block_hash.clone())
+        let stated = may(wire.block_hash.clone());
+        if let Some(found) = stated
             && found != block.hash
         {
             return Err(WireError::OtherBlock {
@@ -151,13 +171,15 @@ pub fn parity_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>,
         {
             return Err(other_transaction(at, transaction.hash, found));
         }
+        state_block &= stated.is_some();
         place.push(parity_frame(wire, at)?);
     }
-    places
-        .into_iter()
-        .enumerate()
-        .map(|(index, frames)| whole(frames, QuietPrecompiles::Keep, index))
-        .collect()
+    let places = places.into_iter().enumerate();
+    let traces = places.map(|(index, frames)| whole(frames, QuietPrecompiles::Keep, index));
+    Ok(ToldTraces {
+        traces: traces.collect::<Result<_, _>>()?,
+        state_block,
+    })
 }
 
 fn whole(
@@ -244,7 +266,7 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
     })
 }
 
-/// Reads the answer of `debug_traceBlockByNumber` with `callTracer`.
+/// Reads the answer of `debug_traceBlockByHash` or `debug_traceBlockByNumber` with `callTracer`.
 ///
 /// # Errors
 ///

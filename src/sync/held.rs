@@ -1,0 +1,169 @@
+//! What accounts held around a block, asked of a node that may leave the block's branch meanwhile.
+//!
+//! Balances are asked for by number, which not every node takes a hash in place of, and their answers state no block. So
+//! the node is asked for the block's hash afterwards, and one that has another block there by then is not believed.
+
+use super::error::SyncError;
+use crate::model::{Address, B256, U256};
+use crate::node::{Node, NodeError};
+
+/// What an account held around a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) account: Address,
+    pub(super) before: U256,
+    pub(super) after: U256,
+}
+
+/// Who is asked.
+pub(super) trait Witness: Sync {
+    /// The native balance of `account` after block `number`.
+    fn balance(&self, account: Address, number: u64) -> impl Future<Output = Result<U256, NodeError>> + Send;
+
+    /// The hash of block `number`.
+    fn hash(&self, number: u64) -> impl Future<Output = Result<Option<B256>, NodeError>> + Send;
+}
+
+impl Witness for Node {
+    async fn balance(&self, account: Address, number: u64) -> Result<U256, NodeError> {
+        Self::balance(self, account, number).await
+    }
+
+    async fn hash(&self, number: u64) -> Result<Option<B256>, NodeError> {
+        Ok(self.block_id(number).await?.map(|id| id.hash))
+    }
+}
+
+/// Fails unless block `number` of the node is the one of `hash`.
+pub(super) async fn same_branch(witness: &impl Witness, number: u64, hash: B256) -> Result<(), SyncError> {
+    let source = match witness.hash(number).await {
+        Ok(Some(found)) if found == hash => return Ok(()),
+        Ok(Some(found)) => NodeError::Reorged {
+            method: "eth_getBalance",
+            number,
+            expected: hash,
+            found,
+        },
+        Ok(None) => NodeError::NullResult {
+            method: "eth_getBlockByNumber",
+            what: format!("block {number}"),
+        },
+        Err(error) => error,
+    };
+    Err(SyncError::Node {
+        block: number,
+        source,
+    })
+}
+
+/// What accounts held before and after block `number`, which was told with `hash`. `None` where the node has
+/// forgotten the state.
+pub(super) async fn held_around(
+    witness: &impl Witness,
+    number: u64,
+    hash: B256,
+    accounts: impl IntoIterator<Item = Address> + Send,
+) -> Result<Option<Vec<Held>>, SyncError> {
+    let mut accounts: Vec<Address> = accounts.into_iter().collect();
+    accounts.sort_unstable();
+    accounts.dedup();
+    let mut held = Some(Vec::with_capacity(accounts.len()));
+    for account in accounts {
+        let around = async {
+            let before = witness.balance(account, number.saturating_sub(1)).await?;
+            Ok::<_, NodeError>((before, witness.balance(account, number).await?))
+        };
+        match around.await {
+            Ok((before, after)) => held.iter_mut().for_each(|held| {
+                held.push(Held {
+                    account,
+                    before,
+                    after,
+                });
+            }),
+            Err(error) if error.is_answer() => {
+                tracing::warn!(block = number, %account, %error, "whether a contract ended in favour of itself cannot be told");
+                held = None;
+                break;
+            }
+            Err(source) => {
+                return Err(SyncError::Node {
+                    block: number,
+                    source,
+                });
+            }
+        }
+    }
+    // Also of a node without the state: one that has left the branch may say so of a block that it does not have.
+    same_branch(witness, number, hash).await?;
+    Ok(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    const OURS: B256 = B256::repeat_byte(1);
+    const OTHER: B256 = B256::repeat_byte(2);
+
+    /// A node that leaves our branch after so many balances, and has none at all where `forgotten`.
+    struct Fickle {
+        left: AtomicU32,
+        forgotten: bool,
+    }
+
+    impl Fickle {
+        fn new(balances: u32, forgotten: bool) -> Self {
+            Self {
+                left: AtomicU32::new(balances),
+                forgotten,
+            }
+        }
+    }
+
+    impl Witness for Fickle {
+        async fn balance(&self, _: Address, number: u64) -> Result<U256, NodeError> {
+            if self.forgotten {
+                return Err(NodeError::Rpc {
+                    method: "eth_getBalance",
+                    code: -32000,
+                    message: "header not found".to_owned(),
+                });
+            }
+            let left = self.left.load(Ordering::Relaxed);
+            self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+            Ok(U256::from(number))
+        }
+
+        async fn hash(&self, _: u64) -> Result<Option<B256>, NodeError> {
+            let ours = self.left.load(Ordering::Relaxed) > 0;
+            Ok(Some(if ours { OURS } else { OTHER }))
+        }
+    }
+
+    async fn asked(node: &Fickle) -> Result<Option<Vec<Held>>, SyncError> {
+        let accounts = [Address::repeat_byte(7), Address::repeat_byte(7)];
+        held_around(node, 9, OURS, accounts).await
+    }
+
+    #[tokio::test]
+    async fn balances_of_another_branch_are_not_believed() {
+        let held = asked(&Fickle::new(9, false)).await.unwrap().unwrap();
+        assert_eq!(held.len(), 1, "the same account once");
+        assert_eq!((held[0].before, held[0].after), (U256::from(8), U256::from(9)));
+        assert!(asked(&Fickle::new(9, true)).await.unwrap().is_none());
+        // It left the branch while it was asked, or before.
+        for node in [Fickle::new(2, false), Fickle::new(1, false), Fickle::new(0, true)] {
+            let error = asked(&node).await.unwrap_err();
+            let reorged = matches!(
+                error,
+                SyncError::Node {
+                    source: NodeError::Reorged { .. },
+                    ..
+                }
+            );
+            assert!(reorged && error.may_pass(), "{error}");
+        }
+    }
+}
