@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// node that dropped the subscription, or a connection that died without a word, is noticed so.
 const SILENT_POLLS_MAX: u32 = 8;
 
-/// The pause before a subscription that ended is made anew.
+/// The pause before a subscription that ended with its connection is made anew.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
 
 /// The newest block as it changes; ends the watching when dropped.
@@ -60,13 +60,14 @@ impl Node {
         }
     }
 
-    /// Follows a subscription until it ends, as it does with its connection; whether there was one.
+    /// Follows a subscription until it ends, as it does with its connection; whether another is worth asking for
+    /// soon, which it is not where the node itself refused it.
     async fn follow_subscription(&self, sender: &watch::Sender<Option<BlockId>>, interval: Duration) -> bool {
         let mut subscription = match self.subscribe_heads().await {
             Ok(subscription) => subscription,
             Err(error) => {
                 tracing::debug!(%error, "no subscription to heads, asking instead");
-                return false;
+                return !error.is_answer();
             }
         };
         loop {
