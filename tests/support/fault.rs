@@ -27,6 +27,12 @@ pub enum Fault {
     MissingTrace,
     /// `eth_blockNumber` states a head that lies this much lower.
     HeadBack(u64),
+    /// `eth_blockNumber` states a head that lies this much higher.
+    HeadAhead(u64),
+    /// `eth_blockNumber` answers `null`.
+    NullHead,
+    /// The tags `finalized` and `safe` name a block that nobody has, this much above the one they would.
+    OtherFinal(u64),
     /// Any answer ends in the middle.
     Truncated,
     /// Any answer is no JSON at all.
@@ -57,7 +63,10 @@ impl Fault {
             | Self::OtherReceipts
             | Self::ReorderedReceipts => method == "eth_getBlockReceipts",
             Self::MissingTrace => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
-            Self::HeadBack(_) => method == "eth_blockNumber",
+            Self::HeadBack(_) | Self::HeadAhead(_) | Self::NullHead => method == "eth_blockNumber",
+            Self::OtherFinal(_) => {
+                method == "eth_getBlockByNumber" && matches!(params[0].as_str(), Some("finalized" | "safe"))
+            }
             Self::SlowCall(_) => method == "eth_call",
             _ => true,
         }
@@ -67,7 +76,7 @@ impl Fault {
 /// Changes a result as `fault` says.
 pub fn spoil(fault: &Fault, value: &mut Value) {
     match fault {
-        Fault::NullBlock | Fault::NullReceipts => *value = Value::Null,
+        Fault::NullBlock | Fault::NullReceipts | Fault::NullHead => *value = Value::Null,
         Fault::MissingReceipt => {
             value.as_array_mut().and_then(Vec::pop);
         }
@@ -110,15 +119,17 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                 }
             }
         }
-        Fault::HeadBack(by) => {
-            let text = value
-                .as_str()
-                .unwrap_or_default()
-                .trim_start_matches("0x")
-                .to_owned();
-            let head = u64::from_str_radix(&text, 16).unwrap_or(0);
-            *value = render::quantity(head.saturating_sub(*by));
+        Fault::HeadBack(by) => *value = render::quantity(number(value).saturating_sub(*by)),
+        Fault::HeadAhead(by) => *value = render::quantity(number(value).saturating_add(*by)),
+        Fault::OtherFinal(by) => {
+            value["number"] = render::quantity(number(&value["number"]).saturating_add(*by));
+            value["hash"] = json!(format!("0x{}", "ab".repeat(32)));
         }
         _ => {}
     }
+}
+
+fn number(value: &Value) -> u64 {
+    let text = value.as_str().unwrap_or_default();
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
 }
