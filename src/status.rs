@@ -28,6 +28,7 @@ pub struct ChainStatus {
     disk_full: AtomicBool,
     stopped: AtomicBool,
     finality_broken: AtomicBool,
+    contradicted: AtomicBool,
     troubled: AtomicBool,
     message: Mutex<String>,
     tokens: TokenFigures,
@@ -72,6 +73,7 @@ impl Default for ChainStatus {
             disk_full: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             finality_broken: AtomicBool::new(false),
+            contradicted: AtomicBool::new(false),
             troubled: AtomicBool::new(false),
             message: Mutex::new(String::new()),
             tokens: TokenFigures::default(),
@@ -209,6 +211,15 @@ impl ChainStatus {
         self.set_message("following the tip");
     }
 
+    /// Records that there is nothing to store before the `source` comes to block `first`, and says so.
+    pub fn await_first(&self, source: &str, first: u64) {
+        self.set_following(false);
+        self.troubled.store(false, Ordering::Relaxed);
+        self.set_message(format!(
+            "waiting for the {source} to reach block {first}, the first one to store"
+        ));
+    }
+
     /// Records that many blocks are missing up to the tip, and says so; what keeps the next block away is said on.
     pub fn backfill(&self) {
         self.set_following(false);
@@ -270,6 +281,17 @@ impl ChainStatus {
     /// Records that the node did.
     pub fn set_finality_broken(&self) {
         self.finality_broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the node contradicts what cannot change, and may come to its senses yet: until then nothing that it
+    /// says is of this chain for certain.
+    pub fn contradicted(&self) -> bool {
+        self.contradicted.load(Ordering::Relaxed)
+    }
+
+    /// Records whether the node does.
+    pub fn set_contradicted(&self, contradicted: bool) {
+        self.contradicted.store(contradicted, Ordering::Relaxed);
     }
 
     /// What is found out about the chain's tokens.

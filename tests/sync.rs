@@ -50,6 +50,12 @@ mod brute;
 #[path = "sync/engine.rs"]
 mod engine;
 
+#[path = "sync/contradictions.rs"]
+mod contradictions;
+
+#[path = "sync/finality.rs"]
+mod finality;
+
 #[path = "sync/faults.rs"]
 mod faults;
 

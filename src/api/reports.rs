@@ -262,7 +262,8 @@ fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Opti
         .replica
         .is_none_or(|replica| replica.seen_seconds_ago <= settings.replica_unseen_max.as_secs_f64());
     Some(Readiness {
-        ready: sees && lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
+        // One that ended by itself is not followed by being near the head once.
+        ready: sees && !report.stopped && lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
         indexed: report.indexed,
         node_head,
         lag,

@@ -299,6 +299,10 @@ impl Chains for Registry {
         if let Some(stand_in) = &chain.stand_in {
             return Some(Arc::clone(stand_in));
         }
+        // It may be a node of another chain, whatever it was before.
+        if chain.status.as_ref().is_some_and(|status| status.contradicted()) {
+            return None;
+        }
         let node = chain.node.read().unwrap_or_else(PoisonError::into_inner).clone();
         node.map(|node| Arc::new(NodeUpstream(node.for_clients())) as Arc<dyn Upstream>)
     }

@@ -13,9 +13,9 @@ use crate::model::{ChainName, StaticRewards};
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Observed, OpenOptions, Store};
+use crate::store::{Observed, OpenOptions, Store, StoreError};
 use crate::sync::genesis::{self, ChainGenesis};
-use crate::sync::{ChainRules, Engine, SyncError, SyncOptions};
+use crate::sync::{ChainRules, Engine, SyncError, SyncOptions, contradiction};
 
 const WAIT_FIRST: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -117,29 +117,9 @@ impl Supervisor {
     /// Runs; what may pass is waited out with growing waits and said in the status.
     pub(super) async fn run(self, mut shutdown: Shutdown) -> Result<(), AppError> {
         let genesis = load_genesis(self.settings.genesis.as_deref())?;
-        let mut wait = WAIT_FIRST;
-        let (node, capabilities) = loop {
-            match shutdown.unless(Box::pin(self.connect())).await {
-                None => return Ok(()),
-                Some(Ok(connected)) => break connected,
-                // No waiting mends a URL.
-                Some(Err(error @ SyncError::Ask(NodeError::Url(_)))) => return Err(error.into()),
-                Some(Err(error)) => {
-                    tracing::warn!(chain = %self.chain.name, %error, "the node does not answer, waiting");
-                    self.say(format!("waiting for the node: {error}"));
-                    let asked = match &error {
-                        SyncError::Ask(error) => error.rest_asked(),
-                        _ => None,
-                    };
-                    let pause = wait.max(asked.unwrap_or_default());
-                    if shutdown.unless(tokio::time::sleep(pause)).await.is_none() {
-                        return Ok(());
-                    }
-                    wait = (wait * 2).min(WAIT_MAX);
-                }
-            }
+        let Some((node, capabilities, store)) = self.meet(genesis.as_ref(), &mut shutdown).await? else {
+            return Ok(());
         };
-        let store = self.store(&capabilities, genesis.as_ref()).await?;
         // Not before it is known to be a node of this chain: what is asked of it is told as ours.
         self.chain.set_node(Some(node.clone()));
         let Some(writer) = store.writer() else {
@@ -158,6 +138,7 @@ impl Supervisor {
         let options = SyncOptions {
             stop_at,
             finality_depth: self.settings.finality_depth,
+            contradiction_wait: self.contradiction_wait(),
             batch_bytes_max: self.memory.batch,
             // Bundles wait parsed until their turn comes; a big one is some megabytes.
             window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
@@ -169,13 +150,79 @@ impl Supervisor {
         let engine = Engine::new(node, capabilities, writer, status, rules, options);
         let outcome = Box::pin(engine.run(shutdown.clone())).await;
         // A sync that stopped by itself leaves a store that is served, and a node to ask, unless that has another chain.
-        if matches!(outcome, Err(SyncError::DeepReorg { .. })) {
+        if outcome.as_ref().is_err_and(SyncError::contradicts) {
             self.chain.set_node(None);
         }
         if let Some(enquiring) = enquiring.filter(|_| shutdown.is_fired()) {
             let _ = enquiring.await;
         }
         Ok(outcome?)
+    }
+
+    /// Connects to the node and opens the store of its chain, however long the node is away; `None` when the end is asked
+    /// for.
+    async fn meet(
+        &self,
+        genesis: Option<&ChainGenesis>,
+        shutdown: &mut Shutdown,
+    ) -> Result<Option<(Node, Capabilities, Arc<Store>)>, AppError> {
+        let name = self.chain.name;
+        let (mut wait, mut contradicted) = (WAIT_FIRST, Duration::ZERO);
+        // A node may take a minute to be found silent: until then nobody would know why nothing happens.
+        tracing::info!(chain = %name, node = self.node_config().shown_url(), "asking the node for its chain");
+        self.say("asking the node for its chain".to_owned());
+        loop {
+            let pause = match shutdown.unless(Box::pin(self.connect())).await {
+                None => return Ok(None),
+                Some(Ok((node, capabilities))) => match self.store(&capabilities, genesis).await {
+                    Ok(store) => {
+                        self.is_contradicted(false);
+                        return Ok(Some((node, capabilities, store)));
+                    }
+                    // One node behind a balancer may be of another chain; who waits for a command is told at once.
+                    Err(AppError::Store(error @ StoreError::OtherChain { .. })) if self.stop_at.is_none() => {
+                        let left = self.contradiction_wait().saturating_sub(contradicted);
+                        if left.is_zero() {
+                            return Err(error.into());
+                        }
+                        tracing::warn!(chain = %name, %error, "the node is of another chain, waiting");
+                        self.say(contradiction(&error, left));
+                        self.is_contradicted(true);
+                        let pause = wait.min(left);
+                        contradicted += pause;
+                        pause
+                    }
+                    Err(error) => return Err(error),
+                },
+                // No waiting mends a URL.
+                Some(Err(error @ SyncError::Ask(NodeError::Url(_)))) => return Err(error.into()),
+                Some(Err(error)) => {
+                    tracing::warn!(chain = %name, %error, "the node does not answer, waiting");
+                    self.say(format!("waiting for the node: {error}"));
+                    let asked = match &error {
+                        SyncError::Ask(error) => error.rest_asked(),
+                        _ => None,
+                    };
+                    wait.max(asked.unwrap_or_default())
+                }
+            };
+            if shutdown.unless(tokio::time::sleep(pause)).await.is_none() {
+                return Ok(None);
+            }
+            wait = (wait * 2).min(WAIT_MAX);
+        }
+    }
+
+    const fn contradiction_wait(&self) -> Duration {
+        Duration::from_secs(self.settings.contradiction_wait)
+    }
+
+    /// Records that the node answers, and whether it is one of another chain.
+    fn is_contradicted(&self, contradicted: bool) {
+        if let Some(status) = &self.chain.status {
+            status.set_node_up(true);
+            status.set_contradicted(contradicted);
+        }
     }
 
     /// Who asks about tokens while the tip is followed; nobody where the operator wants none or a sync is to end.
@@ -200,13 +247,16 @@ impl Supervisor {
         }
     }
 
-    async fn connect(&self) -> Result<(Node, Capabilities), SyncError> {
-        let url = self.settings.rpc.clone().unwrap_or_default();
-        let config = NodeConfig {
+    fn node_config(&self) -> NodeConfig {
+        NodeConfig {
             concurrency_max: self.settings.rpc_concurrency,
             bytes_in_flight_max: self.memory.in_flight,
-            ..NodeConfig::new(url)
-        };
+            ..NodeConfig::new(self.settings.rpc.clone().unwrap_or_default())
+        }
+    }
+
+    async fn connect(&self) -> Result<(Node, Capabilities), SyncError> {
+        let config = self.node_config();
         let shown = config.shown_url();
         let node = Node::connect(config).await?;
         let capabilities = node.probe().await?;
@@ -245,7 +295,7 @@ impl Supervisor {
             store.check_chain(chain_id, hash)?;
             let first = store.identity().first_block;
             return match self.settings.start_block {
-                Some(wanted) if wanted != first => Err(crate::store::StoreError::OtherStart {
+                Some(wanted) if wanted != first => Err(StoreError::OtherStart {
                     path: self.open.directory.clone(),
                     found: first,
                     wanted,
@@ -260,7 +310,7 @@ impl Supervisor {
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
             let observed = Observed::open(store.directory(), store.identity(), false);
-            Ok::<_, crate::store::StoreError>((store, observed))
+            Ok::<_, StoreError>((store, observed))
         });
         let (store, observed) = opened
             .await

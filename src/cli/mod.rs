@@ -158,6 +158,9 @@ pub struct NodeArgs {
     /// Blocks below the head that count as final where a node names no `finalized` block [default: 64].
     #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
     pub finality_depth: Option<u64>,
+    /// How long a node may contradict what is final, or be of another chain, before the sync stops [default: 30].
+    #[arg(long, env = "QUARRY_CONTRADICTION_WAIT", value_name = "SECONDS")]
+    pub contradiction_wait: Option<u64>,
     /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's.
     #[arg(long, env = "QUARRY_TRUST_NODE", value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]

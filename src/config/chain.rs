@@ -24,6 +24,8 @@ pub struct ChainConfig {
     pub token_checks: u32,
     /// Depth that counts as final without a `finalized` tag.
     pub finality_depth: u64,
+    /// Seconds for which a node may contradict what is final before the sync stops.
+    pub contradiction_wait: u64,
     /// Skip hashes and roots.
     pub trust_node: bool,
 }
@@ -100,6 +102,13 @@ pub(super) fn merge(
             ("finality_depth", node.finality_depth),
             section.finality_depth,
             64,
+            as_is,
+        )?,
+        contradiction_wait: merge.value(
+            key("contradiction_wait"),
+            ("contradiction_wait", node.contradiction_wait),
+            section.contradiction_wait,
+            30,
             as_is,
         )?,
         trust_node: merge.value(

@@ -57,6 +57,8 @@ pub struct ChainFile {
     pub token_checks: Option<u32>,
     /// Depth that counts as final.
     pub finality_depth: Option<u64>,
+    /// Seconds for which a node may contradict what is final.
+    pub contradiction_wait: Option<u64>,
     /// Skip hashes and roots.
     pub trust_node: Option<bool>,
     /// Static reward of blocks with difficulty.

@@ -88,6 +88,7 @@ genesis = "a/genesis.json"
 rpc_concurrency = 3
 token_checks = 0
 finality_depth = 5
+contradiction_wait = 6
 trust_node = true
 static_reward = "0:5,7:3"
 symbol = "XDAI"

@@ -14,6 +14,7 @@ mod contract;
 mod error;
 mod feed;
 mod heads;
+mod identity;
 mod link;
 pub mod pace;
 mod passing;

@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 
 use super::error::SyncError;
 use super::fill::fill;
+use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
 use super::openings::Openings;
 use super::pipeline::{Pipeline, Source, verified};
@@ -26,8 +27,10 @@ use crate::store::{Store, View, Writer};
 pub struct SyncOptions {
     /// Stop after this block (`quarry sync --to`); follow the tip without it.
     pub stop_at: Option<u64>,
-    /// Blocks below the head that count as final where the node names no `finalized` block.
+    /// Blocks below the last stored one that count as final where the node names no `finalized` block.
     pub finality_depth: u64,
+    /// How long a node may contradict what is final, or be of another chain, before the sync stops.
+    pub contradiction_wait: Duration,
     /// Bytes of a backfill batch.
     pub batch_bytes_max: usize,
     /// Blocks fetched at the same time.
@@ -45,11 +48,8 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 
 /// How long the tip is followed before traces that could not be had are asked for again.
 const FILL_PAUSE: Duration = Duration::from_secs(600);
-/// A node that contradicts what is final so often in a row means it.
-const CONTRADICTIONS_MAX: u32 = 3;
-/// More blocks than these are never kept unwindable, whatever the node says of finality: a chain that names
-/// block 0 as final for ever would else fill memory with undo records.
-pub(super) const UNFINAL_BLOCKS_MAX: u64 = 4096;
+/// A reorg deeper than this is a reason to ask for the genesis block too.
+const REORG_DEPTH_USUAL: u64 = 256;
 
 /// The sync of one chain.
 #[derive(Debug)]
@@ -63,17 +63,11 @@ pub struct Engine {
     options: SyncOptions,
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
-    /// Rounds in a row in which the node contradicted what is final.
-    contradictions: u32,
+    /// How long was waited for a node that contradicts what is final: waits are added up, so that a machine without
+    /// time does not end a sync.
+    contradicted: Duration,
     /// What the node lacked is looked for again from this time on.
     probe_after: Instant,
-}
-
-/// The last final block, with its hash where the node names it.
-#[derive(Clone, Copy, Debug)]
-struct Finalized {
-    number: u64,
-    hash: Option<B256>,
 }
 
 /// What one round found to do.
@@ -109,7 +103,7 @@ impl Engine {
             rules,
             options,
             fill_after: clock::now(),
-            contradictions: 0,
+            contradicted: Duration::ZERO,
             probe_after,
         }
     }
@@ -135,7 +129,6 @@ impl Engine {
                 round => round,
             };
             if round.is_ok() {
-                self.contradictions = 0;
                 self.status.has_room();
             }
             match round {
@@ -157,19 +150,18 @@ impl Engine {
                         break Ok(());
                     }
                 }
-                Err(error) if error.may_pass() || self.first_contradiction(&error) => {
-                    error.tell_wait(&self.status);
+                Err(error) => {
                     if self.next_block() != next_before {
                         wait = WAIT_FIRST;
                     }
-                    if shutdown.unless(tokio::time::sleep(wait)).await.is_none() {
+                    let Some(pause) = self.pause(&error, wait) else {
+                        error.tell_end(&self.status);
+                        break Err(error);
+                    };
+                    if shutdown.unless(tokio::time::sleep(pause)).await.is_none() {
                         break Ok(());
                     }
                     wait = (wait * 2).min(WAIT_MAX);
-                }
-                Err(error) => {
-                    error.tell_end(&self.status);
-                    break Err(error);
                 }
             }
         };
@@ -178,12 +170,29 @@ impl Engine {
         result
     }
 
-    /// Whether a node contradicts what is final, and not for the [`CONTRADICTIONS_MAX`]th time in a row: one
-    /// answer of one node behind a balancer must not end a sync.
-    fn first_contradiction(&mut self, error: &SyncError) -> bool {
-        let contradicts = matches!(error, SyncError::DeepReorg { .. });
-        self.contradictions = if contradicts { self.contradictions + 1 } else { 0 };
-        contradicts && self.contradictions < CONTRADICTIONS_MAX
+    /// How long to wait after a failure, of which is told; `None` where no waiting mends it.
+    fn pause(&mut self, error: &SyncError, wait: Duration) -> Option<Duration> {
+        if error.may_pass() {
+            error.tell_wait(&self.status);
+            return Some(wait);
+        }
+        let left = self.options.contradiction_wait.saturating_sub(self.contradicted);
+        // One node behind a balancer must not end a sync, nor must one that is put right within a moment.
+        if !error.contradicts() || left.is_zero() {
+            return None;
+        }
+        error.tell_contradiction(&self.status, left);
+        let pause = wait.min(left);
+        self.contradicted += pause;
+        Some(pause)
+    }
+
+    /// The node has our head, and nothing else speaks against it.
+    fn is_agreed(&mut self) {
+        if std::mem::take(&mut self.contradicted) > Duration::ZERO {
+            tracing::info!("the node agrees with what is final again");
+        }
+        self.status.set_contradicted(false);
     }
 
     fn next_block(&self) -> u64 {
@@ -201,14 +210,21 @@ impl Engine {
         let view = self.store.view();
         let next = view.checkpoint().next_block;
         let node = &self.node;
-        let theirs = |number| async move { Ok(node.block_id(number).await?.map(|id| id.hash)) };
+        let theirs = |number| theirs(node, number);
         let relation = match shutdown.unless(relate(&view, head, theirs)).await {
-            Some(relation) => relation?,
+            Some(relation) => relation,
             None => return Ok(Round::Done),
         };
-        match relation {
+        if let Some(deep) = asks_which_chain(&relation) {
+            match shutdown.unless(self.same_chain(deep)).await {
+                Some(same) => same?,
+                None => return Ok(Round::Done),
+            }
+        }
+        match relation? {
             Relation::Parted { fork, depth } => {
                 self.unwind(fork, depth).await?;
+                self.is_agreed();
                 return Ok(Round::Moved);
             }
             Relation::Behind if self.options.stop_at.is_some_and(|stop| next > stop) => {
@@ -222,6 +238,14 @@ impl Engine {
             Relation::Ahead => {}
         }
         self.probe_again(shutdown).await?;
+        if view.head().is_none() {
+            // No stored block tells yet whether it is the same node as was asked for its chain.
+            match shutdown.unless(self.same_chain(true)).await {
+                Some(same) => same?,
+                None => return Ok(Round::Done),
+            }
+        }
+        self.is_agreed();
         let may_fill = self.capabilities.traces != TraceMethod::None && self.fill_after <= clock::now();
         if !view.has_traces() && may_fill {
             drop(view);
@@ -232,69 +256,70 @@ impl Engine {
             }
             return Ok(Round::Moved);
         }
-        let finalized = match shutdown.unless(self.finality(head, &view)).await {
-            Some(finalized) => finalized?,
+        let finality = match shutdown.unless(self.finality(head, &view)).await {
+            Some(finality) => finality?,
             None => return Ok(Round::Done),
         };
-        // One that is not stored yet tells nothing of the branch that is: its hash is compared when it comes.
-        if let Some(number) = finalized.map(|id| id.number).filter(|&number| number < next) {
+        if let Some(number) = finality.stored.filter(|&number| view.finalized() < Some(number)) {
             self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
-        let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
         if self.options.stop_at.is_some_and(|stop| next > stop) {
             return Ok(Round::Done);
         }
+        let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
+        let last = last.min(finality.fetch_to);
         if next > last {
-            self.status.follow_tip();
+            match view.head() {
+                Some(_) => self.status.follow_tip(),
+                None => self.status.await_first("node", next),
+            }
             return Ok(Round::Idle);
         }
         if last - next > 64 {
             self.status.backfill();
         }
-        self.fetch(next, last, finalized, shutdown).await?;
+        self.fetch(next, last, finality.coming, shutdown).await?;
         Ok(Round::Moved)
     }
 
-    /// The last final block, by the node's word or by depth; also keeps `safe` in the status.
-    async fn finality(&self, head: u64, view: &View) -> Result<Option<Finalized>, SyncError> {
+    /// What is final; also keeps `safe` in the status.
+    async fn finality(&self, head: u64, view: &View) -> Result<Finality, SyncError> {
         if self.capabilities.safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
+            && view.block_number(&safe.hash)? == Some(safe.number)
         {
             self.status.set_safe(safe.number);
         }
-        let tagged = if self.capabilities.finalized_tag {
-            self.node.tagged(BlockTag::Finalized).await?
+        let (named, depth) = if self.capabilities.finalized_tag {
+            (self.node.tagged(BlockTag::Finalized).await?, UNFINAL_BLOCKS_MAX)
         } else {
-            None
+            (None, self.options.finality_depth.min(UNFINAL_BLOCKS_MAX))
         };
-        if let Some(BlockId { number, hash, .. }) = tagged
-            && (view.first_block()..view.checkpoint().next_block).contains(&number)
-        {
-            // The chain may have moved since our head was compared: a block of the branch that was left
-            // must not become final.
-            let stored = view.block(number)?.hash;
-            if stored != hash {
-                return Err(SyncError::Moved {
-                    block: number,
-                    found: hash,
-                    stored,
-                });
-            }
+        let named = named.map(|BlockId { number, hash, .. }| Named {
+            number,
+            hash: Some(hash),
+        });
+        let finality = judge(view, head, named, depth, |number| theirs(&self.node, number)).await?;
+        if let Some(number) = finality.stored {
+            self.status.set_finalized(number);
         }
-        // A node that named one and names none now (it has just been started) has not lost it.
-        let number = tagged
-            .map(|id| id.number)
-            .or_else(|| {
-                self.status
-                    .finalized()
-                    .filter(|_| self.capabilities.finalized_tag)
-            })
-            .or_else(|| head.checked_sub(self.options.finality_depth))
-            .max(head.checked_sub(UNFINAL_BLOCKS_MAX));
-        let Some(number) = number else { return Ok(None) };
-        self.status.set_finalized(number);
-        let hash = tagged.filter(|id| id.number == number).map(|id| id.hash);
-        Ok(Some(Finalized { number, hash }))
+        Ok(finality)
+    }
+
+    /// Whether the node is still one of the store's chain; `deep` compares block 0 too. Chains that share their first
+    /// blocks share that one, and ids of chains are chosen twice.
+    async fn same_chain(&self, deep: bool) -> Result<(), SyncError> {
+        let chain_id = self.node.chain_id().await?;
+        let genesis = match deep {
+            true => theirs(&self.node, 0)
+                .await?
+                .ok_or_else(|| NodeError::NullResult {
+                    method: "eth_getBlockByNumber",
+                    what: "block 0".to_owned(),
+                })?,
+            false => B256::ZERO,
+        };
+        Ok(self.store.check_chain(chain_id, genesis)?)
     }
 
     async fn unwind(&mut self, fork: Option<u64>, depth: u64) -> Result<(), SyncError> {
@@ -312,7 +337,10 @@ impl Engine {
         }
         self.probe_after = clock::now() + self.node.config().probe_pause;
         match shutdown.unless(self.node.probe()).await {
-            Some(Ok(found)) => self.capabilities = Arc::new(self.capabilities.joined(found)),
+            Some(Ok(found)) => {
+                self.store.check_chain(found.chain_id, found.genesis_hash)?;
+                self.capabilities = Arc::new(self.capabilities.joined(found));
+            }
             // What was known of it is still true: no reason to wait.
             Some(Err(error)) if error.is_said() => {
                 tracing::debug!(%error, "the node does not say what it offers");
@@ -359,13 +387,13 @@ impl Engine {
         &mut self,
         next: u64,
         last: u64,
-        finalized: Option<Finalized>,
+        finalized: Option<(u64, B256)>,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
         let pipeline = Pipeline {
             rules: self.rules.clone(),
-            finalized: finalized.map_or(0, |id| id.number),
-            finalized_hash: finalized.and_then(|id| id.hash),
+            finalized: finalized.map_or(0, |(number, _)| number),
+            finalized_hash: finalized.map(|(_, hash)| hash),
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let source = self.bundles(next, last);
@@ -420,6 +448,22 @@ impl Engine {
                     Ok(bundle)
                 }),
         )
+    }
+}
+
+/// The hash of the node's block `number`, if it has that.
+async fn theirs(node: &Node, number: u64) -> Result<Option<B256>, SyncError> {
+    let id = node.block_id(number).await?;
+    // Another one than was asked for is none.
+    Ok(id.filter(|id| id.number == number).map(|id| id.hash))
+}
+
+/// Whether to ask which chain the node is of before what was found is believed, and whether its block 0 must tell.
+fn asks_which_chain(relation: &Result<Relation, SyncError>) -> Option<bool> {
+    match relation {
+        Ok(Relation::Parted { fork, depth }) => Some(fork.is_none() || *depth > REORG_DEPTH_USUAL),
+        Err(SyncError::DeepReorg { .. }) => Some(true),
+        _ => None,
     }
 }
 

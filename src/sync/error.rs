@@ -1,5 +1,7 @@
 //! Why sync stopped or pauses, each with its facts.
 
+use std::time::Duration;
+
 use super::source::SourceError;
 use super::verify::VerifyError;
 use crate::model::B256;
@@ -112,13 +114,34 @@ impl SyncError {
         }
     }
 
+    /// Whether the node contradicts what cannot change: what is final, or which chain it is. One node behind a
+    /// balancer may for a moment; for good, only an operator can mend it.
+    #[must_use]
+    pub const fn contradicts(&self) -> bool {
+        matches!(
+            self,
+            Self::DeepReorg { .. } | Self::Store(StoreError::OtherChain { .. })
+        )
+    }
+
+    /// Says in the status and in the log that the node contradicts what cannot change, and how long it may yet.
+    pub(super) fn tell_contradiction(&self, status: &ChainStatus, left: Duration) {
+        status.has_room();
+        status.set_following(false);
+        status.set_contradicted(true);
+        status.trouble(contradiction(self, left));
+        tracing::warn!(error = %self, seconds_left = left.as_secs_f64(), "the node contradicts what is final, sync waits and tries again");
+    }
+
     /// Says in the status and in the log what is waited out.
     pub(super) fn tell_wait(&self, status: &ChainStatus) {
         match self {
             Self::Verify { .. } => status.count_verification_failure(),
             // A node that lacks one block, or tells it wrongly, was there to say so.
             Self::Node { source, .. } if source.is_said() => {}
-            Self::Ask(_) | Self::Node { .. } | Self::Source(_) => status.set_node_up(false),
+            // So does one whose answer is of no use.
+            Self::Ask(source) => status.set_node_up(source.is_said()),
+            Self::Node { .. } | Self::Source(_) => status.set_node_up(false),
             _ => {}
         }
         if self.is_disk_full() {
@@ -143,4 +166,13 @@ impl SyncError {
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_disk_full())
     }
+}
+
+/// What `/status` says while a node contradicts what cannot change and may do so for `left` yet.
+#[must_use]
+pub fn contradiction(error: &dyn std::fmt::Display, left: Duration) -> String {
+    format!(
+        "the node contradicts what is final, asking again for {:.0} s before the sync stops: {error}",
+        left.as_secs_f64().ceil()
+    )
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 
-use super::engine::{IDLE_MAX, UNFINAL_BLOCKS_MAX, WAIT_FIRST, WAIT_MAX};
+use super::engine::{IDLE_MAX, WAIT_FIRST, WAIT_MAX};
 use super::error::SyncError;
+use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
 use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
@@ -23,7 +24,7 @@ use crate::store::{Store, View, Writer};
 /// How a source is followed.
 #[derive(Clone, Debug)]
 pub struct FollowOptions {
-    /// Blocks below the newest one that count as final where the source names none.
+    /// Blocks below the last stored one that count as final where the source names none.
     pub finality_depth: u64,
     /// Bytes of a batch of final blocks.
     pub batch_bytes_max: usize,
@@ -91,8 +92,9 @@ impl Follower {
     /// When the store fails.
     pub async fn begin_with(&mut self, bundle: Bundle, shutdown: &mut Shutdown) -> Result<(), SyncError> {
         let number = bundle.block.number();
+        let hash = bundle.block.hash;
         let source = futures_util::stream::iter([Ok(bundle)]);
-        self.store_all(source, Some(number), None, shutdown).await
+        self.store_all(source, Some((number, hash)), shutdown).await
     }
 
     /// Runs until the end is asked for or something happens that waiting cannot mend. What may pass is waited out, with
@@ -197,60 +199,52 @@ impl Follower {
             Relation::Ahead => {}
         }
         let next = view.checkpoint().next_block;
-        let finalized = self.finality(head);
-        let hash = match finalized {
-            Some(number) => match shutdown.unless(source.hash(number)).await {
-                Some(hash) => hash?,
-                None => return Ok(Round::Idle),
-            },
-            None => None,
+        let finality = match shutdown.unless(self.finality(head, &view, theirs)).await {
+            Some(finality) => finality?,
+            None => return Ok(Round::Idle),
         };
-        if let Some(number) = finalized.filter(|&number| number < next) {
-            self.finalize(&view, number, hash).await?;
+        if let Some(number) = finality.stored.filter(|&number| view.finalized() < Some(number)) {
+            self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
+        let is_empty = view.head().is_none();
         drop(view);
-        if next > head.number {
-            self.status.follow_tip();
+        let last = finality.fetch_to;
+        if next > last {
+            if is_empty {
+                self.status.await_first("source", next);
+            } else {
+                self.status.follow_tip();
+            }
             return Ok(Round::Idle);
         }
-        if head.number - next > 64 {
+        if last - next > 64 {
             self.status.backfill();
         }
-        let bundles = self.bundles(next, head.number);
-        self.store_all(bundles, finalized, hash, shutdown).await?;
+        let bundles = self.bundles(next, last);
+        self.store_all(bundles, finality.coming, shutdown).await?;
         Ok(Round::Moved)
     }
 
-    /// The last final block, by the source's word or by depth.
-    fn finality(&self, head: SourceHead) -> Option<u64> {
-        let number = head
-            .finalized
-            .or_else(|| head.number.checked_sub(self.options.finality_depth))
-            .max(head.number.checked_sub(UNFINAL_BLOCKS_MAX));
-        let number = number.map(|number| number.min(head.number));
-        if let Some(number) = number {
+    /// What is final, by the source's word as far as it is borne out, or by depth.
+    async fn finality<F>(
+        &self,
+        head: SourceHead,
+        view: &View,
+        theirs: impl Fn(u64) -> F,
+    ) -> Result<Finality, SyncError>
+    where
+        F: Future<Output = Result<Option<B256>, SyncError>>,
+    {
+        let named = head.finalized.map(|number| Named { number, hash: None });
+        let depth = match named {
+            Some(_) => UNFINAL_BLOCKS_MAX,
+            None => self.options.finality_depth.min(UNFINAL_BLOCKS_MAX),
+        };
+        let finality = judge(view, head.number, named, depth, theirs).await?;
+        if let Some(number) = finality.stored {
             self.status.set_finalized(number);
         }
-        number
-    }
-
-    /// Makes stored blocks final, where they are those of the source.
-    async fn finalize(&mut self, view: &View, number: u64, hash: Option<B256>) -> Result<(), SyncError> {
-        if number < view.first_block() {
-            return Ok(());
-        }
-        let stored = view.block(number)?.hash;
-        if let Some(found) = hash.filter(|&hash| hash != stored) {
-            return Err(SyncError::Moved {
-                block: number,
-                found,
-                stored,
-            });
-        }
-        if view.finalized().is_none_or(|finalized| finalized < number) {
-            self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
-        }
-        Ok(())
+        Ok(finality)
     }
 
     /// Tells the source what it may forget: final blocks that no crash takes off the store. Answers how long the next
@@ -274,14 +268,13 @@ impl Follower {
     async fn store_all(
         &mut self,
         bundles: impl Source,
-        finalized: Option<u64>,
-        finalized_hash: Option<B256>,
+        finalized: Option<(u64, B256)>,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
         let pipeline = Pipeline {
             rules: self.rules.clone(),
-            finalized: finalized.unwrap_or(0),
-            finalized_hash,
+            finalized: finalized.map_or(0, |(number, _)| number),
+            finalized_hash: finalized.map(|(_, hash)| hash),
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let run = |writer| pipeline.run(writer, bundles, shutdown);

@@ -9,6 +9,7 @@ mod encoding;
 mod engine;
 mod error;
 mod fill;
+mod finality;
 mod follow;
 pub mod genesis;
 mod hand;
@@ -23,7 +24,7 @@ mod source;
 pub mod verify;
 
 pub use engine::{Engine, SyncOptions};
-pub use error::SyncError;
+pub use error::{SyncError, contradiction};
 pub use follow::{FollowOptions, Follower};
 pub use pipeline::{Pipeline, Source, recorded};
 pub use rules::ChainRules;

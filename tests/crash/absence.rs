@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::process::{Quarry, command};
+use crate::support::chain::{Chain, ChainSpec};
 use crate::support::fake_node::{FakeNode, Fault};
 
 const LOGS: &str = "/api/logs/get-logs?chain=mainnet&offset=1";
@@ -93,17 +94,66 @@ fn a_sync_that_stopped_still_hears_of_the_head() {
     fake.mine(40);
     fake.set_finalized(30);
     let directory = tempfile::tempdir().unwrap();
-    let mut quarry = Quarry::start(&fake, directory.path());
+    let mut quarry = Quarry::start_with(&fake, directory.path(), &["--contradiction-wait", "1"]);
     quarry.until_synced(&fake);
+    assert_eq!(quarry.get("/ready").0, 200);
     let address = an_address(&fake);
     fake.reorg(20, 22);
     quarry.until("the end", |status| status["stopped"] == true);
+    // However near the head is: nothing follows it any more.
+    assert_eq!(quarry.get("/ready").0, 503);
     fake.mine(8);
     quarry.until("the head", |status| status["nodeHead"] == 50);
     assert_eq!(said(&quarry, 45, &address), (503, 503));
     assert_eq!(said(&quarry, 51, &address), (404, 200));
     assert_eq!(quarry.status().unwrap()["stopped"], true);
     quarry.stop();
+}
+
+/// A balancer may name another chain for a moment, also just when the service starts.
+#[test]
+fn a_node_of_another_chain_at_the_start_is_waited_out() {
+    let fake = FakeNode::start(94);
+    fake.mine(40);
+    fake.set_finalized(30);
+    let directory = tempfile::tempdir().unwrap();
+    let mut quarry = Quarry::start(&fake, directory.path());
+    quarry.until_synced(&fake);
+    quarry.stop();
+    let mut other = Chain::new(ChainSpec {
+        chain_id: 2002,
+        ..ChainSpec::new(95)
+    });
+    other.mine(60);
+    let own = fake.swap_chain(other);
+    let mut quarry = Quarry::start_with(&fake, directory.path(), &["--contradiction-wait", "3600"]);
+    quarry.until("word of it", |status| {
+        let message = status["message"].as_str().unwrap();
+        message.starts_with("the node contradicts") && message.contains("chain id 1337")
+    });
+    let status = quarry.status().unwrap();
+    assert_eq!(
+        (&status["stopped"], &status["nodeUp"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(quarry.indexed(), Some(40));
+    fake.swap_chain(own);
+    fake.mine(2);
+    quarry.until_synced(&fake);
+    quarry.stop();
+    // Who waits for a command is told at once.
+    let mut other = Chain::new(ChainSpec {
+        chain_id: 2002,
+        ..ChainSpec::new(95)
+    });
+    other.mine(60);
+    fake.swap_chain(other);
+    let arguments = ["sync", "--to", "50", "--contradiction-wait", "3600"];
+    let refused = command(&arguments, directory.path())
+        .args(["--mainnet-rpc", &fake.url()])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
 }
 
 /// Whoever waits for a block to be there must not take an interrupted sync for a whole one.

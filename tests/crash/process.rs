@@ -54,12 +54,18 @@ pub(crate) struct Quarry {
 impl Quarry {
     /// Starts and waits until it serves.
     pub(crate) fn start(fake: &FakeNode, directory: &Path) -> Self {
+        Self::start_with(fake, directory, &[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn start_with(fake: &FakeNode, directory: &Path, more: &[&str]) -> Self {
         let url = fake.url();
         let began = Instant::now();
         let mut child = command(
             &["run", "--mainnet-rpc", &url, "--listen", "127.0.0.1:0"],
             directory,
         )
+        .args(more)
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()

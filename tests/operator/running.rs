@@ -103,3 +103,29 @@ fn health_says_what_is_wrong() {
     quarry(["health", "--timeout", "1", "--listen", &address])
         .refused(&["does not answer /health within 1 s"]);
 }
+
+/// A WebSocket that is opened and never spoken on is found out after a minute only.
+#[test]
+fn a_node_that_says_nothing_is_told_of_from_the_start() {
+    let data = tempfile::tempdir().unwrap();
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ws://{}", mute.local_addr().unwrap());
+    let run = [
+        "run",
+        "--data-dir",
+        data.path().to_str().unwrap(),
+        "--mainnet-rpc",
+        &url,
+    ];
+    let server = Server::start(run);
+    eventually("the status says it", Duration::from_secs(30), || {
+        let status = String::from_utf8_lossy(&server.get("/status").body).into_owned();
+        let said = status.contains(r#""message":"asking the node for its chain""#);
+        said.then_some(())
+    });
+    eventually("the log says it", Duration::from_secs(30), || {
+        let said = server.log().contains("asking the node for its chain");
+        said.then_some(())
+    });
+    server.stop();
+}

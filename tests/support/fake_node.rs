@@ -172,6 +172,14 @@ impl FakeNode {
         self.state().leave = Some((depth, count));
     }
 
+    /// Puts another chain in the place of its own, which is given back.
+    pub fn swap_chain(&self, chain: Chain) -> Chain {
+        let mut state = self.state();
+        let before = std::mem::replace(&mut state.chain, chain);
+        self.announce(&state.chain.bundles()[state.chain.bundles().len() - 1..]);
+        before
+    }
+
     /// Tells subscribers of these blocks as of new heads, in this order, whatever the chain is.
     pub fn announce(&self, blocks: &[Bundle]) {
         for bundle in blocks {

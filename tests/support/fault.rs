@@ -27,6 +27,12 @@ pub enum Fault {
     MissingTrace,
     /// `eth_blockNumber` states a head that lies this much lower.
     HeadBack(u64),
+    /// `eth_blockNumber` states a head that lies this much higher.
+    HeadAhead(u64),
+    /// `eth_blockNumber` answers `null`.
+    NullHead,
+    /// The tags `finalized` and `safe` name a block that nobody has, this much above the one they would.
+    OtherFinal(u64),
     /// Any answer ends in the middle.
     Truncated,
     /// Any answer is no JSON at all.
@@ -65,7 +71,7 @@ pub enum Fault {
 }
 
 /// The number of the block that a request is about.
-fn number(params: &Value) -> Option<u64> {
+fn number_of(params: &Value) -> Option<u64> {
     u64::from_str_radix(params[0].as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
@@ -84,14 +90,17 @@ impl Fault {
             Self::Lost(name) | Self::Refuses(name, ..) => method == *name,
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
-                    number(params).is_some_and(|number| *above < number)
+                    number_of(params).is_some_and(|number| *above < number)
                 }
                 _ => false,
             },
             Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::TwinBlock => method == "eth_getBlockByNumber" && params[1] == false,
             Self::BareTraces => method == "trace_block",
-            Self::HeadBack(_) => method == "eth_blockNumber",
+            Self::HeadBack(_) | Self::HeadAhead(_) | Self::NullHead => method == "eth_blockNumber",
+            Self::OtherFinal(_) => {
+                method == "eth_getBlockByNumber" && matches!(params[0].as_str(), Some("finalized" | "safe"))
+            }
             Self::SlowCall(_) => method == "eth_call",
             _ => true,
         }
@@ -101,7 +110,7 @@ impl Fault {
 /// Changes a result as `fault` says.
 pub fn spoil(fault: &Fault, value: &mut Value) {
     match fault {
-        Fault::NullBlock | Fault::NullReceipts => *value = Value::Null,
+        Fault::NullBlock | Fault::NullReceipts | Fault::NullHead => *value = Value::Null,
         Fault::MissingReceipt => {
             value.as_array_mut().and_then(Vec::pop);
         }
@@ -159,15 +168,17 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                 }
             }
         }
-        Fault::HeadBack(by) => {
-            let text = value
-                .as_str()
-                .unwrap_or_default()
-                .trim_start_matches("0x")
-                .to_owned();
-            let head = u64::from_str_radix(&text, 16).unwrap_or(0);
-            *value = render::quantity(head.saturating_sub(*by));
+        Fault::HeadBack(by) => *value = render::quantity(number(value).saturating_sub(*by)),
+        Fault::HeadAhead(by) => *value = render::quantity(number(value).saturating_add(*by)),
+        Fault::OtherFinal(by) => {
+            value["number"] = render::quantity(number(&value["number"]).saturating_add(*by));
+            value["hash"] = json!(format!("0x{}", "ab".repeat(32)));
         }
         _ => {}
     }
+}
+
+fn number(value: &Value) -> u64 {
+    let text = value.as_str().unwrap_or_default();
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
 }

@@ -269,6 +269,11 @@ async fn a_store_may_begin_after_block_0() {
     // The node is not there yet.
     rig.start().await;
     until("the node is asked", || rig.status().node_head() == Some(30)).await;
+    until("what is waited for is said", || {
+        rig.status().message() == "waiting for the node to reach block 40, the first one to store"
+    })
+    .await;
+    assert!(!rig.status().following());
     rig.fake.mine(60);
     rig.fake.set_finalized(70);
     rig.check("start block").await;

@@ -62,6 +62,7 @@ impl Rig {
             options: SyncOptions {
                 stop_at: None,
                 finality_depth: 64,
+                contradiction_wait: Duration::from_secs(1),
                 batch_bytes_max: 200 << 10,
                 window: 16,
             },

@@ -30,7 +30,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         ids: &["ready"],
         path: "/ready",
-        doc: "200 while every configured chain is near its node's head, else 503.",
+        doc: "200 while every configured chain is near its node's head and its sync has not stopped, else 503.",
         bodies: &[bodies::READY],
         example: "/ready",
         handler: Handler::Service(Report::Ready),

@@ -1,0 +1,99 @@
+//! Up to which block a chain is final. A source's word counts only as far as blocks bear it out: finality cannot be
+//! taken back, and one wrong number would make the next ordinary reorg the end of the store.
+
+use super::error::SyncError;
+use crate::model::B256;
+use crate::store::View;
+
+/// More blocks than these are never kept unwindable, whatever the source says of finality: a chain that names
+/// block 0 as final for ever would else fill memory with undo records.
+pub(super) const UNFINAL_BLOCKS_MAX: u64 = 4096;
+/// Blocks taken from a source before it is looked at again, where it does not show the head that it names.
+const UNSHOWN_BLOCKS_MAX: u64 = 256;
+
+/// The block that a source names as its last final one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named {
+    pub(super) number: u64,
+    /// Where it was said with the number.
+    pub(super) hash: Option<B256>,
+}
+
+/// What is final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Finality {
+    /// Stored blocks up to this one are.
+    pub(super) stored: Option<u64>,
+    /// Blocks that are not stored yet are up to this one, if it has this hash.
+    pub(super) coming: Option<(u64, B256)>,
+    /// Blocks up to this one may be fetched before finality is judged anew.
+    pub(super) fetch_to: u64,
+}
+
+/// Judges what is final, for a source that has our head and says that `head` is its own. Where it names a final
+/// block, that counts if it is the one that is stored, or is had under its number too; `depth` blocks below the last stored
+/// one are final in any case. For blocks to come the depth counts from a head that the source has shown.
+pub(super) async fn judge<F>(
+    view: &View,
+    head: u64,
+    named: Option<Named>,
+    depth: u64,
+    theirs: impl Fn(u64) -> F,
+) -> Result<Finality, SyncError>
+where
+    F: Future<Output = Result<Option<B256>, SyncError>>,
+{
+    let next = view.checkpoint().next_block;
+    let mut stored = view.head().and_then(|ours| ours.number.checked_sub(depth));
+    let mut coming = None;
+    match named {
+        Some(Named { number, hash }) if (view.first_block()..next).contains(&number) => {
+            let found = match hash {
+                None => theirs(number).await?,
+                said => said,
+            };
+            let ours = view.block(number)?.hash;
+            match found {
+                Some(found) if found == ours => stored = stored.max(Some(number)),
+                // The chain may have moved since our head was compared: a block of the branch that was left must
+                // not become final.
+                Some(found) => {
+                    return Err(SyncError::Moved {
+                        block: number,
+                        found,
+                        stored: ours,
+                    });
+                }
+                None => {}
+            }
+        }
+        Some(Named { number, hash }) if (next..=head).contains(&number) => {
+            let had = theirs(number).await?;
+            coming = had
+                .filter(|had| hash.is_none_or(|said| said == *had))
+                .map(|hash| (number, hash));
+        }
+        // It is taken up when the source comes to it.
+        _ => {}
+    }
+    let mut fetch_to = head;
+    let floor = head.checked_sub(depth).filter(|&floor| next <= floor);
+    if let Some(floor) = floor.filter(|&floor| coming.is_none_or(|(number, _)| number < floor)) {
+        let shown = match theirs(head).await? {
+            Some(_) => theirs(floor).await?,
+            None => None,
+        };
+        match shown {
+            Some(hash) => coming = Some((floor, hash)),
+            None => {
+                let few = next.saturating_add(UNSHOWN_BLOCKS_MAX - 1);
+                fetch_to = head.min(coming.map_or(few, |(number, _)| number.max(few)));
+            }
+        }
+    }
+    Ok(Finality {
+        stored,
+        coming,
+        fetch_to,
+    })
+}

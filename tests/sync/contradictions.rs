@@ -1,0 +1,121 @@
+//! A node that is of another chain, or contradicts what is final: waited out, never followed.
+
+use crate::rig::Rig;
+use crate::support::chain::{Chain, ChainSpec};
+use crate::support::index::until;
+use quarry::sync::SyncError;
+use std::time::Duration;
+
+/// Longer than any test.
+const FOR_EVER: Duration = Duration::from_secs(1 << 20);
+
+/// A chain of `count` blocks that shares none with those of other seeds.
+fn another(seed: u64, chain_id: Option<u64>, count: u64) -> Chain {
+    let mut spec = ChainSpec::new(seed);
+    spec.chain_id = chain_id.unwrap_or(spec.chain_id);
+    let mut chain = Chain::new(spec);
+    chain.mine(count);
+    chain
+}
+
+/// Swaps the node's chain until the status says `what`, then back; the store is as it was and goes on.
+async fn swapped_for_a_while(rig: &Rig, other: Chain, what: &str) {
+    let next = rig.next_block();
+    let digest = rig.store().view().digest().unwrap();
+    let own = rig.fake.swap_chain(other);
+    until("word of the other chain", || {
+        let message = rig.status().message();
+        message.starts_with("the node contradicts what is final") && message.contains(what)
+    })
+    .await;
+    assert!(rig.status().contradicted() && rig.status().node_up());
+    assert!(!rig.status().following() && !rig.status().stopped());
+    assert_eq!(rig.next_block(), next);
+    assert_eq!(rig.store().view().digest().unwrap(), digest);
+    rig.fake.swap_chain(own);
+    rig.fake.mine(2);
+    rig.check("its own chain again").await;
+    until("the tip is followed", || {
+        rig.status().following() && !rig.status().contradicted()
+    })
+    .await;
+    assert_eq!(
+        (rig.status().reorgs(), rig.status().finality_broken()),
+        (0, false)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_swapped_for_one_of_another_chain_is_not_followed() {
+    // Nothing is final: all could be unwound.
+    let mut rig = Rig::new(401);
+    rig.first_block = 40;
+    rig.options.contradiction_wait = FOR_EVER;
+    rig.fake.mine(60);
+    rig.start().await;
+    rig.check("before").await;
+    assert_eq!(rig.store().view().finalized(), None);
+    swapped_for_a_while(
+        &rig,
+        another(402, Some(2002), 70),
+        "chain id 1337, the node has 2002",
+    )
+    .await;
+    swapped_for_a_while(&rig, another(402, None, 70), "genesis hash").await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_store_takes_nothing_of_another_chain() {
+    let mut rig = Rig::new(403);
+    rig.first_block = 40;
+    rig.options.contradiction_wait = FOR_EVER;
+    rig.fake.mine(30);
+    rig.start().await;
+    until("the node is asked", || rig.status().node_head() == Some(30)).await;
+    let own = rig.fake.swap_chain(another(404, Some(2002), 70));
+    until("word of the other chain", || {
+        rig.status().message().contains("chain id 1337")
+    })
+    .await;
+    assert!(rig.store().view().head().is_none());
+    rig.fake.swap_chain(own);
+    rig.fake.mine(20);
+    rig.check("its own chain").await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_chain_that_stays_ends_the_sync_and_leaves_the_store() {
+    let mut rig = Rig::new(405);
+    rig.first_block = 40;
+    rig.fake.mine(60);
+    rig.start().await;
+    rig.check("before").await;
+    let own = rig.fake.swap_chain(another(406, Some(2002), 70));
+    let error = rig.ended().await.unwrap_err();
+    assert!(
+        matches!(error, SyncError::Store(_)) && error.contradicts(),
+        "{error}"
+    );
+    assert!(rig.status().message().contains(&error.to_string()));
+    assert!(rig.status().stopped() && !rig.status().finality_broken());
+    rig.equals(own.bundles(), "after the end").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contradiction_below_finality_that_passes_is_waited_out() {
+    let mut rig = Rig::new(407);
+    rig.options.contradiction_wait = FOR_EVER;
+    rig.fake.mine(80);
+    rig.fake.set_finalized(60);
+    rig.start().await;
+    rig.check("before").await;
+    until("finality", || rig.store().view().finalized() == Some(60)).await;
+    for _ in 0..2 {
+        let mut other = rig.fake.chain();
+        other.reorg(30, 40);
+        swapped_for_a_while(&rig, other, "which is final").await;
+    }
+    rig.stop().await.unwrap();
+}
