@@ -142,7 +142,7 @@ impl Life {
             block_receipts: rng.u8(..5) > 0,
             trace_block: rng.u8(..4) > 0,
             debug_trace: true,
-            debug_by_hash: seed % 2 == 0,
+            debug_by_hash: seed.is_multiple_of(2),
             tags,
         };
         rig.fake.set_methods(methods);
