@@ -26,7 +26,7 @@ pub mod wire;
 pub use bundle::Fetched;
 pub use client::{BlockTag, Node, Reservation};
 pub use config::NodeConfig;
-pub use contract::Told;
+pub use contract::{CallAt, Described, Told};
 pub use error::{ErrorClass, NodeError};
 pub use heads::Heads;
 pub use passing::Passed;
