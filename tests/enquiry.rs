@@ -11,7 +11,9 @@
 mod support;
 
 use quarry::enquiry::{Enquirer, EnquiryOptions};
-use quarry::model::{Address, B256, BlockId, Bundle, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use quarry::model::{
+    Address, B256, BlockId, Bundle, Difference, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
+};
 use quarry::node::{Node, NodeConfig};
 use quarry::query::{Exactness, ObservedFacts, Reader, TokenFacts};
 use quarry::shutdown::{Trigger, pair};
@@ -37,8 +39,28 @@ struct Desk {
     _directory: tempfile::TempDir,
 }
 
+/// Brings blocks into a store, those up to `finalized` as final ones.
+async fn fill(store: &Arc<Store>, bundles: Vec<Bundle>, finalized: u64) {
+    let identity = store.identity();
+    let pipeline = Pipeline {
+        rules: ChainRules::new(CHAIN_ID, identity.genesis_hash.into(), None, 0, false),
+        finalized,
+        finalized_hash: None,
+        batch_bytes_max: 8 << 20,
+    };
+    let (_trigger, mut shutdown) = pair();
+    let source = futures_util::stream::iter(bundles.into_iter().map(Ok::<_, SyncError>));
+    let (_, result) = pipeline.run(store.writer().unwrap(), source, &mut shutdown).await;
+    result.unwrap();
+}
+
 impl Desk {
     async fn new() -> Self {
+        Self::with_tail(None).await
+    }
+
+    /// So many blocks at the end are not final.
+    async fn with_tail(tail: Option<u64>) -> Self {
         let directory = support::scratch::directory();
         let bundles: Vec<Bundle> = demo_bundles();
         let node = PlayedNode::start(&bundles);
@@ -49,16 +71,8 @@ impl Desk {
             ..OpenOptions::new(directory.path())
         };
         let store = Store::open_or_create(&options, CHAIN_ID, genesis, Some(0)).unwrap();
-        let pipeline = Pipeline {
-            rules: ChainRules::new(CHAIN_ID, genesis, None, 0, false),
-            finalized: u64::MAX,
-            finalized_hash: None,
-            batch_bytes_max: 8 << 20,
-        };
-        let (_trigger, mut shutdown) = pair();
-        let source = futures_util::stream::iter(bundles.into_iter().map(Ok::<_, SyncError>));
-        let (_, result) = pipeline.run(store.writer().unwrap(), source, &mut shutdown).await;
-        result.unwrap();
+        let last = bundles.len() as u64 - 1;
+        fill(&store, bundles, tail.map_or(u64::MAX, |tail| last - tail)).await;
         let observed = Observed::open(directory.path(), store.identity(), false);
         Self {
             node,
@@ -101,6 +115,27 @@ impl Desk {
 
     fn head(&self) -> u64 {
         self.store.view().head().unwrap().number
+    }
+
+    /// Replaces the last blocks by others with the same transactions.
+    async fn reorganise(&self, count: usize) {
+        let mut bundles = demo_bundles();
+        let first = bundles.len() - count;
+        let mut branch = bundles.split_off(first);
+        let mut parent = bundles.last().unwrap().block.hash;
+        for bundle in &mut branch {
+            bundle.block.header.parent_hash = parent;
+            bundle.block.hash = B256::from(U256::from(0xb) + U256::from_be_bytes(bundle.block.hash.0));
+            parent = bundle.block.hash;
+        }
+        self.node.reorganise(&branch);
+        self.store.writer().unwrap().unwind(first as u64).unwrap();
+        fill(&self.store, branch, first as u64 - 1).await;
+    }
+
+    fn name(&self, token: &Address) -> Option<String> {
+        let facts = ObservedFacts::new(Arc::clone(&self.observed), self.store.view(), true);
+        facts.metadata(token).unwrap()?.name
     }
 
     fn exactness(&self, token: &Address, node: bool) -> Exactness {
@@ -157,7 +192,9 @@ async fn every_token_of_the_demo_is_judged_rightly() {
         // What ships for the demo is what its contracts say.
         let shipped = facts.as_array().unwrap();
         let shipped = shipped.iter().find(|fact| fact["address"] == token["address"]);
-        let metadata = desk.observed.metadata(&address).unwrap();
+        let told = desk.observed.metadata(&address).unwrap();
+        assert_eq!(told.anchor, desk.store.view().head(), "{name}");
+        let metadata = told.metadata;
         match shipped {
             Some(fact) => {
                 let text = |key: &str| fact[key].as_str().map(str::to_owned);
@@ -245,7 +282,7 @@ async fn a_node_on_another_branch_condemns_nothing() {
     desk.stop().await;
 }
 
-/// An exact token is compared again; once it fails it stays so. One that returns megabytes is not exact either.
+/// An exact token is compared again; once it fails it stays so while that block says what it said. One that returns megabytes is not exact either.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verdict_falls_once_and_for_all() {
     let mut desk = Desk::new().await;
@@ -298,9 +335,15 @@ async fn a_verdict_falls_once_and_for_all() {
         assert_eq!(balance, truth.balance(&holder, desk.head()) + U256::from(1));
     }
     assert_eq!(desk.exactness(&coin, true), Exactness::Inexact);
-    desk.node.set_mood(Mood::default());
-    let rounds = desk.node.calls();
-    until("it is asked on", || rounds + 200 < desk.node.calls()).await;
+    // It is right now, and everywhere but where it was not.
+    let differed = verdict(&desk, &coin).unwrap().differed.unwrap();
+    desk.node.set_mood(Mood {
+        lies: Some(coin),
+        lies_at: Some(differed.at.number),
+        ..Mood::default()
+    });
+    let trials = |desk: &Desk| verdict(desk, &coin).unwrap().differed.map(|found| found.trials);
+    until("it is tried on", || trials(&desk) > Some(differed.trials + 5)).await;
     assert!(!verdict(&desk, &coin).unwrap().exact);
     desk.stop().await;
 }
@@ -332,6 +375,7 @@ async fn verdicts_of_orphaned_blocks_are_void() {
             compared: 1,
             reason: String::new(),
             supply: None,
+            differed: None,
         };
         desk.observed.put_verdict(&coin, &verdict);
     };
@@ -366,4 +410,249 @@ async fn verdicts_of_orphaned_blocks_are_void() {
     desk.stop().await;
     let reader = Reader::new(desk.store.view());
     assert!(reader.token(&coin).unwrap().is_some());
+}
+
+fn word(text: &str) -> TokenMetadata {
+    TokenMetadata {
+        name: Some(text.to_owned()),
+        ..TokenMetadata::default()
+    }
+}
+
+/// What was told on another branch is not known on this one, and asked again: when blocks are replaced, and by an enquirer
+/// that starts after that. What was kept without its block is trusted.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_another_branch_are_asked_again() {
+    let mut desk = Desk::with_tail(Some(20)).await;
+    let tokens = true_tokens();
+    let (coin, dollar) = (named(&tokens, "coin").address, named(&tokens, "dollar").address);
+    desk.observed.put_metadata(&dollar, &word("Kept").into());
+    desk.start(eager()).await;
+    until("it is asked", || desk.name(&coin).is_some()).await;
+    let first = desk.name(&coin).unwrap();
+    desk.node.set_mood(Mood {
+        renamed: Some(coin),
+        ..Mood::default()
+    });
+    desk.reorganise(3).await;
+    until("it is asked again", || {
+        desk.name(&coin).as_deref() == Some("Other")
+    })
+    .await;
+    assert_ne!(first, "Other");
+    desk.stop().await;
+    // As an enquirer finds it that was not there while blocks were replaced.
+    let orphan = BlockId {
+        number: 7,
+        hash: B256::repeat_byte(1),
+    };
+    let old = ToldMetadata {
+        metadata: word("Old"),
+        anchor: Some(orphan),
+    };
+    desk.observed.put_metadata(&coin, &old);
+    assert_eq!(desk.name(&coin), None);
+    desk.start(eager()).await;
+    until("it is asked after a restart", || {
+        desk.name(&coin).as_deref() == Some("Other")
+    })
+    .await;
+    desk.stop().await;
+    assert_eq!(desk.name(&dollar).as_deref(), Some("Kept"));
+}
+
+/// For a node that lags there is no contract yet: that it tells nothing is not kept, whether or not it takes hashes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_lags_does_not_take_names_away() {
+    for no_hashes in [false, true] {
+        let mut desk = Desk::new().await;
+        let tokens = true_tokens();
+        // Made less than 64 blocks before the head, or long ago.
+        let addresses: Vec<Address> = tokens.iter().map(|token| token.address).collect();
+        desk.node.set_mood(Mood {
+            lags: true,
+            no_hashes,
+            ..Mood::default()
+        });
+        desk.start(eager()).await;
+        let asked = desk.node.calls();
+        until("names were asked for", || {
+            asked + 3 * addresses.len() as u64 <= desk.node.calls()
+        })
+        .await;
+        desk.node.set_mood(Mood {
+            no_hashes,
+            ..Mood::default()
+        });
+        let coin = named(&tokens, "coin").address;
+        until("they are asked again", || desk.name(&coin).is_some()).await;
+        desk.stop().await;
+    }
+}
+
+/// Calls come from one branch, blocks from another. By hash nothing is learnt of the other; by number tokens are condemned,
+/// and cleared when what differed is looked at again.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_branches_behind_one_address_condemn_nothing_for_good() {
+    let tokens = true_tokens();
+    let coin = named(&tokens, "coin").address;
+    let options = EnquiryOptions {
+        recheck_blocks: 0,
+        retry_blocks: 0,
+        ..eager()
+    };
+    let verdict = |desk: &Desk| desk.observed.verdict(&coin);
+    let split = Mood {
+        split: true,
+        ..Mood::default()
+    };
+    // A node that is known to take hashes.
+    let mut desk = Desk::new().await;
+    desk.start(options).await;
+    until("it is judged", || verdict(&desk).is_some()).await;
+    assert!(desk.node.calls_by_hash() > 0);
+    let mut earlier = verdict(&desk).unwrap();
+    earlier.checked = BlockId {
+        number: 5,
+        hash: desk.store.view().block(5).unwrap().hash,
+    };
+    desk.node.set_mood(split);
+    let asked = desk.node.calls_by_hash();
+    // It is found stale, and asked about in vain.
+    desk.observed.put_verdict(&coin, &earlier);
+    until("it is asked by hash", || asked + 5 < desk.node.calls_by_hash()).await;
+    assert_eq!(verdict(&desk), Some(earlier.clone()));
+    desk.node.set_mood(Mood::default());
+    until("it is compared again", || {
+        verdict(&desk).unwrap().checked != earlier.checked
+    })
+    .await;
+    assert!(verdict(&desk).unwrap().exact);
+    desk.stop().await;
+
+    // One that takes numbers only.
+    let desk = &mut Desk::new().await;
+    let numbers = Mood {
+        no_hashes: true,
+        ..Mood::default()
+    };
+    desk.node.set_mood(Mood {
+        no_hashes: true,
+        ..split
+    });
+    let waits = EnquiryOptions {
+        retry_blocks: 10_000,
+        recheck_blocks: 10_000,
+        ..options
+    };
+    desk.start(waits).await;
+    until("it is condemned", || {
+        verdict(desk).is_some_and(|verdict| !verdict.exact)
+    })
+    .await;
+    let condemned = verdict(desk).unwrap();
+    let differed = condemned.differed.unwrap();
+    assert_eq!((differed.trials, condemned.supply.is_some()), (0, true));
+    until("its holders are refreshed", || {
+        desk.observed.refreshed(&coin).whole
+    })
+    .await;
+    desk.stop().await;
+    // Nobody looks again while the node is as it was; then it is cleared.
+    desk.start(options).await;
+    until("it is looked at again", || {
+        verdict(desk)
+            .unwrap()
+            .differed
+            .is_some_and(|again| 2 < again.trials)
+    })
+    .await;
+    desk.node.set_mood(numbers);
+    until("it is exact", || verdict(desk).unwrap().exact).await;
+    let cleared = verdict(desk).unwrap();
+    assert_eq!(
+        (cleared.differed, cleared.reason.as_str(), cleared.supply),
+        (None, "", None)
+    );
+    assert!(
+        !desk.observed.refreshed(&coin).whole,
+        "what was told of its holders is old"
+    );
+    desk.stop().await;
+}
+
+/// A token that once was not what its events say stays so, though it is now: by the block where it differed, and where
+/// the node has that no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_differs_at_its_block_again_stays_condemned() {
+    let tokens = true_tokens();
+    let toll = named(&tokens, "toll").address;
+    let coin = named(&tokens, "coin").address;
+    let mut desk = Desk::new().await;
+    let options = EnquiryOptions {
+        retry_blocks: 0,
+        ..eager()
+    };
+    let head = desk.head();
+    // All that was said of the coin in the past is right now; at one block it was not.
+    let holder = named(&tokens, "coin").balances[0].0;
+    let at = |number: u64| BlockId {
+        number,
+        hash: desk.store.view().block(number).unwrap().hash,
+    };
+    let condemned = TokenVerdict {
+        exact: false,
+        zero_address: ZeroAddress::Burns,
+        checked: at(head),
+        anchor: Some(at(head - 10)),
+        compared: 1,
+        reason: "something".to_owned(),
+        supply: None,
+        differed: Some(Difference {
+            at: at(head - 10),
+            holder: Some(holder),
+            trials: 0,
+        }),
+    };
+    desk.observed.put_verdict(&coin, &condemned);
+    desk.node.set_mood(Mood {
+        states_from: head - 9,
+        ..Mood::default()
+    });
+    desk.start(options).await;
+    let trials = |desk: &Desk, token: &Address| {
+        let verdict = desk.observed.verdict(token)?;
+        assert!(!verdict.exact, "{}", verdict.reason);
+        Some(verdict.differed?.trials)
+    };
+    until("both are tried", || {
+        trials(&desk, &coin) > Some(5) && trials(&desk, &toll) > Some(5)
+    })
+    .await;
+    // The state is there again, and says what it said.
+    desk.node.set_mood(Mood::default());
+    let verdict = |desk: &Desk, token: &Address| desk.observed.verdict(token).unwrap();
+    until("the coin is cleared", || verdict(&desk, &coin).exact).await;
+    let tried = trials(&desk, &toll);
+    until("the other is tried on", || tried < trials(&desk, &toll)).await;
+    desk.stop().await;
+}
+
+/// A node that takes hashes and looks at its newest block is found out, and asked by number.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_does_not_look_at_hashes_is_asked_by_number() {
+    let mut desk = Desk::new().await;
+    let tokens = true_tokens();
+    desk.node.set_mood(Mood {
+        blind_to_hashes: true,
+        ..Mood::default()
+    });
+    desk.start(eager()).await;
+    for token in ["coin", "dollar"] {
+        let token = named(&tokens, token).address;
+        until("it is judged", || desk.observed.verdict(&token).is_some()).await;
+        let verdict = desk.observed.verdict(&token).unwrap();
+        assert!(verdict.exact, "{}", verdict.reason);
+    }
+    desk.stop().await;
 }

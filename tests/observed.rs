@@ -8,7 +8,7 @@
 )]
 
 use quarry::codec::value::Identity;
-use quarry::model::{Address, B256, BlockId, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use quarry::model::{Address, B256, BlockId, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress};
 use quarry::store::{Observed, ToldBalance};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,11 +25,17 @@ fn identity(chain_id: u64) -> Identity {
     }
 }
 
-fn metadata(name: &str) -> TokenMetadata {
-    TokenMetadata {
-        name: Some(name.to_owned()),
-        symbol: None,
-        decimals: Some(6),
+fn metadata(name: &str) -> ToldMetadata {
+    ToldMetadata {
+        metadata: TokenMetadata {
+            name: Some(name.to_owned()),
+            symbol: None,
+            decimals: Some(6),
+        },
+        anchor: Some(BlockId {
+            number: 7,
+            hash: B256::repeat_byte(7),
+        }),
     }
 }
 
@@ -45,6 +51,7 @@ fn verdict(exact: bool) -> TokenVerdict {
         compared: 3,
         reason: String::new(),
         supply: None,
+        differed: None,
     }
 }
 

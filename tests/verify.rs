@@ -722,6 +722,7 @@ impl Filled {
             compared: 9,
             reason: reason.to_owned(),
             supply: None,
+            differed: None,
         };
         observed.put_verdict(token, &verdict);
     }

@@ -5,8 +5,9 @@ use serde::Serialize;
 use crate::desk::answer::Plan;
 use crate::desk::balances::sourced;
 use crate::desk::caching::Reach;
-use crate::desk::tokens;
+use crate::desk::tokens::{self, TokenInfo};
 use crate::http::HttpError;
+use crate::model::Address;
 
 use super::input::Input;
 
@@ -52,38 +53,44 @@ struct Info {
 pub(super) fn info(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.require_contract()?;
     Ok(Plan::point(move |snapshot| {
-        let info = tokens::info(snapshot, &address)?;
-        let (metadata, told) = (info.metadata, info.project);
-        let body = Info {
-            contract_address: const_hex::encode_prefixed(address),
-            chain: snapshot.chain.as_str(),
-            token_name: metadata.name,
-            symbol: metadata.symbol,
-            decimals: metadata.decimals,
-            token_type: info.token.kind().name(),
-            total_supply: info.supply.to_string(),
-            holder_count: info.holders,
-            transfer_count: info.story.transfers,
-            creator: info
-                .created
-                .as_ref()
-                .map(|creation| const_hex::encode_prefixed(creation.creator)),
-            created_block: info.created.map(|creation| creation.block.to_string()),
-            project: Project {
-                description: told.description,
-                website: told.website,
-                email: told.email,
-                blog: told.blog,
-                reddit: told.reddit,
-                twitter: told.twitter,
-                github: told.github,
-                telegram: told.telegram,
-                discord: told.discord,
-                whitepaper: told.whitepaper,
-                logo_uri: told.logo_uri,
-                token_price_usd: info.price.map(|usd| usd.to_string()),
-            },
-        };
-        sourced(&body, info.source, Reach::Head)
+        let chain = snapshot.chain.as_str();
+        tokens::info(snapshot, &address, move |info| {
+            let source = info.source;
+            sourced(&body(&address, chain, info), source, Reach::Head)
+        })
     }))
+}
+
+fn body(address: &Address, chain: &'static str, info: TokenInfo) -> Info {
+    let (metadata, told) = (info.metadata, info.project);
+    Info {
+        contract_address: const_hex::encode_prefixed(address),
+        chain,
+        token_name: metadata.name,
+        symbol: metadata.symbol,
+        decimals: metadata.decimals,
+        token_type: info.token.kind().name(),
+        total_supply: info.supply.to_string(),
+        holder_count: info.holders,
+        transfer_count: info.story.transfers,
+        creator: info
+            .created
+            .as_ref()
+            .map(|creation| const_hex::encode_prefixed(creation.creator)),
+        created_block: info.created.map(|creation| creation.block.to_string()),
+        project: Project {
+            description: told.description,
+            website: told.website,
+            email: told.email,
+            blog: told.blog,
+            reddit: told.reddit,
+            twitter: told.twitter,
+            github: told.github,
+            telegram: told.telegram,
+            discord: told.discord,
+            whitepaper: told.whitepaper,
+            logo_uri: told.logo_uri,
+            token_price_usd: info.price.map(|usd| usd.to_string()),
+        },
+    }
 }

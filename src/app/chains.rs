@@ -9,7 +9,9 @@ use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::config::Config;
 use crate::desk::NodeReply;
 use crate::metrics::Page;
-use crate::model::{Address, B256, BlockId, ChainName, PriceFeeds, StatedPrices, StaticRewards, U256};
+use crate::model::{
+    Address, B256, BlockId, ChainName, PriceFeeds, StatedPrices, StaticRewards, TokenMetadata, U256,
+};
 use crate::node::{ErrorClass, Node, NodeError, Passed, Told};
 use crate::query::{ObservedFacts, Reader};
 use crate::status::{ChainStatus, HeadWord};
@@ -339,6 +341,17 @@ impl Upstream for NodeUpstream {
 
     fn token_balance(&self, token: Address, holder: Address, block: u64) -> UpstreamFuture<'_, U256> {
         Box::pin(async move { told(self.0.token_balance(token, holder, block).await) })
+    }
+
+    fn token_metadata(&self, token: Address, block: u64) -> UpstreamFuture<'_, TokenMetadata> {
+        Box::pin(async move {
+            let told = self.0.token_metadata(token, block).await.map_err(failed)?;
+            if told.is_bare {
+                // As a node says that has no contract there yet.
+                return Err(UpstreamError::Failed("the contract returns nothing".to_owned()));
+            }
+            Ok(told.metadata)
+        })
     }
 
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {

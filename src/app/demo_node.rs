@@ -91,13 +91,17 @@ impl DemoNode {
     pub(super) fn tell(&self, observed: &Observed, reader: &Reader) -> Result<(), AppError> {
         let tokens: Vec<DemoToken> = serde_json::from_slice(TOKENS).map_err(unreadable)?;
         let head = reader.head();
+        for token in self.tokens.keys() {
+            // All were asked; what is not listed tells nothing.
+            observed.put_metadata(token, &TokenMetadata::default().into());
+        }
         for token in tokens {
             let metadata = TokenMetadata {
                 name: token.name,
                 symbol: token.symbol,
                 decimals: token.decimals,
             };
-            observed.put_metadata(&token.address, &metadata);
+            observed.put_metadata(&token.address, &metadata.into());
             let Some(recorded) = self.tokens.get(&token.address) else {
                 continue;
             };
@@ -133,6 +137,7 @@ impl DemoNode {
             compared,
             reason: reason.to_owned(),
             supply: Some(recorded.supply.at(head.number)),
+            differed: None,
         };
         observed.put_verdict(&recorded.address, &verdict);
         if !exact {

@@ -17,7 +17,10 @@ use super::Corrupt;
 use super::amount::{put_sized_amount, read_sized_amount};
 use super::beside::{identity, put_optional_text, read_optional_text, read_some};
 use super::bytes::{Reader, put_varint};
-use crate::model::{Address, B256, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use crate::model::{
+    Address, B256, BlockId, Difference, FeedFacts, TokenMetadata, TokenVerdict, ToldMetadata, U256,
+    ZeroAddress,
+};
 
 /// The version of this layout; a side store of another one is made anew.
 pub const FORMAT: u8 = 1;
@@ -152,10 +155,19 @@ pub fn encode_identity(chain_id: u64, genesis: &[u8; 32]) -> Vec<u8> {
     identity(FORMAT, chain_id, genesis)
 }
 
-/// Metadata: name, symbol (0, or 1 and a length and UTF-8), decimals (0, or 1 and a byte).
+/// What metadata begins with whose block was kept. A name begins with 0 or 1.
+const ANCHORED: u8 = 2;
+
+/// Metadata: 2 and the block after which it was told, where that was kept; name, symbol (0, or 1 and a length and UTF-8),
+/// decimals (0, or 1 and a byte).
 #[must_use]
-pub fn encode_metadata(metadata: &TokenMetadata) -> Vec<u8> {
+pub fn encode_metadata(told: &ToldMetadata) -> Vec<u8> {
     let mut out = Vec::new();
+    if let Some(anchor) = told.anchor {
+        out.push(ANCHORED);
+        put_block(&mut out, anchor);
+    }
+    let metadata = &told.metadata;
     put_optional_text(&mut out, metadata.name.as_deref());
     put_optional_text(&mut out, metadata.symbol.as_deref());
     out.push(u8::from(metadata.decimals.is_some()));
@@ -164,15 +176,20 @@ pub fn encode_metadata(metadata: &TokenMetadata) -> Vec<u8> {
 }
 
 /// Reads metadata.
-pub fn decode_metadata(bytes: &[u8]) -> Result<TokenMetadata, Corrupt> {
+pub fn decode_metadata(bytes: &[u8]) -> Result<ToldMetadata, Corrupt> {
     let mut reader = Reader::new(bytes, "token metadata");
+    let mut anchor = None;
+    if bytes.first() == Some(&ANCHORED) {
+        reader.byte()?;
+        anchor = Some(read_block(&mut reader)?);
+    }
     let metadata = TokenMetadata {
         name: read_optional_text(&mut reader)?,
         symbol: read_optional_text(&mut reader)?,
         decimals: read_some(&mut reader)?.then(|| reader.byte()).transpose()?,
     };
     reader.end()?;
-    Ok(metadata)
+    Ok(ToldMetadata { metadata, anchor })
 }
 
 fn put_block(out: &mut Vec<u8>, block: BlockId) {
@@ -188,8 +205,8 @@ fn read_block(reader: &mut Reader<'_>) -> Result<BlockId, Corrupt> {
 }
 
 /// A verdict: a byte of bits (1 exact, 2 the zero address holds, 4 an anchor, 8 a supply, 16 whether it holds is
-/// untold), then block checked,
-/// anchor, values compared, reason, supply.
+/// untold, 32 a difference), then block checked,
+/// anchor, values compared, reason, supply, difference: its block, the holder (0, or 1 and the address), trials.
 #[must_use]
 pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
     let bits = [
@@ -198,6 +215,7 @@ pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
         verdict.anchor.is_some(),
         verdict.supply.is_some(),
         verdict.zero_address == ZeroAddress::Untold,
+        verdict.differed.is_some(),
     ];
     let bits = bits
         .iter()
@@ -213,14 +231,30 @@ pub fn encode_verdict(verdict: &TokenVerdict) -> Vec<u8> {
     if let Some(supply) = verdict.supply {
         put_sized_amount(&mut out, &supply);
     }
+    if let Some(differed) = &verdict.differed {
+        put_block(&mut out, differed.at);
+        out.push(u8::from(differed.holder.is_some()));
+        out.extend(differed.holder.iter().flatten());
+        put_varint(&mut out, differed.trials.into());
+    }
     out
+}
+
+fn read_difference(reader: &mut Reader<'_>) -> Result<Difference, Corrupt> {
+    Ok(Difference {
+        at: read_block(reader)?,
+        holder: read_some(reader)?
+            .then(|| reader.array::<ADDRESS>().map(Address::from))
+            .transpose()?,
+        trials: reader.varint_u32()?,
+    })
 }
 
 /// Reads a verdict.
 pub fn decode_verdict(bytes: &[u8]) -> Result<TokenVerdict, Corrupt> {
     let mut reader = Reader::new(bytes, "verdict");
     let bits = reader.byte()?;
-    if bits > 31 {
+    if bits > 63 {
         return Err(reader.corrupt());
     }
     let has = |bit: u8| bits & bit != 0;
@@ -236,6 +270,7 @@ pub fn decode_verdict(bytes: &[u8]) -> Result<TokenVerdict, Corrupt> {
         compared: reader.varint()?,
         reason: read_optional_text(&mut reader)?.unwrap_or_default(),
         supply: has(8).then(|| read_sized_amount(&mut reader)).transpose()?,
+        differed: has(32).then(|| read_difference(&mut reader)).transpose()?,
     };
     reader.end()?;
     Ok(verdict)
@@ -303,7 +338,7 @@ mod tests {
 
     #[test]
     fn values_come_back_and_every_cut_is_corrupt() {
-        let metadata = TokenMetadata {
+        let words = TokenMetadata {
             name: Some("caf\u{e9}".to_owned()),
             symbol: None,
             decimals: Some(18),
@@ -320,16 +355,50 @@ mod tests {
             compared: 900,
             reason: "supply".to_owned(),
             supply: Some(U256::MAX),
+            differed: Some(Difference {
+                at: block(299),
+                holder: Some(Address::repeat_byte(4)),
+                trials: 200,
+            }),
         };
         let refreshed = Refreshed {
             holders: 3,
             whole: true,
             after: Some(Address::repeat_byte(1)),
         };
-        let none = TokenMetadata::default();
-        assert_eq!(decode_metadata(&encode_metadata(&metadata)), Ok(metadata.clone()));
-        assert_eq!(decode_metadata(&encode_metadata(&none)), Ok(none));
+        let metadata = ToldMetadata {
+            metadata: words.clone(),
+            anchor: Some(block(300)),
+        };
+        for told in [
+            metadata.clone(),
+            words.into(),
+            TokenMetadata::default().into(),
+            ToldMetadata {
+                metadata: TokenMetadata::default(),
+                anchor: Some(block(0)),
+            },
+        ] {
+            assert_eq!(decode_metadata(&encode_metadata(&told)), Ok(told));
+        }
+        // As rows were written before blocks were kept.
+        let before = decode_metadata(&[1, 1, b'a', 0, 1, 6]).unwrap();
+        assert_eq!((before.anchor, before.metadata.decimals), (None, Some(6)));
         assert_eq!(decode_verdict(&encode_verdict(&verdict)), Ok(verdict.clone()));
+        let supply = TokenVerdict {
+            differed: Some(Difference {
+                at: block(1),
+                holder: None,
+                trials: 0,
+            }),
+            ..verdict.clone()
+        };
+        assert_eq!(decode_verdict(&encode_verdict(&supply)), Ok(supply));
+        let plain = TokenVerdict {
+            differed: None,
+            ..verdict.clone()
+        };
+        assert_eq!(decode_verdict(&encode_verdict(&plain)), Ok(plain));
         assert_eq!(Refreshed::decode(&refreshed.encode()), Ok(refreshed));
         assert_eq!(
             decode_balance(&encode_balance(U256::ZERO, 9)),

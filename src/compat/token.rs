@@ -8,9 +8,9 @@ use crate::desk::bounds::{AskedBlock, Bound};
 use crate::desk::caching::Reach;
 use crate::desk::faults::query_failed;
 use crate::desk::prices;
-use crate::desk::tokens::{self, check_holdings, find_whole, source};
+use crate::desk::tokens::{self, TokenInfo, check_holdings, find_whole, source};
 use crate::http::HttpError;
-use crate::model::TokenKind;
+use crate::model::{Address, TokenKind};
 use crate::query::{Created, KeyPart};
 
 use super::ask::Ask;
@@ -80,7 +80,7 @@ pub(super) fn top_holders(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
 }
 
 fn holder_list(
-    token: crate::model::Address,
+    token: Address,
     part: KeyPart<crate::query::HolderCursor>,
     with_types: bool,
 ) -> Result<Plan, HttpError> {
@@ -153,32 +153,37 @@ struct Info {
 pub(super) fn info(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let address = ask.contract()?;
     Ok(Plan::point(move |snapshot| {
-        let info = tokens::info(snapshot, &address)?;
-        let (metadata, told) = (info.metadata, info.project);
-        let divisor = metadata.decimals.map(|decimals| decimals.to_string());
-        let info_body = Info {
-            contract_address: const_hex::encode_prefixed(address),
-            token_name: metadata.name.unwrap_or_default(),
-            symbol: metadata.symbol.unwrap_or_default(),
-            divisor: divisor.unwrap_or_default(),
-            token_type: info.token.kind().name().unwrap_or_default(),
-            total_supply: info.supply.to_string(),
-            description: told.description.unwrap_or_default(),
-            website: told.website.unwrap_or_default(),
-            email: told.email.unwrap_or_default(),
-            blog: told.blog.unwrap_or_default(),
-            reddit: told.reddit.unwrap_or_default(),
-            twitter: told.twitter.unwrap_or_default(),
-            github: told.github.unwrap_or_default(),
-            telegram: told.telegram.unwrap_or_default(),
-            discord: told.discord.unwrap_or_default(),
-            whitepaper: told.whitepaper.unwrap_or_default(),
-            token_price_usd: info.price.map(|usd| usd.to_string()).unwrap_or_default(),
-            image: told.logo_uri.unwrap_or_default(),
-            ..Info::default()
-        };
-        sourced(&[info_body], info.source, Reach::Head)
+        tokens::info(snapshot, &address, move |info| {
+            let source = info.source;
+            sourced(&[info_of(&address, info)], source, Reach::Head)
+        })
     }))
+}
+
+fn info_of(address: &Address, info: TokenInfo) -> Info {
+    let (metadata, told) = (info.metadata, info.project);
+    let divisor = metadata.decimals.map(|decimals| decimals.to_string());
+    Info {
+        contract_address: const_hex::encode_prefixed(address),
+        token_name: metadata.name.unwrap_or_default(),
+        symbol: metadata.symbol.unwrap_or_default(),
+        divisor: divisor.unwrap_or_default(),
+        token_type: info.token.kind().name().unwrap_or_default(),
+        total_supply: info.supply.to_string(),
+        description: told.description.unwrap_or_default(),
+        website: told.website.unwrap_or_default(),
+        email: told.email.unwrap_or_default(),
+        blog: told.blog.unwrap_or_default(),
+        reddit: told.reddit.unwrap_or_default(),
+        twitter: told.twitter.unwrap_or_default(),
+        github: told.github.unwrap_or_default(),
+        telegram: told.telegram.unwrap_or_default(),
+        discord: told.discord.unwrap_or_default(),
+        whitepaper: told.whitepaper.unwrap_or_default(),
+        token_price_usd: info.price.map(|usd| usd.to_string()).unwrap_or_default(),
+        image: told.logo_uri.unwrap_or_default(),
+        ..Info::default()
+    }
 }
 
 #[derive(Serialize)]

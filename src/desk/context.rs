@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::metrics::Page;
-use crate::model::{Address, B256, BlockId, ChainName, U256};
+use crate::model::{Address, B256, BlockId, ChainName, TokenMetadata, U256};
 use crate::query::Reader;
 use crate::status::ChainStatus;
 
@@ -43,6 +43,12 @@ pub trait Upstream: Send + Sync {
 
     /// `balanceOf(holder)` of a token after `block`, likewise.
     fn token_balance(&self, token: Address, holder: Address, block: u64) -> UpstreamFuture<'_, U256>;
+
+    /// What a token's contract says of itself after `block`; one that returns nothing at all is a failure. What stands in for
+    /// a node need not know it.
+    fn token_metadata(&self, _token: Address, _block: u64) -> UpstreamFuture<'_, TokenMetadata> {
+        Box::pin(async { Err(UpstreamError::Failed("names are not known".to_owned())) })
+    }
 
     /// `eth_getBalance` of `address` after `block`, wei.
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;

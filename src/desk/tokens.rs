@@ -46,6 +46,8 @@ pub(crate) fn check_holdings(snapshot: &Snapshot) -> Result<(), HttpError> {
 struct Amount<R> {
     unit: Unit,
     decimals: Option<u8>,
+    /// Whether the decimals are known, or were not asked for. Else the node is asked for them.
+    is_described: bool,
     /// The text of a node that fails.
     failure: &'static str,
     /// Makes the answer of the amount's text and its source.
@@ -63,21 +65,25 @@ where
         failure: &'static str,
         render: R,
     ) -> Result<Self, HttpError> {
-        let decimals = match unit {
-            Unit::Base => None,
+        let told = match unit {
+            Unit::Base => Some(TokenMetadata::default()),
             Unit::Coin => {
-                let metadata = snapshot.reader.token_metadata(&token.address);
-                metadata.map_err(query_failed)?.decimals
+                let told = snapshot.reader.token_metadata_told(&token.address);
+                told.map_err(query_failed)?
             }
         };
-        // Said before anybody is asked.
-        unit.token(U256::ZERO, decimals)?;
-        Ok(Self {
+        let amount = Self {
             unit,
-            decimals,
+            decimals: told.as_ref().and_then(|told| told.decimals),
+            is_described: told.is_some(),
             failure,
             render,
-        })
+        };
+        if amount.is_described {
+            // Said before anybody is asked.
+            unit.token(U256::ZERO, amount.decimals)?;
+        }
+        Ok(amount)
     }
 
     fn answer(&self, amount: U256, source: &'static str) -> Result<Answer, HttpError> {
@@ -85,34 +91,45 @@ where
     }
 
     /// Answers by the ledger for a token that it is right about, and for what was before the contract. Of any other
-    /// only its contract can tell, by the node.
+    /// only its contract can tell, by the node. So can of the decimals, while nobody asked for them.
     fn found(
-        self,
+        mut self,
         snapshot: &Snapshot,
         token: &Token,
         block: u64,
         ledger: impl FnOnce() -> Result<U256, QueryError>,
         ask: impl FnOnce(Arc<dyn Upstream>) -> UpstreamFuture<'static, U256> + Send + 'static,
     ) -> Result<Answer, HttpError> {
-        if token.is_exact() {
-            return self.answer(ledger().map_err(query_failed)?, LEDGER);
-        }
         let reader = &snapshot.reader;
-        let predates = match token.is_whole() {
-            true => reader.predates(token, block).map_err(query_failed)?,
-            false => Some(false),
-        };
-        if predates == Some(true) {
-            return self.answer(U256::ZERO, LEDGER);
+        let mut known = None;
+        let mut predates = Some(false);
+        if token.is_exact() {
+            known = Some(ledger().map_err(query_failed)?);
+        } else if token.is_whole() {
+            predates = reader.predates(token, block).map_err(query_failed)?;
+            known = (predates == Some(true)).then_some(U256::ZERO);
         }
-        let (failure, address) = (self.failure, token.address);
+        let (failure, address, is_described) = (self.failure, token.address, self.is_described);
+        if let (Some(amount), true) = (known, is_described) {
+            return self.answer(amount, LEDGER);
+        }
         let nobody = UpstreamError::Failed(format!(
             "the events of token {} do not explain it, and there is no node to ask",
             token.address
         ));
-        let unless = Err(upstream_failed_with(failure, &nobody));
-        let question = Question::after(snapshot, block, unless, move |node| {
+        let head = reader.head().number;
+        let (unless, speaks_of) = match is_described {
+            true => (Err(upstream_failed_with(failure, &nobody)), block),
+            false => (Err(still_indexing()), head),
+        };
+        let question = Question::after(snapshot, speaks_of, unless, move |node| {
             Box::pin(async move {
+                if !is_described {
+                    self.decimals = node.token_metadata(address, head).await?.decimals;
+                }
+                if let Some(amount) = known {
+                    return Ok(self.answer(amount, LEDGER));
+                }
                 let amount = match ask(Arc::clone(&node)).await {
                     Err(UpstreamError::Failed(_))
                         if predates.is_none() && has_no_code(&node, address, block).await =>
@@ -124,7 +141,12 @@ where
                 Ok(self.answer(amount, NODE))
             })
         });
-        Ok(Answer::AskNode(question.failing_with(failure)))
+        Ok(Answer::AskNode(if is_described {
+            question.failing_with(failure)
+        } else {
+            // Not known yet, whoever failed.
+            question.or_else_alone()
+        }))
     }
 }
 
@@ -221,10 +243,13 @@ pub(crate) const fn source(by_ledger: bool) -> &'static str {
 }
 
 /// What is known of a token (T5).
+#[derive(Clone)]
 pub(crate) struct TokenInfo {
     pub(crate) token: Token,
     /// Told by the contract, else by an imported list.
     pub(crate) metadata: TokenMetadata,
+    /// Whether the contract was asked.
+    is_described: bool,
     pub(crate) story: TokenStory,
     pub(crate) supply: U256,
     pub(crate) holders: u64,
@@ -234,33 +259,96 @@ pub(crate) struct TokenInfo {
     pub(crate) price: Option<Usd>,
 }
 
-/// Looks up what is known of a token.
-pub(crate) fn info(snapshot: &Snapshot, address: &Address) -> Result<TokenInfo, HttpError> {
-    let reader = &snapshot.reader;
-    let token = find_whole(snapshot, address)?;
-    let metadata = reader.token_metadata(address).map_err(query_failed)?;
-    let mut story = reader.token_story(&token).map_err(query_failed)?;
-    let (holders, by_ledger) = reader.holder_count(&token).map_err(query_failed)?;
-    let created = match std::mem::replace(&mut story.created, Created::Unknown) {
-        Created::Known(creation) => Some(creation),
-        Created::Unknown | Created::NeedsTraces => None,
-    };
-    let mut project = reader.token_project(address).map_err(query_failed)?;
-    let head = reader.head_time().map_err(query_failed)?;
-    let price = prices::of_token(reader, *address, head)?;
-    Ok(TokenInfo {
-        supply: reader.token_supply_known(&token).map_err(query_failed)?,
-        metadata: TokenMetadata {
-            name: metadata.name.or(project.name.take()),
-            symbol: metadata.symbol.or(project.symbol.take()),
-            decimals: metadata.decimals.or(project.decimals),
-        },
-        token,
-        story,
-        holders,
-        source: source(by_ledger),
-        created,
-        project,
-        price,
-    })
+/// What is told by a contract, and by an imported list where it does not tell.
+fn or_listed(told: TokenMetadata, listed: TokenMetadata) -> TokenMetadata {
+    TokenMetadata {
+        name: told.name.or(listed.name),
+        symbol: told.symbol.or(listed.symbol),
+        decimals: told.decimals.or(listed.decimals),
+    }
+}
+
+impl TokenInfo {
+    /// Looks up what is known of a token.
+    fn known(snapshot: &Snapshot, address: &Address) -> Result<Self, HttpError> {
+        let reader = &snapshot.reader;
+        let token = find_whole(snapshot, address)?;
+        let told = reader.token_metadata_told(address).map_err(query_failed)?;
+        let mut story = reader.token_story(&token).map_err(query_failed)?;
+        let (holders, by_ledger) = reader.holder_count(&token).map_err(query_failed)?;
+        let created = match std::mem::replace(&mut story.created, Created::Unknown) {
+            Created::Known(creation) => Some(creation),
+            Created::Unknown | Created::NeedsTraces => None,
+        };
+        let mut project = reader.token_project(address).map_err(query_failed)?;
+        let head = reader.head_time().map_err(query_failed)?;
+        let price = prices::of_token(reader, *address, head)?;
+        let listed = TokenMetadata {
+            name: project.name.take(),
+            symbol: project.symbol.take(),
+            decimals: project.decimals,
+        };
+        Ok(Self {
+            supply: reader.token_supply_known(&token).map_err(query_failed)?,
+            is_described: told.is_some(),
+            metadata: or_listed(told.unwrap_or_default(), listed),
+            token,
+            story,
+            holders,
+            source: source(by_ledger),
+            created,
+            project,
+            price,
+        })
+    }
+
+    /// The same with what the contract says after `block`, of what only it can tell. A failure where it tells nothing.
+    async fn told(mut self, node: &Arc<dyn Upstream>, block: u64) -> Result<Self, UpstreamError> {
+        let address = self.token.address;
+        let mut failure = None;
+        let mut is_told = false;
+        if !self.is_described {
+            match node.token_metadata(address, block).await {
+                Ok(told) => {
+                    self.metadata = or_listed(told, self.metadata);
+                    is_told = true;
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        if !self.token.is_exact() && failure != Some(UpstreamError::TimedOut) {
+            match node.token_supply(address, block).await {
+                Ok(supply) => {
+                    (self.supply, self.source) = (supply, NODE);
+                    is_told = true;
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        match failure {
+            Some(error) if !is_told => Err(error),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What is known of a token (T5): the supply is that of T1. Where the node fails it is what was known before.
+pub(crate) fn info(
+    snapshot: &Snapshot,
+    address: &Address,
+    render: impl Fn(TokenInfo) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let known = TokenInfo::known(snapshot, address)?;
+    if known.is_described && known.token.is_exact() {
+        return render(known);
+    }
+    let head = snapshot.reader.head().number;
+    let unless = render(known.clone());
+    let question = Question::after(snapshot, head, unless, move |node| {
+        Box::pin(async move {
+            let told = known.told(&node, head).await?;
+            Ok(render(told))
+        })
+    });
+    Ok(Answer::AskNode(question.or_else_alone()))
 }

@@ -17,7 +17,7 @@ const BLOCKS_MAX: u64 = 512;
 const TOKENS_MAX: u32 = 500;
 /// Verdicts are given while the index is at most so far behind its node: what is compared while it rushes on would
 /// be moved again at once, and a node that is no archive has the newest states only.
-const LAG_MAX: u64 = 64;
+pub(super) const LAG_MAX: u64 = 64;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct News {
     pub(super) touches: Vec<Touch>,
     /// Exact tokens that were called in new blocks, whether or not an event told of it.
     pub(super) called: Vec<Address>,
-    /// Tokens without metadata.
+    /// Tokens without metadata, or with that of another branch.
     pub(super) nameless: Vec<Address>,
     /// Tokens without a verdict that stands.
     pub(super) unjudged: Vec<Address>,
@@ -98,6 +98,7 @@ impl Looker {
         head: BlockId,
         news: &mut News,
     ) -> Result<(), QueryError> {
+        let seen = self.seen.len();
         while let Some(last) = self.seen.back()
             && !is_on(reader.view(), last.block)
         {
@@ -109,6 +110,9 @@ impl Looker {
             if let Some(before) = self.seen.back() {
                 self.next_new = self.next_new.min(before.tokens);
             }
+        }
+        if self.seen.len() < seen {
+            news.nameless.extend(tools.orphaned(reader.view()));
         }
         let tokens = tokens_of(reader);
         let next = self.seen.back().map(|last| last.block.number + 1);
@@ -194,7 +198,7 @@ impl Looker {
         if reader.token(&address)?.is_none() {
             return Ok(None);
         }
-        if tools.observed.metadata(&address).is_none() {
+        if !tools.is_described(reader.view(), &address) {
             news.nameless.push(address);
         }
         match tools.observed.verdict(&address) {

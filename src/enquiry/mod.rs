@@ -1,20 +1,23 @@
 //! Asking the node what blocks do not tell, and comparing ledgers with it.
 //!
-//! One [`Enquirer`] runs beside each chain's sync. It asks every token for its name, symbol and decimals once,
+//! One [`Enquirer`] runs beside each chain's sync. It asks every token for its name, symbol and decimals once (again where the block of that is orphaned),
 //! compares what the ledger says of tokens with what their contracts say (a *verdict*), again as they move and
 //! slowly all others, and keeps the balances of those that events do not explain. All of it goes into the side
 //! store; none of it is needed for the chain's own store. The ledger of native balances is compared too. It asks at a bounded rate, a few questions at a time, and
 //! waits longer and longer while the node fails.
 
+mod asking;
 mod feeds;
 mod judge;
 mod look;
+mod metadata;
 mod native;
 mod perform;
 mod queue;
 mod rate;
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -27,7 +30,9 @@ use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Observed, Store};
 
+use asking::Hashes;
 use look::Looker;
+use metadata::Asked;
 use queue::{Ended, Queue};
 use rate::Rate;
 
@@ -44,6 +49,8 @@ pub struct EnquiryOptions {
     pub recheck_after: Duration,
     /// A token that does not move is compared again after so many blocks.
     pub recheck_blocks: u64,
+    /// What showed a token not to be exact is looked at again after so many blocks, then after four times as many, and so on.
+    pub retry_blocks: u64,
     /// The pause between two rounds over all tokens, and between two over all holders of a token that is not exact.
     pub round_pause: Duration,
 }
@@ -58,6 +65,7 @@ impl EnquiryOptions {
             tick: Duration::from_millis(250),
             recheck_after: Duration::from_secs(15),
             recheck_blocks: 50_000,
+            retry_blocks: 50,
             round_pause: Duration::from_secs(600),
         }
     }
@@ -75,6 +83,10 @@ struct Tools {
     observed: Arc<Observed>,
     status: Arc<ChainStatus>,
     rate: Rate,
+    hashes: Hashes,
+    /// The node has no states of blocks that the index reaches while it is far behind.
+    is_pruned: AtomicBool,
+    asked: Mutex<Asked>,
 }
 
 /// Finds out about the tokens of one chain.
@@ -104,6 +116,9 @@ impl Enquirer {
                 observed,
                 status,
                 rate,
+                hashes: Hashes::default(),
+                is_pruned: AtomicBool::default(),
+                asked: Mutex::default(),
             }),
             options,
             feeds: Vec::new(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Tools;
+use super::asking::By;
 use super::perform::Failure;
 use crate::model::{Address, BlockId, NATIVE_COIN, TokenVerdict, U256, ZeroAddress};
 use crate::query::{Balance, QueryError, Reader, is_on};
@@ -40,7 +41,7 @@ pub(super) async fn run(tools: Arc<Tools>, mut shutdown: Shutdown) {
             Some(Ok(())) => (last, drawn) = (Some(head), DRAWN),
             Some(Err(Failure::Store(error))) => tracing::warn!(%error, "native balances cannot be compared"),
             // What the node does not tell now it may tell of the next block.
-            Some(Err(Failure::Node(_) | Failure::Moved)) => {}
+            Some(Err(Failure::Node(_) | Failure::Moved | Failure::Behind)) => {}
         }
     }
 }
@@ -67,12 +68,13 @@ async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), 
         .read(move |reader, _| samples(reader, head, suspect, drawn))
         .await?;
     for &sample in &samples {
-        let told = ask(tools, sample, head).await?;
+        let told = tools.native_balance(sample.account, head, By::Hash).await?;
         if told == sample.balance {
             continue;
         }
         // A node on another branch, or one that came back in between, would condemn any ledger.
-        let again = tools.still(head).await? && ask(tools, sample, head).await? == told;
+        let again =
+            tools.still(head).await? && tools.native_balance(sample.account, head, By::Number).await? == told;
         if !again || !tools.still(head).await? {
             return Err(Failure::Moved);
         }
@@ -91,11 +93,6 @@ async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), 
 /// The account of a reason, which begins with it.
 fn suspect(reason: &str) -> Option<Address> {
     reason.split(' ').next()?.parse().ok()
-}
-
-async fn ask(tools: &Tools, sample: Sample, head: BlockId) -> Result<U256, Failure> {
-    tools.turn().await;
-    Ok(tools.counted(tools.node.balance(sample.account, head.number).await)?)
 }
 
 /// Who has most to do with the head: its fee recipient, the sides of a transaction; and some of anywhere.
@@ -156,6 +153,7 @@ fn keep(tools: &Tools, head: BlockId, compared: usize, differs: Option<String>) 
         compared: compared as u64 + known.map_or(0, |known| known.compared),
         reason: differs.unwrap_or_default(),
         supply: None,
+        differed: None,
     };
     tools.observed.put_verdict(&NATIVE_COIN, &verdict);
 }

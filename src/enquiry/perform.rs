@@ -1,12 +1,13 @@
 //! Doing jobs: questions to the node, answers into the side store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::Tools;
-use super::judge::{Answers, Conclusion, Plan, Sums, conclude, once_each};
+use super::asking::By;
+use super::judge::{Answers, Conclusion, Differs, Plan, Sums, Suspect, SuspectAnswers, conclude, once_each};
 use super::queue::{Ended, Job, Work};
-use crate::model::{Address, BlockId, TokenKind, TokenVerdict, U256};
+use crate::model::{Address, Difference, TokenKind, TokenVerdict, U256};
 use crate::node::{ErrorClass, NodeError, Told};
 use crate::query::{LedgerBalance, QueryError, Reader, Token, is_on, stands};
 use crate::store::ToldBalance;
@@ -20,6 +21,8 @@ pub(super) enum Failure {
     Store(QueryError),
     /// The chain moved under it.
     Moved,
+    /// The node that answered does not have the block (yet).
+    Behind,
 }
 
 impl From<NodeError> for Failure {
@@ -29,7 +32,7 @@ impl From<NodeError> for Failure {
 }
 
 /// What came of a job that was done.
-enum Outcome {
+pub(super) enum Outcome {
     Done,
     Fell,
     Goes,
@@ -39,7 +42,7 @@ impl Tools {
     /// Does a job.
     pub(super) async fn perform(self: Arc<Self>, job: Job) -> Ended {
         let outcome = match &job.work {
-            Work::Metadata => self.ask_metadata(job.token).await,
+            Work::Metadata => self.ask_metadata(&job).await,
             Work::Judge(accounts) => self.judge(job.token, accounts.clone()).await,
             Work::Refresh(accounts) => self.refresh(job.token, accounts, None).await,
             Work::Round => self.round(job.token).await,
@@ -49,6 +52,7 @@ impl Tools {
             Ok(Outcome::Fell) => Ended::Fell(job),
             Ok(Outcome::Goes) => Ended::Goes(job),
             Err(Failure::Moved) => Ended::Void(job),
+            Err(Failure::Behind) => Ended::Later(job),
             Err(Failure::Store(error)) => {
                 tracing::warn!(token = ?job.token, %error, "a token cannot be looked at");
                 Ended::Done(job)
@@ -64,39 +68,6 @@ impl Tools {
         }
     }
 
-    /// Waits for the turn of a question, and counts it.
-    pub(super) async fn turn(&self) {
-        self.rate.turn().await;
-        self.status.tokens().questions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn counted<T>(&self, result: Result<T, NodeError>) -> Result<T, NodeError> {
-        if result.is_err() {
-            self.status.tokens().errors.fetch_add(1, Ordering::Relaxed);
-        }
-        result
-    }
-
-    async fn supply(&self, token: Address, block: u64) -> Result<Told<U256>, NodeError> {
-        self.turn().await;
-        self.counted(self.node.token_supply(token, block).await)
-    }
-
-    async fn balance(&self, token: Address, holder: Address, block: u64) -> Result<Told<U256>, NodeError> {
-        self.turn().await;
-        self.counted(self.node.token_balance(token, holder, block).await)
-    }
-
-    async fn ask_metadata(&self, token: Address) -> Result<Outcome, Failure> {
-        // Three questions.
-        for _ in 0..3 {
-            self.turn().await;
-        }
-        let metadata = self.counted(self.node.token_metadata(token).await)?;
-        self.observed.put_metadata(&token, &metadata);
-        Ok(Outcome::Done)
-    }
-
     /// Reads the store where that may be done.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
@@ -108,14 +79,6 @@ impl Tools {
             Ok(read) => read.map_err(Failure::Store),
             Err(_) => Err(Failure::Moved),
         }
-    }
-
-    /// Whether the node and the store still have `block` where it was.
-    pub(super) async fn still(&self, block: BlockId) -> Result<bool, Failure> {
-        self.turn().await;
-        let asked = self.counted(self.node.block_id(block.number).await)?;
-        let same = asked.is_some_and(|asked| asked.hash == block.hash);
-        Ok(same && is_on(&self.store.view(), block))
     }
 
     async fn judge(self: &Arc<Self>, token: Address, accounts: Vec<Address>) -> Result<Outcome, Failure> {
@@ -131,24 +94,38 @@ impl Tools {
             return Ok(Outcome::Done);
         }
         if ledger.is_doubted() {
-            let supply = self.supply(token, plan.head.number).await?;
-            let why = "its events contradict each other".to_owned();
+            let supply = self.supply(token, plan.head, By::Hash).await;
+            let supply = supply.map_err(|error| self.failure(error, By::Hash))?;
+            let why = "its events contradict each other";
             self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value());
             return Ok(Outcome::Fell);
         }
-        let mut answers = self.answers(&plan).await?;
+        let mut answers = self.answers(&plan, By::Hash).await?;
+        let by_hash = self.hashes.are_taken();
         let mut conclusion = conclude(&plan, &answers);
         if conclusion.differs.is_some() {
             // A node on another branch, or an index that was unwound meanwhile, would condemn any token. One that came
-            // back in between answers otherwise when it is asked once more.
+            // back in between answers otherwise when it is asked once more. By number then: some take a hash and look at
+            // something else.
             if !self.still(plan.head).await? {
                 return Err(Failure::Moved);
             }
-            answers = self.answers(&plan).await?;
+            answers = self.answers(&plan, By::Number).await?;
             conclusion = conclude(&plan, &answers);
-            if conclusion.differs.is_none() || !self.still(plan.head).await? {
+            if !self.still(plan.head).await? {
                 return Err(Failure::Moved);
             }
+            if conclusion.differs.is_none() {
+                if by_hash {
+                    self.hashes.doubt();
+                }
+                return Err(Failure::Moved);
+            }
+        } else if let (true, Some(suspect)) = (conclusion.is_cleared, &plan.suspect)
+            && !(self.still(plan.head).await? && self.still(plan.block(suspect.sums.block)).await?)
+        {
+            // Nor does such a node clear any.
+            return Err(Failure::Moved);
         }
         let fell = conclusion.differs.is_some();
         self.keep(&plan, &conclusion, answers.supply.value());
@@ -156,24 +133,43 @@ impl Tools {
     }
 
     /// What the contract says to a plan.
-    async fn answers(&self, plan: &Plan) -> Result<Answers, Failure> {
-        let (token, at) = (plan.token, plan.head.number);
-        let supply = self.supply(token, at).await?;
-        let zero = self.balance(token, Address::ZERO, at).await?;
+    async fn answers(&self, plan: &Plan, by: By) -> Result<Answers, Failure> {
+        let (token, head) = (plan.token, plan.head);
+        let present = |error| self.failure(error, by);
+        let supply = self.supply(token, head, by).await.map_err(present)?;
+        let zero = self
+            .balance(token, Address::ZERO, head, by)
+            .await
+            .map_err(present)?;
+        let mut suspect = SuspectAnswers::default();
+        if let Some(Suspect { sums, balance }) = plan.suspect {
+            let at = plan.block(sums.block);
+            suspect.supply = or_pruned(self.supply(token, at, by).await)?;
+            suspect.zero = or_pruned(self.balance(token, Address::ZERO, at, by).await)?;
+            if let Some(balance) = balance {
+                suspect.balance = or_pruned(self.balance(token, balance.holder, at, by).await)?;
+            }
+        }
         let mut balances = Vec::with_capacity(plan.balances.len());
         for sample in &plan.balances {
-            let asked = self.balance(token, sample.holder, sample.block).await;
-            balances.push(present_or_pruned(asked, sample.block == at)?);
+            let at = plan.block(sample.block);
+            let asked = self.balance(token, sample.holder, at, by).await;
+            balances.push(if sample.block == head.number {
+                Some(asked.map_err(present)?)
+            } else {
+                or_pruned(asked)?
+            });
         }
         let past = match plan.past {
             None => None,
-            Some(past) => present_or_pruned(self.supply(token, past.block).await, false)?,
+            Some(past) => or_pruned(self.supply(token, plan.block(past.block), by).await)?,
         };
         Ok(Answers {
             supply,
             zero,
             balances,
             past,
+            suspect,
         })
     }
 
@@ -182,7 +178,11 @@ impl Tools {
         let (token, view) = (plan.token, self.store.view());
         let known = self.observed.verdict(&token);
         let before = known.clone().filter(|verdict| stands(&view, verdict));
-        let exact = conclusion.differs.is_none() && before.as_ref().is_none_or(|before| before.exact);
+        let exact = conclusion.differs.is_none()
+            && match &plan.suspect {
+                Some(_) => conclusion.is_cleared,
+                None => before.as_ref().is_none_or(|before| before.exact),
+            };
         let kept = before.as_ref().filter(|before| before.exact == exact);
         let anchor = kept.and_then(|before| {
             let is_final = view.finalized().is_some_and(|last| before.checked.number <= last);
@@ -195,13 +195,21 @@ impl Tools {
             }
         });
         let reason = match (&conclusion.differs, kept) {
-            (Some(why), _) => why.clone(),
+            (Some(differs), _) => differs.why.clone(),
             (None, Some(before)) => before.reason.clone(),
             (None, None) => String::new(),
         };
         if !exact && kept.is_none() {
             tracing::info!(token = ?token, reason, "a token's events do not explain it, the node answers for it");
         }
+        let fell = known.as_ref().is_some_and(|known| !known.exact);
+        if exact && fell && plan.suspect.is_some() {
+            tracing::info!(token = ?token, "a token's events explain it after all, the ledger answers for it");
+            // What its holders were said to have is of the time before.
+            self.observed.begin_round(&token);
+        }
+        let earlier = known.as_ref().and_then(|known| known.differed);
+        let differed = difference(plan, conclusion.differs.as_ref(), earlier);
         self.status
             .tokens()
             .verdict(known.map(|known| known.exact), exact);
@@ -213,6 +221,7 @@ impl Tools {
             compared: before.as_ref().map_or(0, |before| before.compared) + conclusion.compared,
             reason,
             supply: supply.filter(|_| !exact),
+            differed: differed.filter(|_| !exact),
         };
         self.observed.put_verdict(&token, &verdict);
     }
@@ -229,7 +238,9 @@ impl Tools {
         };
         let mut told = Vec::with_capacity(accounts.len());
         for &holder in accounts {
-            if let Told::Value(balance) = self.balance(token, holder, head.number).await? {
+            let asked = self.balance(token, holder, head, By::Hash).await;
+            let asked = asked.map_err(|error| self.failure(error, By::Hash))?;
+            if let Told::Value(balance) = asked {
                 told.push(ToldBalance {
                     holder,
                     balance,
@@ -237,7 +248,8 @@ impl Tools {
                 });
             }
         }
-        let supply = self.supply(token, head.number).await?;
+        let supply = self.supply(token, head, By::Hash).await;
+        let supply = supply.map_err(|error| self.failure(error, By::Hash))?;
         self.observed.put_balances(&token, &told, round);
         if let (Told::Value(supply), Some(mut verdict)) = (supply, self.observed.verdict(&token))
             && !verdict.exact
@@ -271,17 +283,31 @@ impl Tools {
     }
 }
 
-/// What a node told of the present, or of a past that it may have no state of any more.
-fn present_or_pruned<T>(asked: Result<T, NodeError>, present: bool) -> Result<Option<T>, NodeError> {
+/// What a node told of a past that it may have no state of any more.
+fn or_pruned<T>(asked: Result<T, NodeError>) -> Result<Option<T>, NodeError> {
     match asked {
         Ok(told) => Ok(Some(told)),
-        Err(error) if !present && error.is_answer() => Ok(None),
+        Err(error) if error.is_answer() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What to compare of a token: balances that moved last, the largest, and some of the past. Much for a first
-/// verdict, a little each time after. `None` for what is no token.
+/// What differed, as it is kept: looked at once more than before where it was looked at again.
+fn difference(plan: &Plan, differs: Option<&Differs>, earlier: Option<Difference>) -> Option<Difference> {
+    let earlier = earlier.filter(|_| plan.suspect.is_some());
+    let trials = earlier.map_or(0, |earlier| earlier.trials.saturating_add(1));
+    match differs {
+        Some(differs) => Some(Difference {
+            at: plan.block(differs.block?),
+            holder: differs.holder,
+            trials,
+        }),
+        None => earlier.map(|earlier| Difference { trials, ..earlier }),
+    }
+}
+
+/// What to compare of a token: balances that moved last, the largest, and some of the past. Much for a first verdict, a
+/// little each time after, and much again where one that is not exact is looked at anew. `None` for what is no token.
 fn plan(
     reader: &Reader,
     tools: &Tools,
@@ -292,17 +318,37 @@ fn plan(
         return Ok(None);
     };
     let head = reader.head();
-    let (largest, some) = match tools.observed.verdict(&token) {
-        None => (3, 4),
-        Some(_) => (1, 1),
+    let known = tools.observed.verdict(&token);
+    let (largest, some) = match &known {
+        Some(known) if known.exact && stands(reader.view(), known) => (1, 1),
+        _ => (3, 4),
+    };
+    let sums = |block: u64| -> Result<Sums, QueryError> {
+        let (minted, to_zero) = reader.token_sums(&ledger, block)?;
+        Ok(Sums {
+            block,
+            minted,
+            to_zero,
+        })
+    };
+    let of = |holder: Address, block: u64| -> Result<LedgerBalance, QueryError> {
+        Ok(LedgerBalance {
+            holder,
+            block,
+            balance: reader.token_balance_at(&ledger, &holder, block)?,
+        })
+    };
+    let differed = known.and_then(|known| known.differed);
+    let suspect = match differed.filter(|differed| is_on(reader.view(), differed.at)) {
+        None => None,
+        Some(Difference { at, holder, .. }) => Some(Suspect {
+            sums: sums(at.number)?,
+            balance: holder.map(|holder| of(holder, at.number)).transpose()?,
+        }),
     };
     let mut balances = Vec::new();
     for &holder in accounts {
-        balances.push(LedgerBalance {
-            holder,
-            block: head.number,
-            balance: reader.token_balance_at(&ledger, &holder, head.number)?,
-        });
+        balances.push(of(holder, head.number)?);
     }
     balances.extend(reader.ledger_largest(&ledger, largest)?);
     let mut past = None;
@@ -310,21 +356,19 @@ fn plan(
         let at = Address::from(std::array::from_fn(|_| fastrand::u8(..)));
         let from = fastrand::u64(reader.first_block()..=head.number);
         if let Some(sample) = reader.ledger_some_balance(&ledger, &at, from)? {
-            let (minted, to_zero) = reader.token_sums(&ledger, sample.block)?;
-            past = Some(Sums {
-                block: sample.block,
-                minted,
-                to_zero,
-            });
-            balances.push(LedgerBalance {
-                block: head.number,
-                balance: reader.token_balance_at(&ledger, &sample.holder, head.number)?,
-                ..sample
-            });
+            past = Some(sums(sample.block)?);
+            balances.push(of(sample.holder, head.number)?);
             balances.push(sample);
         }
     }
     let (minted, to_zero) = ledger.sums();
+    let balances = once_each(balances);
+    let numbers = balances.iter().map(|sample| sample.block);
+    let numbers = numbers.chain(past.map(|past| past.block));
+    let mut hashes = BTreeMap::from([(head.number, head.hash)]);
+    for number in numbers.chain(suspect.map(|suspect| suspect.sums.block)) {
+        hashes.insert(number, reader.view().block(number)?.hash);
+    }
     let plan = Plan {
         token,
         head,
@@ -333,8 +377,10 @@ fn plan(
             minted,
             to_zero,
         },
-        balances: once_each(balances),
+        balances,
         past,
+        suspect,
+        hashes,
     };
     Ok(Some((ledger, plan)))
 }

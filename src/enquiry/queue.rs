@@ -1,12 +1,12 @@
 //! What is to be asked next.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::look::News;
 use super::{EnquiryOptions, Tools};
 use crate::clock;
-use crate::model::Address;
+use crate::model::{Address, TokenVerdict};
 
 /// As many jobs may wait before more are looked for.
 const WAITING_MAX: usize = 2_000;
@@ -14,6 +14,11 @@ const WAITING_MAX: usize = 2_000;
 const ACCOUNTS_MAX: usize = 4;
 /// A job that the node answers an error to so often is left to the next round over all tokens.
 const ATTEMPTS_MAX: u32 = 3;
+/// A job for which the node lacks the block is put off by so many looks, then by twice as many, and so on.
+const LATER_TICKS: u32 = 4;
+const LATER_MAX: Duration = Duration::from_secs(30);
+/// So often; then it is left to the next round over all tokens.
+const LATER_ATTEMPTS_MAX: u32 = 10;
 
 /// The kinds of jobs that take turns: places in [`Queue::queues`], and tokens that moved.
 const METADATA: usize = 0;
@@ -34,6 +39,18 @@ pub(super) enum Work {
     Round,
 }
 
+impl Work {
+    /// Its queue; `None` for what has none.
+    const fn kind(&self) -> Option<usize> {
+        match self {
+            Self::Metadata => Some(METADATA),
+            Self::Judge(_) => Some(JUDGE),
+            Self::Round => Some(ROUND),
+            Self::Refresh(_) => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) token: Address,
@@ -52,6 +69,8 @@ pub(super) enum Ended {
     Goes(Job),
     /// The ledger or the chain moved on meanwhile; nothing was learnt.
     Void(Job),
+    /// The node that answered does not have the block (yet).
+    Later(Job),
     /// The node failed.
     NodeFailed {
         job: Job,
@@ -77,6 +96,10 @@ pub(super) struct Queue {
     judged: HashMap<Address, Instant>,
     /// Kinds other than the first take turns.
     turn: usize,
+    /// Jobs that are put off, by token and kind, and until when.
+    later: HashMap<(Address, Option<usize>), (Instant, Job)>,
+    /// Tokens that are not exact, by the block after which what differed is looked at again.
+    trials: BTreeSet<(u64, Address)>,
     /// Tokens in one of the queues.
     waiting: HashSet<(Address, usize)>,
     near: bool,
@@ -93,6 +116,8 @@ impl Queue {
             moved_at: VecDeque::new(),
             judged: HashMap::new(),
             turn: 0,
+            later: HashMap::new(),
+            trials: BTreeSet::new(),
             waiting: HashSet::new(),
             near: false,
         }
@@ -104,15 +129,15 @@ impl Queue {
     }
 
     fn add(&mut self, token: Address, work: Work, attempts: u32) {
-        let kind = match work {
-            Work::Metadata => METADATA,
-            Work::Judge(_) => JUDGE,
-            Work::Round => ROUND,
-            Work::Refresh(accounts) => {
+        let Some(kind) = work.kind() else {
+            if let Work::Refresh(accounts) = work {
                 self.refresh.entry(token).or_default().extend(accounts);
-                return;
             }
+            return;
         };
+        if self.later.contains_key(&(token, Some(kind))) {
+            return;
+        }
         if let Some(queue) = self.queues.get_mut(kind)
             && self.waiting.insert((token, kind))
         {
@@ -134,7 +159,25 @@ impl Queue {
             self.add(token, Work::Judge(Vec::new()), 0);
         }
         for token in news.inexact {
+            self.try_later(token, tools);
             self.add(token, Work::Round, 0);
+        }
+        let view = tools.store.view();
+        let head = view.head().map_or(0, |head| head.number);
+        while let Some(&(due, token)) = self.trials.first()
+            && due <= head
+        {
+            self.trials.pop_first();
+            self.add(token, Work::Judge(Vec::new()), 0);
+        }
+        let now = clock::now();
+        let due: Vec<_> = self
+            .later
+            .extract_if(|_, (until, _)| *until <= now)
+            .map(|(_, (_, job))| job)
+            .collect();
+        for job in due {
+            self.add(job.token, job.work, job.attempts);
         }
         let mut touched: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
         for touch in news.touches {
@@ -144,10 +187,9 @@ impl Queue {
         for token in news.called {
             touched.entry(token).or_default();
         }
-        let now = clock::now();
         self.judged.retain(|_, at| now < *at + self.options.recheck_after);
         for (token, accounts) in touched {
-            if tools.observed.metadata(&token).is_none() {
+            if !tools.is_described(&view, &token) {
                 self.add(token, Work::Metadata, 0);
             }
             let verdict = tools.observed.verdict(&token);
@@ -172,8 +214,16 @@ impl Queue {
         self.show(tools);
     }
 
+    /// Looks at a token again some time, where what showed it not to be exact can be looked at.
+    fn try_later(&mut self, token: Address, tools: &Tools) {
+        let due = tools.observed.verdict(&token);
+        if let Some(due) = due.and_then(|verdict| trial_due(&verdict, &self.options)) {
+            self.trials.insert((due, token));
+        }
+    }
+
     fn show(&self, tools: &Tools) {
-        let waiting = self.waiting.len() + self.refresh.len() + self.moved.len();
+        let waiting = self.waiting.len() + self.later.len() + self.refresh.len() + self.moved.len();
         tools.status.tokens().set_waiting(waiting as u64);
     }
 
@@ -241,12 +291,22 @@ impl Queue {
         | Ended::Fell(job)
         | Ended::Goes(job)
         | Ended::Void(job)
+        | Ended::Later(job)
         | Ended::NodeFailed { job, .. }) = &ended;
         self.busy.remove(&job.token);
         if matches!(job.work, Work::Judge(_)) {
             self.judged.insert(job.token, clock::now());
+            self.try_later(job.token, tools);
         }
         match ended {
+            Ended::Later(mut job) => {
+                let wait = self.options.tick * LATER_TICKS * (1 << job.attempts.min(16));
+                job.attempts += 1;
+                if job.attempts < LATER_ATTEMPTS_MAX {
+                    let until = clock::now() + wait.min(LATER_MAX);
+                    self.later.insert((job.token, job.work.kind()), (until, job));
+                }
+            }
             Ended::Done(_) => {}
             Ended::Fell(job) => self.add(job.token, Work::Round, 0),
             Ended::Goes(job) | Ended::Void(job) => self.add(job.token, job.work, 0),
@@ -258,5 +318,59 @@ impl Queue {
             }
         }
         self.show(tools);
+    }
+}
+
+/// The block after which what showed a token not to be exact is looked at again; `None` where that cannot be done. The
+/// first time is soon, while nodes that are no archives have the state.
+fn trial_due(verdict: &TokenVerdict, options: &EnquiryOptions) -> Option<u64> {
+    let differed = verdict.differed.filter(|_| !verdict.exact)?;
+    let times = 4_u64.saturating_pow(differed.trials);
+    let wait = options.retry_blocks.saturating_mul(times);
+    Some(
+        verdict
+            .checked
+            .number
+            .saturating_add(wait.min(options.recheck_blocks)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BlockId, Difference, ZeroAddress};
+
+    #[test]
+    fn trials_grow_further_apart() {
+        let block = BlockId {
+            number: 1_000,
+            ..BlockId::default()
+        };
+        let verdict = |exact, trials| TokenVerdict {
+            exact,
+            zero_address: ZeroAddress::Burns,
+            checked: block,
+            anchor: None,
+            compared: 1,
+            reason: String::new(),
+            supply: None,
+            differed: Some(Difference {
+                at: block,
+                holder: None,
+                trials,
+            }),
+        };
+        let options = EnquiryOptions::new(1);
+        let due = |trials| trial_due(&verdict(false, trials), &options).unwrap() - 1_000;
+        assert_eq!(
+            [0, 1, 2, 5, 6, 400].map(due),
+            [50, 200, 800, 50_000, 50_000, 50_000]
+        );
+        assert_eq!(trial_due(&verdict(true, 0), &options), None);
+        let old = TokenVerdict {
+            differed: None,
+            ..verdict(false, 0)
+        };
+        assert_eq!(trial_due(&old, &options), None);
     }
 }

@@ -37,7 +37,7 @@ pub use text::{AddressFault, shown_text, shown_url, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
-pub use verdict::{NATIVE_COIN, TokenVerdict, ZeroAddress};
+pub use verdict::{Difference, NATIVE_COIN, TokenVerdict, ToldMetadata, ZeroAddress};
 
 /// Which of the two chains of the API an answer speaks of (`chain` parameter).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! What is known of a token beyond its logs.
 
-use super::{Address, BlockId, U256};
+use super::{Address, BlockId, TokenMetadata, U256};
 
 /// What a transfer to the zero address is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl ZeroAddress {
 /// What comparing a token's ledger with its contract has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenVerdict {
-    /// Whether its events explain its balances and its supply. What once was not never is again: some block of
-    /// its past stays unexplained.
+    /// Whether its events explain its balances and its supply. What once was not is so again only where the very
+    /// difference turns out to have been none: else some block of its past stays unexplained.
     pub exact: bool,
     /// Which of the two explains `balanceOf(0x0)` and `totalSupply()`.
     pub zero_address: ZeroAddress,
@@ -54,6 +54,38 @@ pub struct TokenVerdict {
     pub reason: String,
     /// `totalSupply()` at `checked`, where the token is not exact and tells.
     pub supply: Option<U256>,
+    /// What did not agree, where it can be looked at again: of a token that comparing showed not to be exact.
+    pub differed: Option<Difference>,
+}
+
+/// What did not agree in a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// After which block.
+    pub at: BlockId,
+    /// Whose balance; `None` where it was the supply or the zero address.
+    pub holder: Option<Address>,
+    /// How often it was looked at again.
+    pub trials: u32,
+}
+
+/// What a token's contract said of itself, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldMetadata {
+    /// Its words.
+    pub metadata: TokenMetadata,
+    /// After which block it said so. On a chain without that block another contract may stand at the address. `None` where it
+    /// was not kept: trusted.
+    pub anchor: Option<BlockId>,
+}
+
+impl From<TokenMetadata> for ToldMetadata {
+    fn from(metadata: TokenMetadata) -> Self {
+        Self {
+            metadata,
+            anchor: None,
+        }
+    }
 }
 
 /// The address that stands for the native coin where there is one for a token (EIP-7528): the verdict on the ledger of

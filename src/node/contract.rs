@@ -7,7 +7,7 @@ use super::client::{Node, Repeat};
 use super::error::NodeError;
 use super::pace::RequestClass;
 use super::wire::{self, abi};
-use crate::model::{Address, TokenMetadata, U256};
+use crate::model::{Address, BlockId, TokenMetadata, U256};
 
 const METHOD: &str = "eth_call";
 
@@ -24,6 +24,57 @@ pub(super) const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 const TOTAL_SUPPLY: [u8; 4] = [0x18, 0x16, 0x0d, 0xdd];
 const IMPLEMENTATION: [u8; 4] = [0x5c, 0x60, 0xda, 0x1b];
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
+
+/// After which block a contract is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallAt {
+    /// The node's newest.
+    Newest,
+    /// That of a number, whichever the answering node has there.
+    Number(u64),
+    /// This one and no other, named by its hash (EIP-1898). Not every node takes that.
+    Block(BlockId),
+}
+
+impl From<u64> for CallAt {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<Option<u64>> for CallAt {
+    fn from(number: Option<u64>) -> Self {
+        number.map_or(Self::Newest, Self::Number)
+    }
+}
+
+impl CallAt {
+    /// The parameter, JSON.
+    fn param(self) -> String {
+        match self {
+            Self::Newest => "\"latest\"".to_owned(),
+            Self::Number(number) => format!("\"0x{number:x}\""),
+            Self::Block(block) => format!("{{\"blockHash\":\"{:?}\"}}", block.hash),
+        }
+    }
+
+    /// What is not known by a hash may be known by its number: such an error is for the caller to think about.
+    const fn repeat(self) -> Repeat {
+        match self {
+            Self::Block(_) => Repeat::UnlessAnswered,
+            Self::Newest | Self::Number(_) => Repeat::Always,
+        }
+    }
+}
+
+/// What a token says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// Its words.
+    pub metadata: TokenMetadata,
+    /// A call returned not one byte: for the node that answered there may have been no contract.
+    pub is_bare: bool,
+}
 
 /// What a contract told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +107,7 @@ impl<T> Told<T> {
 }
 
 impl Node {
-    /// Calls a contract as the chain stood after block `block` (`None`: the node's newest), with bounded gas.
+    /// Calls a contract as the chain stood after a block, with bounded gas.
     ///
     /// # Errors
     ///
@@ -65,16 +116,15 @@ impl Node {
         &self,
         contract: Address,
         input: &[u8],
-        block: Option<u64>,
+        at: impl Into<CallAt>,
     ) -> Result<Told<Vec<u8>>, NodeError> {
-        let at = block.map_or_else(|| "latest".to_owned(), |number| format!("0x{number:x}"));
+        let at = at.into();
         let params = format!(
-            "[{{\"to\":\"{contract:?}\",\"gas\":\"0x{GAS:x}\",\"data\":\"0x{}\"}},\"{at}\"]",
-            const_hex::encode(input)
+            "[{{\"to\":\"{contract:?}\",\"gas\":\"0x{GAS:x}\",\"data\":\"0x{}\"}},{}]",
+            const_hex::encode(input),
+            at.param()
         );
-        let asked = self
-            .call(RequestClass::Call, METHOD, &params, Repeat::Always)
-            .await;
+        let asked = self.call(RequestClass::Call, METHOD, &params, at.repeat()).await;
         let text = match asked {
             Ok(text) => text,
             Err(NodeError::Execution { message, .. }) => return Ok(Told::Nothing(message)),
@@ -92,17 +142,49 @@ impl Node {
             })
     }
 
-    /// `totalSupply()` of a token after block `block`.
+    /// Whether there is code at an address after a block (`eth_getCode`).
     ///
     /// # Errors
     ///
     /// As the node fails.
-    pub async fn token_supply(&self, token: Address, block: u64) -> Result<Told<U256>, NodeError> {
-        let told = self.call_contract(token, &TOTAL_SUPPLY, Some(block)).await?;
+    pub async fn has_code(&self, contract: Address, at: impl Into<CallAt>) -> Result<bool, NodeError> {
+        let at = at.into();
+        let params = format!("[\"{contract:?}\",{}]", at.param());
+        let text = self
+            .call(RequestClass::Call, "eth_getCode", &params, at.repeat())
+            .await?;
+        Ok(!matches!(text.get(), "\"0x\"" | "\"\"" | "null"))
+    }
+
+    /// The native balance of an account after a block, also of one that is named by its hash.
+    ///
+    /// # Errors
+    ///
+    /// As the node fails.
+    pub async fn balance_at(&self, account: Address, at: impl Into<CallAt>) -> Result<U256, NodeError> {
+        const METHOD: &str = "eth_getBalance";
+        let at = at.into();
+        let params = format!("[\"{account:?}\",{}]", at.param());
+        let text = self
+            .call(RequestClass::Light, METHOD, &params, at.repeat())
+            .await?;
+        wire::amount(text.get()).map_err(|error| NodeError::Malformed {
+            method: METHOD,
+            reason: error.to_string(),
+        })
+    }
+
+    /// `totalSupply()` of a token after a block.
+    ///
+    /// # Errors
+    ///
+    /// As the node fails.
+    pub async fn token_supply(&self, token: Address, at: impl Into<CallAt>) -> Result<Told<U256>, NodeError> {
+        let told = self.call_contract(token, &TOTAL_SUPPLY, at).await?;
         Ok(told.and_then(|returned| abi::number(returned), "number"))
     }
 
-    /// `balanceOf(holder)` of a token after block `block`.
+    /// `balanceOf(holder)` of a token after a block.
     ///
     /// # Errors
     ///
@@ -111,7 +193,7 @@ impl Node {
         &self,
         token: Address,
         holder: Address,
-        block: u64,
+        at: impl Into<CallAt>,
     ) -> Result<Told<U256>, NodeError> {
         let mut input = [0; 36];
         let (selector, word) = input.split_at_mut(4);
@@ -119,7 +201,7 @@ impl Node {
         word.get_mut(12..)
             .unwrap_or_default()
             .copy_from_slice(holder.as_slice());
-        let told = self.call_contract(token, &input, Some(block)).await?;
+        let told = self.call_contract(token, &input, at).await?;
         Ok(told.and_then(|returned| abi::number(returned), "number"))
     }
 
@@ -141,23 +223,31 @@ impl Node {
         Ok(told.and_then(address, "address"))
     }
 
-    /// `name()`, `symbol()` and `decimals()` of a token now, each `None` where the contract does not tell.
+    /// `name()`, `symbol()` and `decimals()` of a token after a block, each `None` where the contract does not tell.
     ///
     /// # Errors
     ///
     /// As the node fails.
-    pub async fn token_metadata(&self, token: Address) -> Result<TokenMetadata, NodeError> {
-        let ask = async |selector: [u8; 4]| self.call_contract(token, &selector, None).await;
-        Ok(TokenMetadata {
-            name: ask(NAME).await?.value().and_then(|returned| abi::text(&returned)),
-            symbol: ask(SYMBOL)
-                .await?
-                .value()
-                .and_then(|returned| abi::text(&returned)),
-            decimals: ask(DECIMALS)
-                .await?
-                .value()
-                .and_then(|returned| abi::decimals(&returned)),
+    pub async fn token_metadata(
+        &self,
+        token: Address,
+        at: impl Into<CallAt>,
+    ) -> Result<Described, NodeError> {
+        let at = at.into();
+        let mut is_bare = false;
+        let mut returned: [Option<Vec<u8>>; 3] = Default::default();
+        for (selector, returned) in [NAME, SYMBOL, DECIMALS].iter().zip(&mut returned) {
+            *returned = self.call_contract(token, selector, at).await?.value();
+            is_bare |= returned.as_ref().is_some_and(Vec::is_empty);
+        }
+        let [name, symbol, decimals] = returned;
+        Ok(Described {
+            metadata: TokenMetadata {
+                name: name.and_then(|returned| abi::text(&returned)),
+                symbol: symbol.and_then(|returned| abi::text(&returned)),
+                decimals: decimals.and_then(|returned| abi::decimals(&returned)),
+            },
+            is_bare,
         })
     }
 }

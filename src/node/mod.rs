@@ -31,7 +31,7 @@ mod words;
 pub use bundle::Fetched;
 pub use client::{BlockTag, Node, Reservation};
 pub use config::NodeConfig;
-pub use contract::Told;
+pub use contract::{CallAt, Described, Told};
 pub use error::{ErrorClass, NodeError};
 pub use heads::Heads;
 pub use passing::Passed;

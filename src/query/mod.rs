@@ -49,7 +49,8 @@ pub use supply::{CoinSupply, SupplyGap};
 pub use tokens::{
     Exactness, Held, HeldId, HeldIdCursor, HeldIdPage, HolderCursor, HolderPage, HoldingPage, IdCursor,
     KeyCursor, KeyPart, LedgerBalance, NativeDiffers, NftPage, NoTokenFacts, ObservedFacts, Standard, Token,
-    TokenCursor, TokenFacts, TokenStory, Touch, TransferPage, Verdict, ZeroAddress, is_on, stands,
+    TokenCursor, TokenFacts, TokenStory, Touch, TransferPage, Verdict, ZeroAddress, is_on, is_told_on,
+    stands,
 };
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
 pub use withdrawals::AccountWithdrawal;

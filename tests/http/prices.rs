@@ -99,8 +99,8 @@ fn weeks(seed: u64, from: u64, fork: u64, bundles: &mut Vec<Bundle>, len: u64) {
 struct Facts;
 
 impl TokenFacts for Facts {
-    fn metadata(&self, _: &Address) -> Result<TokenMetadata, StoreError> {
-        Ok(TokenMetadata::default())
+    fn metadata(&self, _: &Address) -> Result<Option<TokenMetadata>, StoreError> {
+        Ok(Some(TokenMetadata::default()))
     }
     fn verdict(&self, _: &Address, _: bool) -> Result<Verdict, StoreError> {
         Ok(Verdict::default())

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 use quarry::http::Limits;
-use quarry::model::{Address, B256, BlockId, ChainName, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use quarry::model::{
+    Address, B256, BlockId, ChainName, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
+};
 use quarry::node::recorded::parse_line;
 use quarry::query::{ObservedFacts, Reader};
 use quarry::status::ChainStatus;
@@ -32,6 +34,9 @@ type Told = Result<U256, UpstreamError>;
 struct Node {
     told: Arc<Mutex<Option<Told>>>,
     asked: Arc<Mutex<Option<u64>>>,
+    /// What its tokens say of themselves, and at which block they were asked last; `None`: it fails.
+    words: Arc<Mutex<Option<TokenMetadata>>>,
+    asked_words: Arc<Mutex<Option<u64>>>,
 }
 
 impl Node {
@@ -54,6 +59,11 @@ impl Upstream for Node {
     }
     fn balance(&self, _: Address, block: u64) -> UpstreamFuture<'_, U256> {
         self.answer(block)
+    }
+    fn token_metadata(&self, _: Address, block: u64) -> UpstreamFuture<'_, TokenMetadata> {
+        *self.asked_words.lock().unwrap() = Some(block);
+        let words = self.words.lock().unwrap().clone();
+        Box::pin(async { words.ok_or_else(|| UpstreamError::Failed("nothing".to_owned())) })
     }
 }
 
@@ -130,6 +140,8 @@ impl World {
         let node = Node {
             told: Arc::default(),
             asked: Arc::default(),
+            words: Arc::default(),
+            asked_words: Arc::default(),
         };
         let status = Arc::new(ChainStatus::default());
         status.set_node_head(store.view().head().unwrap().number);
@@ -163,6 +175,7 @@ impl World {
             compared: 1,
             reason: String::new(),
             supply: (!exact).then(|| U256::from(1_000)),
+            differed: None,
         };
         self.observed.put_verdict(&COIN.parse().unwrap(), &verdict);
     }
@@ -270,8 +283,11 @@ async fn the_ledger_answers_for_exact_tokens_and_the_node_for_others() {
     assert_eq!((reply.status, &reply.json()["totalSupply"]), (200, &"0".into()));
     // One that the ledger doubts is asked of the node without a verdict.
     world.by_node(LIAR).await;
-    // Whole coins need decimals, and that is said before anybody is asked.
+    // Whole coins need decimals; once it is known that there are none, that is said before anybody is asked.
     let coins = format!("/api/token/{COIN}/total-supply?unit=coin");
+    let silent = TokenMetadata::default();
+    let coin = COIN.parse().unwrap();
+    world.observed.put_metadata(&coin, &silent.into());
     world
         .server
         .get(&coins)
@@ -281,7 +297,7 @@ async fn the_ledger_answers_for_exact_tokens_and_the_node_for_others() {
         decimals: Some(1),
         ..TokenMetadata::default()
     };
-    world.observed.put_metadata(&COIN.parse().unwrap(), &metadata);
+    world.observed.put_metadata(&coin, &metadata.into());
     world.tell(Some(Ok(U256::from(42))));
     assert_eq!(world.server.get(&coins).await.json()["totalSupply"], "4.2");
 }
@@ -351,4 +367,118 @@ async fn holders_of_tokens_that_are_not_exact_are_what_the_contract_told() {
         (&info.json()["totalSupply"], &info.json()["holderCount"]),
         (&"1000".into(), &1.into())
     );
+}
+
+fn six() -> TokenMetadata {
+    TokenMetadata {
+        name: Some("Asked".to_owned()),
+        symbol: None,
+        decimals: Some(6),
+    }
+}
+
+/// Whole coins of a token that nobody asked for its decimals, or that said them on another branch: the node is asked, and
+/// where it does not tell the answer is that it is not known yet. 400 is for tokens that have none.
+#[tokio::test]
+async fn decimals_that_are_not_known_yet_are_asked_for() {
+    let world = World::start(true).await;
+    let head = world.store.view().head().unwrap().number;
+    let coin: Address = COIN.parse().unwrap();
+    let later = "Data for the requested range is still being indexed";
+    let targets = world.questions(COIN).map(|(target, field, ..)| {
+        let sign = if target.contains('?') { '&' } else { '?' };
+        (format!("{target}{sign}unit=coin"), field)
+    });
+    let orphaned = ToldMetadata {
+        metadata: TokenMetadata::default(),
+        anchor: Some(BlockId {
+            number: 9,
+            hash: B256::repeat_byte(9),
+        }),
+    };
+    for round in 0..2 {
+        if round == 1 {
+            world.observed.put_metadata(&coin, &orphaned);
+        }
+        for exact in [true, false] {
+            world.judge(exact);
+            for (target, field) in &targets {
+                // No node; one that does not tell.
+                world.tell(None);
+                world.server.get(target).await.assert_error(503, later);
+                world.tell(Some(Ok(U256::from(42_000_000))));
+                *world.node.words.lock().unwrap() = None;
+                world.server.get(target).await.assert_error(503, later);
+                *world.node.words.lock().unwrap() = Some(six());
+                let reply = world.server.get(target).await;
+                assert_eq!(reply.status, 200, "{target}");
+                assert_eq!(*world.node.asked_words.lock().unwrap(), Some(head));
+                let source = if exact { "ledger" } else { "node" };
+                assert_eq!(reply.header("x-balance-source"), Some(source));
+                if !exact {
+                    assert_eq!(reply.json()[*field], "42");
+                }
+                // Nothing of it is kept by a request.
+                assert_ne!(world.observed.metadata(&coin), Some(six().into()));
+                // It was asked and has none.
+                *world.node.words.lock().unwrap() = Some(TokenMetadata::default());
+                let reply = world.server.get(target).await;
+                reply.assert_error(400, "Invalid unit parameter");
+                // In its own units nobody needs to know.
+                let plain = target.replace("unit=coin", "unit=base");
+                assert_eq!(world.server.get(&plain).await.status, 200);
+            }
+        }
+    }
+}
+
+/// What is said of a token as a whole is what is said of its supply alone, and its names where nobody asked for them yet.
+#[tokio::test]
+async fn the_supply_of_what_is_known_of_a_token_is_that_of_its_supply() {
+    let world = World::start(true).await;
+    let supply = format!("/api/token/{COIN}/total-supply");
+    let info = format!("/api/token/info?contractaddress={COIN}");
+    let agree = async |source: &str| {
+        let (one, other) = (world.server.get(&supply).await, world.server.get(&info).await);
+        assert_eq!((one.status, other.status), (200, 200));
+        assert_eq!(one.json()["totalSupply"], other.json()["totalSupply"]);
+        for reply in [&one, &other] {
+            assert_eq!(reply.header("x-balance-source"), Some(source));
+        }
+        other.json()
+    };
+    world.tell(Some(Ok(U256::from(42))));
+    *world.node.words.lock().unwrap() = Some(six());
+    // Without a verdict, not exact, and exact; the names are asked for with it.
+    let body = agree("node").await;
+    assert_eq!(
+        (&body["tokenName"], &body["decimals"], &body["totalSupply"]),
+        (&"Asked".into(), &6.into(), &"42".into())
+    );
+    world.judge(false);
+    agree("node").await;
+    world.judge(true);
+    assert_eq!(agree("ledger").await["tokenName"], "Asked");
+    // A node that fails, or is not there: what is known, and that is nothing of its names.
+    world.judge(false);
+    *world.node.words.lock().unwrap() = None;
+    for told in [Some(failed()), Some(Err(UpstreamError::TimedOut)), None] {
+        world.tell(told);
+        let reply = world.server.get(&info).await;
+        let body = reply.json();
+        assert_eq!((reply.status, &body["totalSupply"]), (200, &"1000".into()));
+        assert!(body["tokenName"].is_null() && body["decimals"].is_null());
+    }
+    // One of the two is better than none.
+    world.tell(Some(Ok(U256::from(43))));
+    let body = world.server.get(&info).await.json();
+    assert_eq!(
+        (&body["totalSupply"], body["tokenName"].is_null()),
+        (&"43".into(), true)
+    );
+    // Names that are known are not asked for.
+    world.observed.put_metadata(&COIN.parse().unwrap(), &six().into());
+    *world.node.asked_words.lock().unwrap() = None;
+    assert_eq!(agree("node").await["tokenName"], "Asked");
+    assert_eq!(*world.node.asked_words.lock().unwrap(), None);
 }

@@ -53,7 +53,7 @@ async fn a_token_is_asked_at_a_block() {
         symbol: Some("OLD".to_owned()),
         decimals: Some(18),
     };
-    assert_eq!(node.token_metadata(TOKEN).await.unwrap(), metadata);
+    assert_eq!(node.token_metadata(TOKEN, 1).await.unwrap().metadata, metadata);
     assert_eq!(
         node.token_supply(TOKEN, 3).await.unwrap(),
         Told::Value(U256::from(1_003))
@@ -88,7 +88,7 @@ async fn what_a_contract_does_wrong_is_its_answer() {
         assert_eq!(told, Told::Nothing(message.to_owned()));
         assert_eq!(fake.asked("eth_call"), 1, "{message}");
         assert_eq!(
-            node.token_metadata(TOKEN).await.unwrap(),
+            node.token_metadata(TOKEN, 1).await.unwrap().metadata,
             TokenMetadata::default()
         );
         for class in ErrorClass::ALL {
@@ -108,7 +108,7 @@ async fn what_a_contract_does_wrong_is_its_answer() {
         let told = node.token_balance(TOKEN, TOKEN, 1).await.unwrap();
         assert!(matches!(told, Told::Nothing(_)), "{bytes} bytes: {told:?}");
         assert_eq!(
-            node.token_metadata(TOKEN).await.unwrap(),
+            node.token_metadata(TOKEN, 1).await.unwrap().metadata,
             TokenMetadata::default(),
             "{bytes} bytes"
         );
@@ -121,7 +121,7 @@ async fn what_a_contract_does_wrong_is_its_answer() {
         })
     })
     .await;
-    let metadata = node.token_metadata(TOKEN).await.unwrap();
+    let metadata = node.token_metadata(TOKEN, 1).await.unwrap().metadata;
     assert_eq!((metadata.name.as_deref(), metadata.decimals), (Some(""), None));
 }
 
@@ -149,7 +149,7 @@ async fn what_the_node_does_wrong_is_an_error() {
         fake.fault(fault.clone(), 1_000);
         let error = node.token_supply(TOKEN, 1).await.unwrap_err();
         assert_eq!(error.class(), class, "{fault:?}: {error}");
-        assert!(node.token_metadata(TOKEN).await.is_err());
+        assert!(node.token_metadata(TOKEN, 1).await.is_err());
         fake.clear_faults();
     }
     let hasty = NodeConfig {

@@ -50,8 +50,24 @@ pub struct Mood {
     pub other_branch: bool,
     /// This token's balances are one more than they are.
     pub lies: Option<Address>,
+    /// Only after this block.
+    pub lies_at: Option<u64>,
     /// This token returns a megabyte to everything.
     pub floods: Option<Address>,
+    /// Contracts are called on another branch than its blocks are of: another node behind the same balancer. By number
+    /// all balances are one more, by a hash of this branch nothing is known.
+    pub split: bool,
+    /// Contracts are called at a node that does not have the new ones yet: by number nothing is returned, and there is no
+    /// code.
+    pub lags: bool,
+    /// It takes blocks by number only.
+    pub no_hashes: bool,
+    /// It takes hashes and calls at its newest block whatever they are.
+    pub blind_to_hashes: bool,
+    /// The name of this token is another one: another contract stands there.
+    pub renamed: Option<Address>,
+    /// States before this block are gone.
+    pub states_from: u64,
 }
 
 struct State {
@@ -59,6 +75,7 @@ struct State {
     hashes: Vec<Value>,
     mood: Mood,
     calls: u64,
+    by_hash: u64,
 }
 
 /// The node; ends when dropped.
@@ -133,6 +150,7 @@ impl PlayedNode {
             hashes: bundles.iter().map(|bundle| json!(bundle.block.hash)).collect(),
             mood: Mood::default(),
             calls: 0,
+            by_hash: 0,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -178,6 +196,19 @@ impl PlayedNode {
     pub fn calls(&self) -> u64 {
         self.state().calls
     }
+
+    /// How often of these by the hash of a block.
+    pub fn calls_by_hash(&self) -> u64 {
+        self.state().by_hash
+    }
+
+    /// Other blocks than it had, from a number on.
+    pub fn reorganise(&self, bundles: &[Bundle]) {
+        for bundle in bundles {
+            let number = bundle.block.header.number as usize;
+            self.state().hashes[number] = json!(bundle.block.hash);
+        }
+    }
 }
 
 async fn serve(
@@ -215,14 +246,29 @@ impl State {
                 let hash = if self.mood.other_branch { &other } else { hash };
                 Ok(json!({"number": params[0], "hash": hash, "parentHash": other}))
             }
+            "eth_getCode" => Ok(json!(if self.mood.lags { "0x" } else { "0x60" })),
             "eth_call" => {
                 self.calls += 1;
                 let data = const_hex::decode(params[0]["data"].as_str().unwrap()).unwrap();
                 let to: Address = params[0]["to"].as_str().unwrap().parse().unwrap();
                 let head = self.hashes.len() as u64 - 1;
-                let block = quantity(&params[1]).unwrap_or(head);
+                let block = match params[1].get("blockHash") {
+                    None if self.mood.lags => return Ok(json!("0x")),
+                    None => quantity(&params[1]).unwrap_or(head),
+                    Some(_) if self.mood.no_hashes => return Err((-32602, "invalid argument 1")),
+                    Some(_) if self.mood.blind_to_hashes => head,
+                    Some(hash) => {
+                        let place = self.hashes.iter().position(|known| known == hash);
+                        let here = place.filter(|_| !self.mood.split && !self.mood.lags);
+                        self.by_hash += 1;
+                        here.ok_or((-32000, "header for hash not found"))? as u64
+                    }
+                };
                 if head < block {
                     return Err((-32000, "header not found"));
+                }
+                if block < self.mood.states_from {
+                    return Err((-32000, "missing trie node"));
                 }
                 self.call(to, &data, block)
                     .map(|returned| json!(const_hex::encode_prefixed(returned)))
@@ -239,13 +285,17 @@ impl State {
         let token = self.tokens.iter().find(|token| token.address == to)?;
         let word = |value: U256| value.to_be_bytes::<32>().to_vec();
         match data.first_chunk::<4>()? {
+            [0x06, 0xfd, 0xde, 0x03] if self.mood.renamed == Some(to) => {
+                Some([b"Other".to_vec(), vec![0; 27]].concat())
+            }
             [0x06, 0xfd, 0xde, 0x03] => token.calls[0].clone(),
             [0x95, 0xd8, 0x9b, 0x41] => token.calls[1].clone(),
             [0x31, 0x3c, 0xe5, 0x67] => token.calls[2].clone(),
             [0x18, 0x16, 0x0d, 0xdd] => token.supply(block).map(word),
             [0x70, 0xa0, 0x82, 0x31] => {
                 let holder = Address::from_slice(data.get(16..36)?);
-                let more = U256::from(u8::from(self.mood.lies == Some(to)));
+                let lies = self.mood.lies == Some(to) && self.mood.lies_at.is_none_or(|at| at == block);
+                let more = U256::from(u8::from(lies || self.mood.split));
                 Some(word(token.balance(&holder, block).wrapping_add(more)))
             }
             _ => None,

@@ -22,8 +22,8 @@ pub type Asked = (BTreeSet<Address>, BTreeSet<Address>);
 pub struct Convention(pub ZeroAddress);
 
 impl TokenFacts for Convention {
-    fn metadata(&self, _: &Address) -> Result<TokenMetadata, StoreError> {
-        Ok(TokenMetadata::default())
+    fn metadata(&self, _: &Address) -> Result<Option<TokenMetadata>, StoreError> {
+        Ok(Some(TokenMetadata::default()))
     }
 
     fn verdict(&self, _: &Address, _: bool) -> Result<Verdict, StoreError> {

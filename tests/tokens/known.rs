@@ -83,6 +83,7 @@ fn verdict(exact: bool, checked: BlockId) -> TokenVerdict {
         compared: 1,
         reason: String::new(),
         supply: None,
+        differed: None,
     }
 }
 

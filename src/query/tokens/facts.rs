@@ -43,8 +43,8 @@ pub struct Verdict {
 /// The values count only for tokens whose verdict is not [`Exactness::Exact`]; `None` leaves the question to the
 /// ledger.
 pub trait TokenFacts: fmt::Debug + Send + Sync {
-    /// What the contract says of itself.
-    fn metadata(&self, token: &Address) -> Result<TokenMetadata, StoreError>;
+    /// What the contract says of itself; `None` where it was not asked yet.
+    fn metadata(&self, token: &Address) -> Result<Option<TokenMetadata>, StoreError>;
 
     /// The verdict; `flagged` says that the ledger itself doubts the token.
     fn verdict(&self, token: &Address, flagged: bool) -> Result<Verdict, StoreError>;
@@ -102,8 +102,8 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
 pub struct NoTokenFacts;
 
 impl TokenFacts for NoTokenFacts {
-    fn metadata(&self, _: &Address) -> Result<TokenMetadata, StoreError> {
-        Ok(TokenMetadata::default())
+    fn metadata(&self, _: &Address) -> Result<Option<TokenMetadata>, StoreError> {
+        Ok(None)
     }
 
     fn verdict(&self, _: &Address, flagged: bool) -> Result<Verdict, StoreError> {

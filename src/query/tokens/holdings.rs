@@ -148,7 +148,7 @@ impl Reader {
             match walk.step()? {
                 Some((token, balance)) => page.tokens.push(Held {
                     token,
-                    metadata: self.token_facts.metadata(&token)?,
+                    metadata: self.token_metadata(&token)?,
                     balance,
                 }),
                 None => ended = true,

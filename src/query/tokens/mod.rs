@@ -15,7 +15,7 @@ pub use facts::{Exactness, NativeDiffers, NoTokenFacts, TokenFacts, Verdict, Zer
 pub use holders::HolderPage;
 pub use holdings::{Held, HoldingPage, NftPage};
 pub use multi_holdings::{HeldId, HeldIdPage};
-pub use observed::{ObservedFacts, is_on, stands};
+pub use observed::{ObservedFacts, is_on, is_told_on, stands};
 pub use places::{HeldIdCursor, HolderCursor, IdCursor, KeyCursor, KeyPart, TokenCursor};
 pub use transfers::{Standard, TransferPage};
 
@@ -168,8 +168,13 @@ impl Reader {
         Ok(token.supply())
     }
 
-    /// What a token's contract says of itself.
+    /// What a token's contract says of itself; empty while it was not asked.
     pub fn token_metadata(&self, token: &Address) -> Result<TokenMetadata, QueryError> {
+        Ok(self.token_metadata_told(token)?.unwrap_or_default())
+    }
+
+    /// The same; `None` while it was not asked.
+    pub fn token_metadata_told(&self, token: &Address) -> Result<Option<TokenMetadata>, QueryError> {
         Ok(self.token_facts.metadata(token)?)
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::facts::{Exactness, NativeDiffers, TokenFacts, Verdict};
-use crate::model::{Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, U256, ZeroAddress};
+use crate::model::{
+    Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
+};
 use crate::store::{Observed, StoreError, View};
 
 /// What a node told of tokens, on a snapshot.
@@ -44,9 +46,18 @@ pub fn stands(view: &View, verdict: &TokenVerdict) -> bool {
     is_on(view, verdict.checked) || verdict.anchor.is_some_and(|anchor| is_on(view, anchor))
 }
 
+/// Whether metadata was told by the contract that stands at its address on a chain: the block after which it was asked is
+/// of it. Another branch may have another contract there.
+#[must_use]
+pub fn is_told_on(view: &View, told: &ToldMetadata) -> bool {
+    told.anchor.is_none_or(|anchor| is_on(view, anchor))
+}
+
 impl TokenFacts for ObservedFacts {
-    fn metadata(&self, token: &Address) -> Result<TokenMetadata, StoreError> {
-        Ok(self.observed.metadata(token).unwrap_or_default())
+    fn metadata(&self, token: &Address) -> Result<Option<TokenMetadata>, StoreError> {
+        let told = self.observed.metadata(token);
+        let told = told.filter(|told| is_told_on(&self.view, told));
+        Ok(told.map(|told| told.metadata))
     }
 
     fn verdict(&self, token: &Address, flagged: bool) -> Result<Verdict, StoreError> {

@@ -89,6 +89,20 @@ impl Observed {
         }
     }
 
+    /// Asks for all holders of a token from the first on: until that is over the ledger has the better list.
+    pub fn begin_round(&self, token: &Address) {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.refreshed(token);
+        let anew = Refreshed {
+            holders: before.holders,
+            ..Refreshed::default()
+        };
+        if anew != before {
+            self.put(&codec::refresh_key(token), &anew.encode());
+            self.changed();
+        }
+    }
+
     /// The holders of a token from the largest on, then by address; `skip` of them left out. `None` when the
     /// rows cannot be read.
     #[must_use]

@@ -25,7 +25,7 @@ use super::view::in_tier;
 pub use crate::codec::observed::Refreshed;
 use crate::codec::{Corrupt, observed as codec};
 use crate::metrics::visits;
-use crate::model::{Address, FeedFacts, NATIVE_COIN, TokenMetadata, TokenVerdict};
+use crate::model::{Address, FeedFacts, NATIVE_COIN, TokenVerdict, ToldMetadata};
 
 /// What a node told of one chain.
 pub struct Observed {
@@ -80,15 +80,16 @@ impl Observed {
         self.directory.is_some()
     }
 
-    /// What a token says of itself; `None` when it was not asked yet.
+    /// What a token says of itself; `None` when it was not asked yet. Whoever uses it looks whether the block it was
+    /// asked after is still of the chain.
     #[must_use]
-    pub fn metadata(&self, token: &Address) -> Option<TokenMetadata> {
+    pub fn metadata(&self, token: &Address) -> Option<ToldMetadata> {
         self.row(&codec::metadata_key(token), codec::decode_metadata)
     }
 
     /// Keeps what a token says of itself.
-    pub fn put_metadata(&self, token: &Address, metadata: &TokenMetadata) {
-        self.put(&codec::metadata_key(token), &codec::encode_metadata(metadata));
+    pub fn put_metadata(&self, token: &Address, told: &ToldMetadata) {
+        self.put(&codec::metadata_key(token), &codec::encode_metadata(told));
         self.changed();
     }
 
