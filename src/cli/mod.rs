@@ -158,7 +158,7 @@ pub struct NodeArgs {
     /// Blocks below the head that count as final where a node names no `finalized` block [default: 64].
     #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
     pub finality_depth: Option<u64>,
-    /// How long a node may contradict what is final, or be of another chain, before the sync stops [default: 30].
+    /// How long a node may contradict what is final, or be of another chain, before the sync stops [default: 15].
     #[arg(long, env = "QUARRY_CONTRADICTION_WAIT", value_name = "SECONDS")]
     pub contradiction_wait: Option<u64>,
     /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's.

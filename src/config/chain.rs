@@ -108,7 +108,7 @@ pub(super) fn merge(
             key("contradiction_wait"),
             ("contradiction_wait", node.contradiction_wait),
             section.contradiction_wait,
-            30,
+            15,
             as_is,
         )?,
         trust_node: merge.value(

@@ -61,7 +61,16 @@ impl Hashes {
                 self.against.store(0, Ordering::Relaxed);
                 false
             }
-            Err(error) if !error.is_answer() => false,
+            // Some servers break on what they do not expect in place of a number.
+            Err(error) if !error.is_answer() => {
+                let breaks = matches!(error, NodeError::HttpStatus { .. } | NodeError::Malformed { .. });
+                let by_number = (breaks || matches!(error, NodeError::Transport { .. }))
+                    && !self.taken.load(Ordering::Relaxed);
+                if breaks && by_number {
+                    self.against.fetch_add(1, Ordering::Relaxed);
+                }
+                by_number
+            }
             Err(error) => {
                 let by_number = is_of_parameters(error) || !self.taken.load(Ordering::Relaxed);
                 if by_number && !is_of_block(error) {

@@ -61,7 +61,10 @@ impl Tools {
                 tracing::debug!(token = ?job.token, %error, "a question about a token is put off");
                 let answered = matches!(
                     error.class(),
-                    ErrorClass::Rpc | ErrorClass::Malformed | ErrorClass::NullResult
+                    ErrorClass::Rpc
+                        | ErrorClass::Malformed
+                        | ErrorClass::NullResult
+                        | ErrorClass::MethodNotFound
                 );
                 Ended::NodeFailed { job, answered }
             }

@@ -304,6 +304,21 @@ impl Queue {
                 job.attempts += 1;
                 if job.attempts < LATER_ATTEMPTS_MAX {
                     let until = clock::now() + wait.min(LATER_MAX);
+                    let before = self.later.remove(&(job.token, job.work.kind()));
+                    // Another one that waits asks for other accounts.
+                    if let (
+                        Work::Refresh(accounts),
+                        Some((
+                            _,
+                            Job {
+                                work: Work::Refresh(more),
+                                ..
+                            },
+                        )),
+                    ) = (&mut job.work, before)
+                    {
+                        accounts.extend(more);
+                    }
                     self.later.insert((job.token, job.work.kind()), (until, job));
                 }
             }

@@ -37,13 +37,11 @@ pub enum ErrorClass {
     Incomplete,
     /// [`NodeError::Execution`].
     Execution,
-    /// [`NodeError::Unclear`].
-    Unclear,
 }
 
 impl ErrorClass {
     /// All classes.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Url,
         Self::Transport,
         Self::Timeout,
@@ -57,7 +55,6 @@ impl ErrorClass {
         Self::Reorged,
         Self::Incomplete,
         Self::Execution,
-        Self::Unclear,
     ];
 
     /// The name in logs and metrics.
@@ -77,7 +74,6 @@ impl ErrorClass {
             Self::Reorged => "reorged",
             Self::Incomplete => "incomplete",
             Self::Execution => "execution",
-            Self::Unclear => "unclear",
         }
     }
 }
@@ -198,14 +194,6 @@ pub enum NodeError {
         /// What the node said.
         message: String,
     },
-    /// A probe was neither answered nor told that the method is missing.
-    #[error("the node cannot say whether it offers {method}: {reason}")]
-    Unclear {
-        /// Method asked.
-        method: &'static str,
-        /// The last failure.
-        reason: String,
-    },
 }
 
 impl NodeError {
@@ -226,7 +214,6 @@ impl NodeError {
             Self::Reorged { .. } => ErrorClass::Reorged,
             Self::Incomplete { .. } => ErrorClass::Incomplete,
             Self::Execution { .. } => ErrorClass::Execution,
-            Self::Unclear { .. } => ErrorClass::Unclear,
         }
     }
 
@@ -247,8 +234,7 @@ impl NodeError {
             | Self::NullResult { .. }
             | Self::Malformed { .. }
             | Self::Reorged { .. }
-            | Self::Incomplete { .. }
-            | Self::Unclear { .. } => true,
+            | Self::Incomplete { .. } => true,
         }
     }
 
@@ -346,10 +332,6 @@ impl NodeError {
         if method == "eth_call" && failed_execution(code, &lower) {
             return Self::Execution { method, message };
         }
-        // The second is Besu's, for methods that exist and are not enabled.
-        if matches!(code, -32601 | -32604) || says_missing(method, &lower) {
-            return Self::MethodNotFound { method, message };
-        }
         if code == 429
             || (code == -32005 && !says(&["more than", "query returned"]))
             || says(&[
@@ -364,6 +346,10 @@ impl NodeError {
                 message,
                 retry_after: None,
             };
+        }
+        // The second is Besu's, for methods that exist and are not enabled.
+        if matches!(code, -32601 | -32604) || says_missing(method, &lower) {
+            return Self::MethodNotFound { method, message };
         }
         Self::Rpc {
             method,

@@ -28,8 +28,6 @@ enum Offer {
     Yes,
     /// In the node's words.
     No(NodeError),
-    /// The last failure.
-    Unclear(NodeError),
 }
 
 const RECEIPTS: Question = Question {
@@ -41,13 +39,6 @@ const RECEIPTS: Question = Question {
 
 /// What follows the block in requests of the call tracer.
 pub(super) const CALL_TRACER: &str = ",{\"tracer\":\"callTracer\",\"timeout\":\"60s\"}";
-
-fn unclear(method: &'static str, error: &NodeError) -> NodeError {
-    NodeError::Unclear {
-        method,
-        reason: error.to_string(),
-    }
-}
 
 /// How receipts are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,11 +188,12 @@ impl Node {
     ///
     /// A method counts as missing when the node says so of the method. What else it says (a block is not there, a
     /// state is forgotten, nothing at all) is asked again about lower blocks, which a node behind a balancer that
-    /// lags has too. A bad moment is never taken for a missing method.
+    /// lags has too. One that refuses all of them does without the method until it is looked for again
+    /// ([`Capabilities::lacks`]): providers refuse what a plan does not have in words of their own.
     ///
     /// # Errors
     ///
-    /// As the node fails; [`NodeError::Unclear`] when it neither answers by a method nor says that it lacks it.
+    /// As the way to the node fails.
     pub async fn probe(&self) -> Result<Capabilities, NodeError> {
         let (chain_id, genesis_hash) = self.chain().await?;
         let client_version = self.client_version().await?;
@@ -211,7 +203,6 @@ impl Node {
         let receipts = match self.offers(&RECEIPTS, head).await? {
             Offer::Yes => ReceiptMethod::Block,
             Offer::No(_) => ReceiptMethod::Transaction,
-            Offer::Unclear(error) => return Err(unclear(RECEIPTS.method, &error)),
         };
         let (traces, traces_refused) = self.trace_method(head).await?;
         Ok(Capabilities {
@@ -241,7 +232,6 @@ impl Node {
 
     async fn trace_method(&self, head: u64) -> Result<(TraceMethod, String), NodeError> {
         let mut refusals = Vec::new();
-        let mut doubt = None;
         for method in [
             TraceMethod::TraceBlock,
             TraceMethod::DebugByHash,
@@ -259,15 +249,9 @@ impl Node {
             match self.offers(&question, head).await? {
                 Offer::Yes => return Ok((method, String::new())),
                 Offer::No(refusal) => refusals.push(refusal.to_string()),
-                Offer::Unclear(error) => {
-                    doubt.get_or_insert_with(|| unclear(question.method, &error));
-                }
             }
         }
-        match doubt {
-            Some(error) => Err(error),
-            None => Ok((TraceMethod::None, refusals.join(", "))),
-        }
+        Ok((TraceMethod::None, refusals.join(", ")))
     }
 
     /// Whether a method answers for one of the newest blocks.
@@ -295,6 +279,10 @@ impl Node {
                         return Err(error);
                     }
                 }
+                // Other methods were answered: it is this one that may not be asked.
+                NodeError::HttpStatus {
+                    status: 400..=407, ..
+                } => return Ok(Offer::No(error.clone())),
                 error if error.is_answer() => {}
                 _ => return Err(error),
             }
@@ -305,7 +293,7 @@ impl Node {
             method: question.method,
             what: format!("block {head}"),
         };
-        Ok(Offer::Unclear(last.unwrap_or_else(none)))
+        Ok(Offer::No(last.unwrap_or_else(none)))
     }
 
     /// One try. `null` is no answer: so speak nodes of blocks that they do not have.

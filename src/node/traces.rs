@@ -1,6 +1,6 @@
 //! One shape for the call frames of both trace methods.
 //!
-//! `trace_block` and `debug_traceBlockByHash` (or `…ByNumber`) with `callTracer` tell the same story with different
+//! `trace_block` and `debug_traceBlockByHash` (or `debug_traceBlockByNumber`) with `callTracer` tell the same story with different
 //! words. Here both become the same frames: pre-order, dense paths, the same error texts, the same
 //! rules for what a frame that failed has moved. Two things remain different and are left as stated:
 //! gas and gas used of the top call (`trace_block` leaves the intrinsic gas out), and `create2`, which

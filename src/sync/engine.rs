@@ -231,6 +231,8 @@ impl Engine {
                 return Ok(Round::Done);
             }
             Relation::Behind => {
+                // What it has is ours as far as it goes: clients may ask it.
+                self.status.set_contradicted(false);
                 self.status
                     .set_message("the node is behind the store, waiting for it");
                 return Ok(Round::Behind);

@@ -141,7 +141,7 @@ async fn a_node_that_lags_behind_its_balancer_keeps_its_methods() {
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_say_what_it_offers_is_asked_later() {
+async fn what_a_node_refuses_for_all_blocks_is_asked_for_later() {
     let fake = FakeNode::start(36);
     fake.mine(40);
     fake.set_methods(Methods {
@@ -160,17 +160,31 @@ async fn a_node_that_does_not_say_what_it_offers_is_asked_later() {
         ),
     ] {
         fake.fault(Fault::Refuses(method, code, message), 1_000);
-        let error = node.probe().await.unwrap_err();
-        assert_eq!(error.class(), ErrorClass::Unclear, "{message}");
-        let sentence = error.to_string();
-        assert!(sentence.contains("cannot say") && sentence.contains(method) && sentence.contains(message));
+        // All blocks are refused: it does without, says why, and is asked again.
+        let found = node.probe().await.unwrap();
+        assert!(found.lacks());
+        let sentence = found.sentence().unwrap();
+        assert!(sentence.contains(method), "{sentence}");
+        if method.starts_with("debug") {
+            assert!(sentence.contains(message), "{sentence}");
+        }
         fake.clear_faults();
+        let again = node.probe().await.unwrap();
+        let joined = found.joined(again);
+        assert_eq!(
+            (joined.receipts, joined.traces),
+            (ReceiptMethod::Block, TraceMethod::DebugByNumber)
+        );
     }
     for (code, message) in [
         (-32601, "no"),
         (-32604, "Method not enabled"),
         (-32600, "this method is not available on the free tier"),
         (-32000, "rpc method is not whitelisted"),
+        (
+            -32002,
+            "Archive, Debug and Trace requests are not available on your current plan.",
+        ),
     ] {
         fake.fault(Fault::Refuses("eth_getBlockReceipts", code, message), 1_000);
         fake.fault(Fault::Refuses("debug_traceBlockByNumber", code, message), 1_000);

@@ -150,24 +150,28 @@ fn reply(method: &'static str, id: u64, body: &[u8]) -> Result<Passed, NodeError
         ),
     };
     let reply: Reply<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
-    let is_ours = reply.answers(id) || (reply.names_no_request() && reply.result.is_none());
+    let is_ours = reply.answers(id) || (reply.names_no_request() && reply.error.is_some());
     if !is_ours {
         return Err(malformed("the answer to another request"));
     }
     let answers = reply.answers(id);
     match (reply.result, reply.error) {
         (Some(result), None) => Ok(Passed::Result(result.to_owned())),
-        (None, Some(error)) if answers || speaks_of_no_request(method, &error) => Ok(error.into()),
-        (None, Some(_)) => Err(malformed("an error without the id of the request")),
-        (Some(_), Some(_)) => Err(malformed("both a result and an error")),
+        // Servers in the manner of JSON-RPC 1 say both, and that the result is nothing.
+        (Some(result), Some(_)) if result.get() != "null" => Err(malformed("both a result and an error")),
+        (_, Some(error)) if answers || !speaks_of_a_call(method, &error) => Ok(error.into()),
+        (_, Some(_)) => Err(malformed("an error without the id of the request")),
         (None, None) => Err(malformed("neither a result nor an error")),
     }
 }
 
-/// Whether an error is one of those that may come before a request was read.
-fn speaks_of_no_request(method: &'static str, error: &ErrorObject) -> bool {
-    matches!(error.code, -32700 | -32600)
-        || NodeError::of_rpc(method, error.code, &error.message).is_push_back()
+/// Whether an error tells what a contract does, which must be of the call that was asked. Other errors may come without an
+/// id: a server that has not read the request, or does not know its method, need not know whose it is.
+fn speaks_of_a_call(method: &'static str, error: &ErrorObject) -> bool {
+    matches!(
+        NodeError::of_rpc(method, error.code, &error.message),
+        NodeError::Execution { .. }
+    )
 }
 
 /// What an answer without success says: the node's own error where its body is one, else the status.
