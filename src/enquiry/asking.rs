@@ -134,21 +134,35 @@ impl Tools {
         }
     }
 
+    /// Asks about a block: by its hash where that is wanted and the node takes it, else by its number.
+    async fn after<T, F>(
+        &self,
+        block: BlockId,
+        by: By,
+        ask: impl Fn(CallAt) -> F + Send,
+    ) -> Result<T, NodeError>
+    where
+        F: Future<Output = Result<T, NodeError>> + Send,
+    {
+        if by == By::Hash && self.hashes.are_asked() {
+            self.turn().await;
+            let asked = ask(CallAt::Block(block)).await;
+            if !self.hashes.note(&asked) {
+                return self.counted(asked);
+            }
+        }
+        self.turn().await;
+        self.counted(ask(CallAt::from(block.number)).await)
+    }
+
     pub(super) async fn supply(
         &self,
         token: Address,
         block: BlockId,
         by: By,
     ) -> Result<Told<U256>, NodeError> {
-        if by == By::Hash && self.hashes.are_asked() {
-            self.turn().await;
-            let asked = self.node.token_supply(token, CallAt::Block(block)).await;
-            if !self.hashes.note(&asked) {
-                return self.counted(asked);
-            }
-        }
-        self.turn().await;
-        self.counted(self.node.token_supply(token, block.number).await)
+        self.after(block, by, |at| self.node.token_supply(token, at))
+            .await
     }
 
     pub(super) async fn balance(
@@ -158,15 +172,8 @@ impl Tools {
         block: BlockId,
         by: By,
     ) -> Result<Told<U256>, NodeError> {
-        if by == By::Hash && self.hashes.are_asked() {
-            self.turn().await;
-            let asked = self.node.token_balance(token, holder, CallAt::Block(block)).await;
-            if !self.hashes.note(&asked) {
-                return self.counted(asked);
-            }
-        }
-        self.turn().await;
-        self.counted(self.node.token_balance(token, holder, block.number).await)
+        self.after(block, by, |at| self.node.token_balance(token, holder, at))
+            .await
     }
 
     /// What an account holds of the native coin.
@@ -176,15 +183,8 @@ impl Tools {
         block: BlockId,
         by: By,
     ) -> Result<U256, NodeError> {
-        if by == By::Hash && self.hashes.are_asked() {
-            self.turn().await;
-            let asked = self.node.balance_at(account, CallAt::Block(block)).await;
-            if !self.hashes.note(&asked) {
-                return self.counted(asked);
-            }
-        }
-        self.turn().await;
-        self.counted(self.node.balance_at(account, block.number).await)
+        self.after(block, by, |at| self.node.balance_at(account, at))
+            .await
     }
 
     /// Whether the node and the store still have `block` where it was.
