@@ -198,6 +198,11 @@ impl Upstream for DemoNode {
         Box::pin(async move { balance })
     }
 
+    fn token_metadata(&self, _token: Address, _block: u64) -> UpstreamFuture<'_, TokenMetadata> {
+        // What contracts of the recorded chain say of themselves is held from the beginning: others say nothing.
+        Box::pin(async { Ok(TokenMetadata::default()) })
+    }
+
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
         let changes = self.native.get(&address);
         let balance = changes.map_or(U256::ZERO, |changes| changes.at(block));

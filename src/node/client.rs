@@ -222,15 +222,7 @@ impl Node {
     ///
     /// As the node fails.
     pub async fn balance(&self, address: Address, number: u64) -> Result<U256, NodeError> {
-        const METHOD: &str = "eth_getBalance";
-        let params = format!("[\"{address:?}\",\"0x{number:x}\"]");
-        let text = self
-            .call(RequestClass::Light, METHOD, &params, Repeat::Always)
-            .await?;
-        wire::amount(text.get()).map_err(|error| NodeError::Malformed {
-            method: METHOD,
-            reason: error.to_string(),
-        })
+        self.balance_at(address, number).await
     }
 
     /// The word at `slot` of a contract's storage after block `number`.
