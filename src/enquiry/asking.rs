@@ -124,14 +124,33 @@ impl Tools {
         result
     }
 
-    /// What a failed question about the head says: a node that takes hashes and refuses this one is another than the one
+    /// What came of a question about the head: a node that takes hashes and refuses this one is another than the one
     /// that told of the block.
-    pub(super) fn failure(&self, error: NodeError, by: By) -> Failure {
-        if by == By::Hash && error.is_answer() && self.hashes.are_taken() {
-            Failure::Behind
-        } else {
-            Failure::Node(error)
+    pub(super) fn of_head<T>(&self, asked: Result<T, NodeError>, by: By) -> Result<T, Failure> {
+        asked.map_err(|error| {
+            if by == By::Hash && error.is_answer() && self.hashes.are_taken() {
+                Failure::Behind
+            } else {
+                Failure::Node(error)
+            }
+        })
+    }
+
+    /// Asks about a block by its hash; `None` where it is to be asked about by its number: the node takes no hashes, as far as
+    /// is known.
+    pub(super) async fn by_hash<T, F>(
+        &self,
+        block: BlockId,
+        ask: impl FnOnce(CallAt) -> F + Send,
+    ) -> Option<Result<T, NodeError>>
+    where
+        F: Future<Output = Result<T, NodeError>> + Send,
+    {
+        if !self.hashes.are_asked() {
+            return None;
         }
+        let asked = ask(CallAt::Block(block)).await;
+        (!self.hashes.note(&asked)).then(|| self.counted(asked))
     }
 
     /// Asks about a block: by its hash where that is wanted and the node takes it, else by its number.
@@ -139,20 +158,21 @@ impl Tools {
         &self,
         block: BlockId,
         by: By,
-        ask: impl Fn(CallAt) -> F + Send,
+        ask: impl Fn(CallAt) -> F + Send + Sync,
     ) -> Result<T, NodeError>
     where
         F: Future<Output = Result<T, NodeError>> + Send,
     {
-        if by == By::Hash && self.hashes.are_asked() {
+        let in_turn = async |at| {
             self.turn().await;
-            let asked = ask(CallAt::Block(block)).await;
-            if !self.hashes.note(&asked) {
-                return self.counted(asked);
-            }
+            ask(at).await
+        };
+        if by == By::Hash
+            && let Some(asked) = self.by_hash(block, in_turn).await
+        {
+            return asked;
         }
-        self.turn().await;
-        self.counted(ask(CallAt::from(block.number)).await)
+        self.counted(in_turn(CallAt::from(block.number)).await)
     }
 
     pub(super) async fn supply(
@@ -183,8 +203,7 @@ impl Tools {
         block: BlockId,
         by: By,
     ) -> Result<U256, NodeError> {
-        self.after(block, by, |at| self.node.balance_at(account, at))
-            .await
+        self.after(block, by, |at| self.node.balance(account, at)).await
     }
 
     /// Whether the node and the store still have `block` where it was.

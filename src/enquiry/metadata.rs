@@ -83,20 +83,14 @@ impl Tools {
     /// while the index is far behind: what differs then is not the contract, which has stood for long.
     async fn describe(&self, token: Address, head: BlockId, is_far: bool) -> Result<Said, Failure> {
         let is_pruned = is_far && self.is_pruned.load(Ordering::Relaxed);
-        if !is_pruned && self.hashes.are_asked() {
-            let asked = self.described(token, CallAt::Block(head)).await;
-            if !self.hashes.note(&asked) {
-                match self.counted(asked) {
-                    Ok(described) => {
-                        return Ok(Said {
-                            described,
-                            is_sure: true,
-                        });
-                    }
-                    Err(error) if is_far && error.is_answer() => {}
-                    Err(error) => return Err(self.failure(error, By::Hash)),
-                }
-            }
+        if !is_pruned
+            && let Some(asked) = self.by_hash(head, |at| self.described(token, at)).await
+            && !(is_far && asked.as_ref().is_err_and(NodeError::is_answer))
+        {
+            return Ok(Said {
+                described: self.of_head(asked, By::Hash)?,
+                is_sure: true,
+            });
         }
         let mut at = CallAt::Newest;
         if !is_pruned {

@@ -97,8 +97,7 @@ impl Tools {
             return Ok(Outcome::Done);
         }
         if ledger.is_doubted() {
-            let supply = self.supply(token, plan.head, By::Hash).await;
-            let supply = supply.map_err(|error| self.failure(error, By::Hash))?;
+            let supply = self.of_head(self.supply(token, plan.head, By::Hash).await, By::Hash)?;
             let why = "its events contradict each other";
             self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value());
             return Ok(Outcome::Fell);
@@ -138,12 +137,8 @@ impl Tools {
     /// What the contract says to a plan.
     async fn answers(&self, plan: &Plan, by: By) -> Result<Answers, Failure> {
         let (token, head) = (plan.token, plan.head);
-        let present = |error| self.failure(error, by);
-        let supply = self.supply(token, head, by).await.map_err(present)?;
-        let zero = self
-            .balance(token, Address::ZERO, head, by)
-            .await
-            .map_err(present)?;
+        let supply = self.of_head(self.supply(token, head, by).await, by)?;
+        let zero = self.of_head(self.balance(token, Address::ZERO, head, by).await, by)?;
         let mut suspect = SuspectAnswers::default();
         if let Some(Suspect { sums, balance }) = plan.suspect {
             let at = plan.block(sums.block);
@@ -158,7 +153,7 @@ impl Tools {
             let at = plan.block(sample.block);
             let asked = self.balance(token, sample.holder, at, by).await;
             balances.push(if sample.block == head.number {
-                Some(asked.map_err(present)?)
+                Some(self.of_head(asked, by)?)
             } else {
                 or_pruned(asked)?
             });
@@ -242,8 +237,7 @@ impl Tools {
         let mut told = Vec::with_capacity(accounts.len());
         for &holder in accounts {
             let asked = self.balance(token, holder, head, By::Hash).await;
-            let asked = asked.map_err(|error| self.failure(error, By::Hash))?;
-            if let Told::Value(balance) = asked {
+            if let Told::Value(balance) = self.of_head(asked, By::Hash)? {
                 told.push(ToldBalance {
                     holder,
                     balance,
@@ -251,8 +245,7 @@ impl Tools {
                 });
             }
         }
-        let supply = self.supply(token, head, By::Hash).await;
-        let supply = supply.map_err(|error| self.failure(error, By::Hash))?;
+        let supply = self.of_head(self.supply(token, head, By::Hash).await, By::Hash)?;
         self.observed.put_balances(&token, &told, round);
         if let (Told::Value(supply), Some(mut verdict)) = (supply, self.observed.verdict(&token))
             && !verdict.exact

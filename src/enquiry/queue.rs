@@ -222,6 +222,22 @@ impl Queue {
         }
     }
 
+    /// Puts a job off; one that was put off too often is left to the next round over all tokens.
+    fn put_off(&mut self, mut job: Job) {
+        let wait = self.options.tick * LATER_TICKS * (1 << job.attempts.min(16));
+        job.attempts += 1;
+        if LATER_ATTEMPTS_MAX <= job.attempts {
+            return;
+        }
+        let key = (job.token, job.work.kind());
+        let before = self.later.remove(&key).map(|(_, job)| job.work);
+        // Another one that waits asks for other accounts.
+        if let (Work::Refresh(accounts), Some(Work::Refresh(more))) = (&mut job.work, before) {
+            accounts.extend(more);
+        }
+        self.later.insert(key, (clock::now() + wait.min(LATER_MAX), job));
+    }
+
     fn show(&self, tools: &Tools) {
         let waiting = self.waiting.len() + self.later.len() + self.refresh.len() + self.moved.len();
         tools.status.tokens().set_waiting(waiting as u64);
@@ -299,29 +315,7 @@ impl Queue {
             self.try_later(job.token, tools);
         }
         match ended {
-            Ended::Later(mut job) => {
-                let wait = self.options.tick * LATER_TICKS * (1 << job.attempts.min(16));
-                job.attempts += 1;
-                if job.attempts < LATER_ATTEMPTS_MAX {
-                    let until = clock::now() + wait.min(LATER_MAX);
-                    let before = self.later.remove(&(job.token, job.work.kind()));
-                    // Another one that waits asks for other accounts.
-                    if let (
-                        Work::Refresh(accounts),
-                        Some((
-                            _,
-                            Job {
-                                work: Work::Refresh(more),
-                                ..
-                            },
-                        )),
-                    ) = (&mut job.work, before)
-                    {
-                        accounts.extend(more);
-                    }
-                    self.later.insert((job.token, job.work.kind()), (until, job));
-                }
-            }
+            Ended::Later(job) => self.put_off(job),
             Ended::Done(_) => {}
             Ended::Fell(job) => self.add(job.token, Work::Round, 0),
             Ended::Goes(job) | Ended::Void(job) => self.add(job.token, job.work, 0),

@@ -162,8 +162,7 @@ impl Node {
         block: &RawValue,
     ) -> Result<(TraceMethod, Box<RawValue>), Failure> {
         if block.get() == "null" {
-            let what = format!("block {number}");
-            return Err(Failure::Content(NodeError::NullResult { method: BLOCK, what }));
+            return Err(Failure::Content(NodeError::null_block(BLOCK, number)));
         }
         let hash = wire::block_id(block.get())
             .map_err(|error| Failure::Content(NodeError::of_wire(BLOCK, number, error)))?
@@ -207,21 +206,11 @@ impl Node {
     /// Fails unless the node's block `number` is the one of `hash`, after an answer that does not say of which block
     /// it is.
     async fn still(&self, method: TraceMethod, number: u64, hash: B256) -> Result<(), Failure> {
-        let method = method.as_str();
-        let error = match self.block_id(number).await.map_err(Failure::Request)? {
-            Some(id) if id.hash == hash => return Ok(()),
-            Some(id) => NodeError::Reorged {
-                method,
-                number,
-                expected: hash,
-                found: id.hash,
-            },
-            None => NodeError::NullResult {
-                method: BLOCK,
-                what: format!("block {number}"),
-            },
+        let same = match self.block_id(number).await.map_err(Failure::Request)? {
+            Some(id) => NodeError::unless_same_block(method.as_str(), number, hash, id.hash),
+            None => Err(NodeError::null_block(BLOCK, number)),
         };
-        Err(Failure::Content(error))
+        same.map_err(Failure::Content)
     }
 
     /// Asks for the receipts one by one.
@@ -262,15 +251,8 @@ impl Node {
             let text = not_null(text, UNCLE, || format!("uncle {index} of block {number}"))?;
             bytes += text.get().len();
             // Asked for by the block's number: one of another block states another hash.
-            if let Ok(found) = wire::block_id(text.get())
-                && found.hash != uncle
-            {
-                return Err(Failure::Content(NodeError::Reorged {
-                    method: UNCLE,
-                    number,
-                    expected: uncle,
-                    found: found.hash,
-                }));
+            if let Ok(found) = wire::block_id(text.get()) {
+                NodeError::unless_same_block(UNCLE, number, uncle, found.hash).map_err(Failure::Content)?;
             }
             let header = wire::uncle_header(text.get())
                 .map_err(|error| Failure::Content(NodeError::of_wire(UNCLE, number, error)))?;
@@ -318,10 +300,7 @@ impl Answers {
     /// The bundle, and whether its traces are known to be of its block.
     fn parse(self, has_traces: bool) -> Result<(Bundle, bool), NodeError> {
         let number = self.number;
-        let null = |method| NodeError::NullResult {
-            method,
-            what: format!("block {number}"),
-        };
+        let null = |method| NodeError::null_block(method, number);
         if self.block.get() == "null" {
             return Err(null(BLOCK));
         }

@@ -10,7 +10,7 @@ use super::stats::NodeStats;
 use super::tries::{Patience, Tries};
 use super::wire::{self, BlockId};
 use crate::clock;
-use crate::model::{Address, B256, U256};
+use crate::model::{Address, B256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -164,13 +164,14 @@ impl Node {
         self.quantity("eth_blockNumber", "[]").await
     }
 
-    /// Number, hash and parent of block `number`; `None` when the node does not have it.
+    /// Number, hash and parent of block `number`; `None` when the node does not have it, or tells of another one.
     ///
     /// # Errors
     ///
     /// As the node fails.
     pub async fn block_id(&self, number: u64) -> Result<Option<BlockId>, NodeError> {
-        self.block_id_of(&format!("0x{number:x}"), Repeat::Always).await
+        let id = self.block_id_of(&format!("0x{number:x}"), Repeat::Always).await?;
+        Ok(id.filter(|id| id.number == number))
     }
 
     /// The block that `tag` names; `None` when the node knows no such block or tag.
@@ -214,15 +215,6 @@ impl Node {
             &format!("[\"{address:?}\",\"0x{number:x}\"]"),
         )
         .await
-    }
-
-    /// The native balance of `address` after block `number`.
-    ///
-    /// # Errors
-    ///
-    /// As the node fails.
-    pub async fn balance(&self, address: Address, number: u64) -> Result<U256, NodeError> {
-        self.balance_at(address, number).await
     }
 
     /// The word at `slot` of a contract's storage after block `number`.

@@ -126,9 +126,12 @@ impl NodeConfig {
 
     /// The wait before repetition number `repetition` (from 1): doubling, with jitter of one half.
     pub(super) fn backoff(&self, repetition: u32) -> Duration {
-        let doubled = self
-            .backoff_first
-            .saturating_mul(1_u32 << repetition.saturating_sub(1).min(16));
+        self.backoff_from(self.backoff_first, repetition)
+    }
+
+    /// The same, from another first wait.
+    pub(super) fn backoff_from(&self, first: Duration, repetition: u32) -> Duration {
+        let doubled = first.saturating_mul(1_u32 << repetition.saturating_sub(1).min(16));
         doubled.min(self.backoff_max).mul_f64(0.5 + 0.5 * fastrand::f64())
     }
 }

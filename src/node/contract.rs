@@ -161,7 +161,7 @@ impl Node {
     /// # Errors
     ///
     /// As the node fails.
-    pub async fn balance_at(&self, account: Address, at: impl Into<CallAt>) -> Result<U256, NodeError> {
+    pub async fn balance(&self, account: Address, at: impl Into<CallAt>) -> Result<U256, NodeError> {
         const METHOD: &str = "eth_getBalance";
         let at = at.into();
         let params = format!("[\"{account:?}\",{}]", at.param());

@@ -251,6 +251,32 @@ impl NodeError {
         )
     }
 
+    /// `method` answered `null` about block `number`.
+    pub(crate) fn null_block(method: &'static str, number: u64) -> Self {
+        Self::NullResult {
+            method,
+            what: format!("block {number}"),
+        }
+    }
+
+    /// Fails unless the node's block `number`, which `method` was asked about, is the one that was `expected`.
+    pub(crate) fn unless_same_block(
+        method: &'static str,
+        number: u64,
+        expected: B256,
+        found: B256,
+    ) -> Result<(), Self> {
+        if found == expected {
+            return Ok(());
+        }
+        Err(Self::Reorged {
+            method,
+            number,
+            expected,
+            found,
+        })
+    }
+
     /// Whether the node says by it, in JSON-RPC or in the body of an HTTP error, that it does not offer the method.
     /// No other failure shows that: a node may lag, be busy or have forgotten a state.
     pub(super) fn is_missing_method(&self) -> bool {

@@ -170,20 +170,6 @@ impl Capabilities {
 }
 
 impl Node {
-    /// The chain id and the hash of block 0.
-    ///
-    /// # Errors
-    ///
-    /// As the node fails.
-    pub async fn chain(&self) -> Result<(u64, B256), NodeError> {
-        let chain_id = self.quantity("eth_chainId", "[]").await?;
-        let genesis = self.block_id(0).await?.ok_or_else(|| NodeError::NullResult {
-            method: "eth_getBlockByNumber",
-            what: "block 0".to_owned(),
-        })?;
-        Ok((chain_id, genesis.hash))
-    }
-
     /// Asks what the node is and can do.
     ///
     /// A method counts as missing when the node says so of the method. What else it says (a block is not there, a
@@ -289,20 +275,14 @@ impl Node {
             tracing::debug!(%error, number, "a probe was not answered");
             last = Some(error);
         }
-        let none = || NodeError::NullResult {
-            method: question.method,
-            what: format!("block {head}"),
-        };
+        let none = || NodeError::null_block(question.method, head);
         Ok(Offer::No(last.unwrap_or_else(none)))
     }
 
     /// One try. `null` is no answer: so speak nodes of blocks that they do not have.
     async fn answers(&self, question: &Question, number: u64) -> Result<(), NodeError> {
         let Question { class, method, .. } = *question;
-        let null = |method| NodeError::NullResult {
-            method,
-            what: format!("block {number}"),
-        };
+        let null = |method| NodeError::null_block(method, number);
         let block = if question.by_hash {
             let named = self
                 .block_id_of(&format!("0x{number:x}"), Repeat::UnlessAnswered)

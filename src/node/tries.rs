@@ -68,10 +68,7 @@ impl Tries {
                 if stalled || asked.is_some() || SHORT_ATTEMPTS_MAX <= self.made {
                     return None;
                 }
-                let doubled = SHORT_WAIT_FIRST * (1 << (self.made - 1));
-                doubled
-                    .mul_f64(0.5 + 0.5 * fastrand::f64())
-                    .min(config.backoff(self.made))
+                config.backoff_from(SHORT_WAIT_FIRST.min(config.backoff_first), self.made)
             }
         };
         self.spent += wait;

@@ -311,15 +311,9 @@ impl Engine {
     /// Whether the node is still one of the store's chain; `deep` compares block 0 too. Chains that share their first
     /// blocks share that one, and ids of chains are chosen twice.
     async fn same_chain(&self, deep: bool) -> Result<(), SyncError> {
-        let chain_id = self.node.chain_id().await?;
-        let genesis = match deep {
-            true => theirs(&self.node, 0)
-                .await?
-                .ok_or_else(|| NodeError::NullResult {
-                    method: "eth_getBlockByNumber",
-                    what: "block 0".to_owned(),
-                })?,
-            false => B256::ZERO,
+        let (chain_id, genesis) = match deep {
+            true => self.node.chain().await?,
+            false => (self.node.chain_id().await?, B256::ZERO),
         };
         Ok(self.store.check_chain(chain_id, genesis)?)
     }
@@ -366,10 +360,7 @@ impl Engine {
         };
         let fetched = fetched.map_err(|source| SyncError::Node { block: first, source })?;
         if fetched.bundle.traces.is_none() {
-            let source = NodeError::NullResult {
-                method: "trace_block",
-                what: format!("block {first}"),
-            };
+            let source = NodeError::null_block("trace_block", first);
             return Err(SyncError::Node { block: first, source });
         }
         if view.checkpoint().next_block > final_to {
@@ -455,9 +446,7 @@ impl Engine {
 
 /// The hash of the node's block `number`, if it has that.
 async fn theirs(node: &Node, number: u64) -> Result<Option<B256>, SyncError> {
-    let id = node.block_id(number).await?;
-    // Another one than was asked for is none.
-    Ok(id.filter(|id| id.number == number).map(|id| id.hash))
+    Ok(node.block_id(number).await?.map(|id| id.hash))
 }
 
 /// Whether to ask which chain the node is of before what was found is believed, and whether its block 0 must tell.

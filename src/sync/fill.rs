@@ -74,10 +74,7 @@ fn commit(
         let Some(traces) = bundle.traces.as_deref() else {
             failed = Err(SyncError::Node {
                 block: number,
-                source: NodeError::NullResult {
-                    method: "trace_block",
-                    what: format!("block {number}"),
-                },
+                source: NodeError::null_block("trace_block", number),
             });
             break;
         };

@@ -36,23 +36,29 @@ impl Witness for Node {
 
 /// Fails unless block `number` of the node is the one of `hash`.
 pub(super) async fn same_branch(witness: &impl Witness, number: u64, hash: B256) -> Result<(), SyncError> {
-    let source = match witness.hash(number).await {
-        Ok(Some(found)) if found == hash => return Ok(()),
-        Ok(Some(found)) => NodeError::Reorged {
-            method: "eth_getBalance",
-            number,
-            expected: hash,
-            found,
-        },
-        Ok(None) => NodeError::NullResult {
-            method: "eth_getBlockByNumber",
-            what: format!("block {number}"),
-        },
-        Err(error) => error,
-    };
-    Err(SyncError::Node {
+    let found = their_hash(witness, number).await?;
+    is_same(number, hash, found)
+}
+
+/// The hash of the node's block `number`, which it must have.
+pub(super) async fn their_hash(witness: &impl Witness, number: u64) -> Result<B256, SyncError> {
+    let found = witness
+        .hash(number)
+        .await
+        .and_then(|found| found.ok_or_else(|| NodeError::null_block("eth_getBlockByNumber", number)));
+    found.map_err(|source| SyncError::Node {
         block: number,
         source,
+    })
+}
+
+/// Fails unless balances around block `number` are told of the branch on which its hash is the one that was `expected`.
+pub(super) fn is_same(number: u64, expected: B256, found: B256) -> Result<(), SyncError> {
+    NodeError::unless_same_block("eth_getBalance", number, expected, found).map_err(|source| {
+        SyncError::Node {
+            block: number,
+            source,
+        }
     })
 }
 

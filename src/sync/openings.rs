@@ -10,9 +10,9 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::derive::native::{NativeRules, touched};
 use super::error::SyncError;
-use super::held::{Witness, same_branch};
+use super::held::{is_same, same_branch, their_hash};
 use crate::model::{Address, B256, Bundle, U256};
-use crate::node::{Node, NodeError};
+use crate::node::Node;
 use crate::store::Store;
 
 /// Questions of one block in flight; the node's pace bounds those of all blocks.
@@ -94,17 +94,7 @@ impl Openings {
         if known.is_some() {
             return Ok(known);
         }
-        let failed = |source| SyncError::Node {
-            block: self.first,
-            source,
-        };
-        let found = self.node.hash(self.first).await.map_err(failed)?;
-        let found = found.ok_or_else(|| {
-            failed(NodeError::NullResult {
-                method: "eth_getBlockByNumber",
-                what: format!("block {}", self.first),
-            })
-        })?;
+        let found = their_hash(&self.node, self.first).await?;
         self.is_of(found)?;
         Ok(Some(found))
     }
@@ -112,19 +102,7 @@ impl Openings {
     /// Takes the hash of the first block; fails where it was another one before.
     fn is_of(&self, hash: B256) -> Result<(), SyncError> {
         let expected = *self.known_branch().get_or_insert(hash);
-        if expected == hash {
-            return Ok(());
-        }
-        let source = NodeError::Reorged {
-            method: "eth_getBalance",
-            number: self.first,
-            expected,
-            found: hash,
-        };
-        Err(SyncError::Node {
-            block: self.first,
-            source,
-        })
+        is_same(self.first, expected, hash)
     }
 
     fn known_branch(&self) -> std::sync::MutexGuard<'_, Option<B256>> {
