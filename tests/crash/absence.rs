@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::process::{Quarry, command};
-use crate::support::chain::{Chain, ChainSpec};
+use crate::support::chain::another;
 use crate::support::fake_node::{FakeNode, Fault};
 
 const LOGS: &str = "/api/logs/get-logs?chain=mainnet&offset=1";
@@ -120,12 +120,7 @@ fn a_node_of_another_chain_at_the_start_is_waited_out() {
     let mut quarry = Quarry::start(&fake, directory.path());
     quarry.until_synced(&fake);
     quarry.stop();
-    let mut other = Chain::new(ChainSpec {
-        chain_id: 2002,
-        ..ChainSpec::new(95)
-    });
-    other.mine(60);
-    let own = fake.swap_chain(other);
+    let own = fake.swap_chain(another(95, Some(2002), 60));
     let mut quarry = Quarry::start_with(&fake, directory.path(), &["--contradiction-wait", "3600"]);
     quarry.until("word of it", |status| {
         let message = status["message"].as_str().unwrap();
@@ -142,12 +137,7 @@ fn a_node_of_another_chain_at_the_start_is_waited_out() {
     quarry.until_synced(&fake);
     quarry.stop();
     // Who waits for a command is told at once.
-    let mut other = Chain::new(ChainSpec {
-        chain_id: 2002,
-        ..ChainSpec::new(95)
-    });
-    other.mine(60);
-    fake.swap_chain(other);
+    fake.swap_chain(another(95, Some(2002), 60));
     let arguments = ["sync", "--to", "50", "--contradiction-wait", "3600"];
     let refused = command(&arguments, directory.path())
         .args(["--mainnet-rpc", &fake.url()])

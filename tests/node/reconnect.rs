@@ -1,6 +1,7 @@
 //! Connections that stay: how they are made anew, by a server that loses them in every way.
 
 use crate::client::config;
+use crate::support::fake_server::take_requests;
 use futures_util::{SinkExt, StreamExt};
 use quarry::node::{ErrorClass, Node, NodeConfig};
 use serde_json::{Value, json};
@@ -98,14 +99,7 @@ async fn over_ipc(mut stream: UnixStream, manner: Arc<Mutex<Manner>>) {
     let mut buffer = Vec::new();
     let mut nth = 0;
     while stream.read_buf(&mut buffer).await.is_ok_and(|bytes| 0 < bytes) {
-        let mut requests = serde_json::Deserializer::from_slice(&buffer).into_iter::<Value>();
-        let mut found = Vec::new();
-        while let Some(Ok(request)) = requests.next() {
-            found.push(request);
-        }
-        let end = requests.byte_offset();
-        buffer.drain(..end);
-        for request in found {
+        for request in take_requests(&mut buffer) {
             let manner = *manner.lock().unwrap();
             let Some(text) = answer(manner, &request, nth) else {
                 return;

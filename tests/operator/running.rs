@@ -1,6 +1,7 @@
 //! A service and who watches it: systemd's socket, `quarry health`.
 
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::binary::{Server, command, eventually, import_demo, quarry};
@@ -77,6 +78,11 @@ fn health_asks_a_running_service() {
     quarry(["health", "--listen", &address]).refused(&["cannot connect to ", &address]);
 }
 
+/// The program beside a node.
+fn beside(data: &Path, url: &str) -> Server {
+    Server::start(["run", "--data-dir", data.to_str().unwrap(), "--mainnet-rpc", url])
+}
+
 #[test]
 fn health_says_what_is_wrong() {
     // A node that nobody is at: the service is well, and it is not ready.
@@ -86,14 +92,7 @@ fn health_says_what_is_wrong() {
         .local_addr()
         .unwrap();
     let url = format!("http://{dead}");
-    let run = [
-        "run",
-        "--data-dir",
-        data.path().to_str().unwrap(),
-        "--mainnet-rpc",
-        &url,
-    ];
-    let server = Server::start(run);
+    let server = beside(data.path(), &url);
     quarry(["health", "--listen", &server.address]).succeeded();
     quarry(["health", "--ready", "--listen", &server.address]).refused(&["says 503 to /ready"]);
     server.stop();
@@ -110,14 +109,7 @@ fn a_node_that_says_nothing_is_told_of_from_the_start() {
     let data = tempfile::tempdir().unwrap();
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", mute.local_addr().unwrap());
-    let run = [
-        "run",
-        "--data-dir",
-        data.path().to_str().unwrap(),
-        "--mainnet-rpc",
-        &url,
-    ];
-    let server = Server::start(run);
+    let server = beside(data.path(), &url);
     eventually("the status says it", Duration::from_secs(30), || {
         let status = String::from_utf8_lossy(&server.get("/status").body).into_owned();
         let said = status.contains(r#""message":"asking the node for its chain""#);

@@ -119,6 +119,15 @@ pub struct Chain {
     fork: u64,
 }
 
+/// A chain of `count` blocks that shares none with those of other seeds.
+pub fn another(seed: u64, chain_id: Option<u64>, count: u64) -> Chain {
+    let mut spec = ChainSpec::new(seed);
+    spec.chain_id = chain_id.unwrap_or(spec.chain_id);
+    let mut chain = Chain::new(spec);
+    chain.mine(count);
+    chain
+}
+
 impl Chain {
     /// A chain of block 0 only.
     pub fn new(spec: ChainSpec) -> Self {

@@ -199,6 +199,18 @@ fn announcement(header: &Value) -> String {
     .to_string()
 }
 
+/// Takes the whole requests off the beginning of what was read.
+pub fn take_requests(buffer: &mut Vec<u8>) -> Vec<Value> {
+    let mut requests = serde_json::Deserializer::from_slice(buffer).into_iter::<Value>();
+    let mut found = Vec::new();
+    while let Some(Ok(request)) = requests.next() {
+        found.push(request);
+    }
+    let end = requests.byte_offset();
+    buffer.drain(..end);
+    found
+}
+
 /// Answers requests that come over a socket, one after the other, and announces new heads.
 pub async fn converse(
     mut stream: tokio::net::UnixStream,
@@ -214,14 +226,7 @@ pub async fn converse(
                 if read.unwrap_or(0) == 0 {
                     return Ok(());
                 }
-                let mut requests = serde_json::Deserializer::from_slice(&buffer).into_iter::<Value>();
-                let mut found = Vec::new();
-                while let Some(Ok(request)) = requests.next() {
-                    found.push(request);
-                }
-                let end = requests.byte_offset();
-                buffer.drain(..end);
-                for request in found {
+                for request in take_requests(&mut buffer) {
                     if request["method"] == "eth_subscribe" {
                         subscribed = true;
                         texts.push(json!({"jsonrpc": "2.0", "id": request["id"], "result": "0x1"}).to_string());

@@ -70,11 +70,6 @@ pub enum Fault {
     BareTraces,
 }
 
-/// The number of the block that a request is about.
-fn number_of(params: &Value) -> Option<u64> {
-    u64::from_str_radix(params[0].as_str()?.strip_prefix("0x")?, 16).ok()
-}
-
 impl Fault {
     /// Whether it can happen to this request.
     pub fn fits(&self, method: &str, params: &Value) -> bool {
@@ -90,7 +85,7 @@ impl Fault {
             Self::Lost(name) | Self::Refuses(name, ..) => method == *name,
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
-                    number_of(params).is_some_and(|number| *above < number)
+                    render::number(&params[0]).is_some_and(|number| *above < number)
                 }
                 _ => false,
             },
@@ -179,6 +174,5 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
 }
 
 fn number(value: &Value) -> u64 {
-    let text = value.as_str().unwrap_or_default();
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
+    render::number(value).unwrap_or(0)
 }

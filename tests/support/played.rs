@@ -1,6 +1,7 @@
 //! A stand-in for the node of the demo chain: it answers `eth_call` out of `demo/state.json.zst`, and can fail,
 //! stand on another branch, or let a token lie.
 
+use super::render;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
@@ -230,15 +231,11 @@ async fn serve(
     Ok(response.body(Full::new(Bytes::from(answer.to_string()))).unwrap())
 }
 
-fn quantity(value: &Value) -> Option<u64> {
-    u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
-}
-
 impl State {
     fn answer(&mut self, method: &str, params: &Value) -> Result<Value, (i64, &'static str)> {
         match method {
             "eth_getBlockByNumber" => {
-                let number = quantity(&params[0]).unwrap();
+                let number = render::number(&params[0]).unwrap();
                 let Some(hash) = self.hashes.get(number as usize) else {
                     return Ok(Value::Null);
                 };
@@ -254,7 +251,7 @@ impl State {
                 let head = self.hashes.len() as u64 - 1;
                 let block = match params[1].get("blockHash") {
                     None if self.mood.lags => return Ok(json!("0x")),
-                    None => quantity(&params[1]).unwrap_or(head),
+                    None => render::number(&params[1]).unwrap_or(head),
                     Some(_) if self.mood.no_hashes => return Err((-32602, "invalid argument 1")),
                     Some(_) if self.mood.blind_to_hashes => head,
                     Some(hash) => {

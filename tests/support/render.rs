@@ -9,6 +9,11 @@ pub fn quantity(number: impl std::fmt::LowerHex) -> Value {
     Value::from(format!("{number:#x}"))
 }
 
+/// The number that a quantity is of.
+pub fn number(quantity: &Value) -> Option<u64> {
+    u64::from_str_radix(quantity.as_str()?.strip_prefix("0x")?, 16).ok()
+}
+
 /// `eth_getBlockByNumber`.
 pub fn block(block: &Block, full: bool) -> Value {
     let mut value = header(&block.header);

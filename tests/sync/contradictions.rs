@@ -1,22 +1,13 @@
 //! A node that is of another chain, or contradicts what is final: waited out, never followed.
 
 use crate::rig::Rig;
-use crate::support::chain::{Chain, ChainSpec};
+use crate::support::chain::{Chain, another};
 use crate::support::index::until;
 use quarry::sync::SyncError;
 use std::time::Duration;
 
 /// Longer than any test.
 const FOR_EVER: Duration = Duration::from_secs(1 << 20);
-
-/// A chain of `count` blocks that shares none with those of other seeds.
-fn another(seed: u64, chain_id: Option<u64>, count: u64) -> Chain {
-    let mut spec = ChainSpec::new(seed);
-    spec.chain_id = chain_id.unwrap_or(spec.chain_id);
-    let mut chain = Chain::new(spec);
-    chain.mine(count);
-    chain
-}
 
 /// Swaps the node's chain until the status says `what`, then back; the store is as it was and goes on.
 async fn swapped_for_a_while(rig: &Rig, other: Chain, what: &str) {
