@@ -3,7 +3,8 @@
 //! Budgets: the import (verify, derive, commit) at half the rate of fetching and parsing at least; memory at most
 //! a fifth above `--cache-size` and `--backfill-memory`. The chain is synthetic and sealed: its hashes, roots and
 //! blooms are valid. Environment: `QUARRY_BENCH_LOGS` (1,000,000), `QUARRY_BENCH_ROUNDS` (3),
-//! `QUARRY_BENCH_BACKFILL_MB` (1,024), `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`.
+//! `QUARRY_BENCH_BACKFILL_MB` (1,024), `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`;
+//! `QUARRY_BENCH_PART=logs` imports a chain without transfers that the token ledger would know.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
@@ -23,6 +24,7 @@ use quarry::sync::{ChainRules, Pipeline, recorded};
 use support::filled::{self, Memory, SEED, median};
 use support::generator::Generator;
 use support::memory::{Peak, process_seconds};
+use support::part::Part;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -38,16 +40,17 @@ mod sealed;
 mod support;
 
 /// The recording, made when it is not kept from an earlier run.
-fn recording(logs: u64) -> PathBuf {
+fn recording(logs: u64, part: Part) -> PathBuf {
     let directory = filled::cache_directory();
     std::fs::create_dir_all(&directory).expect("a directory");
-    let path = directory.join(format!("chain-seed{SEED}-logs{logs}.jsonl.zst"));
+    let path = directory.join(format!("chain-seed{SEED}-logs{logs}{}.jsonl.zst", part.suffix()));
     if !path.exists() {
         eprintln!("recording {} ...", path.display());
-        let part = path.with_extension("part");
-        let blocks = sealed::Sealed::new(Generator::new(SEED, filled::chain(logs)));
-        support::recorded::write_chain(&part, blocks).expect("a recording");
-        std::fs::rename(&part, &path).expect("a recording");
+        let unfinished = path.with_extension("part");
+        let blocks = Generator::new(SEED, filled::chain(logs)).map(|bundle| part.cut(bundle));
+        let blocks = sealed::Sealed::new(blocks);
+        support::recorded::write_chain(&unfinished, blocks).expect("a recording");
+        std::fs::rename(&unfinished, &path).expect("a recording");
     }
     path
 }
@@ -115,7 +118,7 @@ async fn import(path: &Path, directory: &Path, memory: Memory, trust_node: bool,
 fn main() {
     let logs = filled::env("QUARRY_BENCH_LOGS", 1_000_000);
     let memory = Memory::of_environment();
-    let path = recording(logs);
+    let path = recording(logs, Part::of_environment());
     let directory = filled::cache_directory().join("import");
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()

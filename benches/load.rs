@@ -13,16 +13,16 @@
 //! balances still end at the first block; `all`.
 #![allow(
     clippy::expect_used,
-    clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a bench says what it measures, or stops"
 )]
 
-use quarry::model::{Bundle, TokenEvent, Topics};
+use quarry::model::{Bundle, TokenEvent};
 use quarry::store::{FlatArray, Store, Table};
 use support::filled::{self, Memory};
 use support::memory::{Peak, stated};
+use support::part::Part;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -36,51 +36,6 @@ enum Share {
     Chain,
     Tokens,
     Native,
-}
-
-/// How much of the chain is kept.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
-    Transactions,
-    Logs,
-    Tokens,
-    All,
-}
-
-impl Part {
-    fn of_environment() -> Self {
-        match std::env::var("QUARRY_BENCH_PART").as_deref() {
-            Err(_) | Ok("all") => Self::All,
-            Ok("tokens") => Self::Tokens,
-            Ok("logs") => Self::Logs,
-            Ok("transactions") => Self::Transactions,
-            Ok(other) => panic!("no part of the chain: {other}"),
-        }
-    }
-
-    /// Leaves away of a block what is not kept.
-    fn cut(self, mut bundle: Bundle) -> Bundle {
-        if self < Self::All {
-            bundle.openings = None;
-        }
-        for log in bundle.receipts.iter_mut().flat_map(|receipt| &mut receipt.logs) {
-            if self == Self::Logs && TokenEvent::of(&log.address, &log.topics, &log.data).is_some() {
-                // Another signature, as long and as frequent.
-                let mut topics = log.topics.to_vec();
-                if let Some(first) = topics.first_mut() {
-                    *first = !*first;
-                }
-                log.topics = Topics::new(&topics).expect("as many topics");
-            }
-        }
-        if self == Self::Transactions {
-            bundle
-                .receipts
-                .iter_mut()
-                .for_each(|receipt| receipt.logs.clear());
-        }
-        bundle
-    }
 }
 
 /// Movements that the token ledger counts.

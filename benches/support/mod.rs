@@ -10,6 +10,7 @@ pub(crate) mod generator;
 pub(crate) mod holders;
 pub(crate) mod logs;
 pub(crate) mod memory;
+pub(crate) mod part;
 pub(crate) mod recorded;
 pub(crate) mod served;
 pub(crate) mod shares;

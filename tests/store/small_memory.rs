@@ -34,6 +34,30 @@ fn a_block_at_the_tip_is_no_reason_to_flush() {
 }
 
 #[test]
+fn what_a_flush_wrote_is_not_written_again_for_its_own_sake() {
+    let bundles = plain::chain(11, 60, &ChainConfig::default());
+    let directory = scratch::directory();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    for part in bundles.chunks(10) {
+        // The second half is committed on top of what lies in files: its snapshot lets go of the one that they saw.
+        let (flushed, after) = part.split_at(5);
+        backfill(&mut writer, flushed, 5);
+        writer.settle().unwrap();
+        backfill(&mut writer, after, 5);
+    }
+    drop(writer);
+    drop(store);
+    let log = std::fs::read_to_string(directory.path().join("rocksdb/LOG")).unwrap();
+    let flushes = log.matches("\"event\": \"flush_started\"").count();
+    let rewritten = log
+        .lines()
+        .filter(|line| line.contains("compaction_started") && line.contains("BottommostFiles"));
+    assert!(flushes > 20, "{flushes} files were written");
+    assert_eq!(rewritten.count(), 0);
+}
+
+#[test]
 fn a_store_is_whole_for_whoever_opens_it_while_it_is_written() {
     let bundles = plain::chain(11, 121, &ChainConfig::default());
     let directory = scratch::directory();
