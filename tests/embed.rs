@@ -355,9 +355,10 @@ async fn what_cannot_be_mended_is_said() {
 
     // A branch that leaves ours below what is final stops the sync; what is stored is still answered.
     let feed = BlockFeed::new(1_000);
-    let service = Service::start(config(directory.path(), chain().fed_by(feed.clone())))
-        .await
-        .unwrap();
+    let source = chain()
+        .fed_by(feed.clone())
+        .with_contradiction_wait(Duration::from_secs(1));
+    let service = Service::start(config(directory.path(), source)).await.unwrap();
     let mut parent = blocks[9].block.hash;
     for bundle in &blocks[10..36] {
         let bundle = renamed(bundle, parent);

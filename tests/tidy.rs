@@ -368,7 +368,7 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "httpdate",
-        rooms: &["http"],
+        rooms: &["http", "node"],
     },
     Fence {
         package: "prometheus_client",

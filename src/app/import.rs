@@ -188,8 +188,9 @@ impl ChainImport {
             None => writer,
         };
         let stored = {
-            let view = store.view();
-            move |number: u64| stored_hash(&view, number)
+            let store = Arc::clone(&store);
+            // A snapshot that is kept for the whole import keeps what it sees from being written over.
+            move |number: u64| stored_hash(&store.view(), number)
         };
         let from = writer.checkpoint().next_block;
         let threads = std::thread::available_parallelism().map_or(2, usize::from);

@@ -15,7 +15,7 @@ use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Observed, OpenOptions, Store, StoreError};
 use crate::sync::genesis::{self, ChainGenesis};
-use crate::sync::{ChainRules, Engine, SyncError, SyncOptions, contradiction};
+use crate::sync::{ChainRules, Engine, Patience, SyncError, SyncOptions};
 
 const WAIT_FIRST: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -167,7 +167,8 @@ impl Supervisor {
         shutdown: &mut Shutdown,
     ) -> Result<Option<(Node, Capabilities, Arc<Store>)>, AppError> {
         let name = self.chain.name;
-        let (mut wait, mut contradicted) = (WAIT_FIRST, Duration::ZERO);
+        let (mut wait, mut patience) = (WAIT_FIRST, Patience::new(self.contradiction_wait()));
+        let status = self.chain.status.clone().unwrap_or_default();
         // A node may take a minute to be found silent: until then nobody would know why nothing happens.
         tracing::info!(chain = %name, node = self.node_config().shown_url(), "asking the node for its chain");
         self.say("asking the node for its chain".to_owned());
@@ -176,21 +177,18 @@ impl Supervisor {
                 None => return Ok(None),
                 Some(Ok((node, capabilities))) => match self.store(&capabilities, genesis).await {
                     Ok(store) => {
-                        self.is_contradicted(false);
+                        status.set_node_up(true);
+                        patience.is_agreed(&status);
                         return Ok(Some((node, capabilities, store)));
                     }
                     // One node behind a balancer may be of another chain; who waits for a command is told at once.
                     Err(AppError::Store(error @ StoreError::OtherChain { .. })) if self.stop_at.is_none() => {
-                        let left = self.contradiction_wait().saturating_sub(contradicted);
-                        if left.is_zero() {
-                            return Err(error.into());
+                        status.set_node_up(true);
+                        let error = SyncError::from(error);
+                        match patience.pause(&error, wait, &status) {
+                            Some(pause) => pause,
+                            None => return Err(error.into()),
                         }
-                        tracing::warn!(chain = %name, %error, "the node is of another chain, waiting");
-                        self.say(contradiction(&error, left));
-                        self.is_contradicted(true);
-                        let pause = wait.min(left);
-                        contradicted += pause;
-                        pause
                     }
                     Err(error) => return Err(error),
                 },
@@ -215,14 +213,6 @@ impl Supervisor {
 
     const fn contradiction_wait(&self) -> Duration {
         Duration::from_secs(self.settings.contradiction_wait)
-    }
-
-    /// Records that the node answers, and whether it is one of another chain.
-    fn is_contradicted(&self, contradicted: bool) {
-        if let Some(status) = &self.chain.status {
-            status.set_node_up(true);
-            status.set_contradicted(contradicted);
-        }
     }
 
     /// Who asks about tokens while the tip is followed; nobody where the operator wants none or a sync is to end.

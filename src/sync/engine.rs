@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use tokio::task::JoinSet;
 
 use super::error::SyncError;
 use super::fill::fill;
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
 use super::openings::Openings;
+use super::patience::Patience;
 use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
@@ -63,11 +65,13 @@ pub struct Engine {
     options: SyncOptions,
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
-    /// How long was waited for a node that contradicts what is final: waits are added up, so that a machine without
-    /// time does not end a sync.
-    contradicted: Duration,
+    patience: Patience,
     /// What the node lacked is looked for again from this time on.
     probe_after: Instant,
+    /// The look under way: at most one. A node that is silent to it must not keep the tip waiting.
+    probes: JoinSet<Result<Capabilities, NodeError>>,
+    /// What the node named as final last and does not have.
+    unbelieved: Option<B256>,
 }
 
 /// What one round found to do.
@@ -101,10 +105,12 @@ impl Engine {
             hand: Hand::new(writer),
             status,
             rules,
-            options,
             fill_after: clock::now(),
-            contradicted: Duration::ZERO,
+            patience: Patience::new(options.contradiction_wait),
+            options,
             probe_after,
+            probes: JoinSet::new(),
+            unbelieved: None,
         }
     }
 
@@ -154,7 +160,7 @@ impl Engine {
                     if self.next_block() != next_before {
                         wait = WAIT_FIRST;
                     }
-                    let Some(pause) = self.pause(&error, wait) else {
+                    let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
                         error.tell_end(&self.status);
                         break Err(error);
                     };
@@ -168,31 +174,6 @@ impl Engine {
         // Flushing may take a moment: not on an async thread.
         self.hand.end().await;
         result
-    }
-
-    /// How long to wait after a failure, of which is told; `None` where no waiting mends it.
-    fn pause(&mut self, error: &SyncError, wait: Duration) -> Option<Duration> {
-        if error.may_pass() {
-            error.tell_wait(&self.status);
-            return Some(wait);
-        }
-        let left = self.options.contradiction_wait.saturating_sub(self.contradicted);
-        // One node behind a balancer must not end a sync, nor must one that is put right within a moment.
-        if !error.contradicts() || left.is_zero() {
-            return None;
-        }
-        error.tell_contradiction(&self.status, left);
-        let pause = wait.min(left);
-        self.contradicted += pause;
-        Some(pause)
-    }
-
-    /// The node has our head, and nothing else speaks against it.
-    fn is_agreed(&mut self) {
-        if std::mem::take(&mut self.contradicted) > Duration::ZERO {
-            tracing::info!("the node agrees with what is final again");
-        }
-        self.status.set_contradicted(false);
     }
 
     fn next_block(&self) -> u64 {
@@ -224,7 +205,7 @@ impl Engine {
         match relation? {
             Relation::Parted { fork, depth } => {
                 self.unwind(fork, depth).await?;
-                self.is_agreed();
+                self.patience.is_agreed(&self.status);
                 return Ok(Round::Moved);
             }
             Relation::Behind if self.options.stop_at.is_some_and(|stop| next > stop) => {
@@ -239,7 +220,7 @@ impl Engine {
             }
             Relation::Ahead => {}
         }
-        self.probe_again(shutdown).await?;
+        self.probe_again()?;
         if view.head().is_none() {
             // No stored block tells yet whether it is the same node as was asked for its chain.
             match shutdown.unless(self.same_chain(true)).await {
@@ -247,7 +228,7 @@ impl Engine {
                 None => return Ok(Round::Done),
             }
         }
-        self.is_agreed();
+        self.patience.is_agreed(&self.status);
         let may_fill = self.capabilities.traces != TraceMethod::None && self.fill_after <= clock::now();
         if !view.has_traces() && may_fill {
             drop(view);
@@ -268,24 +249,17 @@ impl Engine {
         if self.options.stop_at.is_some_and(|stop| next > stop) {
             return Ok(Round::Done);
         }
-        let last = self.options.stop_at.map_or(head, |stop| stop.min(head));
-        let last = last.min(finality.fetch_to);
-        if next > last {
-            match view.head() {
-                Some(_) => self.status.follow_tip(),
-                None => self.status.await_first("node", next),
-            }
+        let Some((next, last)) = finality.wanted(&view, self.options.stop_at, "node", &self.status) else {
             return Ok(Round::Idle);
-        }
-        if last - next > 64 {
-            self.status.backfill();
-        }
+        };
+        // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
+        drop(view);
         self.fetch(next, last, finality.coming, shutdown).await?;
         Ok(Round::Moved)
     }
 
     /// What is final; also keeps `safe` in the status.
-    async fn finality(&self, head: u64, view: &View) -> Result<Finality, SyncError> {
+    async fn finality(&mut self, head: u64, view: &View) -> Result<Finality, SyncError> {
         if self.capabilities.safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
             && view.block_number(&safe.hash)? == Some(safe.number)
@@ -305,6 +279,11 @@ impl Engine {
         if let Some(number) = finality.stored {
             self.status.set_finalized(number);
         }
+        if finality.unbelieved.is_some() && finality.unbelieved != self.unbelieved {
+            let named = finality.unbelieved.unwrap_or_default();
+            tracing::warn!(%named, "the node names a final block that it does not have itself: nothing is final by that");
+        }
+        self.unbelieved = finality.unbelieved;
         Ok(finality)
     }
 
@@ -326,23 +305,23 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks a node that lacked something whether it has it now: one that was just starting may have.
-    async fn probe_again(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
-        if !self.capabilities.lacks() || clock::now() < self.probe_after {
-            return Ok(());
+    /// Asks a node that lacked something whether it has it now: one that was just starting may have. What it says counts
+    /// from the first round after it was said.
+    fn probe_again(&mut self) -> Result<(), SyncError> {
+        if let Some(probed) = self.probes.try_join_next() {
+            match probed.map_err(|died| SyncError::Worker(died.to_string()))? {
+                Ok(found) => {
+                    self.store.check_chain(found.chain_id, found.genesis_hash)?;
+                    self.capabilities = Arc::new(self.capabilities.joined(found));
+                }
+                // What was known of it is still true.
+                Err(error) => tracing::debug!(%error, "the node does not say what it offers"),
+            }
         }
-        self.probe_after = clock::now() + self.node.config().probe_pause;
-        match shutdown.unless(self.node.probe()).await {
-            Some(Ok(found)) => {
-                self.store.check_chain(found.chain_id, found.genesis_hash)?;
-                self.capabilities = Arc::new(self.capabilities.joined(found));
-            }
-            // What was known of it is still true: no reason to wait.
-            Some(Err(error)) if error.is_said() => {
-                tracing::debug!(%error, "the node does not say what it offers");
-            }
-            Some(Err(error)) => return Err(error.into()),
-            None => {}
+        if self.capabilities.lacks() && self.probes.is_empty() && self.probe_after <= clock::now() {
+            self.probe_after = clock::now() + self.node.config().probe_pause;
+            let node = self.node.clone();
+            self.probes.spawn(async move { node.probe().await });
         }
         Ok(())
     }

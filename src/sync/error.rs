@@ -129,7 +129,10 @@ impl SyncError {
         status.has_room();
         status.set_following(false);
         status.set_contradicted(true);
-        status.trouble(contradiction(self, left));
+        status.trouble(format!(
+            "the node contradicts what is final, asking again for {:.0} s before the sync stops: {self}",
+            left.as_secs_f64().ceil()
+        ));
         tracing::warn!(error = %self, seconds_left = left.as_secs_f64(), "the node contradicts what is final, sync waits and tries again");
     }
 
@@ -166,13 +169,4 @@ impl SyncError {
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_disk_full())
     }
-}
-
-/// What `/status` says while a node contradicts what cannot change and may do so for `left` yet.
-#[must_use]
-pub fn contradiction(error: &dyn std::fmt::Display, left: Duration) -> String {
-    format!(
-        "the node contradicts what is final, asking again for {:.0} s before the sync stops: {error}",
-        left.as_secs_f64().ceil()
-    )
 }

@@ -3,6 +3,7 @@
 
 use super::error::SyncError;
 use crate::model::B256;
+use crate::status::ChainStatus;
 use crate::store::View;
 
 /// More blocks than these are never kept unwindable, whatever the source says of finality: a chain that names
@@ -28,6 +29,34 @@ pub(super) struct Finality {
     pub(super) coming: Option<(u64, B256)>,
     /// Blocks up to this one may be fetched before finality is judged anew.
     pub(super) fetch_to: u64,
+    /// The hash of a final block that the source names and does not have: its word is not believed.
+    pub(super) unbelieved: Option<B256>,
+}
+
+impl Finality {
+    /// The blocks to fetch now, up to `stop_at`. Where there are none the status says that the tip is followed, else what
+    /// is done; `source` names who has blocks.
+    pub(super) fn wanted(
+        &self,
+        view: &View,
+        stop_at: Option<u64>,
+        source: &str,
+        status: &ChainStatus,
+    ) -> Option<(u64, u64)> {
+        let next = view.checkpoint().next_block;
+        let last = stop_at.map_or(self.fetch_to, |stop| stop.min(self.fetch_to));
+        if next > last {
+            match view.head() {
+                Some(_) => status.follow_tip(),
+                None => status.await_first(source, next),
+            }
+            return None;
+        }
+        if last - next > 64 {
+            status.backfill();
+        }
+        Some((next, last))
+    }
 }
 
 /// Judges what is final, for a source that has our head and says that `head` is its own. Where it names a final
@@ -45,16 +74,21 @@ where
 {
     let next = view.checkpoint().next_block;
     let mut stored = view.head().and_then(|ours| ours.number.checked_sub(depth));
-    let mut coming = None;
+    let (mut coming, mut unbelieved) = (None, None);
     match named {
         Some(Named { number, hash }) if (view.first_block()..next).contains(&number) => {
-            let found = match hash {
-                None => theirs(number).await?,
-                said => said,
-            };
             let ours = view.block(number)?.hash;
+            let is_ours = hash == Some(ours);
+            let found = match is_ours {
+                true => hash,
+                false => theirs(number).await?,
+            };
             match found {
-                Some(found) if found == ours => stored = stored.max(Some(number)),
+                Some(found) if found == ours && (is_ours || hash.is_none()) => {
+                    stored = stored.max(Some(number))
+                }
+                // It has our block and names another: nothing is final by that, and nothing speaks against going on.
+                Some(found) if found == ours => unbelieved = hash,
                 // The chain may have moved since our head was compared: a block of the branch that was left must
                 // not become final.
                 Some(found) => {
@@ -95,5 +129,6 @@ where
         stored,
         coming,
         fetch_to,
+        unbelieved,
     })
 }

@@ -10,6 +10,7 @@ use super::engine::{IDLE_MAX, WAIT_FIRST, WAIT_MAX};
 use super::error::SyncError;
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
+use super::patience::Patience;
 use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
@@ -28,6 +29,8 @@ pub struct FollowOptions {
     pub finality_depth: u64,
     /// Bytes of a batch of final blocks.
     pub batch_bytes_max: usize,
+    /// How long the source may contradict what is final before the sync stops.
+    pub contradiction_wait: Duration,
     /// Blocks asked for at the same time.
     pub window: usize,
 }
@@ -40,6 +43,7 @@ pub struct Follower {
     status: Arc<ChainStatus>,
     rules: ChainRules,
     options: FollowOptions,
+    patience: Patience,
     /// The block up to which the source was told that it may forget.
     settled: Option<u64>,
     /// It is told more from this time on.
@@ -79,6 +83,7 @@ impl Follower {
             hand: Hand::new(writer),
             status,
             rules,
+            patience: Patience::new(options.contradiction_wait),
             options,
             settled: None,
             settle_after: clock::now(),
@@ -129,15 +134,16 @@ impl Follower {
                             tokio::time::sleep(WAIT_FIRST).await;
                         }
                     }
-                    Err(error) if error.may_pass() => {
-                        error.tell_wait(&self.status);
+                    Err(error) => {
                         if self.store.view().checkpoint().next_block != next_before {
                             wait = WAIT_FIRST;
                         }
-                        tokio::time::sleep(wait).await;
+                        let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
+                            return Err(error);
+                        };
+                        tokio::time::sleep(pause).await;
                         wait = (wait * 2).min(WAIT_MAX);
                     }
-                    Err(error) => return Err(error),
                 }
                 Ok(())
             };
@@ -184,9 +190,11 @@ impl Follower {
                 tracing::warn!(depth, next, "the source's chain left ours: unwinding");
                 self.hand.with(move |writer| Ok(writer.unwind(next)?)).await?;
                 self.status.unwound(depth);
+                self.patience.is_agreed(&self.status);
                 return Ok(Round::Moved);
             }
             Relation::Behind => {
+                self.status.set_contradicted(false);
                 self.status.set_message(match view.head() {
                     Some(ours) if ours.number <= head.number => format!(
                         "the source does not have block {}, after which the store goes on",
@@ -198,7 +206,7 @@ impl Follower {
             }
             Relation::Ahead => {}
         }
-        let next = view.checkpoint().next_block;
+        self.patience.is_agreed(&self.status);
         let finality = match shutdown.unless(self.finality(head, &view, theirs)).await {
             Some(finality) => finality?,
             None => return Ok(Round::Idle),
@@ -206,20 +214,11 @@ impl Follower {
         if let Some(number) = finality.stored.filter(|&number| view.finalized() < Some(number)) {
             self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
-        let is_empty = view.head().is_none();
-        drop(view);
-        let last = finality.fetch_to;
-        if next > last {
-            if is_empty {
-                self.status.await_first("source", next);
-            } else {
-                self.status.follow_tip();
-            }
+        let Some((next, last)) = finality.wanted(&view, None, "source", &self.status) else {
             return Ok(Round::Idle);
-        }
-        if last - next > 64 {
-            self.status.backfill();
-        }
+        };
+        // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
+        drop(view);
         let bundles = self.bundles(next, last);
         self.store_all(bundles, finality.coming, shutdown).await?;
         Ok(Round::Moved)

@@ -16,6 +16,7 @@ mod hand;
 mod held;
 mod keccak;
 mod openings;
+mod patience;
 mod pipeline;
 mod reorg;
 mod rules;
@@ -24,8 +25,9 @@ mod source;
 pub mod verify;
 
 pub use engine::{Engine, SyncOptions};
-pub use error::{SyncError, contradiction};
+pub use error::SyncError;
 pub use follow::{FollowOptions, Follower};
+pub use patience::Patience;
 pub use pipeline::{Pipeline, Source, recorded};
 pub use rules::ChainRules;
 pub use source::{BlockSource, SourceError, SourceFuture, SourceHead};

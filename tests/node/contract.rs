@@ -157,7 +157,7 @@ async fn what_the_node_does_wrong_is_an_error() {
         ..config(fake.url())
     };
     let hasty = Node::connect(hasty).await.unwrap();
-    fake.fault(Fault::SlowCall(Duration::from_secs(5)), 1_000);
+    fake.fault(Fault::SlowMethod("eth_call", Duration::from_secs(5)), 1_000);
     let error = hasty.token_supply(TOKEN, 1).await.unwrap_err();
     assert!(matches!(error, NodeError::Timeout { .. }), "{error}");
 }

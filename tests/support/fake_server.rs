@@ -155,7 +155,7 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
             return Ok(reply);
         }
         Some(Fault::Hangup) => return Err(HungUp),
-        Some(Fault::Slow(more) | Fault::SlowCall(more)) => tokio::time::sleep(*more).await,
+        Some(Fault::Slow(more) | Fault::SlowMethod(_, more)) => tokio::time::sleep(*more).await,
         Some(Fault::Lost(_)) => std::future::pending().await,
         Some(Fault::Lacks { .. }) => result = Err((-32001, "Resource not found".to_owned())),
         Some(Fault::Refuses(_, code, message) | Fault::RpcError(code, message)) => {

@@ -45,8 +45,8 @@ pub enum Fault {
     RpcError(i64, &'static str),
     /// Any answer takes this much longer.
     Slow(Duration),
-    /// The answer to `eth_call` takes this much longer.
-    SlowCall(Duration),
+    /// The answer to this method takes this much longer.
+    SlowMethod(&'static str, Duration),
     /// The connection ends without an answer.
     Hangup,
     /// Any answer bears the id of another request.
@@ -96,7 +96,7 @@ impl Fault {
             Self::OtherFinal(_) => {
                 method == "eth_getBlockByNumber" && matches!(params[0].as_str(), Some("finalized" | "safe"))
             }
-            Self::SlowCall(_) => method == "eth_call",
+            Self::SlowMethod(slow, _) => method == *slow,
             _ => true,
         }
     }

@@ -116,6 +116,27 @@ async fn a_final_block_that_nobody_has_makes_nothing_final() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_final_block_of_another_hash_keeps_nobody_waiting() {
+    let mut rig = Rig::new(308);
+    rig.fake.mine(60);
+    rig.fake.set_finalized(20);
+    rig.start().await;
+    until("finality", || rig.store().view().finalized() == Some(20)).await;
+    rig.fake.set_finalized(40);
+    rig.fake.fault(Fault::OtherFinal(0), u64::MAX);
+    rig.fake.mine(5);
+    rig.check("beside a tag that names nothing").await;
+    rig.fake.reorg(10, 12);
+    rig.check("a reorg above what was believed").await;
+    assert_eq!(rig.store().view().finalized(), Some(20));
+    assert!(rig.status().following());
+    rig.fake.clear_faults();
+    rig.fake.mine(1);
+    until("finality goes on", || rig.store().view().finalized() == Some(40)).await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_final_block_that_nobody_has_makes_nothing_final_in_a_backfill() {
     let mut rig = Rig::new(305);
     rig.fake.mine(60);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::{Settings, Upstream};
 use crate::http::{Limits, PoolLimits};
@@ -63,6 +64,7 @@ pub struct ChainConfig {
     pub(super) genesis: Option<Arc<ChainGenesis>>,
     pub(super) trusts_source: bool,
     pub(super) finality_depth: u64,
+    pub(super) contradiction_wait: Duration,
     pub(super) window: usize,
     pub(super) static_rewards: Option<StaticRewards>,
     pub(super) source: Option<Arc<dyn BlockSource>>,
@@ -92,6 +94,7 @@ impl ChainConfig {
             genesis: None,
             trusts_source: false,
             finality_depth: 64,
+            contradiction_wait: Duration::from_secs(15),
             window: 16,
             static_rewards: None,
             source: None,
@@ -140,6 +143,13 @@ impl ChainConfig {
     #[must_use]
     pub const fn with_finality_depth(mut self, blocks: u64) -> Self {
         self.finality_depth = blocks;
+        self
+    }
+
+    /// The same, where the source may contradict what is final for so long before the sync stops. 15 seconds.
+    #[must_use]
+    pub const fn with_contradiction_wait(mut self, wait: Duration) -> Self {
+        self.contradiction_wait = wait;
         self
     }
 

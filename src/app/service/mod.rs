@@ -327,6 +327,7 @@ async fn open(
         .with_static_rewards(stated.as_ref().or(store.static_rewards().as_ref()));
     let options = FollowOptions {
         finality_depth: wanted.finality_depth,
+        contradiction_wait: wanted.contradiction_wait,
         batch_bytes_max: config.write_bytes / 4,
         window: wanted.window,
     };

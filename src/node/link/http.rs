@@ -5,13 +5,14 @@
 //! request.
 
 use super::{Passed, Question, chain, without};
+use crate::clock;
 use crate::node::error::{NodeError, head};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Of a body that comes with a failure no more than this is read: it is shown, or it is a JSON-RPC error.
 const FAILURE_BYTES_MAX: usize = 64 << 10;
@@ -220,10 +221,18 @@ async fn failure(method: &'static str, id: u64, mut response: Response) -> Resul
     }
 }
 
-/// `Retry-After` as a number of seconds, the form that nodes and their gateways use.
+/// `Retry-After`: a number of seconds, or a date, which gateways send too.
 fn retry_after(response: &Response) -> Option<Duration> {
-    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    value.trim().parse().ok().map(Duration::from_secs)
+    rest(response.headers().get(RETRY_AFTER)?.to_str().ok()?, clock::wall())
+}
+
+fn rest(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    let seconds = value.parse().ok().map(Duration::from_secs);
+    seconds.or_else(|| {
+        let date = httpdate::parse_http_date(value).ok()?;
+        Some(date.duration_since(now).unwrap_or_default())
+    })
 }
 
 fn transport(method: &'static str, error: &reqwest::Error, secret: &str) -> NodeError {
@@ -236,6 +245,19 @@ fn transport(method: &'static str, error: &reqwest::Error, secret: &str) -> Node
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rest_is_seconds_or_a_date() {
+        let now = httpdate::parse_http_date("Tue, 14 Nov 2023 22:13:20 GMT").unwrap();
+        let after = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(rest("7", now), after(7));
+        assert_eq!(rest(" 0 ", now), after(0));
+        assert_eq!(rest("Tue, 14 Nov 2023 22:13:50 GMT", now), after(30));
+        assert_eq!(rest("Tue, 14 Nov 2023 22:13:10 GMT", now), after(0));
+        for nothing in ["", "-1", "soon", "Tue, 14 Nov"] {
+            assert_eq!(rest(nothing, now), None, "{nothing}");
+        }
+    }
 
     fn said(body: &str) -> Result<Passed, NodeError> {
         reply("eth_call", 7, body.as_bytes())
