@@ -16,7 +16,7 @@ const MEMTABLE_FILTER: f64 = 0.01;
 const LOWEST_LEVEL_REST: u32 = 24 * 60 * 60;
 
 /// What the tables of every database have in common.
-pub(super) fn resting() -> Options {
+fn resting() -> Options {
     let rest = format!("bottommost_file_compaction_delay={LOWEST_LEVEL_REST}");
     // There is no call for it; a RocksDB that does not know the word goes without.
     Options::default()
