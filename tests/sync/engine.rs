@@ -399,7 +399,7 @@ async fn receipts_that_a_node_has_later_are_asked_for_by_block() {
     // A look that began before must end first, and what it says counts from the next round on.
     for _ in 0..200 {
         let before = one_by_one();
-        rig.fake.mine(4);
+        rig.fake.mine(10);
         rig.synced().await;
         if one_by_one() == before {
             break;
