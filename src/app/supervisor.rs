@@ -171,7 +171,7 @@ impl Supervisor {
         let status = self.chain.status.clone().unwrap_or_default();
         // A node may take a minute to be found silent: until then nobody would know why nothing happens.
         tracing::info!(chain = %name, node = self.node_config().shown_url(), "asking the node for its chain");
-        self.say("asking the node for its chain".to_owned());
+        status.set_message("asking the node for its chain");
         loop {
             let pause = match shutdown.unless(Box::pin(self.connect())).await {
                 None => return Ok(None),
@@ -196,7 +196,7 @@ impl Supervisor {
                 Some(Err(error @ SyncError::Ask(NodeError::Url(_)))) => return Err(error.into()),
                 Some(Err(error)) => {
                     tracing::warn!(chain = %name, %error, "the node does not answer, waiting");
-                    self.say(format!("waiting for the node: {error}"));
+                    status.set_message(format!("waiting for the node: {error}"));
                     let asked = match &error {
                         SyncError::Ask(error) => error.rest_asked(),
                         _ => None,
@@ -229,12 +229,6 @@ impl Supervisor {
             )
             .with_feeds(self.chain.feeds())
         })
-    }
-
-    fn say(&self, text: String) {
-        if let Some(status) = &self.chain.status {
-            status.set_message(text);
-        }
     }
 
     fn node_config(&self) -> NodeConfig {

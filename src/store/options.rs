@@ -15,7 +15,7 @@ const MEMTABLE_FILTER: f64 = 0.01;
 /// second compaction of a backfill wrote again what the one before it had just written (decision 0036).
 const LOWEST_LEVEL_REST: u32 = 24 * 60 * 60;
 
-/// What the tables of every database have in common.
+/// Options of a table, of which only this is stated: its lowest level rests.
 fn resting() -> Options {
     let rest = format!("bottommost_file_compaction_delay={LOWEST_LEVEL_REST}");
     // There is no call for it; a RocksDB that does not know the word goes without.

@@ -279,8 +279,9 @@ impl Engine {
         if let Some(number) = finality.stored {
             self.status.set_finalized(number);
         }
-        if finality.unbelieved.is_some() && finality.unbelieved != self.unbelieved {
-            let named = finality.unbelieved.unwrap_or_default();
+        if let Some(named) = finality.unbelieved
+            && self.unbelieved != Some(named)
+        {
             tracing::warn!(%named, "the node names a final block that it does not have itself: nothing is final by that");
         }
         self.unbelieved = finality.unbelieved;

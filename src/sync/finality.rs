@@ -78,17 +78,16 @@ where
     match named {
         Some(Named { number, hash }) if (view.first_block()..next).contains(&number) => {
             let ours = view.block(number)?.hash;
-            let is_ours = hash == Some(ours);
-            let found = match is_ours {
-                true => hash,
-                false => theirs(number).await?,
+            let found = match hash {
+                Some(said) if said == ours => hash,
+                _ => theirs(number).await?,
             };
             match found {
-                Some(found) if found == ours && (is_ours || hash.is_none()) => {
-                    stored = stored.max(Some(number))
-                }
-                // It has our block and names another: nothing is final by that, and nothing speaks against going on.
-                Some(found) if found == ours => unbelieved = hash,
+                Some(found) if found == ours => match hash {
+                    // It has our block and names another: nothing is final by that, and nothing speaks against going on.
+                    Some(said) if said != ours => unbelieved = hash,
+                    _ => stored = stored.max(Some(number)),
+                },
                 // The chain may have moved since our head was compared: a block of the branch that was left must
                 // not become final.
                 Some(found) => {

@@ -82,7 +82,7 @@ impl Fault {
             | Self::OtherReceipts
             | Self::ReorderedReceipts => method == "eth_getBlockReceipts",
             Self::MissingTrace => method == "trace_block" || method.starts_with("debug_traceBlock"),
-            Self::Lost(name) | Self::Refuses(name, ..) => method == *name,
+            Self::Lost(name) | Self::Refuses(name, ..) | Self::SlowMethod(name, _) => method == *name,
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
                     render::number(&params[0]).is_some_and(|number| *above < number)
@@ -96,7 +96,6 @@ impl Fault {
             Self::OtherFinal(_) => {
                 method == "eth_getBlockByNumber" && matches!(params[0].as_str(), Some("finalized" | "safe"))
             }
-            Self::SlowMethod(slow, _) => method == *slow,
             _ => true,
         }
     }
