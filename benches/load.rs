@@ -54,7 +54,7 @@ fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
     for (name, _, bytes) in store.sizes() {
         let share = match name {
             "logs_by_block" | "logs_by_emitter" | "emitters" | "signatures" => Share::Logs,
-            "postings" => continue,
+            "postings" | "open_postings" => continue,
             "tokens" | "token_states" | "token_balances" | "token_supply" | "holders" | "holdings"
             | "nft_owners" | "nft_ids" | "holder_counts" => Share::Tokens,
             "accounts" | "balances" | "funding" | "supply" => Share::Native,

@@ -104,6 +104,7 @@ const COVERED: &[Table] = &[
     Table::LogsByBlock,
     Table::LogsByEmitter,
     Table::Postings,
+    Table::OpenPostings,
     Table::Hashes,
     Table::Emitters,
     Table::Signatures,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::AppError;
-use super::process::{blocking, on_signals, say};
+use super::process::{blocking, merged, on_signals, say};
 use super::progress::LINE_EVERY;
 use super::supervisor::{Memory, load_genesis, open_options, stated_rewards};
 use crate::cli::ImportChainArgs;
@@ -203,6 +203,7 @@ impl ChainImport {
         })?;
         // Flushing may take a moment: not on an async thread. Nothing was imported that is not on disk.
         blocking(move || Ok(writer.settle()?)).await?;
+        merged(&store, shutdown).await;
         let added = store.view().checkpoint().next_block - next;
         Ok((store, added))
     }

@@ -107,6 +107,11 @@ fn show(table: Table, key: &[u8], value: &[u8]) {
         };
         say(&format!("           {term:?}, {last}"));
     }
+    if table == Table::OpenPostings
+        && let Ok(term) = keys::Term::decode_piece(key)
+    {
+        say(&format!("           {term:?}, the open piece"));
+    }
     say(&format!("value      {}", table.describe().value));
     say(&format!("           0x{}", const_hex::encode(value)));
     match decoded(table, key, value) {
@@ -156,7 +161,7 @@ fn decoded(table: Table, key: &[u8], value: &[u8]) -> Result<Vec<String>, Corrup
             )
         }
         Table::LogsByEmitter => format!("{:?}", RunReader::new(value)?.header()),
-        Table::Postings => {
+        Table::Postings | Table::OpenPostings => {
             let mut all = Vec::new();
             let header = posting::decode(value, &mut all)?;
             let more = if all.len() > SHOWN_MAX { " ..." } else { "" };
@@ -239,6 +244,8 @@ mod tests {
         let term = keys::Term::log_address(2);
         let kind = format!("{}/0x00000002/open", term.kind() as u8);
         assert_eq!(read(Table::Postings, &kind), Ok(term.key(keys::OPEN)));
+        let kind = format!("{}/0x00000002", term.kind() as u8);
+        assert_eq!(read(Table::OpenPostings, &kind), Ok(term.piece_key()));
         assert_eq!(
             read(Table::Days, "1/19000"),
             Ok(keys::day(keys::DayKind::NewAddresses, 19_000).to_vec())

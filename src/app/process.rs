@@ -2,13 +2,34 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tracing_subscriber::EnvFilter;
 
 use super::AppError;
 use crate::cli::LogFormat;
+use crate::clock;
 use crate::shutdown::{Shutdown, Trigger, pair};
+use crate::store::Store;
+
+/// How long files of a bulk load are waited for, and how often they are looked at.
+const MERGING_MAX: Duration = Duration::from_secs(120);
+const MERGING_LOOK: Duration = Duration::from_millis(50);
+
+/// Waits until the files that a bulk load left are merged, for a while: questions to them cost up to half as much again
+/// before. Nothing is lost where it ends early.
+pub(super) async fn merged(store: &Store, shutdown: &mut Shutdown) {
+    let began = clock::now();
+    if store.is_merging() {
+        tracing::info!("all is stored; files are merged, which may be interrupted");
+    }
+    while store.is_merging() && clock::now() - began < MERGING_MAX {
+        if shutdown.unless(tokio::time::sleep(MERGING_LOOK)).await.is_none() {
+            return;
+        }
+    }
+}
 
 /// Begins to log to standard error.
 pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {

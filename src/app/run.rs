@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::chains::{Chain, Registry, Stated};
 use super::front::front;
-use super::process::{notify, on_signals, say};
+use super::process::{merged, notify, on_signals, say};
 use super::supervisor::{Memory, Supervisor, open_options};
 use super::{AppError, progress};
 use crate::api::Settings;
@@ -160,6 +160,9 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
                 let reached = stop_at.zip(head).is_some_and(|(stop, head)| stop <= head.number);
                 let head = head.map_or_else(|| "nothing".to_owned(), |head| format!("block {}", head.number));
                 say(&format!("{}: {head} indexed", chain.name));
+                if let Some(store) = chain.store() {
+                    merged(&store, &mut shutdown.clone()).await;
+                }
                 // Whoever waits for the block must not take an interrupted sync for a whole one.
                 if shutdown.is_fired() && !reached {
                     outcome = outcome.and(Err(AppError::Interrupted(chain.name)));

@@ -7,6 +7,7 @@ use super::expected::{self, Signatures};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Ordinals, Tally};
 use crate::codec::keys::{self, PostingKind, Term};
+use crate::codec::open_postings::{Cut, PIECE_POSTINGS};
 use crate::codec::posting::{self, CHUNK_POSTINGS};
 use crate::model::BlockRange;
 use crate::query::QueryError;
@@ -35,6 +36,45 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Result<Check, QueryError> {
     Ok(tally.done())
 }
 
+/// A list under the scan, as far as it was read.
+#[derive(Default)]
+struct List {
+    term: Option<Term>,
+    /// Postings that were read, and the last of them.
+    count: u64,
+    last: Option<u64>,
+    /// Postings in its open chunk.
+    in_chunk: usize,
+    /// Whether its open piece was read, which ends it.
+    ended: bool,
+}
+
+impl List {
+    /// Says what is wrong about a list that ends here.
+    fn end(&self, tally: &Tally<'_>) {
+        if let Some(term) = self.term.filter(|_| !self.ended) {
+            tally.wrong(None, format!("{term:?}: the list has no open piece"));
+        }
+    }
+}
+
+/// Which row of a list: a chunk, with what its key calls its last posting, or the open piece.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Chunk(u64),
+    Piece,
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Chunk(keys::OPEN) => f.write_str("the open chunk"),
+            Self::Chunk(last) => write!(f, "the chunk that ends with {last}"),
+            Self::Piece => f.write_str("the open piece"),
+        }
+    }
+}
+
 /// Hands the postings of the audited blocks to `visit`, list by list, and checks how they are stored.
 fn scan(
     audit: &Audit<'_>,
@@ -42,74 +82,97 @@ fn scan(
     tally: &Tally<'_>,
     visit: &mut dyn FnMut(Term, u64, u64),
 ) -> Result<(), StoreError> {
-    let mut scan = audit.view.scan_all(Table::Postings)?;
+    let mut chunks = audit.view.scan_all(Table::Postings)?;
+    let mut pieces = audit.view.scan_all(Table::OpenPostings)?;
     let mut postings = Vec::with_capacity(CHUNK_POSTINGS);
-    let mut again = Vec::new();
-    // The list under the scan, and how many postings it had so far.
-    let mut list: Option<(Term, u64)> = None;
-    let mut last_of_list = None;
-    while let Some((key, value)) = scan.item()? {
-        let decoded = keys::Term::decode(key).and_then(|place| Ok((place, posting::header(value)?)));
-        let Ok(((term, last), header)) = decoded else {
-            tally.wrong(
-                None,
-                format!("the chunk at key 0x{} cannot be read", const_hex::encode(key)),
-            );
-            scan.step()?;
-            continue;
-        };
-        let before = list.filter(|(of, _)| *of == term).map_or(0, |(_, count)| count);
-        if before == 0 {
-            last_of_list = None;
-        }
-        if header.rank != before {
-            let text = format!(
-                "{term:?}: a chunk says {} postings before it, there are {before}",
-                header.rank
-            );
-            tally.wrong(None, text);
-        }
-        list = Some((term, header.rank + header.count as u64));
-        postings.clear();
-        if posting::decode(value, &mut postings).is_err() {
-            tally.wrong(
-                None,
-                format!("{term:?}: the chunk that ends with {last} cannot be read"),
-            );
-            scan.step()?;
-            continue;
-        }
-        let sealed = last != keys::OPEN;
-        if sealed && (postings.len() != CHUNK_POSTINGS || postings.last() != Some(&last)) {
-            tally.wrong(
-                None,
-                format!("{term:?}: the sealed chunk that ends with {last} is not whole"),
-            );
-        }
-        again.clear();
-        posting::encode(header.rank, &postings, &mut again);
-        if again != value {
-            tally.wrong(
-                None,
-                format!("{term:?}: the chunk that ends with {last} is not as it is written"),
-            );
-        }
-        if last_of_list >= postings.first().copied() {
-            tally.wrong(None, format!("{term:?}: postings do not ascend at {last}"));
-        }
-        last_of_list = postings.last().copied();
-        let range = places.range(term.kind());
-        for &ordinal in &postings {
-            if range.contains(&ordinal)
-                && let Some(block) = places.block_of(term.kind(), ordinal)?
-            {
-                visit(term, ordinal, block);
+    let mut list = List::default();
+    loop {
+        // The chunks of a list, then its piece: the key of a chunk is that of the piece and eight bytes more.
+        let is_chunk = match (chunks.item()?, pieces.item()?) {
+            (Some((chunk, _)), Some((piece, _))) => {
+                chunk.get(..chunk.len().saturating_sub(8)).unwrap_or(&[]) <= piece
             }
+            (chunk, None) => chunk.is_some(),
+            (None, Some(_)) => false,
+        };
+        let from = if is_chunk { &mut chunks } else { &mut pieces };
+        let Some((key, value)) = from.item()? else { break };
+        let place = if is_chunk {
+            keys::Term::decode(key).map(|(term, last)| (term, Part::Chunk(last)))
+        } else {
+            keys::Term::decode_piece(key).map(|term| (term, Part::Piece))
+        };
+        match place.and_then(|place| Ok((place, posting::decode(value, &mut postings)?))) {
+            Ok(((term, part), header)) => {
+                check(&mut list, (term, part), &header, (&postings, value), tally);
+                let range = places.range(term.kind());
+                for &ordinal in &postings {
+                    if range.contains(&ordinal)
+                        && let Some(block) = places.block_of(term.kind(), ordinal)?
+                    {
+                        visit(term, ordinal, block);
+                    }
+                }
+                tally.items(postings.len() as u64);
+            }
+            Err(corrupt) => tally.wrong(
+                None,
+                format!("the postings at key 0x{}: {corrupt}", const_hex::encode(key)),
+            ),
         }
-        tally.items(postings.len() as u64);
-        scan.step()?;
+        from.step()?;
     }
+    list.end(tally);
     Ok(())
+}
+
+/// Checks a row of a list, as it was read and as it is stored, against what the list has before it.
+fn check(
+    list: &mut List,
+    (term, part): (Term, Part),
+    header: &posting::Header,
+    (postings, value): (&[u64], &[u8]),
+    tally: &Tally<'_>,
+) {
+    if list.term != Some(term) {
+        list.end(tally);
+        *list = List {
+            term: Some(term),
+            ..List::default()
+        };
+    }
+    let wrong = |text: String| tally.wrong(None, format!("{term:?}: {text}"));
+    if header.rank != list.count {
+        wrong(format!(
+            "{part} says {} postings before it, there are {}",
+            header.rank, list.count
+        ));
+    }
+    if list.last >= postings.first().copied() {
+        wrong(format!("the postings of {part} do not ascend"));
+    }
+    list.count = header.rank + header.count as u64;
+    list.last = postings.last().copied();
+    let whole = match part {
+        Part::Chunk(keys::OPEN) => {
+            list.in_chunk = postings.len();
+            postings.len().is_multiple_of(PIECE_POSTINGS)
+        }
+        Part::Chunk(last) => postings.len() == CHUNK_POSTINGS && list.last == Some(last),
+        Part::Piece => {
+            list.ended = true;
+            let cut = Cut::of(list.count);
+            (cut.chunk, cut.piece) == (list.in_chunk, postings.len())
+        }
+    };
+    if !whole {
+        wrong(format!("{part} does not hold what it should"));
+    }
+    let mut again = Vec::with_capacity(value.len());
+    posting::encode(header.rank, postings, &mut again);
+    if again != value {
+        wrong(format!("{part} is not as it is written"));
+    }
 }
 
 /// Says of each of `blocks`, row by row, what its lists lack and what they have too much.

@@ -6,7 +6,7 @@
 use super::Corrupt;
 use crate::model::{Address, B256};
 
-/// The last-ordinal part of the key of a list's open end: the open chunk of a term, the open piece of an emitter.
+/// The last-ordinal part of the key of what is open: the open chunk of a term, the open piece of an emitter.
 pub const OPEN: u64 = u64::MAX;
 /// The last-ordinal part of the key of an emitter's open run, which stands before the open piece.
 pub const OPEN_RUN: u64 = u64::MAX - 1;
@@ -290,9 +290,26 @@ impl Term {
 
     /// Appends the key of the chunk that ends with `last`.
     pub fn write_key(&self, last: u64, out: &mut Vec<u8>) {
+        self.write_piece_key(out);
+        out.extend_from_slice(&last.to_be_bytes());
+    }
+
+    /// Appends the key of the open piece.
+    pub fn write_piece_key(&self, out: &mut Vec<u8>) {
         out.push(self.kind as u8);
         out.extend_from_slice(self.term_bytes());
-        out.extend_from_slice(&last.to_be_bytes());
+    }
+
+    /// The key of the open piece.
+    ///
+    /// ```text
+    /// | kind u8 | term 0, 4, 8, 20, 24 or 32 bytes |
+    /// ```
+    #[must_use]
+    pub fn piece_key(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(33);
+        self.write_piece_key(&mut out);
+        out
     }
 
     /// The key of the chunk that ends with `last`.
@@ -307,18 +324,23 @@ impl Term {
         out
     }
 
-    /// The term and last ordinal of a key.
+    /// The term and last ordinal of a chunk's key.
     pub fn decode(key: &[u8]) -> Result<(Self, u64), Corrupt> {
+        let (term, last) = key.split_last_chunk::<8>().ok_or(Corrupt("posting key"))?;
+        Ok((Self::decode_piece(term)?, u64::from_be_bytes(*last)))
+    }
+
+    /// The term of an open piece's key.
+    pub fn decode_piece(key: &[u8]) -> Result<Self, Corrupt> {
         const WHAT: Corrupt = Corrupt("posting key");
-        let (&code, rest) = key.split_first().ok_or(WHAT)?;
+        let (&code, term) = key.split_first().ok_or(WHAT)?;
         let kind = *PostingKind::ALL.get(usize::from(code)).ok_or(WHAT)?;
-        let (term, last) = rest.split_last_chunk::<8>().ok_or(WHAT)?;
         if term.len() != kind.term_len() {
             return Err(WHAT);
         }
         let mut bytes = [0u8; 32];
         bytes.get_mut(..term.len()).ok_or(WHAT)?.copy_from_slice(term);
-        Ok((Self { kind, bytes }, u64::from_be_bytes(*last)))
+        Ok(Self { kind, bytes })
     }
 }
 
@@ -458,6 +480,8 @@ mod tests {
         fn posting_keys_sort_as_their_values(a in terms(), b in terms(), x in any::<u64>(), y in any::<u64>()) {
             prop_assert_eq!((a, x).cmp(&(b, y)), a.key(x).cmp(&b.key(y)));
             prop_assert_eq!(Term::decode(&a.key(x)).unwrap(), (a, x));
+            prop_assert_eq!(a.cmp(&b), a.piece_key().cmp(&b.piece_key()));
+            prop_assert_eq!(Term::decode_piece(&a.piece_key()).unwrap(), a);
         }
 
         #[test]
@@ -478,7 +502,7 @@ mod tests {
 
         #[test]
         fn arbitrary_keys_never_panic(key in proptest::collection::vec(any::<u8>(), 0..50)) {
-            let _ = (Term::decode(&key), decode_emitter_run(&key), decode_account_at(&key), decode_number(&key), decode_day(&key));
+            let _ = (Term::decode(&key), Term::decode_piece(&key), decode_emitter_run(&key), decode_account_at(&key), decode_number(&key), decode_day(&key));
         }
     }
 

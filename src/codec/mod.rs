@@ -12,6 +12,7 @@ pub mod keys;
 pub mod log_row;
 pub mod observed;
 pub mod open_list;
+pub mod open_postings;
 pub mod posting;
 pub mod tokens;
 pub mod value;

@@ -17,7 +17,7 @@ pub enum Direction {
     Backward,
 }
 
-/// A decoded chunk of a list.
+/// A decoded chunk of a list, or its open piece.
 #[derive(Debug, Default)]
 struct Chunk {
     rank: u64,
@@ -43,11 +43,11 @@ pub struct PostingCursor<'v> {
     view: &'v View,
     term: Term,
     scan: Option<Scan<'v>>,
-    /// The open chunk, which a point look-up found; empty when the term does not occur.
-    open: Chunk,
-    /// The sealed chunk that was decoded last.
-    sealed: Chunk,
-    in_open: bool,
+    /// The open piece, which a point look-up found; empty when the term does not occur.
+    piece: Chunk,
+    /// The chunk that was decoded last, sealed or open.
+    chunk: Chunk,
+    in_piece: bool,
     position: usize,
     direction: Direction,
     /// Chunks decoded, for figures.
@@ -66,11 +66,11 @@ impl std::fmt::Debug for PostingCursor<'_> {
 impl<'v> PostingCursor<'v> {
     /// A cursor over the postings of `term`, past the end until it is moved.
     pub fn open(view: &'v View, term: Term, direction: Direction) -> Result<Self, StoreError> {
-        let key = term.key(keys::OPEN);
-        let mut open = Chunk::default();
-        if let Some(bytes) = view.get(Table::Postings, &key)? {
-            open.rank = posting::decode(&bytes, &mut open.postings)
-                .map_err(StoreError::corrupt(Table::Postings.name(), &key))?
+        let key = term.piece_key();
+        let mut piece = Chunk::default();
+        if let Some(bytes) = view.get(Table::OpenPostings, &key)? {
+            piece.rank = posting::decode(&bytes, &mut piece.postings)
+                .map_err(StoreError::corrupt(Table::OpenPostings.name(), &key))?
                 .rank;
         }
         let position = usize::MAX;
@@ -78,9 +78,9 @@ impl<'v> PostingCursor<'v> {
             view,
             term,
             scan: None,
-            open,
-            sealed: Chunk::default(),
-            in_open: true,
+            piece,
+            chunk: Chunk::default(),
+            in_piece: true,
             position,
             direction,
             chunks_read: 1,
@@ -90,7 +90,7 @@ impl<'v> PostingCursor<'v> {
     /// How many postings the term has.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.open.rank + self.open.postings.len() as u64
+        self.piece.rank + self.piece.postings.len() as u64
     }
 
     /// Chunks decoded so far.
@@ -99,22 +99,22 @@ impl<'v> PostingCursor<'v> {
         self.chunks_read
     }
 
-    fn chunk(&self) -> &Chunk {
-        if self.in_open { &self.open } else { &self.sealed }
+    fn here(&self) -> &Chunk {
+        if self.in_piece { &self.piece } else { &self.chunk }
     }
 
     /// The posting under the cursor; `None` past an end.
     #[must_use]
     #[inline]
     pub fn current(&self) -> Option<u64> {
-        self.chunk().postings.get(self.position).copied()
+        self.here().postings.get(self.position).copied()
     }
 
     /// How many postings lie before the one under the cursor; the count of all past an end.
     #[must_use]
     pub fn rank(&self) -> u64 {
         match self.current() {
-            Some(_) => self.chunk().rank + self.position as u64,
+            Some(_) => self.here().rank + self.position as u64,
             None => self.count(),
         }
     }
@@ -129,7 +129,7 @@ impl<'v> PostingCursor<'v> {
     /// past an end. For loops that take many at once.
     #[must_use]
     pub fn window(&self) -> &[u64] {
-        let postings = &self.chunk().postings;
+        let postings = &self.here().postings;
         match self.direction {
             Direction::Forward => postings.get(self.position..),
             Direction::Backward => self.position.checked_add(1).and_then(|end| postings.get(..end)),
@@ -204,51 +204,49 @@ impl<'v> PostingCursor<'v> {
 
     /// Moves to the first posting at or after `target`, whatever the cursor's direction.
     pub fn seek_forward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
-        let chunk = self.chunk();
-        if chunk.first().is_some_and(|first| first <= target)
-            && chunk.last().is_some_and(|last| target <= last)
+        let here = self.here();
+        if here.first().is_some_and(|first| first <= target) && here.last().is_some_and(|last| target <= last)
         {
-            self.position = Self::place(&chunk.postings, self.position, target);
+            self.position = Self::place(&here.postings, self.position, target);
             return Ok(self.current());
         }
-        let Some(open_first) = self.open.first() else {
+        let Some(piece_first) = self.piece.first() else {
             return Ok(self.past_end());
         };
-        let last_sealed_before_open = self.open.rank == 0 || target >= open_first;
-        if !last_sealed_before_open {
-            self.load_sealed(target, false)?;
-            if let Some(last) = self.sealed.last()
+        let before_piece = self.piece.rank > 0 && target < piece_first;
+        if before_piece {
+            self.load_chunk(target, false)?;
+            if let Some(last) = self.chunk.last()
                 && last >= target
             {
-                self.in_open = false;
-                self.position = self.sealed.postings.partition_point(|&posting| posting < target);
+                self.in_piece = false;
+                self.position = self.chunk.postings.partition_point(|&posting| posting < target);
                 return Ok(self.current());
             }
         }
-        self.in_open = true;
-        self.position = self.open.postings.partition_point(|&posting| posting < target);
+        self.in_piece = true;
+        self.position = self.piece.postings.partition_point(|&posting| posting < target);
         Ok(self.current())
     }
 
     fn seek_backward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
-        let Some(open_first) = self.open.first() else {
+        let Some(piece_first) = self.piece.first() else {
             return Ok(self.past_end());
         };
-        if open_first <= target {
-            self.in_open = true;
-        } else if self.open.rank == 0 {
+        if piece_first <= target {
+            self.in_piece = true;
+        } else if self.piece.rank == 0 {
             return Ok(self.past_end());
         } else {
-            let here = !self.in_open
-                && self.sealed.first().is_some_and(|first| first <= target)
-                && self.sealed.last().is_some_and(|last| target <= last);
+            let here = !self.in_piece
+                && self.chunk.first().is_some_and(|first| first <= target)
+                && self.chunk.last().is_some_and(|last| target <= last);
             if !here {
-                self.load_sealed(target, true)?;
+                self.load_chunk(target, true)?;
             }
-            self.in_open = false;
+            self.in_piece = false;
         }
-        let chunk = self.chunk();
-        let after = chunk.postings.partition_point(|&posting| posting <= target);
+        let after = self.here().postings.partition_point(|&posting| posting <= target);
         match after.checked_sub(1) {
             Some(position) => {
                 self.position = position;
@@ -258,21 +256,20 @@ impl<'v> PostingCursor<'v> {
         }
     }
 
-    /// Decodes the first sealed chunk that ends at or after `target`; with `before`, the one before it
-    /// where that one begins after `target`. Leaves `sealed` empty where there is none.
-    fn load_sealed(&mut self, target: u64, before: bool) -> Result<(), StoreError> {
+    /// Decodes the first sealed chunk that ends at or after `target`, or else the open one; with `before`, the
+    /// one before it where that one begins after `target`. Leaves `chunk` empty where there is none.
+    fn load_chunk(&mut self, target: u64, before: bool) -> Result<(), StoreError> {
         let scan = match &mut self.scan {
             Some(scan) => scan,
             none => {
-                // The open chunk stands at the last key, which the upper bound leaves out.
-                none.insert(
-                    self.view
-                        .scan(Table::Postings, self.term.key(0), self.term.key(keys::OPEN))?,
-                )
+                // The open chunk stands at the last key.
+                let mut end = self.term.key(keys::OPEN);
+                end.push(0);
+                none.insert(self.view.scan(Table::Postings, self.term.key(0), end)?)
             }
         };
         let name = Table::Postings.name();
-        self.sealed.postings.clear();
+        self.chunk.postings.clear();
         let mut found = scan.seek(&self.term.key(target))?;
         if before {
             let begins_after = match found {
@@ -293,7 +290,7 @@ impl<'v> PostingCursor<'v> {
             }
         }
         if let Some((key, bytes)) = found {
-            self.sealed.rank = posting::decode(bytes, &mut self.sealed.postings)
+            self.chunk.rank = posting::decode(bytes, &mut self.chunk.postings)
                 .map_err(StoreError::corrupt(name, key))?
                 .rank;
             self.chunks_read += 1;
@@ -318,14 +315,14 @@ impl<'v> PostingCursor<'v> {
         if rank >= self.count() {
             return Ok(self.past_end());
         }
-        if let Some(place) = rank.checked_sub(self.open.rank) {
-            self.in_open = true;
+        if let Some(place) = rank.checked_sub(self.piece.rank) {
+            self.in_piece = true;
             self.position = usize::try_from(place).unwrap_or(usize::MAX);
             return Ok(self.current());
         }
         // Invariant: the chunk sought ends within [low, high]; ranks before them are known.
         let (mut low, mut low_rank) = (0u64, 0u64);
-        let (mut high, mut high_rank) = (self.open.first().unwrap_or(0), self.open.rank);
+        let (mut high, mut high_rank) = (self.piece.first().unwrap_or(0), self.piece.rank);
         let mut halve = false;
         loop {
             let span = high - low;
@@ -335,19 +332,19 @@ impl<'v> PostingCursor<'v> {
                 let share = u128::from(rank - low_rank) * u128::from(span) / u128::from(high_rank - low_rank);
                 low + u64::try_from(share).unwrap_or(span).min(span)
             };
-            self.load_sealed(guess, false)?;
+            self.load_chunk(guess, false)?;
             // The chunk sought ends before the guess where the one found comes after it, or where none ends
             // at or after the guess.
-            let ends = self.sealed.first().zip(self.sealed.last());
-            let end = self.sealed.rank + self.sealed.postings.len() as u64;
+            let ends = self.chunk.first().zip(self.chunk.last());
+            let end = self.chunk.rank + self.chunk.postings.len() as u64;
             match ends {
                 Some((_, last)) if end <= rank => {
                     low = last + 1;
                     low_rank = end;
                 }
-                Some(_) if self.sealed.rank <= rank => {
-                    self.in_open = false;
-                    self.position = usize::try_from(rank - self.sealed.rank).unwrap_or(usize::MAX);
+                Some(_) if self.chunk.rank <= rank => {
+                    self.in_piece = false;
+                    self.position = usize::try_from(rank - self.chunk.rank).unwrap_or(usize::MAX);
                     return Ok(self.current());
                 }
                 found => {
@@ -357,7 +354,7 @@ impl<'v> PostingCursor<'v> {
                     };
                     high = before;
                     if found.is_some() {
-                        high_rank = self.sealed.rank;
+                        high_rank = self.chunk.rank;
                     }
                 }
             }

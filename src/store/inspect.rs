@@ -136,7 +136,7 @@ impl Store {
         self.waits.load(Ordering::Relaxed) || self.table_property(Table::Meta, "rocksdb.is-write-stopped") > 0
     }
 
-    fn sum(&self, property: &str) -> u64 {
+    pub(super) fn sum(&self, property: &str) -> u64 {
         Table::ALL
             .iter()
             .map(|&table| self.table_property(table, property))
@@ -153,16 +153,22 @@ impl Store {
         self.sum("rocksdb.num-immutable-mem-table") > 0
     }
 
-    /// About how many bytes on disk the postings of each kind take.
+    /// About how many bytes on disk the postings of each kind take, open pieces included.
     pub fn posting_bytes(&self) -> Result<Vec<(&'static str, u64)>, StoreError> {
-        let family = family(&self.db, Table::Postings)?;
         let bounds = PostingKind::ALL.map(|kind| ([kind as u8], [kind as u8 + 1]));
         let ranges = bounds.each_ref().map(|(from, to)| rocksdb::Range::new(from, to));
-        let sizes = self.db.get_approximate_sizes_cf(family, &ranges);
+        let sizes = |table| {
+            Ok(self
+                .db
+                .get_approximate_sizes_cf(family(&self.db, table)?, &ranges))
+        };
+        let sizes = sizes(Table::Postings)?
+            .into_iter()
+            .zip(sizes(Table::OpenPostings)?);
         Ok(PostingKind::ALL
             .iter()
             .map(|kind| kind.name())
-            .zip(sizes)
+            .zip(sizes.map(|(chunks, pieces)| chunks + pieces))
             .collect())
     }
 

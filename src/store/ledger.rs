@@ -4,6 +4,7 @@
 use alloy_primitives::map::AddressMap;
 use rocksdb::ReadOptions;
 
+use super::look_up::LOOK_UPS;
 use super::render::Rows;
 use super::schema::Table;
 use super::view::family;
@@ -15,8 +16,6 @@ use crate::model::{Address, U256};
 
 /// Accounts that are remembered between batches; beyond this many they are read again.
 const REMEMBERED_MAX: usize = 1 << 17;
-/// Accounts looked up at a time.
-const LOOK_UPS: usize = 1024;
 
 /// An account as the batch knows it.
 #[derive(Clone, Copy, Debug)]

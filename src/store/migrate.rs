@@ -5,11 +5,15 @@
 
 use std::path::Path;
 
-use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
+use rocksdb::{Cache, ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
 
-use super::StoreError;
 use super::open::IDENTITY;
 use super::schema::{SCHEMA_VERSION, Table};
+use super::{StoreError, open_pieces, options};
+
+/// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
+const CACHE_BYTES: usize = 256 << 20;
+const MEMTABLE_BYTES: usize = 256 << 20;
 
 /// From one layout version to the next.
 pub(super) struct Step {
@@ -23,7 +27,11 @@ pub(super) struct Step {
 
 /// The steps that there are, by version. None leads from versions 1 to 4: their rows lack what only blocks tell, so
 /// that such stores are filled again.
-const STEPS: &[Step] = &[];
+const STEPS: &[Step] = &[Step {
+    from: 5,
+    about: "blocks that are not final taken off (the sync fetches them again), and the ends of the lists of postings moved into a table of their own",
+    apply: open_pieces::apply,
+}];
 
 /// The steps from `found` to `wanted`; `None` where one is missing.
 fn way(steps: &[Step], found: u32, wanted: u32) -> Option<Vec<&Step>> {
@@ -122,11 +130,20 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     }
     let way = way(steps, found, wanted).filter(|_| found < wanted);
     let way = way.ok_or_else(|| other(directory, found, steps, wanted))?;
-    // All tables that are there: those of the old layout too.
-    let mut options = Options::default();
-    options.set_atomic_flush(true);
-    let db = DB::open_cf(&options, &database, tables(&database)?)
-        .map_err(|source| StoreError::of_opening(source, directory))?;
+    // All tables that are there, those of the old layout too, and those that are to be.
+    let cache = Cache::new_hyper_clock_cache(CACHE_BYTES, 0);
+    let ours = |name: &str| Table::ALL.into_iter().find(|table| table.name() == name);
+    let old = tables(&database)?.into_iter().filter(|name| ours(name).is_none());
+    let old = old.map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
+    let new = Table::ALL.into_iter().map(|table| {
+        ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, MEMTABLE_BYTES / 2))
+    });
+    let db = DB::open_cf_descriptors(
+        &options::database(MEMTABLE_BYTES, false),
+        &database,
+        old.chain(new),
+    )
+    .map_err(|source| StoreError::of_opening(source, directory))?;
     let mut done = Vec::new();
     for step in way {
         tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);

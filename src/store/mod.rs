@@ -6,6 +6,7 @@
 //! of nodes, of verification and of queries.
 
 mod batch;
+mod bulk;
 mod cold;
 mod copy;
 mod cursor;
@@ -18,11 +19,13 @@ mod inspect;
 mod known;
 mod ledger;
 mod lists;
+mod look_up;
 mod map;
 mod memory;
 mod migrate;
 mod observed;
 mod open;
+mod open_pieces;
 mod options;
 mod pen;
 mod places;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
 
+use super::bulk::Bulk;
 use super::flat::{ARRAYS, Flats, sync_directory};
 use super::pen::State;
 use super::schema::{SCHEMA_VERSION, Table};
@@ -80,6 +81,8 @@ pub struct Store {
     pub(super) memtable_bytes: usize,
     /// Whether the writer waits for memtables to be flushed.
     pub(super) waits: AtomicBool,
+    /// Whether a bulk load ended and left files to be merged.
+    pub(super) owes_merging: AtomicBool,
     view: RwLock<Arc<View>>,
     writer: Mutex<Option<State>>,
 }
@@ -295,6 +298,7 @@ impl Store {
             checkpoint,
             finality,
             unlogged: None,
+            bulk: Bulk::default(),
         };
         Ok(Arc::new(Self {
             db,
@@ -304,6 +308,7 @@ impl Store {
             observer: options.observer.clone(),
             memtable_bytes: options.memtable_bytes,
             waits: AtomicBool::new(false),
+            owes_merging: AtomicBool::new(false),
             view: RwLock::new(Arc::new(view)),
             writer: Mutex::new((!options.read_only).then_some(state)),
         }))

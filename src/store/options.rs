@@ -122,9 +122,15 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             options.set_prefix_extractor(SliceTransform::create_fixed_prefix(prefix));
             options.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER);
         }
+        Profile::OpenPostings => {
+            block.set_block_size(4 << 10);
+            // Most terms of a commit are new: their open piece is looked up and not there.
+            filter(&mut block);
+            filtered(&mut options);
+        }
         Profile::Postings => {
             block.set_block_size(8 << 10);
-            // Most terms of a commit are new: their open chunk is looked up and not there.
+            // An open chunk is looked up when a piece is folded into it.
             filter(&mut block);
             filtered(&mut options);
         }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use rocksdb::{FlushOptions, WriteBatch, WriteOptions};
+use rocksdb::{DB, FlushOptions, WriteBatch, WriteOptions};
 
 use super::StoreError;
 use super::batch::Batch;
+use super::bulk::Bulk;
 use super::flat::Flats;
 use super::open::{FINALITY, Store, load_tail};
 use super::render::{Rows, render};
@@ -39,6 +40,7 @@ pub(super) struct State {
     /// Since when there are writes that are not in RocksDB's log and not flushed by us. Kept here, not in
     /// the writer: a writer that could not flush leaves it to the next one.
     pub(super) unlogged: Option<Instant>,
+    pub(super) bulk: Bulk,
 }
 
 /// A store and how it stands.
@@ -86,8 +88,9 @@ impl Pen {
         let since = *self.state.unlogged.get_or_insert_with(clock::now);
         self.publish();
         if clock::now() - since >= UNLOGGED_AGE_MAX {
-            self.settle()?;
+            self.flush_unlogged()?;
         }
+        self.state.bulk.wrote(&self.store, bytes);
         Ok(bytes)
     }
 
@@ -168,37 +171,11 @@ impl Pen {
     fn unwind_one(&mut self) -> Result<(), StoreError> {
         let number = self.state.checkpoint.next_block - 1;
         self.reached(Step::Unwind, Point::Begun, number);
-        let key = keys::number(number);
-        let db = &self.store.db;
-        let name = Table::Undo.name();
-        let undo = db
-            .get_cf(family(db, Table::Undo)?, key)
-            .map_err(StoreError::rocks(name))?
-            .ok_or(StoreError::Missing {
-                table: name,
-                what: "block",
-                number,
-            })?;
-        let undo = Undo::decode(&undo).map_err(StoreError::corrupt(name, &key))?;
-        let tail = load_tail(db, number)?;
-        let mut write = WriteBatch::default();
-        let mut checkpoint = None;
-        for (code, row_key, before) in undo.rows.iter().rev() {
-            let table = Table::from_code(*code)
-                .ok_or_else(|| StoreError::corrupt(name, &key)(Corrupt("table code of an undo record")))?;
-            match before {
-                Some(value) => write.put_cf(family(db, table)?, row_key, value),
-                None => write.delete_cf(family(db, table)?, row_key),
-            }
-            if table == Table::Meta {
-                checkpoint.clone_from(before);
-            }
-        }
-        for table in [Table::Tail, Table::Undo] {
-            write.delete_cf(family(db, table)?, key);
-        }
+        let tail = load_tail(&self.store.db, number)?;
+        let (write, checkpoint) = taken_off(&self.store.db, number)?;
         let checkpoint = match checkpoint {
-            Some(bytes) => Checkpoint::decode(&bytes).map_err(StoreError::corrupt(name, &key))?,
+            Some(bytes) => Checkpoint::decode(&bytes)
+                .map_err(StoreError::corrupt(Table::Undo.name(), &keys::number(number)))?,
             None => Checkpoint {
                 next_block: self.store.identity.first_block,
                 next_traced: self.store.identity.first_block,
@@ -254,9 +231,15 @@ impl Pen {
         }
     }
 
-    /// Brings everything that was written without RocksDB's log to disk. Called before logged writes,
-    /// and before a clean exit.
+    /// Brings everything that was written without RocksDB's log to disk, which ends a bulk load. Called before logged
+    /// writes, and before a clean exit.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        self.flush_unlogged()?;
+        self.state.bulk.end(&self.store);
+        Ok(())
+    }
+
+    fn flush_unlogged(&mut self) -> Result<(), StoreError> {
         if self.state.unlogged.is_none() {
             return Ok(());
         }
@@ -312,6 +295,39 @@ impl Pen {
             Arc::clone(&self.store.identity),
         ));
     }
+}
+
+/// The write that takes the last block, which is not final, off the tables, and the checkpoint before it; `None` for the
+/// first block of a store.
+pub(super) fn taken_off(db: &DB, number: u64) -> Result<(WriteBatch, Option<Vec<u8>>), StoreError> {
+    let key = keys::number(number);
+    let name = Table::Undo.name();
+    let undo = db
+        .get_cf(family(db, Table::Undo)?, key)
+        .map_err(StoreError::rocks(name))?
+        .ok_or(StoreError::Missing {
+            table: name,
+            what: "block",
+            number,
+        })?;
+    let undo = Undo::decode(&undo).map_err(StoreError::corrupt(name, &key))?;
+    let mut write = WriteBatch::default();
+    let mut checkpoint = None;
+    for (code, row_key, before) in undo.rows.iter().rev() {
+        let table = Table::from_code(*code)
+            .ok_or_else(|| StoreError::corrupt(name, &key)(Corrupt("table code of an undo record")))?;
+        match before {
+            Some(value) => write.put_cf(family(db, table)?, row_key, value),
+            None => write.delete_cf(family(db, table)?, row_key),
+        }
+        if table == Table::Meta {
+            checkpoint.clone_from(before);
+        }
+    }
+    for table in [Table::Tail, Table::Undo] {
+        write.delete_cf(family(db, table)?, key);
+    }
+    Ok((write, checkpoint))
 }
 
 impl Store {

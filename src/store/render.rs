@@ -6,6 +6,7 @@ use rocksdb::{ReadOptions, WriteBatch};
 
 use super::StoreError;
 use super::batch::{Batch, Plain};
+use super::look_up::{Keys, LOOK_UPS};
 use super::open::{CHECKPOINT, Store};
 use super::posted::Group;
 use super::schema::Table;
@@ -15,11 +16,9 @@ use crate::codec::bytes;
 use crate::codec::keys;
 use crate::codec::log_row::RunBuilder;
 use crate::codec::open_list::OpenList;
-use crate::codec::posting::{self, CHUNK_POSTINGS};
+use crate::codec::open_postings::{OpenPostings, wants_chunk};
+use crate::codec::posting;
 use crate::codec::value::Undo;
-
-/// Open chunks looked up at a time: enough for RocksDB to sort and share block reads.
-pub(super) const LOOK_UPS: usize = 1024;
 
 /// Rows on their way into one write, with what they overwrite when that must be kept.
 pub(super) struct Rows<'s> {
@@ -129,8 +128,8 @@ impl Lists<'_> {
             Self::Logs(logs) => render_logs(store, logs, |key, value, before| {
                 put(Table::LogsByEmitter, key, Some(value), before)
             }),
-            Self::Postings(postings) => render_postings(store, postings, |key, value, before| {
-                put(Table::Postings, key, Some(value), before)
+            Self::Postings(postings) => render_postings(store, postings, |table, key, value, before| {
+                put(table, key, Some(value), before)
             }),
             Self::Balances(balances) => render_balances(store, balances, totals, put),
         }
@@ -338,57 +337,53 @@ fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result
     })
 }
 
-/// Renders the chunks of some terms, in order; hands each on as key, value, and value before.
+/// Renders the lists of some terms, in order; hands each row on as table, key, value, and value before.
 fn render_postings(
     store: &Store,
     postings: Group<'_>,
-    mut put: impl FnMut(&[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
+    mut put: impl FnMut(Table, &[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let name = Table::Postings.name();
-    let family = family(&store.db, Table::Postings)?;
-    let options = ReadOptions::default();
-    let mut list = Vec::with_capacity(2 * CHUNK_POSTINGS);
-    let mut value = Vec::with_capacity(4096);
+    let (pieces, chunks) = (Table::OpenPostings, Table::Postings);
+    let (mut keys, mut chunk_keys) = (Keys::default(), Keys::default());
+    let mut list = OpenPostings::default();
     let mut key = Vec::with_capacity(41);
-    // The keys of a group, one after the other.
-    let (mut keys, mut ends) = (Vec::with_capacity(41 * LOOK_UPS), Vec::with_capacity(LOOK_UPS));
     for group in postings.parts(LOOK_UPS) {
         keys.clear();
-        ends.clear();
         for (term, _) in group.iter() {
-            let start = keys.len();
-            term.write_key(keys::OPEN, &mut keys);
-            ends.push(start..keys.len());
+            keys.push(|key| term.write_piece_key(key));
         }
-        let open_keys = ends.iter().map(|range| keys.get(range.clone()).unwrap_or(&[]));
-        let found = store
-            .db
-            .batched_multi_get_cf_opt(family, open_keys.clone(), true, &options);
-        for (((term, new), open_key), found) in group.iter().zip(open_keys).zip(found) {
-            let found = found.map_err(StoreError::rocks(name))?;
-            let mut rank = 0;
-            let mut left = new;
-            if let Some(bytes) = &found {
-                rank = posting::decode(bytes, &mut list)
-                    .map_err(StoreError::corrupt(name, open_key))?
-                    .rank;
-                list.extend_from_slice(left);
-                left = list.as_slice();
+        let found = keys.look_up(store, pieces)?;
+        // Those that are folded into open chunks, which are looked up at once, too.
+        chunk_keys.clear();
+        for (((term, new), key), piece) in group.iter().zip(keys.iter()).zip(&found) {
+            if let Some(piece) = piece {
+                let header = posting::header(piece).map_err(StoreError::corrupt(pieces.name(), key))?;
+                if wants_chunk(&header, new.len()) {
+                    chunk_keys.push(|key| term.write_key(keys::OPEN, key));
+                }
             }
-            // A chunk is sealed only when more follows it, so the open one is never empty.
-            while left.len() > CHUNK_POSTINGS {
-                let (sealed, rest) = left.split_at(CHUNK_POSTINGS);
-                value.clear();
-                posting::encode(rank, sealed, &mut value);
+        }
+        let found_chunks = chunk_keys.look_up(store, chunks)?;
+        let mut found_chunks = chunk_keys.iter().zip(found_chunks).peekable();
+        for (((term, new), piece_key), piece) in group.iter().zip(keys.iter()).zip(found) {
+            let corrupt = |corrupt| StoreError::corrupt(pieces.name(), piece_key)(corrupt);
+            list.resume(piece.as_deref()).map_err(corrupt)?;
+            key.clear();
+            term.write_key(keys::OPEN, &mut key);
+            let chunk = found_chunks.next_if(|(wanted, _)| *wanted == key.as_slice());
+            let chunk = chunk.and_then(|(_, chunk)| chunk);
+            if let Some(chunk) = &chunk {
+                list.take_up(chunk)
+                    .map_err(StoreError::corrupt(chunks.name(), &key))?;
+            }
+            list.extend(new).map_err(corrupt)?;
+            list.chunks(|last, value| {
                 key.clear();
-                term.write_key(sealed.last().copied().unwrap_or(0), &mut key);
-                put(&key, &value, None)?;
-                rank += CHUNK_POSTINGS as u64;
-                left = rest;
-            }
-            value.clear();
-            posting::encode(rank, left, &mut value);
-            put(open_key, &value, found.as_deref())?;
+                term.write_key(last.unwrap_or(keys::OPEN), &mut key);
+                let before = chunk.as_deref().filter(|_| last.is_none());
+                put(chunks, &key, value, before)
+            })?;
+            put(pieces, piece_key, list.piece(), piece.as_deref())?;
         }
     }
     Ok(())

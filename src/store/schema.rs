@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 5;
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +14,10 @@ pub enum Profile {
     AppendUnits,
     /// Runs read in sequence, the small open piece rewritten.
     Runs,
-    /// Posting chunks: sealed ones never change, open ones are rewritten, most are tiny.
+    /// Posting chunks: sealed ones never change, open ones are rewritten now and then.
     Postings,
+    /// Open pieces of postings: looked up by whole key and rewritten by every commit that adds to them.
+    OpenPostings,
     /// Keys without values, inserted and deleted at random, read by short scans.
     Ordered,
     /// Rows of an account by block, read by a seek for the last one at or before a block; the account is this many
@@ -83,6 +85,8 @@ pub enum Table {
     HolderCounts = 26,
     /// Sums over days.
     Days = 27,
+    /// Open pieces of postings.
+    OpenPostings = 28,
 }
 
 /// What docs/SCHEMA.md says of a table.
@@ -102,7 +106,7 @@ pub struct Description {
 
 impl Table {
     /// All tables; the position is the stored code (undo records name tables by it).
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Meta,
         Self::Blocks,
         Self::Transactions,
@@ -131,6 +135,7 @@ impl Table {
         Self::NftIds,
         Self::HolderCounts,
         Self::Days,
+        Self::OpenPostings,
     ];
 
     /// Name of the column family.
@@ -193,7 +198,7 @@ impl Table {
             },
             Self::Postings => Description {
                 name: "postings",
-                doc: "for each term the ascending ordinals, in chunks of 1,024 that carry the count before them",
+                doc: "for each term with more than 64 postings the ascending ordinals but for the last 1 to 64, in chunks of 1,024 that carry the count before them",
                 key: "| kind u8 | term 0, 4, 8, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |",
                 value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
                 profile: Profile::Postings,
@@ -344,6 +349,13 @@ impl Table {
                 key: "| kind u8: 0 blocks, 1 new addresses | days since 1970-01-01 u64 |",
                 value: "| of blocks: first block | last block | first time | last time | blocks | transactions | size | blocks without a size | blocks with difficulty but for block 0 | uncles: varints | where there are uncles, how many bring 0, 1 .. 8 eighths of the static reward: varints | (length u8, big-endian without leading zeros)*: gas used, gas limits, effective gas prices, tips, base fees burnt, blob fees burnt, fees of the layer below; of new addresses: count varint |",
                 profile: Profile::Small,
+            },
+            Self::OpenPostings => Description {
+                name: "open_postings",
+                doc: "for each term the last 1 to 64 of its ordinals, with the count before them: all of most terms",
+                key: "| kind u8 | term 0, 4, 8, 20, 24 or 32 bytes |",
+                value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
+                profile: Profile::OpenPostings,
             },
         }
     }

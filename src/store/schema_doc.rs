@@ -17,7 +17,8 @@ impl Profile {
                 "rows of an account by block, read by a seek for the last one at or before a block"
             }
             Self::Ordered => "inserted and deleted at random, read by short scans",
-            Self::Postings => "sealed chunks never change, open ones are rewritten",
+            Self::Postings => "sealed chunks never change, open ones are rewritten once in 64 postings",
+            Self::OpenPostings => "looked up by whole key, rewritten by every commit that adds to the term",
         }
     }
 }

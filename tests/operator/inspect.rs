@@ -75,7 +75,7 @@ fn one_row_is_decoded() {
     assert!(ask("blocks", "5").contains("number: 5,"));
     assert_eq!(ask("blocks", "5"), ask("blocks", "0x0000000000000005"));
     assert!(ask("days", "0/0").contains("no such row; the next one is"));
-    assert!(ask("postings", "0/0x00000000/open").contains(" before, then "));
+    assert!(ask("open_postings", "0/0x00000000").contains(" before, then "));
     assert!(ask("blocks", "18446744073709551615").contains("no such row, and none behind it"));
     // Rows of every table that has some are decoded: the first one, which lies behind the empty key.
     let tables = [
@@ -84,6 +84,7 @@ fn one_row_is_decoded() {
         "logs_by_emitter",
         "frames",
         "postings",
+        "open_postings",
         "hashes",
         "emitters",
         "signatures",

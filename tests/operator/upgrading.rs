@@ -31,10 +31,15 @@ fn another_layout_is_refused_in_the_words_of_the_page() {
     let page =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/UPGRADING.md")).unwrap();
     let ours = u8::try_from(SCHEMA_VERSION).unwrap();
-    set_layout(&store, ours - 1);
-    let found = format!("has layout version {}", ours - 1);
-    for command in ["serve", "inspect", "verify"] {
-        let refused = quarry(args(command)).refused(&[found.as_str(), "fill a new --data-dir"]);
+    let others = [(4, "fill a new --data-dir"), (ours - 1, "run `quarry migrate`")];
+    let commands = ["serve", "inspect", "verify"];
+    for ((version, way_out), command) in others
+        .into_iter()
+        .flat_map(|other| commands.map(|command| (other, command)))
+    {
+        set_layout(&store, version);
+        let found = format!("has layout version {version}");
+        let refused = quarry(args(command)).refused(&[found.as_str(), way_out]);
         let shown = refused
             .sentence()
             .replace(store.to_str().unwrap(), "/var/lib/quarry/mainnet");

@@ -114,11 +114,12 @@ impl Reader {
         };
         let list = |account: &Address| Term::token_account(kind, id, account);
         let last = Address::repeat_byte(0xff);
-        let mut end = list(&last).key(u64::MAX);
+        let mut end = list(&last).piece_key();
         end.push(0);
+        // Each list has an open piece.
         let mut lists = self
             .view
-            .scan(Table::Postings, list(&Address::ZERO).key(0), end)?;
+            .scan(Table::OpenPostings, list(&Address::ZERO).piece_key(), end)?;
         let start = keys::balance(id, &Address::ZERO, 0).to_vec();
         let mut balances = self.view.scan(Table::TokenBalances, start, end_of(id))?;
         let mut found: Vec<Address> = Vec::new();
@@ -129,7 +130,7 @@ impl Reader {
                 Some((key, _)) => Some(balance_place(key)?.0),
                 None => None,
             };
-            let listed = match lists.seek(&list(&next).key(0))? {
+            let listed = match lists.seek(&list(&next).piece_key())? {
                 Some((key, _)) => key
                     .get(5..)
                     .and_then(<[u8]>::first_chunk::<20>)

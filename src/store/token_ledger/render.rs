@@ -10,8 +10,9 @@ use crate::codec::tokens::{self, MIXED, NEGATIVE, OVERFLOWN, TokenState, WRAPPED
 use crate::codec::{Corrupt, bytes};
 use crate::model::{Address, TokenKind, U256};
 use crate::store::StoreError;
+use crate::store::look_up::LOOK_UPS;
 use crate::store::open::Store;
-use crate::store::render::{LOOK_UPS, Rows};
+use crate::store::render::Rows;
 use crate::store::schema::Table;
 use crate::store::view::family;
 
