@@ -40,13 +40,13 @@ fn settle(number: u64, mut bundle: Bundle, rules: &Rules) -> Result<Bundle, Sync
         if differing > 0 {
             tracing::debug!(
                 block = number,
-                receipts = differing,
-                "receipts state what does not follow"
+                transactions = differing,
+                "the node states what does not follow"
             );
             SAID.call_once(|| {
                 tracing::warn!(
                     block = number,
-                    "receipts of the node state a price or blob gas that does not follow from their transactions: it is computed instead"
+                    "the node states a price or blob gas that does not follow from what is signed: it is computed instead"
                 );
             });
         }
