@@ -59,6 +59,9 @@ mod finality;
 #[path = "sync/faults.rs"]
 mod faults;
 
+#[path = "sync/top_calls.rs"]
+mod top_calls;
+
 #[path = "sync/recorded.rs"]
 mod recorded;
 

@@ -34,7 +34,7 @@ use quarry::{
         samples::{Question, Sample, Sampler},
     },
     model::{
-        Address, B256, BlockId, BlockRange, Bloom, Bundle, ForkRules, FrameKind, Header, NATIVE_COIN,
+        Address, B256, BlockId, BlockRange, Bloom, Bundle, ForkRules, Frame, FrameKind, Header, NATIVE_COIN,
         TokenVerdict, Topics, TransactionTrace, U256, ZeroAddress,
     },
     store::{Observed, Store},
@@ -304,6 +304,18 @@ const DAMAGES: &[Damage] = &[
         let typed = b.block.transactions.iter_mut().find(|tx| tx.kind != 0)?;
         typed.chain_id = None;
     }, VerifyError::MissingTransactionField { field: "chainId", .. }),
+    damage!("tx v of a typed one", |b| {
+        let typed = b.block.transactions.iter_mut().find(|tx| tx.y_parity.is_some() && tx.kind != 0)?;
+        typed.v = typed.v.map(|v| v ^ 1);
+    }, VerifyError::TransactionParity { .. }),
+    damage!("tx v of a typed one as legacy has it", |b| {
+        let typed = b.block.transactions.iter_mut().find(|tx| tx.y_parity.is_some() && tx.kind != 0)?;
+        typed.v = typed.v.map(|v| v + 27);
+    }, VerifyError::TransactionParity { .. }),
+    damage!("tx parity of a typed one", |b| {
+        let typed = b.block.transactions.iter_mut().find(|tx| tx.y_parity.is_some() && tx.kind != 0)?;
+        typed.y_parity = typed.y_parity.map(|parity| parity ^ 1);
+    }, VerifyError::TransactionHash { .. }),
     damage!("tx list", |b| {
         let mut lists = b.block.transactions.iter_mut().filter_map(|tx| tx.access_list.as_mut());
         lists.find(|list| !list.is_empty())?.pop();
@@ -404,7 +416,46 @@ const DAMAGES: &[Damage] = &[
         top.kind = if top.kind.is_creation() { FrameKind::Call }
             else { FrameKind::Create };
     }, VerifyError::TraceKind { transaction: 0, .. }),
+    damage!("trace of a self-destruct", |b| top(b, |_| true)?.kind = FrameKind::SelfDestruct,
+        VerifyError::TraceKind { found: FrameKind::SelfDestruct, .. }),
+    damage!("trace value", |b| top(b, |_| true)?.value += U256::ONE,
+        VerifyError::TraceValue { transaction: 0, .. }),
+    damage!("trace without value", |b| top(b, |frame| !frame.value.is_zero())?.value = U256::ZERO,
+        VerifyError::TraceValue { .. }),
+    damage!("trace input", |b| top(b, |_| true)?.input = vec![1, 2, 3, 4, 5].into(),
+        VerifyError::TraceInput { transaction: 0 }),
+    damage!("trace of a creation without its code", |b| {
+        top(b, |frame| frame.kind.is_creation())?.input = Vec::new().into();
+    }, VerifyError::TraceInput { .. }),
+    damage!("trace failed", |b| {
+        let top = top(b, |frame| !frame.reverted)?;
+        top.error = Some("reverted".to_owned());
+        top.reverted = true;
+    }, VerifyError::TraceOutcome { status: true, .. }),
+    damage!("trace succeeded", |b| {
+        let top = top(b, |frame| frame.reverted)?;
+        top.error = None;
+        top.reverted = false;
+    }, VerifyError::TraceOutcome { status: false, .. }),
+    damage!("trace moved nothing", |b| top(b, |frame| !frame.reverted)?.reverted = true,
+        VerifyError::TraceOutcome { status: true, .. }),
+    damage!("trace created nothing", |b| top(b, |frame| frame.kind.is_creation() && !frame.reverted)?.to = None,
+        VerifyError::TraceRecipient { found: None, .. }),
+    damage!("trace and receipt name no contract", |b| {
+        let tops = b.traces.as_mut()?.iter_mut().map(|trace| &mut trace.frames[0]);
+        let (top, receipt) = tops.zip(&mut b.receipts)
+            .find(|(top, _)| top.kind.is_creation() && !top.reverted)?;
+        (top.to, receipt.contract_address) = (None, None);
+    }, VerifyError::TraceRecipient { found: None, .. }),
 ];
+
+/// The first top call of this sort.
+fn top(bundle: &mut Bundle, is: fn(&Frame) -> bool) -> Option<&mut Frame> {
+    let traces = bundle.traces.as_mut()?.iter_mut();
+    traces
+        .filter_map(|trace| trace.frames.first_mut())
+        .find(|top| is(top))
+}
 
 /// Applies every damage to every block of a sample; adds the names of those that applied.
 fn damage_all(sample: impl Iterator<Item = Bundle>, rules: &Rules, applied: &mut HashSet<&'static str>) {
@@ -479,6 +530,28 @@ fn receipts_before_byzantium_are_held_against_the_root_where_they_state_theirs()
     assert!(checked > 0);
 }
 
+/// Before Byzantium no hash covers a status, and a creation that could not pay for its code is told both ways.
+#[test]
+fn who_failed_before_byzantium_is_left_to_the_trace() {
+    let Some(path) = shared(MAINNET) else { return };
+    let rules = mainnet_rules();
+    let mut checked = 0;
+    for line in lines(path).filter(|line| line["number"].as_u64() < Some(4_370_000)) {
+        let mut bundle = bundle(&line);
+        let Some(top) = top(&mut bundle, |top| !top.reverted && !top.kind.is_creation()) else {
+            continue;
+        };
+        top.error = Some("out of gas".to_owned());
+        top.reverted = true;
+        verify(&bundle, None, &rules).unwrap();
+        self::top(&mut bundle, |_| true).unwrap().value += U256::ONE;
+        let error = verify(&bundle, None, &rules).unwrap_err();
+        assert!(matches!(error, VerifyError::TraceValue { .. }), "{error}");
+        checked += 1;
+    }
+    assert!(checked > 0);
+}
+
 #[test]
 fn a_trusted_node_is_held_to_counts_and_links_only() {
     let Some(path) = shared(MAINNET) else { return };
@@ -492,6 +565,10 @@ fn a_trusted_node_is_held_to_counts_and_links_only() {
         tx.kind = 0x7e;
         bundle.block.hash.0[0] ^= 1;
         bundle.receipts[0].status = None;
+        if let Some(top) = top(&mut bundle, |_| true) {
+            top.value += U256::ONE;
+            top.reverted = !top.reverted;
+        }
         verify(&bundle, Some(parent), &rules).unwrap();
         let wrong_parent = verify(&bundle, Some(B256::ZERO), &rules);
         assert!(

@@ -4,6 +4,19 @@ use super::render;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// What a top call says wrongly of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// Another value.
+    Value,
+    /// Another input.
+    Input,
+    /// That it failed.
+    Failed,
+    /// That it did not fail.
+    Succeeded,
+}
+
 /// What goes wrong with a request. Each waits for a request that it fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -68,20 +81,30 @@ pub enum Fault {
     TwinBlock,
     /// Traces do not state their block.
     BareTraces,
+    /// Top calls are not those of their transactions.
+    WrongTop(Wrong),
+    /// Typed transactions state another `v` than their parity.
+    WrongV,
+    /// Transactions that bid for their price state what they bid at most.
+    WrongGasPrice,
 }
 
 impl Fault {
     /// Whether it can happen to this request.
     pub fn fits(&self, method: &str, params: &Value) -> bool {
         match self {
-            Self::NullBlock | Self::WrongParent => method == "eth_getBlockByNumber" && params[1] == true,
+            Self::NullBlock | Self::WrongParent | Self::WrongV | Self::WrongGasPrice => {
+                method == "eth_getBlockByNumber" && params[1] == true
+            }
             Self::NullReceipts
             | Self::MissingReceipt
             | Self::WrongReceipt
             | Self::WrongPrice
             | Self::OtherReceipts
             | Self::ReorderedReceipts => method == "eth_getBlockReceipts",
-            Self::MissingTrace => method == "trace_block" || method.starts_with("debug_traceBlock"),
+            Self::MissingTrace | Self::WrongTop(_) => {
+                method == "trace_block" || method.starts_with("debug_traceBlock")
+            }
             Self::Lost(name) | Self::Refuses(name, ..) | Self::SlowMethod(name, _) => method == *name,
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
@@ -141,6 +164,21 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                 top["input"] = json!("0x7717");
             }
         }
+        Fault::WrongTop(wrong) => {
+            for entry in value.as_array_mut().into_iter().flatten() {
+                spoil_top(*wrong, entry);
+            }
+        }
+        Fault::WrongV | Fault::WrongGasPrice => {
+            let transactions = value["transactions"].as_array_mut().into_iter().flatten();
+            for transaction in transactions.filter(|of| of["type"] == "0x2") {
+                if *fault == Fault::WrongV {
+                    transaction["v"] = json!("0x1b");
+                } else {
+                    transaction["gasPrice"] = transaction["maxFeePerGas"].clone();
+                }
+            }
+        }
         Fault::TwinBlock => value["hash"] = json!(format!("0x{}", "ef".repeat(32))),
         Fault::BareTraces => {
             for entry in value.as_array_mut().into_iter().flatten() {
@@ -169,6 +207,34 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
             value["hash"] = json!(format!("0x{}", "ab".repeat(32)));
         }
         _ => {}
+    }
+}
+
+/// Changes the top call in an entry of either method.
+fn spoil_top(wrong: Wrong, entry: &mut Value) {
+    let of_tracer = entry.get("action").is_none();
+    if !of_tracer && (entry["type"] == "reward" || entry["traceAddress"] != json!([])) {
+        return;
+    }
+    let said = if of_tracer {
+        &mut entry["result"]
+    } else {
+        &mut *entry
+    };
+    match wrong {
+        Wrong::Failed if of_tracer => said["error"] = json!("execution reverted"),
+        Wrong::Failed => said["error"] = json!("Reverted"),
+        Wrong::Succeeded => {
+            said.as_object_mut().map(|said| said.remove("error"));
+        }
+        Wrong::Value | Wrong::Input => {
+            let said = if of_tracer { said } else { &mut said["action"] };
+            match wrong {
+                Wrong::Value => said["value"] = json!("0x7717"),
+                _ if said.get("init").is_some() => said["init"] = json!("0x7717"),
+                _ => said["input"] = json!("0x7717"),
+            }
+        }
     }
 }
 

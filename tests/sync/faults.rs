@@ -4,6 +4,7 @@ use futures_util::StreamExt as _;
 
 use crate::rig::Rig;
 use crate::support::fake_node::Fault;
+use crate::support::fault::Wrong;
 use crate::support::index::until;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,10 @@ pub(crate) fn all() -> Vec<Fault> {
         Fault::ReorderedReceipts,
         Fault::WrongParent,
         Fault::MissingTrace,
+        Fault::WrongTop(Wrong::Value),
+        Fault::WrongTop(Wrong::Failed),
+        Fault::WrongV,
+        Fault::WrongGasPrice,
         Fault::HeadBack(3),
         Fault::Truncated,
         Fault::Garbage,
@@ -56,7 +61,9 @@ async fn passes(seed: u64, fault: Fault) {
     }
     let failures = rig.status().verification_failures();
     match fault {
-        Fault::WrongReceipt | Fault::WrongParent => assert!(failures > 0, "{fault:?}"),
+        Fault::WrongReceipt | Fault::WrongParent | Fault::WrongTop(_) | Fault::WrongV => {
+            assert!(failures > 0, "{fault:?}");
+        }
         _ => assert_eq!(failures, 0, "{fault:?}"),
     }
     rig.stop().await.unwrap();

@@ -1,6 +1,6 @@
 //! What can be wrong with a block.
 
-use crate::model::{Address, B256, Bloom};
+use crate::model::{Address, B256, Bloom, FrameKind, U256};
 
 /// The first thing that is wrong with a block: `expected` is what the block or its hash commits to, `found`
 /// is what its contents give. Transactions, receipts and traces are named by their place in the block.
@@ -53,6 +53,16 @@ pub enum VerifyError {
         expected: B256,
         /// Hash of its encoding.
         found: B256,
+    },
+    /// The `v` of a typed transaction is not its parity.
+    #[error("transaction {transaction} states the v {found}, but its parity is {expected}")]
+    TransactionParity {
+        /// Place of the transaction.
+        transaction: usize,
+        /// Parity as stated, which its hash covers.
+        expected: u64,
+        /// `v` as stated.
+        found: u64,
     },
     /// The transactions are not those of the header.
     #[error("the transactions have the root {found}, but the header states {expected}")]
@@ -192,19 +202,19 @@ pub enum VerifyError {
         /// Place of the trace.
         transaction: usize,
     },
-    /// The top call of a trace is a creation and the transaction is not, or the other way round.
+    /// The top call of a trace is not of the kind that its transaction is.
     #[error(
         "trace {transaction} is of a {}, but its transaction is a {}",
-        call_or_creation(*found),
-        call_or_creation(*expected)
+        found.as_str(),
+        expected.as_str()
     )]
     TraceKind {
         /// Place of the trace.
         transaction: usize,
-        /// Whether the transaction is a creation.
-        expected: bool,
-        /// Whether the top call is a creation.
-        found: bool,
+        /// What the transaction does: a call or a creation.
+        expected: FrameKind,
+        /// What the top call does.
+        found: FrameKind,
     },
     /// The top call of a trace comes from another account than the transaction.
     #[error("trace {transaction} is of a call from {found}, but its transaction is from {expected}")]
@@ -215,6 +225,32 @@ pub enum VerifyError {
         expected: Address,
         /// Caller of the top call.
         found: Address,
+    },
+    /// The top call of a trace has another value than the transaction.
+    #[error("trace {transaction} is of a call with the value {found}, but its transaction has {expected}")]
+    TraceValue {
+        /// Place of the trace.
+        transaction: usize,
+        /// Value of the transaction, wei.
+        expected: U256,
+        /// Value of the top call, wei.
+        found: U256,
+    },
+    /// The top call of a trace has another input than the transaction.
+    #[error("trace {transaction} is of a call with another input than that of its transaction")]
+    TraceInput {
+        /// Place of the trace.
+        transaction: usize,
+    },
+    /// The top call of a trace failed and the receipt says that the transaction did not, or the other way round.
+    #[error("trace {transaction} is of a call that {}, but its receipt has the status {}", outcome(error.as_deref()), u8::from(*status))]
+    TraceOutcome {
+        /// Place of the trace.
+        transaction: usize,
+        /// Status of the receipt.
+        status: bool,
+        /// Error of the top call.
+        error: Option<String>,
     },
     /// The top call of a trace goes to another account than the transaction, or creates another contract
     /// than the receipt states.
@@ -241,8 +277,8 @@ const fn unknown_fields_hint(unknown_fields: bool) -> &'static str {
     }
 }
 
-const fn call_or_creation(creation: bool) -> &'static str {
-    if creation { "creation" } else { "call" }
+fn outcome(error: Option<&str>) -> String {
+    error.map_or_else(|| "succeeded".to_owned(), |error| format!("failed ({error})"))
 }
 
 fn root_or_none(root: &Option<B256>) -> String {

@@ -2,13 +2,14 @@
 //!
 //! Pure: it sees one bundle, the hash of the block before and the rules of the chain. What the hash of a
 //! block does not cover stays unverified: the sender of a transaction (it would take a signature recovery
-//! for each), the size of the block, and all of the traces but their top calls. What a receipt states although it follows
-//! from the rest is computed before ([`stated`]).
+//! for each), the size of the block, and all of the traces but their top calls ([`top_calls`]). What is stated although
+//! it follows from the rest is computed before ([`stated`]).
 
 mod bloom;
 mod error;
 mod rules;
 pub(super) mod stated;
+mod top_calls;
 mod trie;
 
 use std::cell::RefCell;
@@ -17,11 +18,12 @@ pub use error::VerifyError;
 pub use rules::Rules;
 
 use self::bloom::BloomCache;
+use self::top_calls::check_top_calls;
 use self::trie::Items;
 use super::encoding::{
     Outcome, TransactionFault, header_hash, ommers_hash, put_receipt, put_transaction, put_withdrawal,
 };
-use crate::model::{B256, Block, Bloom, Bundle, Header, Receipt, Transaction, TransactionTrace, Withdrawal};
+use crate::model::{B256, Block, Bloom, Bundle, Header, Receipt, Transaction, Withdrawal};
 
 /// Verifies one bundle. `expected_parent` is the hash of the block before, where it is known.
 ///
@@ -90,9 +92,10 @@ impl Verifier {
         check_gas(block, receipts)?;
         self.check_blooms(block, receipts)?;
         self.check_receipts(block, receipts)?;
-        traces
-            .as_deref()
-            .map_or(Ok(()), |traces| check_top_calls(transactions, receipts, traces))
+        let has_status = self.rules.has_status(block.number());
+        traces.as_deref().map_or(Ok(()), |traces| {
+            check_top_calls(transactions, receipts, traces, has_status)
+        })
     }
 
     fn check_header(&mut self, block: &Block) -> Result<(), VerifyError> {
@@ -145,7 +148,8 @@ impl Verifier {
             block.header.transactions_root,
             self.items.root(),
             |expected, found| VerifyError::TransactionsRoot { expected, found },
-        )
+        )?;
+        check_parities(&block.transactions)
     }
 
     /// The uncles are checked against the header where their headers are there and whole; else only whether
@@ -291,6 +295,23 @@ fn check_receipt_order(transactions: &[Transaction], receipts: &[Receipt]) -> Re
     Ok(())
 }
 
+/// The hash of a typed transaction covers `yParity`, which `v` says again.
+fn check_parities(transactions: &[Transaction]) -> Result<(), VerifyError> {
+    let typed = transactions.iter().enumerate().filter(|(_, tx)| tx.kind != 0);
+    for (transaction, tx) in typed {
+        if let (Some(parity), Some(v)) = (tx.y_parity, tx.v) {
+            expect(u64::from(parity), v, |expected, found| {
+                VerifyError::TransactionParity {
+                    transaction,
+                    expected,
+                    found,
+                }
+            })?;
+        }
+    }
+    Ok(())
+}
+
 fn check_gas(block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
     let mut cumulative = 0u64;
     for (transaction, receipt) in receipts.iter().enumerate() {
@@ -307,36 +328,4 @@ fn check_gas(block: &Block, receipts: &[Receipt]) -> Result<(), VerifyError> {
     expect(block.header.gas_used, cumulative, |expected, found| {
         VerifyError::GasUsed { expected, found }
     })
-}
-
-fn check_top_calls(
-    transactions: &[Transaction],
-    receipts: &[Receipt],
-    traces: &[TransactionTrace],
-) -> Result<(), VerifyError> {
-    for (transaction, ((tx, receipt), trace)) in transactions.iter().zip(receipts).zip(traces).enumerate() {
-        let top = trace.frames.first().filter(|frame| frame.path.is_empty());
-        let top = top.ok_or(VerifyError::TraceTop { transaction })?;
-        expect(tx.to.is_none(), top.kind.is_creation(), |expected, found| {
-            VerifyError::TraceKind {
-                transaction,
-                expected,
-                found,
-            }
-        })?;
-        expect(tx.from, top.from, |expected, found| VerifyError::TraceSender {
-            transaction,
-            expected,
-            found,
-        })?;
-        // A failed creation has no contract in the trace, while its receipt may well name one.
-        let created = receipt.contract_address.filter(|_| top.to.is_some()).or(top.to);
-        let expected = if tx.to.is_some() { tx.to } else { created };
-        expect(expected, top.to, |expected, found| VerifyError::TraceRecipient {
-            transaction,
-            expected,
-            found,
-        })?;
-    }
-    Ok(())
 }
