@@ -5,9 +5,9 @@ use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::bounds::Bounds;
 use crate::desk::caching::Reach;
 use crate::desk::faults::{INVALID_HASH, TRANSACTION_NOT_FOUND, query_failed};
-use crate::desk::lists::{Envelope, Found, ListParams, echoed};
+use crate::desk::lists::{Envelope, Found, ListParams};
 use crate::desk::rows::{InternalRows, MinedRows, TransactionRows};
-use crate::http::HttpError;
+use crate::http::{Decimal, HttpError};
 use crate::json::{internal_transaction, listed_transaction, mined_block};
 use crate::model::{Address, B256};
 use crate::query::{InternalPage, Paged as _};
@@ -106,19 +106,24 @@ fn internal_of_transaction(input: &mut Input<'_>, hash: B256) -> Result<Plan, Ht
 }
 
 fn internal_of_blocks(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    for name in ["startblock", "endblock"] {
+    const ENDS: [&str; 2] = ["startblock", "endblock"];
+    for name in ENDS {
         if !input.params.contains(name) {
             return Err(HttpError::missing(name));
         }
     }
+    // Said again: a number as given, the word as the block it stands for.
+    let given = ENDS.map(|name| input.params.decimal(name));
     let bounds = Bounds::take(&mut input.params, "startblock", "endblock")?;
     let all = take_all(input)?;
     let list = take_list(input)?;
     Ok(Plan::scan(move |snapshot| {
-        let (first, last) = echoed(bounds, snapshot.reader.head().number);
         let envelope = Envelope::paged(INTERNAL, snapshot.chain, &list, |object| {
-            object.integer("startblock", first);
-            object.integer("endblock", last);
+            let latest = Decimal::from(snapshot.reader.head().number);
+            for (name, number) in ENDS.iter().zip(&given) {
+                let said = number.as_ref().unwrap_or(&latest);
+                object.integer_text(name, &said.to_string());
+            }
         });
         let Some(range) = bounds.resolve(snapshot.extent())? else {
             return Ok(list.empty(envelope));

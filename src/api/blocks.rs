@@ -6,7 +6,7 @@ use crate::desk::answer::{Answer, Plan};
 use crate::desk::blocks;
 use crate::desk::caching::Reach;
 use crate::desk::faults::needs_traces;
-use crate::http::{HttpError, parse_u64};
+use crate::http::{Decimal, HttpError, parse_u64};
 use crate::query::Closest;
 
 use super::input::Input;
@@ -41,14 +41,14 @@ struct BlockNumber {
 }
 
 pub(super) fn number_by_time(input: &mut Input<'_>) -> Result<Plan, HttpError> {
-    let time = input.segment(0, parse_u64, || HttpError::invalid("unixTimestamp"))?;
+    let time = input.segment(0, Decimal::parse, || HttpError::invalid("unixTimestamp"))?;
     let choices = [("before", Closest::Before), ("after", Closest::After)];
     let closest = input
         .params
         .take_choice("closest", &choices)?
         .unwrap_or(Closest::Before);
     Ok(Plan::point(move |snapshot| {
-        let found = blocks::by_time(snapshot, time, closest)?;
+        let found = blocks::by_time(snapshot, time.number(), closest)?;
         let reach = blocks::reach_of(closest, found.number);
         let answer = BlockNumber {
             timestamp: time.to_string(),

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::desk::lists::{ListParams, OFFSET_MAX, Shape, next_page_stem};
-use crate::http::{HttpError, Params};
+use crate::http::{Decimal, HttpError, Params};
 
 use super::input::Input;
 
@@ -21,7 +21,10 @@ pub(super) fn take_list(input: &mut Input<'_>) -> Result<ListParams, HttpError> 
 /// Takes `page` and `offset` of a list that has one order, that of its keys; `offset` is what was made of the
 /// parameter already, where it is not any number. Its cursor is taken by [`take_cursor`].
 pub(super) fn take_pages(input: &mut Input<'_>, offset: Option<u64>) -> Result<ListParams, HttpError> {
-    let page = take_between(&mut input.params, "page", u64::MAX)?.unwrap_or(1);
+    let page = match input.params.take_decimal("page")? {
+        Some(page) if page.number() == 0 => return Err(HttpError::invalid("page")),
+        page => page.unwrap_or(Decimal::from(1)),
+    };
     let offset = match offset {
         Some(offset) => Some(offset),
         None => take_between(&mut input.params, "offset", OFFSET_MAX)?,

@@ -123,7 +123,7 @@ impl Ask<'_> {
             offset => offset.filter(|&offset| offset > 0),
         };
         Ok(ListParams {
-            page,
+            page: page.into(),
             offset,
             descending: false,
             cursor: None,

@@ -71,16 +71,18 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Takes both ends; numbers the wrong way round are refused before anything is looked up.
     pub(crate) fn take(params: &mut Params, from: &str, to: &str) -> Result<Self, HttpError> {
+        let wrong_way_round = match (params.decimal(from), params.decimal(to)) {
+            (Some(from), Some(to)) => from > to,
+            _ => false,
+        };
         let bounds = Self {
             from: take_bound(params, from)?,
             to: take_bound(params, to)?,
         };
-        match (bounds.from, bounds.to) {
-            (Some(Bound::Number(from)), Some(Bound::Number(to))) if from > to => {
-                Err(HttpError::bad_request(INVALID_RANGE))
-            }
-            _ => Ok(bounds),
+        if wrong_way_round {
+            return Err(HttpError::bad_request(INVALID_RANGE));
         }
+        Ok(bounds)
     }
 
     /// The blocks meant; `None` when the range lies wholly above the indexed head and will fill later.

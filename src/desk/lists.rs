@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use crate::http::header::HeaderValue;
-use crate::http::{HttpError, Request, percent_decode, prefers};
+use crate::http::{Decimal, HttpError, Request, percent_decode, prefers};
 use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
 use crate::query::{KeyPart, ListQuery, Page, RowCursor};
 
 use super::answer::{Answer, Extra, Snapshot, X_BALANCE_SOURCE};
-use super::bounds::{Bound, Bounds};
 use super::caching::Reach;
 use super::frames::{ListFrames, RowSource};
 
@@ -68,7 +67,7 @@ pub(crate) fn whole_list<T: Serialize>(
 #[derive(Clone, Debug)]
 pub(crate) struct ListParams {
     /// From 1.
-    pub(crate) page: u64,
+    pub(crate) page: Decimal,
     /// Rows of a page, where it is given.
     pub(crate) offset: Option<u64>,
     pub(crate) descending: bool,
@@ -91,7 +90,7 @@ impl ListParams {
 
     /// Writes which page it is.
     pub(crate) fn echo(&self, object: &mut Object<'_>) {
-        object.integer("page", self.page);
+        object.integer_text("page", &self.page.to_string());
         object.integer("offset", self.offset());
     }
 
@@ -122,7 +121,7 @@ impl ListParams {
         let skip = if self.cursor.is_some() {
             0
         } else {
-            (self.page - 1).saturating_mul(self.offset())
+            (self.page.number() - 1).saturating_mul(self.offset())
         };
         ListQuery {
             first_block: range.map_or(0, BlockRange::first),
@@ -275,16 +274,6 @@ impl Envelope {
             list.echo_sort(object);
         })
     }
-}
-
-/// What a range says of itself where it is echoed: a number as given, a word as the block it stands for.
-pub(crate) fn echoed(bounds: Bounds, head: u64) -> (u64, u64) {
-    let number = |bound: Option<Bound>, absent: u64| match bound {
-        None => absent,
-        Some(Bound::Latest) => head,
-        Some(Bound::Number(number)) => number,
-    };
-    (number(bounds.from, 0), number(bounds.to, head))
 }
 
 #[cfg(test)]

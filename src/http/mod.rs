@@ -45,7 +45,7 @@ pub use limits::Limits;
 pub use mount::Mount;
 pub use mounts::Mounts;
 pub use params::Params;
-pub use parse::{parse_address, parse_hash, parse_quantity, parse_u64};
+pub use parse::{Decimal, parse_address, parse_hash, parse_quantity, parse_u64};
 pub use pool::{Lane, Pool, PoolError, PoolLimits};
 pub use recent::Rate;
 pub use request_id::RequestId;

@@ -6,7 +6,7 @@
 use alloy_primitives::{Address, B256};
 
 use super::error::HttpError;
-use super::parse::{parse_address, parse_hash, parse_u64};
+use super::parse::{Decimal, parse_address, parse_hash, parse_u64};
 
 /// The query parameters of one request, restricted to the names its operation knows.
 #[derive(Debug, Default)]
@@ -69,6 +69,23 @@ impl Params {
             None => Ok(None),
             Some(text) => parse_u64(&text).map(Some).ok_or_else(|| HttpError::invalid(name)),
         }
+    }
+
+    /// Takes an unsigned decimal integer that is said again.
+    pub fn take_decimal(&mut self, name: &str) -> Result<Option<Decimal>, HttpError> {
+        match self.take(name)? {
+            None => Ok(None),
+            Some(text) => Decimal::parse(&text)
+                .map(Some)
+                .ok_or_else(|| HttpError::invalid(name)),
+        }
+    }
+
+    /// An unsigned decimal integer, left to be taken; `None` where something else is given, or nothing.
+    #[must_use]
+    pub fn decimal(&self, name: &str) -> Option<Decimal> {
+        let (_, value) = self.pairs.iter().find(|(key, _)| *key == name)?;
+        Decimal::parse(std::str::from_utf8(value).ok()?)
     }
 
     /// Takes an address; `fault` is the client text for a malformed one.

@@ -1,5 +1,7 @@
 //! Text into types: the few forms that parameters and path segments take.
 
+use std::fmt;
+
 use alloy_primitives::{Address, B256};
 
 /// Unsigned decimal: ASCII digits only; `None` for a sign, a blank or nothing. What a `u64` does not hold is above every
@@ -9,6 +11,49 @@ pub fn parse_u64(text: &str) -> Option<u64> {
     // `u64::from_str` takes a leading plus sign, hence the look at every byte.
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+/// Unsigned decimal that is said again in the answer: what it counts for, and what was given.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Decimal {
+    number: u64,
+    /// Its digits without leading zeros, where a `u64` does not hold it; their count first, to compare by.
+    beyond: Option<(usize, Box<str>)>,
+}
+
+impl Decimal {
+    /// As [`parse_u64`].
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = parse_u64(text)?;
+        let digits = text.trim_start_matches('0');
+        let beyond = number == u64::MAX && digits.parse() != Ok(number);
+        Some(Self {
+            number,
+            beyond: beyond.then(|| (digits.len(), digits.into())),
+        })
+    }
+
+    /// What it counts for: itself, or the largest `u64`.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl From<u64> for Decimal {
+    fn from(number: u64) -> Self {
+        Self { number, beyond: None }
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.beyond {
+            Some((_, digits)) => f.write_str(digits),
+            None => self.number.fmt(f),
+        }
+    }
 }
 
 /// A JSON-RPC quantity: `0x` and 1 or more hex digits; larger ones as [`parse_u64`] does.
@@ -59,6 +104,38 @@ mod tests {
         for text in ["", "+1", "-1", " 1", "1 ", "1.0", "0x1", "1e3", "\u{0661}"] {
             assert_eq!(parse_u64(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn decimals_are_said_again_as_they_were_given() {
+        for (text, said) in [
+            ("0", "0"),
+            ("000", "0"),
+            ("007", "7"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("018446744073709551615", "18446744073709551615"),
+            ("18446744073709551616", "18446744073709551616"),
+            ("00099999999999999999999999", "99999999999999999999999"),
+        ] {
+            let decimal = Decimal::parse(text).unwrap();
+            assert_eq!(decimal.to_string(), said);
+            assert_eq!(Some(decimal.number()), parse_u64(text));
+        }
+        assert_eq!(Decimal::parse("+1"), None);
+        let ascending = [
+            "9",
+            "10",
+            "18446744073709551615",
+            "18446744073709551616",
+            "20000000000000000000",
+            "100000000000000000000",
+        ];
+        assert!(
+            ascending
+                .map(|text| Decimal::parse(text).unwrap())
+                .is_sorted_by(|a, b| a < b)
+        );
+        assert_eq!(Decimal::from(7).to_string(), "7");
     }
 
     #[test]

@@ -97,6 +97,12 @@ impl<'a> Object<'a> {
         writer::integer(self.key(key), value.into());
     }
 
+    /// A field whose value is a JSON integer of any size: `digits` are its digits.
+    #[inline]
+    pub fn integer_text(&mut self, key: &str, digits: &str) {
+        self.key(key).extend_from_slice(digits.as_bytes());
+    }
+
     /// A field whose value is `true` or `false`.
     #[inline]
     pub fn boolean(&mut self, key: &str, value: bool) {

@@ -285,6 +285,57 @@ async fn ranges() {
     );
 }
 
+/// Numbers that no machine word holds count as beyond everything, and are said again as they were given.
+#[tokio::test]
+async fn numbers_of_any_size_are_said_again() {
+    const HUGE: &str = "99999999999999999999999";
+    let world = World::over(bundles(true), None).await;
+    let said = async |target: String, parts: &[String]| {
+        let reply = world.server.get(&target).await;
+        let body = reply.whole_body();
+        assert_eq!(reply.status, 200, "{target}: {body}");
+        for part in parts {
+            assert!(body.contains(part), "{target}: {part} is not in {body}");
+        }
+    };
+    for (given, page) in [
+        (HUGE, HUGE),
+        ("18446744073709551616", "18446744073709551616"),
+        ("018446744073709551615", "18446744073709551615"),
+        ("007", "7"),
+    ] {
+        let page = [format!("\"page\":{page},\"offset\":10000,")];
+        said(format!("/api/account/{}/tx-list?page={given}", account(2)), &page).await;
+    }
+    let range = "/api/account/tx-list-internal?startblock";
+    for (ends, first, last) in [
+        (format!("1&endblock={HUGE}"), "1", HUGE),
+        (format!("{HUGE}&endblock={HUGE}9"), HUGE, &format!("{HUGE}9")),
+        (format!("{HUGE}&endblock=latest"), HUGE, "59"),
+    ] {
+        let parts = [format!("\"startblock\":{first},\"endblock\":{last},")];
+        said(format!("{range}={ends}&offset=1"), &parts).await;
+    }
+    let reversed = format!("{range}={HUGE}9&endblock={HUGE}");
+    let reply = world.server.get(&reversed).await;
+    reply.assert_error(400, "Invalid block range");
+    // With all of the node's blocks indexed, the last one is before any later time.
+    world.status.set_node_head(HEAD);
+    for time in ["18446744073709551616", HUGE] {
+        let parts = [
+            format!("\"timestamp\":\"{time}\""),
+            "\"blockNumber\":\"59\"".to_owned(),
+        ];
+        said(format!("/api/block/timestamp/00{time}/block-number"), &parts).await;
+        let after = format!("/api/block/timestamp/{time}/block-number?closest=after");
+        world
+            .server
+            .get(&after)
+            .await
+            .assert_error(404, "Block not found");
+    }
+}
+
 #[tokio::test]
 async fn what_is_not_there() {
     let world = World::over(bundles(true), None).await;
