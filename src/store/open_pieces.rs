@@ -20,6 +20,9 @@ const WRITE_BYTES: usize = 4 << 20;
 /// How many lists are moved between two lines in the log.
 const LISTS_A_LINE: u64 = 10_000_000;
 
+/// A key and its value.
+type Row = (Box<[u8]>, Box<[u8]>);
+
 /// Does it. What was moved already is known by its piece.
 pub(super) fn apply(db: &DB, _: &Path) -> Result<(), StoreError> {
     take_unfinal_off(db)?;
@@ -54,7 +57,7 @@ fn move_ends(db: &DB) -> Result<(), StoreError> {
     let mut postings = Vec::new();
     let mut value = Vec::new();
     // The chunk before the one that is looked at.
-    let mut before: Option<(Box<[u8]>, Box<[u8]>)> = None;
+    let mut before: Option<Row> = None;
     let mut lists = 0u64;
     for row in db.iterator_cf_opt(chunk_family, options, IteratorMode::Start) {
         let (key, chunk) = row.map_err(failed())?;
@@ -118,7 +121,7 @@ mod tests {
         )
     }
 
-    fn rows(db: &DB, table: Table) -> Vec<(Box<[u8]>, Box<[u8]>)> {
+    fn rows(db: &DB, table: Table) -> Vec<Row> {
         let rows = db.iterator_cf(family(db, table).unwrap(), IteratorMode::Start);
         rows.map(Result::unwrap).collect()
     }
