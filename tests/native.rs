@@ -482,11 +482,8 @@ fn openings_are_what_the_source_tells() {
     );
     assert_eq!(stored.funding(who(2)), (FundingKind::Genesis, None, 40, 0));
     let reader = stored.reader();
-    assert_eq!(
-        reader.balance(&who(50), 3).unwrap(),
-        Balance::Untouched(U256::ZERO)
-    );
-    assert_eq!(reader.funding(&who(50)).unwrap(), FirstFunding::Untouched);
+    assert_eq!(reader.balance(&who(50), 3).unwrap(), Balance::Unmet);
+    assert_eq!(reader.funding(&who(50)).unwrap(), FirstFunding::Unmet);
 
     // Nobody tells: the ledger ends, who took part is kept.
     blocks.0[3].openings = Some(Vec::new());

@@ -231,7 +231,7 @@ impl<'a> Sampler<'a> {
                 stored,
                 judged: true,
             }),
-            Balance::Untouched(_) | Balance::AskNode => None,
+            Balance::Unmet | Balance::AskNode => None,
         })
     }
 

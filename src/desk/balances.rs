@@ -14,7 +14,9 @@ use super::bounds::AskedBlock;
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamError};
 use super::distinct;
-use super::faults::{ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, query_failed, still_indexing};
+use super::faults::{
+    ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, no_node, query_failed, still_indexing,
+};
 
 /// Questions to the node in flight for one request.
 const IN_FLIGHT_MAX: usize = 8;
@@ -31,6 +33,15 @@ pub(crate) fn several(given: Vec<Address>) -> Result<Vec<Address>, HttpError> {
         0 => Err(HttpError::missing("address")),
         1..=ADDRESSES_MAX => Ok(accounts),
         _ => Err(HttpError::bad_request(TOO_MANY_ADDRESSES)),
+    }
+}
+
+/// What is said without a node where the ledger does not tell a balance.
+fn nobody_tells(unknown: Balance) -> HttpError {
+    match unknown {
+        // Zero would be a guess: the genesis allocation may have given the account anything.
+        Balance::Unmet => no_node(),
+        Balance::Exact(_) | Balance::AskNode => still_indexing(),
     }
 }
 
@@ -53,8 +64,7 @@ pub(crate) fn of_account(
     let known = found.known;
     let unless = match found.balance {
         Balance::Exact(balance) => return answer(balance, known, LEDGER),
-        Balance::Untouched(balance) => answer(balance, known, LEDGER),
-        Balance::AskNode => Err(still_indexing()),
+        unknown => Err(nobody_tells(unknown)),
     };
     let block = snapshot.reader.head().number;
     let question = Question::after(snapshot, block, unless, move |node| {
@@ -78,25 +88,18 @@ pub(crate) fn of_accounts(
         found.push((account, balance));
     }
     let block = snapshot.reader.head().number;
-    // Without a node: what the ledger says, where it says something of all.
-    let alone: Option<Vec<_>> = found
+    let alone: Result<Vec<_>, Balance> = found
         .iter()
         .map(|&(account, balance)| match balance {
-            Balance::Exact(balance) | Balance::Untouched(balance) => Some((account, balance)),
-            Balance::AskNode => None,
+            Balance::Exact(balance) => Ok((account, balance)),
+            unknown => Err(unknown),
         })
         .collect();
-    let unless = match alone {
-        Some(balances) => answer(&balances, LEDGER),
-        None => Err(still_indexing()),
+    let unknown = match alone {
+        Ok(balances) => return answer(&balances, LEDGER),
+        Err(unknown) => unknown,
     };
-    if found
-        .iter()
-        .all(|(_, balance)| matches!(balance, Balance::Exact(_)))
-    {
-        return unless;
-    }
-    let question = Question::after(snapshot, block, unless, move |node| {
+    let question = Question::after(snapshot, block, Err(nobody_tells(unknown)), move |node| {
         Box::pin(async move {
             let balances = ask_all(&node, found, block).await?;
             Ok(answer(&balances, NODE))
@@ -114,7 +117,7 @@ async fn ask_all(
     let asked = found.into_iter().map(|(account, balance)| async move {
         Ok::<_, UpstreamError>(match balance {
             Balance::Exact(balance) => (account, balance),
-            Balance::Untouched(_) | Balance::AskNode => (account, node.balance(account, block).await?),
+            Balance::Unmet | Balance::AskNode => (account, node.balance(account, block).await?),
         })
     });
     futures_util::stream::iter(asked)
@@ -134,8 +137,7 @@ pub(crate) fn of_account_at(
     let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
     let unless = match found {
         Balance::Exact(balance) => return answer(block, balance, LEDGER, asked.reach(block)),
-        Balance::Untouched(balance) => answer(block, balance, LEDGER, Reach::Head),
-        Balance::AskNode => Err(still_indexing()),
+        unknown => Err(nobody_tells(unknown)),
     };
     let question = Question::after(snapshot, block, unless, move |node| {
         Box::pin(async move {
@@ -156,7 +158,7 @@ pub(crate) fn first_funding(
         FirstFunding::Known(funding) => answer(&funding, age(snapshot, funding.timestamp)?),
         FirstFunding::Never => Err(not_found()),
         FirstFunding::Untold => Err(still_indexing()),
-        FirstFunding::Untouched => ask_genesis(snapshot, account, answer),
+        FirstFunding::Unmet => ask_genesis(snapshot, account, answer),
     }
 }
 
@@ -165,7 +167,7 @@ fn age(snapshot: &Snapshot, timestamp: u64) -> Result<u64, HttpError> {
     Ok(now.saturating_sub(timestamp))
 }
 
-/// An account that the chain never touched: what it holds now, if anything, the genesis allocation gave it.
+/// An account that the ledger never met: what it holds now, if anything, the genesis allocation gave it.
 fn ask_genesis(
     snapshot: &Snapshot,
     account: Address,
@@ -175,7 +177,7 @@ fn ask_genesis(
     let timestamp = genesis.map_err(|error| query_failed(error.into()))?.timestamp;
     let seconds = age(snapshot, timestamp)?;
     let block = snapshot.reader.head().number;
-    let question = Question::after(snapshot, block, Err(not_found()), move |node| {
+    let question = Question::after(snapshot, block, Err(no_node()), move |node| {
         Box::pin(async move {
             let value = node.balance(account, block).await?;
             if value.is_zero() {

@@ -91,3 +91,8 @@ pub(crate) fn upstream_failed_with(text: &'static str, error: &UpstreamError) ->
     };
     HttpError::new(status, text).with_detail(error.to_string())
 }
+
+/// What a question to the node becomes where there is no node: as if it failed.
+pub(crate) fn no_node() -> HttpError {
+    upstream_failed(&UpstreamError::Failed("no node is configured".to_owned()))
+}

@@ -7,8 +7,7 @@ use crate::query::{Nonce, QueryError};
 
 use super::answer::{Answer, Extra, LEDGER, NODE, Plan, Question, Snapshot, X_NONCE_SOURCE};
 use super::caching::Reach;
-use super::context::UpstreamError;
-use super::faults::{query_failed, still_indexing, upstream_failed};
+use super::faults::{no_node, query_failed, still_indexing};
 
 /// A block as JSON-RPC names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,10 +208,7 @@ pub(crate) fn transaction_count(address: Address, tag: Tag) -> Plan {
         let unless = match found {
             Nonce::Exact(count) => return Ok(nonce(count, LEDGER, tag.reach(block))),
             Nonce::Untouched(count) => Ok(nonce(count, LEDGER, Reach::Head)),
-            Nonce::AskNode => {
-                let nobody = UpstreamError::Failed("no node is configured".to_owned());
-                Err(upstream_failed(&nobody))
-            }
+            Nonce::AskNode => Err(no_node()),
         };
         Ok(Answer::AskNode(Question::after(
             snapshot,

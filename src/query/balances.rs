@@ -12,9 +12,9 @@ use crate::store::Table;
 pub enum Balance {
     /// Exactly this, wei.
     Exact(U256),
-    /// The chain from its first block on never touched the account: this, unless the genesis allocation gave it
-    /// something, which only a node or `--genesis` can tell.
-    Untouched(U256),
+    /// The chain from its first block on never touched the account: what the genesis allocation gave it, which is not in
+    /// the ledger. Only the node can tell.
+    Unmet,
     /// Only the node can tell.
     AskNode,
 }
@@ -51,7 +51,7 @@ pub enum FirstFunding {
     /// There was none.
     Never,
     /// The chain never touched the account: only the genesis allocation can have funded it.
-    Untouched,
+    Unmet,
     /// It lies before the first stored block, or where the ledger is not kept.
     Untold,
 }
@@ -90,7 +90,7 @@ impl Reader {
         let (account, _) = keys::decode_account_at(&key).map_err(corrupt)?;
         Ok(match self.balance(&account, block)? {
             Balance::Exact(balance) => Some((account, balance)),
-            Balance::Untouched(_) | Balance::AskNode => None,
+            Balance::Unmet | Balance::AskNode => None,
         })
     }
 
@@ -109,7 +109,7 @@ impl Reader {
     fn unmet(&self) -> Balance {
         match (self.native().allocated, self.first_block()) {
             (true, _) => Balance::Exact(U256::ZERO),
-            (false, 0) => Balance::Untouched(U256::ZERO),
+            (false, 0) => Balance::Unmet,
             (false, _) => Balance::AskNode,
         }
     }
@@ -167,7 +167,7 @@ impl Reader {
             Some(_) => FirstFunding::Never,
             None => match self.unmet() {
                 Balance::Exact(_) => FirstFunding::Never,
-                Balance::Untouched(_) => FirstFunding::Untouched,
+                Balance::Unmet => FirstFunding::Unmet,
                 Balance::AskNode => FirstFunding::Untold,
             },
         })

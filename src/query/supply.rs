@@ -56,7 +56,7 @@ impl Reader {
         for account in self.not_circulating.iter() {
             match self.balance(account, head)? {
                 Balance::Exact(balance) => held = held.saturating_add(balance),
-                Balance::Untouched(_) | Balance::AskNode => return Ok(None),
+                Balance::Unmet | Balance::AskNode => return Ok(None),
             }
         }
         let Some(sums) = self.view.supply(head)? else {

@@ -275,7 +275,7 @@ async fn without_openings_the_node_is_asked() {
                 .assert_error(code, "Upstream node error");
         }
     }
-    // Openings, but not of everybody: who was never met is asked for, or taken to hold nothing.
+    // Openings, but not of everybody: who was never met is asked for, and nobody says what it holds.
     let mut told = bundles();
     let openings = [
         (who(1), HELD),
@@ -312,10 +312,25 @@ async fn without_openings_the_node_is_asked() {
             .await
             .assert_error(502, "Upstream node error");
     }
+    // Nor is a service without a node: the ledger's word would be a guess.
     let alone = World::ruled(told, None, None, untold).await;
+    for target in &of_nobody {
+        let reply = alone.server.get(target).await;
+        reply.assert_error(502, "Upstream node error");
+        assert_eq!(reply.header("x-balance-source"), None, "{target}");
+    }
+    let mixed = format!("/api/account/balance-multi?address={},{}", hex(2), hex(7));
     alone
         .server
-        .get(&nobody)
+        .get(&mixed)
+        .await
+        .assert_error(502, "Upstream node error");
+    // Whom it met it knows.
+    assert_eq!(sourced(&alone, &targets[0]).await.1, "ledger");
+    let funded = format!("/api/account/{}/funded-by", hex(4));
+    alone
+        .server
+        .get(&funded)
         .await
         .assert_error(404, "Address not found");
 }
