@@ -163,6 +163,7 @@ pub struct Token {
     pub owners: BTreeMap<U256, Address>,
     /// Units by holder and id, of ERC-1155.
     pub units: BTreeMap<(Address, U256), U256>,
+    /// Of whatever standard.
     pub transfers: u64,
 }
 
@@ -375,11 +376,11 @@ impl Ledger {
                 value,
                 kind,
             });
+            let token = self.tokens.get_mut(&log.address).unwrap();
+            token.transfers += 1;
             if !own {
                 continue;
             }
-            let token = self.tokens.get_mut(&log.address).unwrap();
-            token.transfers += 1;
             if kind != TokenKind::Erc721 {
                 shift(moved, log.address, from, to, value);
                 continue;

@@ -7,7 +7,7 @@ use super::Standard;
 use crate::codec::keys::Term;
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
-use crate::model::{Address, B256, TokenEvent};
+use crate::model::{Address, B256, TokenEvent, TokenKind};
 use crate::query::QueryError;
 use crate::query::expression::{Conjunction, Filter, Union};
 use crate::query::page::{ListQuery, Rows, Selected};
@@ -67,6 +67,51 @@ pub(super) fn select(
     Ok(Selected { hits, total, more })
 }
 
+/// The transfers of a contract that follows several standards are read to be counted where so few logs may be some.
+const READ_MAX: u64 = 100_000;
+
+/// How many transfers a contract emitted by other standards than its own, by which it emitted `owned` ones. Of a contract with
+/// very many logs, those with the signature of a transfer: some of them may be none, and a batch counts once.
+pub(super) fn count(view: &View, token: &Address, own: TokenKind, owned: u64) -> Result<u64, QueryError> {
+    let logs_of = |standard: Standard| -> Result<u64, QueryError> {
+        let lists = lists(view, token, standard, Direction::Forward)?;
+        Ok(lists.iter().map(PostingCursor::count).sum())
+    };
+    let (single, multi) = (logs_of(Standard::Erc20)?, logs_of(Standard::Erc1155)?);
+    if READ_MAX < single + multi {
+        return Ok(match own {
+            TokenKind::Erc1155 => single,
+            _ => single.saturating_sub(owned) + multi,
+        });
+    }
+    let end = view.checkpoint().logs;
+    let mut count = 0;
+    for standard in [Standard::Erc20, Standard::Erc721, Standard::Erc1155] {
+        if standard.kind() == own {
+            continue;
+        }
+        let mut walk = Walk {
+            view,
+            token,
+            standard,
+            logs: Units::new(view, Table::LogsByBlock)?,
+            data: Vec::new(),
+        };
+        let mut failed = None;
+        candidates(view, token, standard, Direction::Forward)?.walk(0, end, None, |log| {
+            match walk.transfers(log, false) {
+                Ok(found) => count += found.len() as u64,
+                Err(error) => failed = Some(error),
+            }
+            failed.is_none()
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+    }
+    Ok(count)
+}
+
 /// The logs of the contract that begin as such transfers do.
 fn candidates<'v>(
     view: &'v View,
@@ -74,6 +119,19 @@ fn candidates<'v>(
     standard: Standard,
     direction: Direction,
 ) -> Result<Conjunction<'v>, QueryError> {
+    let mut lists = lists(view, token, standard, direction)?;
+    lists.retain(|list| list.count() > 0);
+    let union = Union::new(lists, direction);
+    Ok(Conjunction::new(view, vec![union], Filter::default(), direction))
+}
+
+/// The lists of those logs.
+fn lists<'v>(
+    view: &'v View,
+    token: &Address,
+    standard: Standard,
+    direction: Direction,
+) -> Result<Vec<PostingCursor<'v>>, QueryError> {
     let signatures: &[B256] = match standard {
         Standard::Erc20 | Standard::Erc721 => &[TRANSFER],
         Standard::Erc1155 => &[TRANSFER_SINGLE, TRANSFER_BATCH],
@@ -86,9 +144,7 @@ fn candidates<'v>(
             lists.push(PostingCursor::open(view, term, direction)?);
         }
     }
-    lists.retain(|list| list.count() > 0);
-    let union = Union::new(lists, direction);
-    Ok(Conjunction::new(view, vec![union], Filter::default(), direction))
+    Ok(lists)
 }
 
 /// Reads the logs on the way.

@@ -21,7 +21,7 @@ pub use transfers::{Standard, TransferPage};
 
 use super::{Created, QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::tokens::{DOUBTS, TokenState};
+use crate::codec::tokens::{DOUBTS, MIXED, TokenState};
 use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256};
 use crate::store::{Direction, KnownToken, PostingCursor};
 
@@ -197,8 +197,13 @@ impl Reader {
             TokenKind::Erc1155 => PostingKind::TokenMultiTransfers,
             _ => PostingKind::TokenTransfers,
         };
+        let own = self.list_count(Term::token(kind, token.id))?;
+        let others = match token.state.flags & MIXED {
+            0 => 0,
+            _ => foreign::count(&self.view, &token.address, token.kind(), own)?,
+        };
         Ok(TokenStory {
-            transfers: self.list_count(Term::token(kind, token.id))?,
+            transfers: own + others,
             created: self.contract_creation(&token.address)?,
         })
     }
