@@ -253,6 +253,7 @@ pub(crate) struct TokenInfo {
     pub(crate) story: TokenStory,
     pub(crate) supply: U256,
     pub(crate) holders: u64,
+    /// Who told the supply.
     pub(crate) source: &'static str,
     pub(crate) created: Option<ContractCreation>,
     pub(crate) project: TokenProject,
@@ -275,7 +276,8 @@ impl TokenInfo {
         let token = find_whole(snapshot, address)?;
         let told = reader.token_metadata_told(address).map_err(query_failed)?;
         let mut story = reader.token_story(&token).map_err(query_failed)?;
-        let (holders, by_ledger) = reader.holder_count(&token).map_err(query_failed)?;
+        let (holders, _) = reader.holder_count(&token).map_err(query_failed)?;
+        let (supply, by_ledger) = reader.token_supply_known(&token).map_err(query_failed)?;
         let created = match std::mem::replace(&mut story.created, Created::Unknown) {
             Created::Known(creation) => Some(creation),
             Created::Unknown | Created::NeedsTraces => None,
@@ -289,7 +291,7 @@ impl TokenInfo {
             decimals: project.decimals,
         };
         Ok(Self {
-            supply: reader.token_supply_known(&token).map_err(query_failed)?,
+            supply,
             is_described: told.is_some(),
             metadata: or_listed(told.unwrap_or_default(), listed),
             token,

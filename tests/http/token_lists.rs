@@ -140,7 +140,7 @@ async fn cursors_walk_over_told_holders() {
     let liar: Address = LIAR.parse().unwrap();
     world
         .observed
-        .put_balances(&liar, &accounts.each_ref().map(told), None);
+        .put_balances(&liar, &accounts.each_ref().map(told), Some((None, true)));
     for (account, least) in accounts.iter().zip([2, 3]) {
         let held = format!("/api/token/erc20-holdings?address={account:?}&offset=1");
         let (rows, pages) = walk(&world, &held, "tokens", None).await;

@@ -335,6 +335,15 @@ async fn holders_of_tokens_that_are_not_exact_are_what_the_contract_told() {
     let reply = world.server.get(&list).await;
     assert_eq!(reply.header("x-balance-source"), Some("ledger"));
     assert_eq!(reply.json()["holders"].as_array().unwrap().len(), 10);
+    let held = async |target: &str| {
+        let body = world.server.get(target).await.json();
+        let tokens = body["tokens"].as_array().unwrap().clone();
+        let found = tokens.iter().find(|token| token["contractAddress"] == COIN);
+        found.map(|token| token["balance"].as_str().unwrap().to_owned())
+    };
+    // So are the lists of what accounts hold.
+    assert_eq!(held(&others).await, None);
+    assert_ne!(held(&mine).await.as_deref(), Some("250"));
     let before = reply.header("etag").unwrap().to_owned();
     world.observed.put_balances(&coin, &[], Some((None, true)));
     let reply = world.server.get(&list).await;
@@ -349,12 +358,6 @@ async fn holders_of_tokens_that_are_not_exact_are_what_the_contract_told() {
     );
     assert_eq!(world.server.get(&count).await.json()["holderCount"], 2);
     // What an account holds: the told amount, also where no event ever named it, and nothing where it is zero.
-    let held = async |target: &str| {
-        let body = world.server.get(target).await.json();
-        let tokens = body["tokens"].as_array().unwrap().clone();
-        let found = tokens.iter().find(|token| token["contractAddress"] == COIN);
-        found.map(|token| token["balance"].as_str().unwrap().to_owned())
-    };
     assert_eq!(held(&mine).await.as_deref(), Some("250"));
     assert_eq!(held(&others).await.as_deref(), Some("750"));
     world.observed.put_balances(&coin, &[told(holder, 0)], None);
@@ -367,6 +370,40 @@ async fn holders_of_tokens_that_are_not_exact_are_what_the_contract_told() {
         (&info.json()["totalSupply"], &info.json()["holderCount"]),
         (&"1000".into(), &1.into())
     );
+}
+
+/// The supply of a token whose contract tells none is what events say, and so says the header, whoever told the holders.
+#[tokio::test]
+async fn a_supply_that_nobody_told_is_the_ledgers() {
+    let world = World::start(true).await;
+    let coin: Address = COIN.parse().unwrap();
+    let info = format!("/api/token/info?contractaddress={COIN}");
+    world.judge(true);
+    let by_events = world.server.get(&info).await.json()["totalSupply"].clone();
+    world.judge(false);
+    let told = ToldBalance {
+        holder: HOLDER.parse().unwrap(),
+        balance: U256::from(250),
+        block: 9,
+    };
+    world.observed.put_balances(&coin, &[told], Some((None, true)));
+    let source = async |supply: Option<U256>| {
+        let known = world.observed.verdict(&coin).unwrap();
+        world
+            .observed
+            .put_verdict(&coin, &TokenVerdict { supply, ..known });
+        let reply = world.server.get(&info).await;
+        assert_eq!(reply.json()["holderCount"], 1);
+        let source = reply.header("x-balance-source").unwrap().to_owned();
+        (reply.json()["totalSupply"].clone(), source)
+    };
+    for told in [Some(failed()), None] {
+        world.tell(told);
+        assert_eq!(source(None).await, (by_events.clone(), "ledger".to_owned()));
+        assert_eq!(source(Some(U256::from(7))).await, ("7".into(), "node".to_owned()));
+    }
+    world.tell(Some(Ok(U256::from(42))));
+    assert_eq!(source(None).await, ("42".into(), "node".to_owned()));
 }
 
 fn six() -> TokenMetadata {

@@ -215,6 +215,13 @@ impl Reader {
         } else {
             0
         };
+        // Whom the contract says to hold none holds none of what events name.
+        let told = self.refreshed(&token.address, owner)?;
+        let total = if told.is_some_and(|told| told.is_zero()) {
+            0
+        } else {
+            total
+        };
         let mut page = NftPage {
             total,
             ..NftPage::default()

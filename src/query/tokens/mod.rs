@@ -85,7 +85,7 @@ impl Token {
 /// What the chain tells of a token besides its balances (T5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenStory {
-    /// Transfers of its own standard; those of an ERC-1155 batch count each.
+    /// Transfers of whatever standard; those of an ERC-1155 batch count each.
     pub transfers: u64,
     /// How its contract came to be.
     pub created: Created,
@@ -158,14 +158,15 @@ impl Reader {
         Ok(self.view.token_balance(token.id, holder, block)?)
     }
 
-    /// The supply of a token, by what its contract said last where the ledger is not right about it.
-    pub fn token_supply_known(&self, token: &Token) -> Result<U256, QueryError> {
+    /// The supply of a token, by what its contract said last where the ledger is not right about it; the second says whether
+    /// the ledger says so.
+    pub fn token_supply_known(&self, token: &Token) -> Result<(U256, bool), QueryError> {
         if !token.is_exact()
             && let Some(supply) = self.token_facts.supply(&token.address)?
         {
-            return Ok(supply);
+            return Ok((supply, false));
         }
-        Ok(token.supply())
+        Ok((token.supply(), true))
     }
 
     /// What a token's contract says of itself; empty while it was not asked.

@@ -101,7 +101,9 @@ impl TokenFacts for ObservedFacts {
     }
 
     fn balance(&self, token: &Address, holder: &Address) -> Result<Option<U256>, StoreError> {
-        Ok(self.observed.balance(token, holder).map(|(balance, _)| balance))
+        // Until all were asked for, the ledger has the better lists: all of them go by it, or they would contradict each other.
+        let told = self.observed.balance(token, holder).map(|(balance, _)| balance);
+        Ok(told.filter(|_| self.observed.refreshed(token).whole))
     }
 
     fn held_by(&self, holder: &Address, limit: usize) -> Result<Vec<Address>, StoreError> {
