@@ -12,10 +12,11 @@ mod support;
 
 use quarry::enquiry::{Enquirer, EnquiryOptions};
 use quarry::model::{
-    Address, B256, BlockId, Bundle, Difference, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
+    Address, B256, BlockId, Bundle, Difference, TokenKind, TokenMetadata, TokenVerdict, ToldMetadata, U256,
+    ZeroAddress,
 };
 use quarry::node::{Node, NodeConfig};
-use quarry::query::{Exactness, ObservedFacts, Reader, TokenFacts};
+use quarry::query::{Exactness, KeyPart, ObservedFacts, Reader, TokenFacts};
 use quarry::shutdown::{Trigger, pair};
 use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store};
@@ -655,4 +656,138 @@ async fn a_node_that_does_not_look_at_hashes_is_asked_by_number() {
         assert!(verdict.exact, "{}", verdict.reason);
     }
     desk.stop().await;
+}
+
+/// What holders were said to have after blocks that are no more is asked again at once, whether or not an event of those
+/// blocks names them: `balanceOf` may have said there what it never said on this branch.
+#[tokio::test(flavor = "multi_thread")]
+async fn holders_told_of_on_another_branch_are_asked_again() {
+    let mut desk = Desk::with_tail(Some(20)).await;
+    let toll = named(&true_tokens(), "toll").clone();
+    // The enquirer sees the last blocks come in, so that it knows the one that the branches have in common.
+    let last = desk.head();
+    let newest = demo_bundles().split_off(last as usize - 4);
+    desk.store.writer().unwrap().unwind(last - 4).unwrap();
+    desk.status.set_node_head(last + 1_000);
+    desk.node.set_mood(Mood {
+        lies: Some(toll.address),
+        ..Mood::default()
+    });
+    desk.start(EnquiryOptions {
+        round_pause: Duration::from_secs(3_600),
+        ..eager()
+    })
+    .await;
+    until("it has looked", || {
+        desk.observed.metadata(&toll.address).is_some()
+    })
+    .await;
+    fill(&desk.store, newest, last - 20).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    desk.status.set_node_head(last);
+    let holders = |desk: &Desk| desk.observed.holders(&toll.address, 0, 10_000).unwrap();
+    let off = |desk: &Desk| {
+        let held = holders(desk);
+        let off = held
+            .iter()
+            .filter(|(holder, told)| toll.balance(holder, last) != *told);
+        off.count()
+    };
+    until("its holders are told of", || {
+        desk.observed.refreshed(&toll.address).whole
+    })
+    .await;
+    // Another comparison begins another round: nothing may be under way that asks for all anyway.
+    let mut calls = 0;
+    while calls != desk.node.calls() {
+        calls = desk.node.calls();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    assert!(10 <= holders(&desk).len());
+    assert_eq!(off(&desk), holders(&desk).len(), "all are one too much");
+    desk.node.set_mood(Mood::default());
+    desk.reorganise(3).await;
+    until("they are asked again", || off(&desk) == 0).await;
+    desk.stop().await;
+}
+
+/// A holder of whom the contract does not tell stays in all lists with what events say; the lists agree.
+#[tokio::test(flavor = "multi_thread")]
+async fn holders_that_are_not_told_of_have_what_events_say() {
+    let tokens = true_tokens();
+    let toll = named(&tokens, "toll").clone();
+    let largest = |desk: &Desk| {
+        let reader = Reader::new(desk.store.view());
+        let token = reader.token(&toll.address).unwrap().unwrap();
+        let found = reader.ledger_largest(&token, 3).unwrap();
+        (found[1].holder, found[1].balance)
+    };
+    for all in [false, true] {
+        let mut desk = Desk::new().await;
+        let (holder, by_events) = largest(&desk);
+        let told = toll.balance(&holder, desk.head());
+        assert_ne!(told, by_events, "events say something else");
+        desk.node.set_mood(Mood {
+            mute: Some((toll.address, (!all).then_some(holder))),
+            ..Mood::default()
+        });
+        desk.start(eager()).await;
+        until("its holders are asked for", || {
+            desk.observed.refreshed(&toll.address).whole
+        })
+        .await;
+        desk.stop().await;
+        let listed = |desk: &Desk| {
+            let view = desk.store.view();
+            let facts = ObservedFacts::new(Arc::clone(&desk.observed), Arc::clone(&view), true);
+            let reader = Reader::new(view).with_token_facts(Arc::new(facts));
+            let token = reader.token(&toll.address).unwrap().unwrap();
+            let page = reader.holders(&token, &KeyPart::skipping(0, 10_000)).unwrap();
+            assert!(!page.by_ledger);
+            assert_eq!(page.total, page.holders.len() as u64);
+            for (holder, balance) in &page.holders {
+                let part = KeyPart::skipping(0, 1_000);
+                let held = reader.holdings(holder, TokenKind::Erc20, &part).unwrap();
+                let held = held.tokens.into_iter().find(|held| held.token == toll.address);
+                assert_eq!(held.map(|held| held.balance), Some(*balance), "{holder}");
+            }
+            let of = |wanted: &Address| page.holders.iter().find(|(holder, _)| holder == wanted);
+            (page.holders.len(), of(&holder).map(|(_, balance)| *balance))
+        };
+        let (count, listed_with) = listed(&desk);
+        assert_eq!(listed_with, Some(by_events));
+        assert!(10 <= count);
+        // It tells after all.
+        desk.node.set_mood(Mood::default());
+        desk.start(eager()).await;
+        until("it is asked again", || listed(&desk).1 == Some(told)).await;
+        desk.stop().await;
+    }
+}
+
+/// What a node says that has not got the contract yet takes nothing away that was told: by number nobody knows who answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_lags_does_not_take_balances_away() {
+    let mut desk = Desk::new().await;
+    let toll = named(&true_tokens(), "toll").clone();
+    let no_hashes = true;
+    desk.node.set_mood(Mood {
+        no_hashes,
+        ..Mood::default()
+    });
+    desk.start(eager()).await;
+    until("its holders are asked for", || {
+        desk.observed.refreshed(&toll.address).whole
+    })
+    .await;
+    let told = desk.observed.holders(&toll.address, 0, 10_000).unwrap();
+    desk.node.set_mood(Mood {
+        no_hashes,
+        lags: true,
+        ..Mood::default()
+    });
+    let asked = desk.node.calls();
+    until("they are asked again", || asked + 400 < desk.node.calls()).await;
+    desk.stop().await;
+    assert_eq!(desk.observed.holders(&toll.address, 0, 10_000).unwrap(), told);
 }

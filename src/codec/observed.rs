@@ -105,6 +105,21 @@ pub fn balance_key(token: &Address, holder: &Address) -> [u8; 1 + 2 * ADDRESS] {
     key(BALANCE, &[token.as_slice(), holder.as_slice()])
 }
 
+/// What all keys of what a token's holders have begin with.
+#[must_use]
+pub fn balance_prefix(token: &Address) -> [u8; 1 + ADDRESS] {
+    key(BALANCE, &[token.as_slice()])
+}
+
+/// Reads the holder out of such a key.
+pub fn decode_balance_key(key: &[u8]) -> Result<Address, Corrupt> {
+    let mut reader = Reader::new(key, "balance told");
+    reader.take(1 + ADDRESS)?;
+    let holder = Address::from(reader.array::<ADDRESS>()?);
+    reader.end()?;
+    Ok(holder)
+}
+
 /// The key that puts a holder into its place among a token's holders.
 #[must_use]
 pub fn order_key(token: &Address, balance: U256, holder: &Address) -> [u8; 1 + 2 * ADDRESS + WORD] {

@@ -26,6 +26,15 @@ pub(super) enum By {
     Number,
 }
 
+/// How soon a question is to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// As the rate allows.
+    Ordinary,
+    /// It is about a holder that a transfer touched: sooner where many wait.
+    Urgent,
+}
+
 /// Whether the node takes blocks by their hashes.
 #[derive(Debug, Default)]
 pub(super) struct Hashes {
@@ -113,7 +122,14 @@ fn is_of_block(error: &NodeError) -> bool {
 impl Tools {
     /// Waits for the turn of a question, and counts it.
     pub(super) async fn turn(&self) {
-        self.rate.turn().await;
+        self.turn_of(Turn::Ordinary).await;
+    }
+
+    async fn turn_of(&self, turn: Turn) {
+        match turn {
+            Turn::Ordinary => self.rate.turn().await,
+            Turn::Urgent => self.rate.urgent_turn().await,
+        }
         self.status.tokens().questions.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -158,13 +174,14 @@ impl Tools {
         &self,
         block: BlockId,
         by: By,
+        turn: Turn,
         ask: impl Fn(CallAt) -> F + Send + Sync,
     ) -> Result<T, NodeError>
     where
         F: Future<Output = Result<T, NodeError>> + Send,
     {
         let in_turn = async |at| {
-            self.turn().await;
+            self.turn_of(turn).await;
             ask(at).await
         };
         if by == By::Hash
@@ -181,7 +198,7 @@ impl Tools {
         block: BlockId,
         by: By,
     ) -> Result<Told<U256>, NodeError> {
-        self.after(block, by, |at| self.node.token_supply(token, at))
+        self.after(block, by, Turn::Ordinary, |at| self.node.token_supply(token, at))
             .await
     }
 
@@ -192,7 +209,19 @@ impl Tools {
         block: BlockId,
         by: By,
     ) -> Result<Told<U256>, NodeError> {
-        self.after(block, by, |at| self.node.token_balance(token, holder, at))
+        self.balance_in(token, holder, block, by, Turn::Ordinary).await
+    }
+
+    /// The same in a turn of its kind.
+    pub(super) async fn balance_in(
+        &self,
+        token: Address,
+        holder: Address,
+        block: BlockId,
+        by: By,
+        turn: Turn,
+    ) -> Result<Told<U256>, NodeError> {
+        self.after(block, by, turn, |at| self.node.token_balance(token, holder, at))
             .await
     }
 
@@ -203,7 +232,8 @@ impl Tools {
         block: BlockId,
         by: By,
     ) -> Result<U256, NodeError> {
-        self.after(block, by, |at| self.node.balance(account, at)).await
+        self.after(block, by, Turn::Ordinary, |at| self.node.balance(account, at))
+            .await
     }
 
     /// Whether the node and the store still have `block` where it was.

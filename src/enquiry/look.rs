@@ -1,7 +1,7 @@
 //! Looking at the store for what is to be asked: new tokens, tokens that moved, tokens not compared for long.
 //! Reads the disk, so it runs where that may be done.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use super::{EnquiryOptions, Tools};
@@ -34,6 +34,8 @@ pub(super) struct News {
     pub(super) stale: Vec<Address>,
     /// Tokens that are not exact, all of whose holders are to be asked for.
     pub(super) inexact: Vec<Address>,
+    /// Tokens that are not exact, and holders that were told of after blocks that are no longer of the chain.
+    pub(super) orphaned: Vec<(Address, Vec<Address>)>,
     /// Whether the index is near the node's head.
     pub(super) near: bool,
 }
@@ -98,7 +100,6 @@ impl Looker {
         head: BlockId,
         news: &mut News,
     ) -> Result<(), QueryError> {
-        let seen = self.seen.len();
         while let Some(last) = self.seen.back()
             && !is_on(reader.view(), last.block)
         {
@@ -111,9 +112,9 @@ impl Looker {
                 self.next_new = self.next_new.min(before.tokens);
             }
         }
-        if self.seen.len() < seen {
-            news.nameless.extend(tools.orphaned(reader.view()));
-        }
+        let nameless = tools.described.orphaned(reader.view()).into_iter();
+        news.nameless.extend(nameless.map(|(_, token)| token));
+        news.orphaned = orphaned_values(reader, tools);
         let tokens = tokens_of(reader);
         let next = self.seen.back().map(|last| last.block.number + 1);
         let next = next.unwrap_or(head.number + 1);
@@ -219,6 +220,27 @@ impl Looker {
             }
         }
     }
+}
+
+/// The tokens whose balances and supply were told after blocks that are no longer of the chain, with all the holders that were
+/// told of after the first of those.
+fn orphaned_values(reader: &Reader, tools: &Tools) -> Vec<(Address, Vec<Address>)> {
+    let mut first: BTreeMap<Address, u64> = BTreeMap::new();
+    for (block, token) in tools.valued.orphaned(reader.view()) {
+        let first = first.entry(token).or_insert(block.number);
+        *first = block.number.min(*first);
+    }
+    // An exact token's are not looked at.
+    first.retain(|token, _| {
+        tools
+            .observed
+            .verdict(token)
+            .is_some_and(|verdict| !verdict.exact)
+    });
+    let tokens = first.into_iter();
+    tokens
+        .map(|(token, block)| (token, tools.observed.told_since(&token, block)))
+        .collect()
 }
 
 /// How many ids of tokens are given; some of them are of contracts without a transfer so far.

@@ -1,8 +1,7 @@
 //! Names, symbols and decimals: asked after a block of the index, which is kept with them.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use super::Tools;
 use super::asking::By;
@@ -11,17 +10,11 @@ use super::perform::{Failure, Outcome};
 use super::queue::Job;
 use crate::model::{Address, BlockId, ToldMetadata};
 use crate::node::{CallAt, Described, NodeError};
-use crate::query::{is_on, is_told_on};
+use crate::query::is_told_on;
 use crate::store::View;
-
-/// Tokens remembered that were asked at blocks that are not final; the others are found by the round over all tokens.
-const ASKED_MAX: usize = 1 << 16;
 
 /// A contract that returns nothing at all, though there is none at its address any more, is believed after so many times.
 const BARE_MAX: u32 = 3;
-
-/// Tokens that were asked lately, and after which blocks.
-pub(super) type Asked = VecDeque<(BlockId, Address)>;
 
 /// What a contract said of itself, and whether it is sure that it spoke of the block it was asked about.
 struct Said {
@@ -75,7 +68,7 @@ impl Tools {
             anchor: Some(head),
         };
         self.observed.put_metadata(&token, &told);
-        self.remember(head, token);
+        self.described.note(&self.store.view(), head, token);
         Ok(Outcome::Done)
     }
 
@@ -112,31 +105,5 @@ impl Tools {
             self.turn().await;
         }
         self.node.token_metadata(token, at).await
-    }
-
-    fn remember(&self, block: BlockId, token: Address) {
-        let last_final = self.store.view().finalized();
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |block: BlockId| last_final.is_some_and(|last| block.number <= last);
-        while asked.front().is_some_and(|&(first, _)| is_over(first)) || ASKED_MAX <= asked.len() {
-            asked.pop_front();
-        }
-        if !is_over(block) {
-            asked.push_back((block, token));
-        }
-    }
-
-    /// The tokens that were asked after blocks that are no longer of the chain.
-    pub(super) fn orphaned(&self, view: &View) -> Vec<Address> {
-        let mut orphaned = Vec::new();
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.retain(|&(block, token)| {
-            let is_kept = is_on(view, block);
-            if !is_kept {
-                orphaned.push(token);
-            }
-            is_kept
-        });
-        orphaned
     }
 }

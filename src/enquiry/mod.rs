@@ -15,9 +15,10 @@ mod native;
 mod perform;
 mod queue;
 mod rate;
+mod recent;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -32,9 +33,9 @@ use crate::store::{Observed, Store};
 
 use asking::Hashes;
 use look::Looker;
-use metadata::Asked;
 use queue::{Ended, Queue};
 use rate::Rate;
+use recent::Recent;
 
 /// How hard the node is leant on.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +87,10 @@ struct Tools {
     hashes: Hashes,
     /// The node has no states of blocks that the index reaches while it is far behind.
     is_pruned: AtomicBool,
-    asked: Mutex<Asked>,
+    /// Tokens asked for their names, by block.
+    described: Recent,
+    /// Tokens that are not exact, asked for balances and supply, by block.
+    valued: Recent,
 }
 
 /// Finds out about the tokens of one chain.
@@ -118,7 +122,8 @@ impl Enquirer {
                 rate,
                 hashes: Hashes::default(),
                 is_pruned: AtomicBool::default(),
-                asked: Mutex::default(),
+                described: Recent::default(),
+                valued: Recent::default(),
             }),
             options,
             feeds: Vec::new(),

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::{StreamExt, TryStreamExt};
+
 use super::Tools;
-use super::asking::By;
+use super::asking::{By, Turn};
 use super::judge::{Answers, Conclusion, Differs, Plan, Sums, Suspect, SuspectAnswers, conclude, once_each};
 use super::queue::{Ended, Job, Work};
-use crate::model::{Address, Difference, TokenKind, TokenVerdict, U256};
+use crate::model::{Address, BlockId, Difference, TokenKind, TokenVerdict, U256};
 use crate::node::{ErrorClass, NodeError, Told};
 use crate::query::{LedgerBalance, QueryError, Reader, Token, is_on, stands};
 use crate::store::ToldBalance;
 
+/// Accounts asked for at one time, of those that were touched.
+const IN_FLIGHT_MAX: usize = 16;
 /// Accounts of a round asked for in one job.
 const ROUND_STEP: usize = 32;
 
@@ -44,7 +48,7 @@ impl Tools {
         let outcome = match &job.work {
             Work::Metadata => self.ask_metadata(&job).await,
             Work::Judge(accounts) => self.judge(job.token, accounts.clone()).await,
-            Work::Refresh(accounts) => self.refresh(job.token, accounts, None).await,
+            Work::Refresh(accounts) => self.refresh(job.token, accounts, Turn::Urgent).await,
             Work::Round => self.round(job.token).await,
         };
         match outcome {
@@ -201,9 +205,9 @@ impl Tools {
             tracing::info!(token = ?token, reason, "a token's events do not explain it, the node answers for it");
         }
         let fell = known.as_ref().is_some_and(|known| !known.exact);
-        if exact && fell && plan.suspect.is_some() {
+        if exact && fell {
             tracing::info!(token = ?token, "a token's events explain it after all, the ledger answers for it");
-            // What its holders were said to have is of the time before.
+            // What its holders were said to have is of the time before, or of another branch.
             self.observed.begin_round(&token);
         }
         let earlier = known.as_ref().and_then(|known| known.differed);
@@ -221,39 +225,86 @@ impl Tools {
             supply: supply.filter(|_| !exact),
             differed: differed.filter(|_| !exact),
         };
+        if !exact {
+            self.valued.note(&view, plan.head, token);
+        }
         self.observed.put_verdict(&token, &verdict);
     }
 
-    /// Asks for balances of a token that is not exact, and for its supply.
+    /// Asks for balances of a token that is not exact, and for its supply. What the contract does not tell is what events
+    /// say: so lists hold everybody, and say the same whenever it was asked.
     async fn refresh(
-        &self,
+        self: &Arc<Self>,
         token: Address,
         accounts: &[Address],
-        round: Option<(Option<Address>, bool)>,
+        turn: Turn,
     ) -> Result<Outcome, Failure> {
         let Some(head) = self.store.view().head() else {
             return Ok(Outcome::Done);
         };
-        let mut told = Vec::with_capacity(accounts.len());
-        for &holder in accounts {
-            let asked = self.balance(token, holder, head, By::Hash).await;
-            if let Told::Value(balance) = self.of_head(asked, By::Hash)? {
-                told.push(ToldBalance {
+        let in_flight = match turn {
+            Turn::Ordinary => 1,
+            Turn::Urgent => IN_FLIGHT_MAX,
+        };
+        let asked = futures_util::stream::iter(accounts.to_vec()).map(|holder| async move {
+            let asked = self.balance_in(token, holder, head, By::Hash, turn).await;
+            Ok::<_, Failure>((holder, self.of_head(asked, By::Hash)?))
+        });
+        let asked: Vec<_> = asked.buffered(in_flight).try_collect().await?;
+        let supply = self.of_head(self.supply(token, head, By::Hash).await, By::Hash)?;
+        let (supply, block) = (supply.value(), head.number);
+        let (mut told, mut silent) = (Vec::with_capacity(asked.len()), Vec::new());
+        for (holder, said) in asked {
+            match said {
+                Told::Value(balance) => told.push(ToldBalance {
                     holder,
                     balance,
-                    block: head.number,
-                });
+                    block,
+                }),
+                Told::Nothing(_) => silent.push(holder),
             }
         }
-        let supply = self.of_head(self.supply(token, head, By::Hash).await, By::Hash)?;
-        self.observed.put_balances(&token, &told, round);
-        if let (Told::Value(supply), Some(mut verdict)) = (supply, self.observed.verdict(&token))
+        // By a number, whoever answers may lack the contract: then its silence takes nothing away that was told.
+        let is_sure = self.hashes.are_taken();
+        if !silent.is_empty() {
+            let by_events = move |reader: &Reader, tools: &Self| {
+                let mut found = Vec::with_capacity(silent.len());
+                if let Some(ledger) = reader.token(&token)? {
+                    silent.retain(|holder| is_sure || tools.observed.balance(&token, holder).is_none());
+                    for holder in silent {
+                        found.push(ToldBalance {
+                            holder,
+                            balance: reader.token_balance_at(&ledger, &holder, block)?,
+                            block,
+                        });
+                    }
+                }
+                Ok(found)
+            };
+            told.extend(self.read(by_events).await?);
+        }
+        // Noted first: where the block is orphaned from here on, whoever finds that looks for what was told after it.
+        self.valued.note(&self.store.view(), head, token);
+        self.check_on(head)?;
+        self.observed.put_balances(&token, &told, None);
+        if let Some(mut verdict) = self.observed.verdict(&token)
             && !verdict.exact
+            && (is_sure || supply.is_some())
         {
-            verdict.supply = Some(supply);
+            verdict.supply = supply;
             self.observed.put_verdict(&token, &verdict);
         }
+        self.check_on(head)?;
         Ok(Outcome::Done)
+    }
+
+    /// Fails where a block is no longer of the chain.
+    fn check_on(&self, block: BlockId) -> Result<(), Failure> {
+        if is_on(&self.store.view(), block) {
+            Ok(())
+        } else {
+            Err(Failure::Moved)
+        }
     }
 
     /// Asks for the next accounts out of all that ever had some of a token that is not exact.
@@ -274,7 +325,8 @@ impl Tools {
             // No event need name it for it to hold some.
             asked.push(Address::ZERO);
         }
-        self.refresh(token, &asked, Some((after, over))).await?;
+        self.refresh(token, &asked, Turn::Ordinary).await?;
+        self.observed.put_balances(&token, &[], Some((after, over)));
         Ok(if over { Outcome::Done } else { Outcome::Goes })
     }
 }

@@ -1,6 +1,7 @@
 //! What is to be asked next.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use super::look::News;
@@ -19,6 +20,9 @@ const LATER_TICKS: u32 = 4;
 const LATER_MAX: Duration = Duration::from_secs(30);
 /// So often; then it is left to the next round over all tokens.
 const LATER_ATTEMPTS_MAX: u32 = 10;
+
+/// Accounts of a token that are asked for in one job.
+const REFRESH_STEP: usize = 256;
 
 /// The kinds of jobs that take turns: places in [`Queue::queues`], and tokens that moved.
 const METADATA: usize = 0;
@@ -87,6 +91,9 @@ pub(super) struct Queue {
     busy: HashSet<Address>,
     /// Tokens that are not exact, and their accounts that moved. These go first.
     refresh: BTreeMap<Address, BTreeSet<Address>>,
+    /// The last of them whose turn it was, and how many accounts are being asked for.
+    refreshed: Address,
+    refreshing: usize,
     /// Metadata, first verdicts, rounds: see the constants.
     queues: [VecDeque<Job>; 3],
     /// Exact tokens that moved: the accounts, and when they may be compared.
@@ -111,6 +118,8 @@ impl Queue {
             options,
             busy: HashSet::new(),
             refresh: BTreeMap::new(),
+            refreshed: Address::ZERO,
+            refreshing: 0,
             queues: Default::default(),
             moved: HashMap::new(),
             moved_at: VecDeque::new(),
@@ -161,6 +170,9 @@ impl Queue {
         for token in news.inexact {
             self.try_later(token, tools);
             self.add(token, Work::Round, 0);
+        }
+        for (token, accounts) in news.orphaned {
+            self.add(token, Work::Refresh(accounts), 0);
         }
         let view = tools.store.view();
         let head = view.head().map_or(0, |head| head.number);
@@ -241,21 +253,39 @@ impl Queue {
     fn show(&self, tools: &Tools) {
         let waiting = self.waiting.len() + self.later.len() + self.refresh.len() + self.moved.len();
         tools.status.tokens().set_waiting(waiting as u64);
+        let accounts = self.refresh.values().map(BTreeSet::len).sum::<usize>();
+        tools.rate.set_urgent(self.refreshing + accounts);
+    }
+
+    /// The next job about accounts that were touched: tokens take turns, and one with many accounts takes several.
+    fn next_refresh(&mut self) -> Option<Job> {
+        let behind = (Bound::Excluded(self.refreshed), Bound::Unbounded);
+        let tokens = self
+            .refresh
+            .range(behind)
+            .chain(self.refresh.range(..=self.refreshed));
+        let mut tokens = tokens.map(|(token, _)| *token);
+        let token = tokens.find(|token| !self.busy.contains(token))?;
+        let mut accounts = self.refresh.remove(&token).unwrap_or_default();
+        if let Some(&rest) = accounts.iter().nth(REFRESH_STEP) {
+            self.refresh.insert(token, accounts.split_off(&rest));
+        }
+        self.refreshed = token;
+        self.refreshing += accounts.len();
+        Some(Job {
+            token,
+            work: Work::Refresh(accounts.into_iter().collect()),
+            attempts: 0,
+        })
     }
 
     /// The next job whose token has none in progress.
     pub(super) fn next(&mut self) -> Option<Job> {
-        if self.near {
-            let free = self.refresh.keys().find(|token| !self.busy.contains(*token));
-            if let Some(token) = free.copied() {
-                let accounts = self.refresh.remove(&token).unwrap_or_default();
-                self.busy.insert(token);
-                return Some(Job {
-                    token,
-                    work: Work::Refresh(accounts.into_iter().collect()),
-                    attempts: 0,
-                });
-            }
+        if self.near
+            && let Some(job) = self.next_refresh()
+        {
+            self.busy.insert(job.token);
+            return Some(job);
         }
         for _ in 0..=MOVED {
             self.turn = (self.turn + 1) % (MOVED + 1);
@@ -310,6 +340,9 @@ impl Queue {
         | Ended::Later(job)
         | Ended::NodeFailed { job, .. }) = &ended;
         self.busy.remove(&job.token);
+        if let Work::Refresh(accounts) = &job.work {
+            self.refreshing = self.refreshing.saturating_sub(accounts.len());
+        }
         if matches!(job.work, Work::Judge(_)) {
             self.judged.insert(job.token, clock::now());
             self.try_later(job.token, tools);

@@ -1,37 +1,72 @@
-//! So many questions a second, evenly.
+//! So many questions a second, evenly, and more of them while many wait that must not.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::clock;
 
+/// Urgent questions that wait are spread over about so many seconds.
+const URGENT_SECONDS: usize = 3;
+/// But at most so many times the ordinary rate.
+const URGENT_TIMES_MAX: usize = 10;
+
 /// Spaces questions out.
 #[derive(Debug)]
 pub(super) struct Rate {
-    gap: Duration,
+    per_second: usize,
     next: Mutex<Instant>,
+    /// Urgent questions that are not asked yet, and when the next of them may be where they go by a rate of their own.
+    urgent: AtomicUsize,
+    next_urgent: Mutex<Instant>,
 }
 
 impl Rate {
     pub(super) fn new(per_second: u32) -> Self {
+        let now = clock::now();
         Self {
-            gap: Duration::from_secs(1) / per_second.max(1),
-            next: Mutex::new(clock::now()),
+            per_second: per_second.max(1) as usize,
+            next: Mutex::new(now),
+            urgent: AtomicUsize::new(0),
+            next_urgent: Mutex::new(now),
         }
+    }
+
+    /// Says how many urgent questions wait.
+    pub(super) fn set_urgent(&self, waiting: usize) {
+        self.urgent.store(waiting, Ordering::Relaxed);
     }
 
     /// Waits for the turn of one question. Turns are given in the order of asking.
     pub(super) async fn turn(&self) {
-        let now = clock::now();
-        let at = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = (*next).max(now);
-            *next = at + self.gap;
-            at
-        };
-        if now < at {
-            tokio::time::sleep(at - now).await;
+        wait_for(&self.next, self.per_second).await;
+    }
+
+    /// Waits for the turn of an urgent question: like any other while few wait, else at a rate that grows with them. The
+    /// others keep theirs.
+    pub(super) async fn urgent_turn(&self) {
+        let wanted = self.urgent.load(Ordering::Relaxed) / URGENT_SECONDS;
+        if wanted <= self.per_second {
+            self.turn().await;
+        } else {
+            let most = self.per_second.saturating_mul(URGENT_TIMES_MAX);
+            wait_for(&self.next_urgent, wanted.min(most)).await;
         }
+    }
+}
+
+/// Waits for a turn, of which there are so many a second.
+async fn wait_for(next: &Mutex<Instant>, per_second: usize) {
+    let gap = Duration::from_secs(1).div_f64(per_second as f64);
+    let now = clock::now();
+    let at = {
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = (*next).max(now);
+        *next = at + gap;
+        at
+    };
+    if now < at {
+        tokio::time::sleep(at - now).await;
     }
 }
 
@@ -39,11 +74,43 @@ impl Rate {
 mod tests {
     use super::*;
 
+    async fn seconds(turns: impl IntoIterator<Item = impl Future<Output = ()>>) -> f64 {
+        let began = clock::now();
+        futures_util::future::join_all(turns).await;
+        (clock::now() - began).as_secs_f64()
+    }
+
     #[tokio::test]
     async fn turns_are_spaced_out() {
         let rate = Rate::new(200);
-        let began = clock::now();
-        futures_util::future::join_all((0..21).map(|_| rate.turn())).await;
-        assert!(Duration::from_millis(99) <= clock::now() - began);
+        assert!(0.099 <= seconds((0..21).map(|_| rate.turn())).await);
+    }
+
+    /// 60 urgent questions at an ordinary rate of 10 take three seconds and not six, 3,000 no less than 30, and while few wait
+    /// they are like others.
+    #[tokio::test]
+    async fn urgent_turns_come_sooner_where_many_wait() {
+        let took = async |waiting: usize, turns: usize| {
+            let rate = Rate::new(10);
+            rate.set_urgent(waiting);
+            seconds((0..turns).map(|_| rate.urgent_turn())).await
+        };
+        let fast = took(60, 11).await;
+        assert!((0.49..0.95).contains(&fast), "{fast}");
+        let bounded = took(3_000, 51).await;
+        assert!((0.49..0.95).contains(&bounded), "{bounded}");
+        let few = took(30, 6).await;
+        assert!(0.49 <= few, "{few}");
+    }
+
+    /// Whoever is not in a hurry waits no longer for that others are.
+    #[tokio::test]
+    async fn ordinary_turns_are_not_taken_by_urgent_ones() {
+        let rate = Rate::new(100);
+        rate.set_urgent(10_000);
+        let urgent = seconds((0..200).map(|_| rate.urgent_turn()));
+        let ordinary = seconds((0..11).map(|_| rate.turn()));
+        let (_, ordinary) = futures_util::future::join(urgent, ordinary).await;
+        assert!((0.099..0.19).contains(&ordinary), "{ordinary}");
     }
 }

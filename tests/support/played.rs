@@ -67,6 +67,8 @@ pub struct Mood {
     pub blind_to_hashes: bool,
     /// The name of this token is another one: another contract stands there.
     pub renamed: Option<Address>,
+    /// This token refuses to tell balances: of one holder, or of all.
+    pub mute: Option<(Address, Option<Address>)>,
     /// States before this block are gone.
     pub states_from: u64,
 }
@@ -291,6 +293,11 @@ impl State {
             [0x18, 0x16, 0x0d, 0xdd] => token.supply(block).map(word),
             [0x70, 0xa0, 0x82, 0x31] => {
                 let holder = Address::from_slice(data.get(16..36)?);
+                let is_mute =
+                    |(token, of): (Address, Option<Address>)| token == to && of.is_none_or(|of| of == holder);
+                if self.mood.mute.is_some_and(is_mute) {
+                    return None;
+                }
                 let lies = self.mood.lies == Some(to) && self.mood.lies_at.is_none_or(|at| at == block);
                 let more = U256::from(u8::from(lies || self.mood.split));
                 Some(word(token.balance(&holder, block).wrapping_add(more)))

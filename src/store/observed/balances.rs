@@ -35,6 +35,20 @@ impl Observed {
             .unwrap_or_default()
     }
 
+    /// The holders of a token that were told of after a block or a later one.
+    #[must_use]
+    pub fn told_since(&self, token: &Address, block: u64) -> Vec<Address> {
+        let prefix = codec::balance_prefix(token);
+        self.rows(&prefix, &prefix)
+            .filter_map(|row| {
+                let (key, value) = row?;
+                let (_, told) = codec::decode_balance(&value).ok()?;
+                let holder = codec::decode_balance_key(&key).ok()?;
+                (block <= told).then_some(holder)
+            })
+            .collect()
+    }
+
     /// Keeps balances of one token, each in its place in the order, together with how far the round over all
     /// holders has come (`whole` once it is over; kept as it is where `round` is `None`).
     pub fn put_balances(
@@ -143,6 +157,11 @@ impl Observed {
 
     /// The keys that begin with `prefix`, from `from` on; `None` where one cannot be read.
     fn keys(&self, prefix: &[u8], from: &[u8]) -> impl Iterator<Item = Option<Vec<u8>>> + '_ {
+        self.rows(prefix, from).map(|row| row.map(|(key, _)| key))
+    }
+
+    /// The same with what is kept under them.
+    fn rows(&self, prefix: &[u8], from: &[u8]) -> impl Iterator<Item = Option<(Vec<u8>, Box<[u8]>)>> + '_ {
         let prefix = prefix.to_vec();
         let mut failed = false;
         self.db
@@ -153,7 +172,7 @@ impl Observed {
             .flatten()
             .map_while(move |item| match item {
                 _ if failed => None,
-                Ok((key, _)) => key.starts_with(&prefix).then(|| Some(key.into_vec())),
+                Ok((key, value)) => key.starts_with(&prefix).then(|| Some((key.into_vec(), value))),
                 Err(error) => {
                     failed = true;
                     self.damaged(&error);
