@@ -24,7 +24,7 @@
 //!  codec                              bytes: sortable keys, versioned values; bincode stops here
 //!  json                               text: a JSON writer, and the JSON-RPC objects
 //!  model                              plain values
-//!  clock . shutdown . status . metrics   leaves
+//!  clock . shutdown . status . metrics . tasks   leaves
 //! ```
 
 pub mod api;
@@ -51,5 +51,6 @@ pub mod shutdown;
 pub mod status;
 pub mod store;
 pub mod sync;
+pub mod tasks;
 
 pub use app::service;

@@ -656,6 +656,15 @@ fn one_dead_node_does_not_stop_the_other_chain() {
     }
     assert_eq!(status(&server, "testnet")["nodeUp"], true);
     compare(&server, &test, "testnet", 20, 5);
+    // Each line of the syncs says of which chain it is.
+    let log = server.log();
+    let of_syncs = || log.lines().filter(|line| line.contains(" quarry::sync::"));
+    for name in ["mainnet", "testnet"] {
+        let named = format!(" chain{{name={name}}}: quarry::sync::");
+        assert!(of_syncs().any(|line| line.contains(&named)), "{name}: {log}");
+    }
+    let unnamed: Vec<_> = of_syncs().filter(|line| !line.contains(" chain{name=")).collect();
+    assert!(unnamed.is_empty(), "{unnamed:?}");
     check_proxy(&server, &left, &[]);
     server.stop();
     // Also from the start.

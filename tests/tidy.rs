@@ -90,7 +90,9 @@ const ROOMS: &[Room] = &[
     Room {
         name: "enquiry",
         about: "asks the node what blocks do not tell, and compares ledgers with it",
-        may: &["query", "node", "store", "model", "status", "shutdown", "clock"],
+        may: &[
+            "query", "node", "store", "model", "status", "shutdown", "tasks", "clock",
+        ],
     },
     Room {
         name: "audit",
@@ -110,12 +112,14 @@ const ROOMS: &[Room] = &[
     Room {
         name: "sync",
         about: "write side: fetch, verify, derive, commit, unwind",
-        may: &["node", "store", "codec", "model", "status", "shutdown", "clock"],
+        may: &[
+            "node", "store", "codec", "model", "status", "shutdown", "tasks", "clock",
+        ],
     },
     Room {
         name: "node",
         about: "JSON-RPC in, model out",
-        may: &["model", "metrics", "clock"],
+        may: &["model", "metrics", "tasks", "clock"],
     },
     Room {
         name: "store",
@@ -140,6 +144,11 @@ const ROOMS: &[Room] = &[
     Room {
         name: "shutdown",
         about: "telling everybody to stop, once",
+        may: &[],
+    },
+    Room {
+        name: "tasks",
+        about: "work beside the task that asks for it, with the chain named in its lines",
         may: &[],
     },
     Room {
@@ -181,6 +190,7 @@ const ALL_BELOW_APP: &[&str] = &[
     "model",
     "clock",
     "shutdown",
+    "tasks",
     "status",
     "metrics",
 ];
@@ -306,7 +316,7 @@ const FENCES: &[Fence] = &[
     Fence {
         package: "tokio",
         rooms: &[
-            "app", "bench", "api", "rpc", "desk", "http", "enquiry", "sync", "node", "shutdown",
+            "app", "bench", "api", "rpc", "desk", "http", "enquiry", "sync", "node", "shutdown", "tasks",
         ],
     },
     Fence {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::chains::{Chain, Registry, Stated};
 use super::front::front;
@@ -120,20 +121,31 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
         let chain = Arc::clone(&supervisor.chain);
         tasks.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
         let shutdown = shutdown.clone();
-        tasks.spawn(async move {
+        let span = span_of(&chain, chains.len());
+        let sync = async move {
             if let Err(error) = Box::pin(supervisor.run(shutdown)).await {
                 tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
                 if let Some(status) = &chain.status {
                     status.stop(&error);
                 }
             }
-        });
+        };
+        tasks.spawn(sync.instrument(span));
     }
     serve_chains(listener, chains, &config.service, shutdown).await?;
     trigger.fire();
     while tasks.join_next().await.is_some() {}
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Names the chain in the lines of its sync, where there are others; of whatever level they are.
+fn span_of(chain: &Chain, several: usize) -> tracing::Span {
+    if several > 1 {
+        tracing::error_span!("chain", name = %chain.name)
+    } else {
+        tracing::Span::none()
+    }
 }
 
 /// Syncs up to a block, then exits.
@@ -145,11 +157,15 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
     };
     let mut watchers = JoinSet::new();
     let mut syncs = JoinSet::new();
-    for supervisor in supervisors(&config, Some(stop_at))? {
+    let supervisors = supervisors(&config, Some(stop_at))?;
+    let several = supervisors.len();
+    for supervisor in supervisors {
         let chain = Arc::clone(&supervisor.chain);
+        let span = span_of(&chain, several);
         watchers.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
         let shutdown = shutdown.clone();
-        syncs.spawn(async move { (Arc::clone(&chain), Box::pin(supervisor.run(shutdown)).await) });
+        let sync = async move { (Arc::clone(&chain), Box::pin(supervisor.run(shutdown)).await) };
+        syncs.spawn(sync.instrument(span));
     }
     let mut outcome = Ok(());
     while let Some(ended) = syncs.join_next().await {

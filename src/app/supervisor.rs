@@ -16,6 +16,7 @@ use crate::status::ChainStatus;
 use crate::store::{Observed, OpenOptions, Store, StoreError};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Engine, Patience, SyncError, SyncOptions};
+use crate::tasks;
 
 const WAIT_FIRST: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -144,9 +145,9 @@ impl Supervisor {
             window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
         };
         let status = self.chain.status.clone().unwrap_or_default();
-        tokio::spawn(keep_hearing(node.clone(), Arc::clone(&status), shutdown.clone()));
+        tasks::beside(keep_hearing(node.clone(), Arc::clone(&status), shutdown.clone()));
         let enquirer = self.enquirer(&node, &store, &status);
-        let enquiring = enquirer.map(|enquirer| tokio::spawn(enquirer.run(shutdown.clone())));
+        let enquiring = enquirer.map(|enquirer| tasks::beside(enquirer.run(shutdown.clone())));
         let engine = Engine::new(node, capabilities, writer, status, rules, options);
         let outcome = Box::pin(engine.run(shutdown.clone())).await;
         // A sync that stopped by itself leaves a store that is served, and a node to ask, unless that has another chain.
@@ -291,7 +292,7 @@ impl Supervisor {
         let (mut open, start) = (self.open.clone(), self.settings.start_block);
         // What a new store remembers, so that it is served by the rules that it is filled by.
         open.static_rewards = stated_rewards(self.chain.static_rewards(), genesis);
-        let opened = tokio::task::spawn_blocking(move || {
+        let opened = tasks::blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
             let observed = Observed::open(store.directory(), store.identity(), false);
             Ok::<_, StoreError>((store, observed))

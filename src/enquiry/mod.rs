@@ -30,6 +30,7 @@ use crate::node::Node;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Observed, Store};
+use crate::tasks;
 
 use asking::Hashes;
 use look::Looker;
@@ -159,7 +160,7 @@ impl Enquirer {
                 look_at = clock::now() + options.tick;
                 let room = queue.room();
                 let at_work = Arc::clone(&tools);
-                let looked = tokio::task::spawn_blocking(move || {
+                let looked = tasks::blocking(move || {
                     let news = looker.look(&at_work, room);
                     (looker, news)
                 });

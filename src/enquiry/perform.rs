@@ -13,6 +13,7 @@ use crate::model::{Address, BlockId, Difference, TokenKind, TokenVerdict, U256};
 use crate::node::{ErrorClass, NodeError, Told};
 use crate::query::{LedgerBalance, QueryError, Reader, Token, is_on, stands};
 use crate::store::ToldBalance;
+use crate::tasks;
 
 /// Accounts asked for at one time, of those that were touched.
 const IN_FLIGHT_MAX: usize = 16;
@@ -82,7 +83,7 @@ impl Tools {
     ) -> Result<T, Failure> {
         let tools = Arc::clone(self);
         let work = move || read(&Reader::new(tools.store.view()), &tools);
-        match tokio::task::spawn_blocking(work).await {
+        match tasks::blocking(work).await {
             Ok(read) => read.map_err(Failure::Store),
             Err(_) => Err(Failure::Moved),
         }

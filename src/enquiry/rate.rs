@@ -45,13 +45,17 @@ impl Rate {
     /// Waits for the turn of an urgent question: like any other while few wait, else at a rate that grows with them. The
     /// others keep theirs.
     pub(super) async fn urgent_turn(&self) {
-        let wanted = self.urgent.load(Ordering::Relaxed) / URGENT_SECONDS;
-        if wanted <= self.per_second {
-            self.turn().await;
-        } else {
-            let most = self.per_second.saturating_mul(URGENT_TIMES_MAX);
-            wait_for(&self.next_urgent, wanted.min(most)).await;
+        match self.urgent_per_second() {
+            Some(per_second) => wait_for(&self.next_urgent, per_second).await,
+            None => self.turn().await,
         }
+    }
+
+    /// The rate of urgent questions; `None` where that of all will do.
+    fn urgent_per_second(&self) -> Option<usize> {
+        let wanted = self.urgent.load(Ordering::Relaxed) / URGENT_SECONDS;
+        let most = self.per_second.saturating_mul(URGENT_TIMES_MAX);
+        (wanted > self.per_second).then_some(wanted.min(most))
     }
 }
 
@@ -86,31 +90,28 @@ mod tests {
         assert!(0.099 <= seconds((0..21).map(|_| rate.turn())).await);
     }
 
-    /// 60 urgent questions at an ordinary rate of 10 take three seconds and not six, 3,000 no less than 30, and while few wait
-    /// they are like others.
-    #[tokio::test]
-    async fn urgent_turns_come_sooner_where_many_wait() {
-        let took = async |waiting: usize, turns: usize| {
-            let rate = Rate::new(10);
+    #[test]
+    fn urgent_turns_come_sooner_where_many_wait() {
+        let rate = Rate::new(10);
+        let at = |waiting| {
             rate.set_urgent(waiting);
-            seconds((0..turns).map(|_| rate.urgent_turn())).await
+            rate.urgent_per_second()
         };
-        let fast = took(60, 11).await;
-        assert!((0.49..0.95).contains(&fast), "{fast}");
-        let bounded = took(3_000, 51).await;
-        assert!((0.49..0.95).contains(&bounded), "{bounded}");
-        let few = took(30, 6).await;
-        assert!(0.49 <= few, "{few}");
+        assert_eq!(at(0), None);
+        assert_eq!(at(30), None);
+        assert_eq!(at(60), Some(20), "spread over three seconds");
+        assert_eq!(at(3_000), Some(100), "ten times the rate, no more");
     }
 
-    /// Whoever is not in a hurry waits no longer for that others are.
     #[tokio::test]
     async fn ordinary_turns_are_not_taken_by_urgent_ones() {
         let rate = Rate::new(100);
         rate.set_urgent(10_000);
-        let urgent = seconds((0..200).map(|_| rate.urgent_turn()));
-        let ordinary = seconds((0..11).map(|_| rate.turn()));
-        let (_, ordinary) = futures_util::future::join(urgent, ordinary).await;
-        assert!((0.099..0.19).contains(&ordinary), "{ordinary}");
+        let ordinary = *rate.next.lock().unwrap();
+        assert!(0.049 <= seconds((0..51).map(|_| rate.urgent_turn())).await);
+        assert_eq!(*rate.next.lock().unwrap(), ordinary, "nobody else waits for it");
+        rate.set_urgent(0);
+        rate.urgent_turn().await;
+        assert!(ordinary < *rate.next.lock().unwrap(), "few wait like others");
     }
 }

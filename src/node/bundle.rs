@@ -7,6 +7,7 @@ use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
 use super::tries::Tries;
 use super::wire;
 use crate::model::{B256, Block, Bundle};
+use crate::tasks;
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 
@@ -280,7 +281,7 @@ async fn off_thread<T: Send + 'static>(
     if bytes <= PARSE_INLINE_BYTES_MAX {
         return parse().map_err(Failure::Content);
     }
-    match tokio::task::spawn_blocking(parse).await {
+    match tasks::blocking(parse).await {
         Ok(result) => result.map_err(Failure::Content),
         Err(error) => Err(Failure::Request(NodeError::Transport {
             method: BLOCK,

@@ -5,6 +5,8 @@ use super::wire::{self, BlockId};
 use std::time::Duration;
 use tokio::sync::watch;
 
+use crate::tasks;
+
 /// How many poll intervals a subscription may be silent before the head is asked for all the same. A
 /// node that dropped the subscription, or a connection that died without a word, is noticed so.
 const SILENT_POLLS_MAX: u32 = 8;
@@ -39,7 +41,7 @@ impl Node {
     pub fn heads(&self) -> Heads {
         let (sender, receiver) = watch::channel(None);
         let node = self.clone();
-        tokio::spawn(async move {
+        tasks::beside(async move {
             tokio::select! {
                 () = sender.closed() => {}
                 () = node.watch_head(&sender) => {}

@@ -12,6 +12,7 @@ use crate::model::Bundle;
 use crate::node::NodeError;
 use crate::shutdown::Shutdown;
 use crate::store::Writer;
+use crate::tasks;
 
 /// Blocks that share a commit at most, so that progress shows.
 const BLOCKS_MAX: usize = 512;
@@ -31,7 +32,7 @@ pub(super) async fn fill(
             return (None, Err(SyncError::Worker("the writer is gone".to_owned())));
         };
         let rules = rules.clone();
-        let committed = tokio::task::spawn_blocking(move || {
+        let committed = tasks::blocking(move || {
             let result = commit(&mut own, group, &rules, batch_bytes_max);
             (own, result)
         });

@@ -2,6 +2,7 @@
 
 use super::error::SyncError;
 use crate::store::Writer;
+use crate::tasks;
 
 /// Holds the writer while nothing is written; work that lost it ends the sync.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ impl Hand {
         work: impl FnOnce(&mut Writer) -> Result<T, SyncError> + Send + 'static,
     ) -> Result<T, SyncError> {
         let mut writer = self.take()?;
-        let done = tokio::task::spawn_blocking(move || {
+        let done = tasks::blocking(move || {
             let result = work(&mut writer);
             (writer, result)
         });
@@ -47,7 +48,7 @@ impl Hand {
     /// Ends the writer where it may block: what it holds is written.
     pub(super) async fn end(&mut self) {
         if let Some(writer) = self.0.take() {
-            let _ = tokio::task::spawn_blocking(move || drop(writer)).await;
+            let _ = tasks::blocking(move || drop(writer)).await;
         }
     }
 }

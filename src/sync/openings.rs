@@ -14,6 +14,7 @@ use super::held::{is_same, same_branch, their_hash};
 use crate::model::{Address, B256, Bundle, U256};
 use crate::node::Node;
 use crate::store::Store;
+use crate::tasks;
 
 /// Questions of one block in flight; the node's pace bounds those of all blocks.
 const IN_FLIGHT_MAX: usize = 16;
@@ -57,7 +58,7 @@ impl Openings {
     /// Adds what the accounts that the bundle touches, and the store does not know, held before the first block.
     pub(super) async fn tell(self: Arc<Self>, bundle: Bundle) -> Result<Bundle, SyncError> {
         let own = Arc::clone(&self);
-        let looked = tokio::task::spawn_blocking(move || {
+        let looked = tasks::blocking(move || {
             let unknown = own.unknown(&bundle)?;
             Ok::<_, SyncError>((bundle, unknown))
         });

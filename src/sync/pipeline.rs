@@ -17,6 +17,7 @@ use crate::model::{B256, Bundle};
 use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
 use crate::shutdown::Shutdown;
 use crate::store::{Batch, Writer};
+use crate::tasks;
 
 /// A batch is committed after this long even when it is small, so that progress shows.
 const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
@@ -25,7 +26,7 @@ const WAITING_MAX: usize = 4;
 
 /// The bundle of this block once it is verified, which is done off the async threads.
 pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
-    let verified = tokio::task::spawn_blocking(move || settle(number, bundle, &rules));
+    let verified = tasks::blocking(move || settle(number, bundle, &rules));
     verified
         .await
         .map_err(|error| SyncError::Worker(error.to_string()))?
@@ -87,7 +88,7 @@ impl Pipeline {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let pipeline = self.clone();
         let handle = tokio::runtime::Handle::current();
-        let consumer = tokio::task::spawn_blocking(move || {
+        let consumer = tasks::blocking(move || {
             let mut writer = writer;
             let result = pipeline.consume(&mut writer, receiver, &handle);
             // What became of the commit under way comes first: the rest went on from it.
@@ -229,7 +230,7 @@ pub fn recorded(
     let room = Arc::new(Semaphore::new(ahead as usize));
     let handle = tokio::runtime::Handle::current();
     let (to_parse, lines) = mpsc::channel(1);
-    let reader = tokio::task::spawn_blocking(move || {
+    let reader = tasks::blocking(move || {
         let mut chain = chain;
         while let (bytes, Some(group)) = next_lines(&mut chain) {
             // Groups are let in in order: those before this one give their room back without it.
@@ -247,7 +248,7 @@ pub fn recorded(
         );
     let parsed = parsed.map(move |(lines, held): (Vec<_>, _)| {
         let (rules, stored) = (rules.clone(), stored.clone());
-        let parsed = tokio::task::spawn_blocking(move || {
+        let parsed = tasks::blocking(move || {
             let read = |line: Result<RecordedLine, _>| parse_and_verify(line?, &rules, next, &stored);
             lines
                 .into_iter()
@@ -259,7 +260,7 @@ pub fn recorded(
     let (sender, receiver) = mpsc::unbounded_channel();
     // A task of its own, so that groups are begun also while nobody asks for the next bundle. It ends when the
     // source is dropped, which gives back the room that the reader may wait for.
-    tokio::spawn(async move {
+    tasks::beside(async move {
         let mut parsed = Box::pin(parsed.buffered(parallel));
         while let Some((group, held)) = parsed.next().await {
             if sender.send((group, Some(held))).is_err() {
