@@ -24,16 +24,14 @@ mod tests {
     #[tokio::test]
     async fn what_is_beside_is_of_the_same_chain() {
         let subscriber = tracing_subscriber::fmt().with_writer(std::io::sink).finish();
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let log = tracing::Dispatch::new(subscriber);
+        let _guard = tracing::dispatcher::set_default(&log);
         let span = tracing::error_span!("chain");
-        let (off, own) = async {
-            (
-                blocking(tracing::Span::current),
-                beside(async { tracing::Span::current() }),
-            )
-        }
-        .instrument(span.clone())
-        .await;
+        // Another thread has a log of its own in this test.
+        let current = move || tracing::dispatcher::with_default(&log, tracing::Span::current);
+        let (off, own) = async { (blocking(current), beside(async { tracing::Span::current() })) }
+            .instrument(span.clone())
+            .await;
         assert!(span.id().is_some());
         assert_eq!(off.await.unwrap().id(), span.id());
         assert_eq!(own.await.unwrap().id(), span.id());

@@ -658,9 +658,11 @@ fn one_dead_node_does_not_stop_the_other_chain() {
     compare(&server, &test, "testnet", 20, 5);
     // Each line of the syncs says of which chain it is.
     let log = server.log();
-    let of_syncs = || log.lines().filter(|line| line.contains(" quarry::sync::"));
+    let rooms = [" quarry::sync::", " quarry::app::supervisor: "];
+    let is_of_sync = |line: &&str| rooms.iter().any(|room| line.contains(room));
+    let of_syncs = || log.lines().filter(is_of_sync);
     for name in ["mainnet", "testnet"] {
-        let named = format!(" chain{{name={name}}}: quarry::sync::");
+        let named = format!(" chain{{name={name}}}: quarry::");
         assert!(of_syncs().any(|line| line.contains(&named)), "{name}: {log}");
     }
     let unnamed: Vec<_> = of_syncs().filter(|line| !line.contains(" chain{name=")).collect();

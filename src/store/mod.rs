@@ -6,6 +6,7 @@
 //! of nodes, of verification and of queries.
 
 mod batch;
+mod beside;
 mod bulk;
 mod cold;
 mod copy;

@@ -1,13 +1,12 @@
 //! Opening a store, and refusing to.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
 
+use super::beside::Stand;
 use super::bulk::Bulk;
 use super::flat::{ARRAYS, Flats, sync_directory};
 use super::pen::State;
@@ -28,15 +27,6 @@ pub(super) const FINALITY: &[u8] = b"final";
 const OPENINGS_MAX: usize = 80;
 /// And how long is waited before the next time.
 const REOPENING_PAUSE: std::time::Duration = std::time::Duration::from_millis(25);
-
-/// The logs of RocksDB in a directory, by name.
-fn logs_in(database: &Path) -> BTreeSet<OsString> {
-    let files = std::fs::read_dir(database).into_iter().flatten().flatten();
-    files
-        .map(|file| file.file_name())
-        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "log"))
-        .collect()
-}
 
 /// How to open a store.
 #[derive(Clone, Debug)]
@@ -201,18 +191,16 @@ impl Store {
         let mut opened;
         let mut openings = 0;
         loop {
-            let before = logs_in(&path);
+            let before = Stand::of(&path);
             opened = open();
             openings += 1;
-            // Another process that writes may remove a file between our reading of its name and our opening it. Where that
-            // is a log, RocksDB reads on without it: tables would be there as they were flushed before it, with the
-            // writes of the next log on top.
-            let gone = options.read_only
+            // Another process that writes may remove a file between our reading of its name and our opening it.
+            let torn = options.read_only
                 && match &opened {
-                    Ok(_) => !before.is_subset(&logs_in(&path)),
+                    Ok(_) => before.is_torn(&Stand::of(&path)),
                     Err(error) => error.to_string().contains("No such file"),
                 };
-            if !gone {
+            if !torn {
                 break;
             }
             if openings == OPENINGS_MAX {

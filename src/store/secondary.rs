@@ -53,7 +53,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    fn of(database: &Path) -> Result<Self, StoreError> {
+    pub(super) fn of(database: &Path) -> Result<Self, StoreError> {
         let current = database.join("CURRENT");
         let manifest = std::fs::read_to_string(&current).map_err(StoreError::io("read", &current))?;
         let path = database.join(manifest.trim_end());

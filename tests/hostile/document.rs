@@ -145,6 +145,10 @@ impl Document {
         let kind = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
+            // What no 64 bits hold is read as a float: the page that was asked for, said again.
+            Value::Number(number) if number.as_f64().is_some_and(|float| float >= u64::MAX as f64) => {
+                "integer"
+            }
             Value::Number(number) if number.is_f64() => "number",
             Value::Number(_) => "integer",
             Value::String(_) => "string",
