@@ -77,3 +77,46 @@ impl Store {
         merging
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::B256;
+    use crate::store::OpenOptions;
+
+    /// How many tables merge at so many files, by the newest file of options.
+    fn merging_at(store: &Store, files: &str) -> usize {
+        let names = std::fs::read_dir(store.directory().join("rocksdb")).unwrap();
+        let names = names.map(|file| file.unwrap().path());
+        let newest = names
+            .filter(|path| path.to_string_lossy().contains("OPTIONS-"))
+            .max();
+        let options = std::fs::read_to_string(newest.unwrap()).unwrap();
+        let line = format!("level0_file_num_compaction_trigger={files}");
+        options.lines().filter(|other| other.trim() == line).count()
+    }
+
+    #[test]
+    fn a_bulk_load_begins_with_a_gigabyte_and_ends() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
+        let mut bulk = Bulk::default();
+        bulk.wrote(&store, FROM_BYTES - 1);
+        assert_eq!(merging_at(&store, BULK[0]), 0);
+        bulk.wrote(&store, 1);
+        let tables = Table::ALL
+            .iter()
+            .filter(|table| table.describe().profile != Profile::Small);
+        assert_eq!(merging_at(&store, BULK[0]), tables.count());
+        bulk.end(&store);
+        assert_eq!(merging_at(&store, BULK[0]), 0);
+        assert!(store.owes_merging.load(Ordering::Relaxed));
+        while store.is_merging() {
+            std::thread::yield_now();
+        }
+        assert!(!store.owes_merging.load(Ordering::Relaxed));
+        // And what was written before counts no more.
+        bulk.wrote(&store, 1);
+        assert_eq!(merging_at(&store, BULK[0]), 0);
+    }
+}
