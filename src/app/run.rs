@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 use super::chains::{Chain, Registry, Stated};
 use super::front::front;
 use super::process::{merged, notify, on_signals, say};
-use super::supervisor::{Memory, Supervisor, open_options};
+use super::supervisor::{Memory, Supervisor, load_genesis, open_options};
 use super::{AppError, progress};
 use crate::api::Settings;
 use crate::cli::SyncTo;
@@ -83,6 +83,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         NodeConfig::new(settings.rpc.clone().unwrap_or_default())
             .check()
             .map_err(SyncError::from)?;
+        let genesis = load_genesis(settings.genesis.as_deref())?;
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
@@ -99,6 +100,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         all.push(Supervisor {
             chain,
             settings: settings.clone(),
+            genesis,
             open,
             memory,
             stop_at,

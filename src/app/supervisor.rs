@@ -108,6 +108,7 @@ async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdo
 pub(super) struct Supervisor {
     pub(super) chain: Arc<Chain>,
     pub(super) settings: ChainConfig,
+    pub(super) genesis: Option<ChainGenesis>,
     pub(super) open: OpenOptions,
     pub(super) memory: Memory,
     /// Stop after this block; `Some(None)` for the node's head at the start.
@@ -117,8 +118,7 @@ pub(super) struct Supervisor {
 impl Supervisor {
     /// Runs; what may pass is waited out with growing waits and said in the status.
     pub(super) async fn run(self, mut shutdown: Shutdown) -> Result<(), AppError> {
-        let genesis = load_genesis(self.settings.genesis.as_deref())?;
-        let Some((node, capabilities, store)) = self.meet(genesis.as_ref(), &mut shutdown).await? else {
+        let Some((node, capabilities, store)) = self.meet(&mut shutdown).await? else {
             return Ok(());
         };
         // Not before it is known to be a node of this chain: what is asked of it is told as ours.
@@ -130,7 +130,7 @@ impl Supervisor {
         let rules = ChainRules::new(
             identity.chain_id,
             identity.genesis_hash.into(),
-            genesis.as_ref(),
+            self.genesis.as_ref(),
             identity.first_block,
             self.settings.trust_node,
         )
@@ -164,7 +164,6 @@ impl Supervisor {
     /// for.
     async fn meet(
         &self,
-        genesis: Option<&ChainGenesis>,
         shutdown: &mut Shutdown,
     ) -> Result<Option<(Node, Capabilities, Arc<Store>)>, AppError> {
         let name = self.chain.name;
@@ -176,7 +175,7 @@ impl Supervisor {
         loop {
             let pause = match shutdown.unless(Box::pin(self.connect())).await {
                 None => return Ok(None),
-                Some(Ok((node, capabilities))) => match self.store(&capabilities, genesis).await {
+                Some(Ok((node, capabilities))) => match self.store(&capabilities).await {
                     Ok(store) => {
                         status.set_node_up(true);
                         patience.is_agreed(&status);
@@ -262,13 +261,9 @@ impl Supervisor {
     }
 
     /// The chain's store: the one that is open already, checked against the node, or a new one.
-    async fn store(
-        &self,
-        capabilities: &Capabilities,
-        genesis: Option<&ChainGenesis>,
-    ) -> Result<Arc<Store>, AppError> {
+    async fn store(&self, capabilities: &Capabilities) -> Result<Arc<Store>, AppError> {
         let (chain_id, hash) = (capabilities.chain_id, capabilities.genesis_hash);
-        if let Some(genesis) = genesis
+        if let Some(genesis) = &self.genesis
             && genesis.block.hash != hash
         {
             return Err(AppError::Usage(format!(
@@ -291,7 +286,7 @@ impl Supervisor {
         }
         let (mut open, start) = (self.open.clone(), self.settings.start_block);
         // What a new store remembers, so that it is served by the rules that it is filled by.
-        open.static_rewards = stated_rewards(self.chain.static_rewards(), genesis);
+        open.static_rewards = stated_rewards(self.chain.static_rewards(), self.genesis.as_ref());
         let opened = tasks::blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
             let observed = Observed::open(store.directory(), store.identity(), false);

@@ -103,6 +103,29 @@ fn health_says_what_is_wrong() {
         .refused(&["does not answer /health within 1 s"]);
 }
 
+/// Whoever misspells a path is told at once, and not by a service that stands still.
+#[test]
+fn a_genesis_file_that_is_none_is_refused_at_the_start() {
+    let data = tempfile::tempdir().unwrap();
+    let no_json = data.path().join("genesis.json");
+    std::fs::write(&no_json, "{\"config\": ").unwrap();
+    let absent = data.path().join("absent.json");
+    for (path, said) in [(&absent, "absent.json"), (&no_json, "malformed")] {
+        for way in [&["run", "--listen", "127.0.0.1:0"][..], &["sync", "--to", "1"]] {
+            let store = data.path().join("store");
+            let given = [
+                "--data-dir",
+                store.to_str().unwrap(),
+                "--mainnet-rpc",
+                "http://127.0.0.1:9",
+                "--genesis",
+                path.to_str().unwrap(),
+            ];
+            quarry(way.iter().copied().chain(given)).refused(&["genesis file", said]);
+        }
+    }
+}
+
 /// A WebSocket that is opened and never spoken on is found out after a minute only.
 #[test]
 fn a_node_that_says_nothing_is_told_of_from_the_start() {
