@@ -22,8 +22,7 @@ const SHOWN_MAX: usize = 64;
 
 /// Shows the row with a key, or says which one comes next.
 pub(super) fn one_key(view: &View, table: &str, written: &str) -> Result<(), AppError> {
-    let found = Table::ALL.into_iter().find(|candidate| candidate.name() == table);
-    let table = found.ok_or_else(|| {
+    let table = Table::from_name(table).ok_or_else(|| {
         let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
         AppError::Usage(format!("no table `{table}`: one of {}", names.join(", ")))
     })?;
@@ -98,19 +97,19 @@ fn width(field: &str) -> Option<usize> {
 }
 
 fn show(table: Table, key: &[u8], value: &[u8]) {
-    if table == Table::Postings
-        && let Ok((term, last)) = keys::Term::decode(key)
-    {
-        let last = match last {
-            keys::OPEN => "open".to_owned(),
-            last => format!("to {last}"),
-        };
-        say(&format!("           {term:?}, {last}"));
-    }
-    if table == Table::OpenPostings
-        && let Ok(term) = keys::Term::decode_piece(key)
-    {
-        say(&format!("           {term:?}, the open piece"));
+    let list = match table {
+        Table::Postings => keys::Term::decode(key).ok().map(|(term, last)| match last {
+            keys::OPEN => format!("{term:?}, open"),
+            last => format!("{term:?}, to {last}"),
+        }),
+        Table::OpenPostings => {
+            let term = keys::Term::decode_piece(key).ok();
+            term.map(|term| format!("{term:?}, the open piece"))
+        }
+        _ => None,
+    };
+    if let Some(list) = list {
+        say(&format!("           {list}"));
     }
     say(&format!("value      {}", table.describe().value));
     say(&format!("           0x{}", const_hex::encode(value)));

@@ -144,6 +144,12 @@ impl Table {
         self.describe().name
     }
 
+    /// The table of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.name() == name)
+    }
+
     /// The table with a stored code.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {

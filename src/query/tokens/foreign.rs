@@ -28,13 +28,7 @@ pub(super) fn select(
         cursor.check(view, rows)?;
         range = cursor.rest(range, query.descending);
     }
-    let mut walk = Walk {
-        view,
-        token,
-        standard,
-        logs: Units::new(view, Table::LogsByBlock)?,
-        data: Vec::new(),
-    };
+    let mut walk = Walk::new(view, token, standard)?;
     let (mut skipped, mut more, mut hits) = (0, false, Vec::new());
     let mut take = |ordinal: u64| {
         if skipped < query.skip {
@@ -46,23 +40,10 @@ pub(super) fn select(
         }
         !more
     };
-    let mut failed = None;
     let logs = walk.logs_of(&range)?;
-    let ended = candidates(view, token, standard, query.direction())?.walk(
-        logs.start,
-        logs.end,
-        deadline,
-        |log| match walk.transfers(log, query.descending) {
-            Ok(found) => found.into_iter().filter(|row| range.contains(row)).all(&mut take),
-            Err(error) => {
-                failed = Some(error);
-                false
-            }
-        },
-    )?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
+    let ended = walk.each(logs, query.direction(), deadline, |found| {
+        found.into_iter().filter(|row| range.contains(row)).all(&mut take)
+    })?;
     let total = (ended && query.cursor.is_none()).then(|| skipped + hits.len() as u64);
     Ok(Selected { hits, total, more })
 }
@@ -90,24 +71,10 @@ pub(super) fn count(view: &View, token: &Address, own: TokenKind, owned: u64) ->
         if standard.kind() == own {
             continue;
         }
-        let mut walk = Walk {
-            view,
-            token,
-            standard,
-            logs: Units::new(view, Table::LogsByBlock)?,
-            data: Vec::new(),
-        };
-        let mut failed = None;
-        candidates(view, token, standard, Direction::Forward)?.walk(0, end, None, |log| {
-            match walk.transfers(log, false) {
-                Ok(found) => count += found.len() as u64,
-                Err(error) => failed = Some(error),
-            }
-            failed.is_none()
+        Walk::new(view, token, standard)?.each(0..end, Direction::Forward, None, |found| {
+            count += found.len() as u64;
+            true
         })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
     }
     Ok(count)
 }
@@ -156,7 +123,39 @@ struct Walk<'v> {
     data: Vec<u8>,
 }
 
-impl Walk<'_> {
+impl<'v> Walk<'v> {
+    fn new(view: &'v View, token: &'v Address, standard: Standard) -> Result<Self, QueryError> {
+        Ok(Self {
+            view,
+            token,
+            standard,
+            logs: Units::new(view, Table::LogsByBlock)?,
+            data: Vec::new(),
+        })
+    }
+
+    /// Hands the transfers of each log on, until `take` has enough. Whether it came to the end of the logs.
+    fn each(
+        &mut self,
+        logs: Range<u64>,
+        direction: Direction,
+        deadline: Option<Instant>,
+        mut take: impl FnMut(Vec<u64>) -> bool,
+    ) -> Result<bool, QueryError> {
+        let mut candidates = candidates(self.view, self.token, self.standard, direction)?;
+        let mut failed = None;
+        let ended = candidates.walk(logs.start, logs.end, deadline, |log| {
+            match self.transfers(log, direction == Direction::Backward) {
+                Ok(found) => take(found),
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            }
+        })?;
+        failed.map_or(Ok(ended), Err)
+    }
+
     /// The logs that the transfers of a range of ordinals lie in.
     fn logs_of(&self, range: &Range<u64>) -> Result<Range<u64>, QueryError> {
         Ok(match self.standard.rows() {
