@@ -122,7 +122,10 @@ fn main() {
     let stored = checkpoint.logs.max(1) as f64;
 
     let fresh = sizes(&store);
-    let postings = store.table_property(Table::Postings, "rocksdb.total-sst-files-size");
+    let postings: u64 = [Table::Postings, Table::OpenPostings]
+        .map(|table| store.table_property(table, "rocksdb.total-sst-files-size"))
+        .iter()
+        .sum();
     let began = std::time::Instant::now();
     store.compact().expect("a compaction");
     let compaction = began.elapsed().as_secs_f64();

@@ -10,7 +10,7 @@
 //! follows from their number alone ([`Cut`]), wherever the work was cut.
 
 use super::Corrupt;
-use super::posting::{self, CHUNK_POSTINGS, Header};
+use super::posting::{self, CHUNK_POSTINGS};
 
 /// Postings in a full open piece; a full chunk takes a whole number of them.
 pub const PIECE_POSTINGS: usize = 64;
@@ -51,10 +51,11 @@ const fn last_part(count: u64, part: usize) -> usize {
     }
 }
 
-/// Whether `new` postings more make a stored piece be folded into an open chunk that is there already.
+/// Whether `new` postings more make a piece of `count`, which `rank` precede, be folded into an open chunk that is there
+/// already.
 #[must_use]
-pub const fn wants_chunk(piece: &Header, new: usize) -> bool {
-    piece.rank > 0 && piece.count + new > PIECE_POSTINGS
+pub const fn wants_chunk(rank: u64, count: usize, new: usize) -> bool {
+    rank > 0 && count + new > PIECE_POSTINGS
 }
 
 /// The end of a list, in buffers that serve one list after the other.
@@ -86,7 +87,13 @@ impl OpenPostings {
         Ok(())
     }
 
-    /// Takes up the stored open chunk: needed before [`Self::extend`] where [`wants_chunk`] says so.
+    /// Whether the stored open chunk must be taken up before `new` postings are appended.
+    #[must_use]
+    pub const fn wants_chunk(&self, new: usize) -> bool {
+        wants_chunk(self.rank, self.piece.len(), new)
+    }
+
+    /// Takes up the stored open chunk: needed before [`Self::extend`] where [`Self::wants_chunk`] says so.
     pub fn take_up(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
         self.chunk_rank = posting::decode(chunk, &mut self.chunk)?.rank;
         Ok(())
@@ -143,6 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::codec::posting::Header;
 
     /// A list as it is stored: chunks by their last posting, the open one at the end; and the piece.
     #[derive(Debug, Default, PartialEq, Eq)]
@@ -154,8 +162,7 @@ mod tests {
     impl Stored {
         fn append(&mut self, open: &mut OpenPostings, new: &[u64]) {
             open.resume(self.piece.as_deref()).unwrap();
-            let header = self.piece.as_deref().map(|piece| posting::header(piece).unwrap());
-            if header.is_some_and(|header| wants_chunk(&header, new.len())) {
+            if open.wants_chunk(new.len()) {
                 open.take_up(&self.chunks[&u64::MAX]).unwrap();
             }
             open.extend(new).unwrap();

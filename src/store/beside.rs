@@ -12,6 +12,14 @@ use std::path::Path;
 
 use super::secondary::Mark;
 
+/// The files of a database whose names end so, and how long they are; none where they cannot be listed.
+pub(super) fn files_of(database: &Path, end: &str) -> impl Iterator<Item = (OsString, u64)> {
+    let files = std::fs::read_dir(database).into_iter().flatten().flatten();
+    files
+        .filter(move |file| file.path().extension().is_some_and(|found| found == end))
+        .map(|file| (file.file_name(), file.metadata().map_or(0, |about| about.len())))
+}
+
 /// How a database stands as its files tell.
 #[derive(Debug)]
 pub(super) struct Stand {
@@ -23,13 +31,8 @@ pub(super) struct Stand {
 
 impl Stand {
     pub(super) fn of(database: &Path) -> Self {
-        let files = std::fs::read_dir(database).into_iter().flatten().flatten();
-        let is_log = |name: &OsString| Path::new(name).extension().is_some_and(|end| end == "log");
-        let logs = files
-            .map(|file| (file.file_name(), file.metadata().map_or(0, |about| about.len())))
-            .filter(|(name, _)| is_log(name));
         Self {
-            logs: logs.collect(),
+            logs: files_of(database, "log").collect(),
             manifest: Mark::of(database).ok(),
         }
     }

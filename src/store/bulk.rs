@@ -5,8 +5,8 @@
 use std::sync::atomic::Ordering;
 
 use super::open::Store;
+use super::options;
 use super::schema::{Profile, Table};
-use super::view::family;
 
 /// A load is a bulk load from so many bytes of rows on: some million logs.
 const FROM_BYTES: usize = 1 << 30;
@@ -51,17 +51,8 @@ impl Bulk {
 
 impl Store {
     fn merge_at(&self, triggers: [&str; 3]) {
-        let options: Vec<_> = TRIGGERS.into_iter().zip(triggers).collect();
-        for table in Table::ALL {
-            if table.describe().profile == Profile::Small {
-                continue;
-            }
-            let set = family(&self.db, table).map(|family| self.db.set_options_cf(family, &options));
-            if let Ok(Err(error)) = set {
-                // Files are merged at another time then, and nothing else.
-                tracing::debug!(table = table.name(), %error, "options not set");
-            }
-        }
+        let changes: Vec<_> = TRIGGERS.into_iter().zip(triggers).collect();
+        options::change(&self.db, |profile| profile != Profile::Small, &changes);
         tracing::debug!(files = triggers[0], "flushed files are merged");
     }
 
@@ -83,17 +74,11 @@ mod tests {
     use super::*;
     use crate::model::B256;
     use crate::store::OpenOptions;
+    use crate::store::options::written;
 
-    /// How many tables merge at so many files, by the newest file of options.
     fn merging_at(store: &Store, files: &str) -> usize {
-        let names = std::fs::read_dir(store.directory().join("rocksdb")).unwrap();
-        let names = names.map(|file| file.unwrap().path());
-        let newest = names
-            .filter(|path| path.to_string_lossy().contains("OPTIONS-"))
-            .max();
-        let options = std::fs::read_to_string(newest.unwrap()).unwrap();
         let line = format!("level0_file_num_compaction_trigger={files}");
-        options.lines().filter(|other| other.trim() == line).count()
+        written(store, &line)
     }
 
     #[test]

@@ -4,10 +4,9 @@
 use alloy_primitives::map::AddressMap;
 use rocksdb::ReadOptions;
 
-use super::look_up::LOOK_UPS;
+use super::look_up::{LOOK_UPS, look_up};
 use super::render::Rows;
 use super::schema::Table;
-use super::view::family;
 use super::{Batch, StoreError, View};
 use crate::codec::amount::read_amount;
 use crate::codec::value::{AccountRow, FundingRow, NativeState, SupplyRow};
@@ -80,20 +79,13 @@ impl Batch {
         // In order, RocksDB shares reads of blocks.
         missing.sort_unstable();
         missing.dedup();
-        let name = Table::Accounts.name();
-        let options = ReadOptions::default();
         for group in missing.chunks(LOOK_UPS) {
-            let family = family(&self.store.db, Table::Accounts)?;
-            let found = self
-                .store
-                .db
-                .batched_multi_get_cf_opt(family, group, true, &options);
+            let found = look_up(&self.store, Table::Accounts, group)?;
             for (address, found) in group.iter().zip(found) {
                 let row = found
-                    .map_err(StoreError::rocks_at(name, address.as_slice()))?
                     .map(|bytes| AccountRow::decode(&bytes))
                     .transpose()
-                    .map_err(StoreError::corrupt(name, address.as_slice()))?;
+                    .map_err(StoreError::corrupt(Table::Accounts.name(), address.as_slice()))?;
                 let known = Known { row, changed: false };
                 self.dictionary.ledger.accounts.insert(*address, known);
             }

@@ -37,21 +37,20 @@ impl Keys {
             .iter()
             .map(|range| self.bytes.get(range.clone()).unwrap_or(&[]))
     }
+}
 
-    /// The rows under the keys, in their order.
-    pub(super) fn look_up<'s>(
-        &self,
-        store: &'s Store,
-        table: Table,
-    ) -> Result<Vec<Option<DBPinnableSlice<'s>>>, StoreError> {
-        let family = family(&store.db, table)?;
-        let options = ReadOptions::default();
-        let found = store
-            .db
-            .batched_multi_get_cf_opt(family, self.iter(), true, &options);
-        found
-            .into_iter()
-            .map(|row| row.map_err(StoreError::rocks(table.name())))
-            .collect()
-    }
+/// The rows under keys, which ascend, in their order.
+pub(super) fn look_up<'s, 'k, K: AsRef<[u8]> + ?Sized + 'k>(
+    store: &'s Store,
+    table: Table,
+    keys: impl IntoIterator<Item = &'k K> + Clone,
+) -> Result<Vec<Option<DBPinnableSlice<'s>>>, StoreError> {
+    let family = family(&store.db, table)?;
+    let options = ReadOptions::default();
+    let found = store
+        .db
+        .batched_multi_get_cf_opt(family, keys.clone(), true, &options);
+    let rows = found.into_iter().zip(keys);
+    rows.map(|(row, key)| row.map_err(StoreError::rocks_at(table.name(), key.as_ref())))
+        .collect()
 }

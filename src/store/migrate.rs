@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use rocksdb::{Cache, ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
+use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
 
 use super::open::IDENTITY;
 use super::schema::{SCHEMA_VERSION, Table};
@@ -97,7 +97,7 @@ pub(super) fn check_before_opening(directory: &Path, database: &Path) -> Result<
         // The opening says it better.
         Err(_) => return Ok(()),
     };
-    let is_ours = |name: &String| name == "default" || Table::ALL.iter().any(|table| table.name() == name);
+    let is_ours = |name: &String| name == "default" || Table::from_name(name).is_some();
     if found.len() == Table::ALL.len() + 1 && found.iter().all(is_ours) {
         return Ok(());
     }
@@ -131,19 +131,15 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     let way = way(steps, found, wanted).filter(|_| found < wanted);
     let way = way.ok_or_else(|| other(directory, found, steps, wanted))?;
     // All tables that are there, those of the old layout too, and those that are to be.
-    let cache = Cache::new_hyper_clock_cache(CACHE_BYTES, 0);
-    let ours = |name: &str| Table::ALL.into_iter().find(|table| table.name() == name);
-    let old = tables(&database)?.into_iter().filter(|name| ours(name).is_none());
+    let cache = options::cache(CACHE_BYTES);
+    let old = tables(&database)?.into_iter();
+    let old = old.filter(|name| Table::from_name(name).is_none());
     let old = old.map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
-    let new = Table::ALL.into_iter().map(|table| {
-        ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, MEMTABLE_BYTES / 2))
-    });
-    let db = DB::open_cf_descriptors(
-        &options::database(MEMTABLE_BYTES, false),
-        &database,
-        old.chain(new),
-    )
-    .map_err(|source| StoreError::of_opening(source, directory))?;
+    let new = options::tables(&cache, MEMTABLE_BYTES / 2, options::Filters::InParts)
+        .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
+    let opening = options::database(MEMTABLE_BYTES, false);
+    let db = DB::open_cf_descriptors(&opening, &database, old.chain(new))
+        .map_err(|source| StoreError::of_opening(source, directory))?;
     let mut done = Vec::new();
     for step in way {
         tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);

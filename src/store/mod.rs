@@ -13,6 +13,7 @@ mod copy;
 mod cursor;
 mod days;
 mod error;
+mod filters;
 mod flat;
 mod heartbeat;
 mod imported;

@@ -9,12 +9,13 @@ use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactO
 use super::beside::Stand;
 use super::bulk::Bulk;
 use super::flat::{ARRAYS, Flats, sync_directory};
+use super::options::Filters;
 use super::pen::State;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{StoreError, migrate, options};
+use super::{StoreError, filters, migrate, options};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -33,7 +34,7 @@ const REOPENING_PAUSE: std::time::Duration = std::time::Duration::from_millis(25
 pub struct OpenOptions {
     /// The store's directory; made when absent (unless `read_only`).
     pub directory: PathBuf,
-    /// Block cache, bytes (`--cache-size`).
+    /// Block cache, bytes (`--cache-size`); with 0 of them nothing is kept but what is being read.
     pub cache_bytes: usize,
     /// Bound on all memtables together, bytes (a part of `--backfill-memory`).
     pub memtable_bytes: usize,
@@ -174,14 +175,19 @@ impl Store {
             }
         }
         // The cache counts all blocks, indexes and filters of all tables.
-        let cache = Cache::new_hyper_clock_cache(options.cache_bytes, 0);
+        let cache = options::cache(options.cache_bytes);
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
         let per_table = options.memtable_bytes / 2;
         let database = options::database(options.memtable_bytes, options.read_only);
+        // Whoever only reads writes no file.
+        let filters = if options.read_only {
+            Filters::InParts
+        } else {
+            filters::of_database(&path, options.cache_bytes)
+        };
         let open = || {
-            let descriptors = Table::ALL.iter().map(|&table| {
-                ColumnFamilyDescriptor::new(table.name(), options::table(table, &cache, per_table))
-            });
+            let descriptors = options::tables(&cache, per_table, filters)
+                .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
             if options.read_only {
                 DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
             } else {
@@ -191,15 +197,14 @@ impl Store {
         let mut opened;
         let mut openings = 0;
         loop {
-            let before = Stand::of(&path);
+            let before = options.read_only.then(|| Stand::of(&path));
             opened = open();
             openings += 1;
             // Another process that writes may remove a file between our reading of its name and our opening it.
-            let torn = options.read_only
-                && match &opened {
-                    Ok(_) => before.is_torn(&Stand::of(&path)),
-                    Err(error) => error.to_string().contains("No such file"),
-                };
+            let torn = before.is_some_and(|before| match &opened {
+                Ok(_) => before.is_torn(&Stand::of(&path)),
+                Err(error) => error.to_string().contains("No such file"),
+            });
             if !torn {
                 break;
             }
@@ -230,7 +235,7 @@ impl Store {
                 });
             }
         };
-        Self::assemble(Arc::new(db), options, cache, identity, false)
+        Self::assemble(Arc::new(db), options, cache, identity, filters, false)
     }
 
     /// A store over an open database. `still`: the database is of a replica, and stands still while it is read.
@@ -239,6 +244,7 @@ impl Store {
         options: &OpenOptions,
         cache: Cache,
         identity: Identity,
+        filters: Filters,
         still: bool,
     ) -> Result<Arc<Self>, StoreError> {
         let meta = |key: &[u8]| {
@@ -287,6 +293,7 @@ impl Store {
             finality,
             unlogged: None,
             bulk: Bulk::default(),
+            filters: filters::Watch::new(filters, options.cache_bytes),
         };
         Ok(Arc::new(Self {
             db,

@@ -1,8 +1,11 @@
 //! RocksDB options by access pattern; each number says why.
 
-use rocksdb::{BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, Options, SliceTransform};
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, DB, DBCompressionType, Options, SliceTransform,
+};
 
 use super::schema::{Profile, Table};
+use super::view::family;
 
 /// A table takes memory for its rows in pieces; so many for each table are in what all memtables together may take.
 const ARENA_BLOCKS: usize = 8;
@@ -14,6 +17,15 @@ const MEMTABLE_FILTER: f64 = 0.01;
 /// RocksDB does it at once unless told otherwise, and the snapshot of the last commit is always there: every
 /// second compaction of a backfill wrote again what the one before it had just written (decision 0036).
 const LOWEST_LEVEL_REST: u32 = 24 * 60 * 60;
+
+/// Bytes of a merged file, and of one whose filter is in one piece.
+pub(super) const FILE_BYTES: u64 = 64 << 20;
+const WHOLE_FILE_BYTES: u64 = 16 << 20;
+
+/// A cache of blocks. RocksDB ends the process where it is to make one of no bytes.
+pub(super) fn cache(bytes: usize) -> Cache {
+    Cache::new_hyper_clock_cache(bytes.max(1), 0)
+}
 
 /// Options of a table, of which only this is stated: its lowest level rests.
 fn resting() -> Options {
@@ -47,10 +59,19 @@ pub(super) fn database(memtable_bytes: usize, read_only: bool) -> Options {
     options
 }
 
-/// A filter over the keys of a file, and it and the file's index in parts of a few kilobytes under a small root. In one piece
-/// they are megabytes a file, and where those of all files do not fit the cache each look-up reads one: an import of
-/// 44 million prices beside 16 MiB of cache stood still so, and pages of 100 rows without a cache took 5 to 8 times as
-/// long (decision 0030).
+/// How the filters of a table's files are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filters {
+    /// In parts of a few kilobytes under a small root. In one piece they are megabytes a file, and where those of all files do
+    /// not fit the cache each look-up reads one: an import of 44 million prices beside 16 MiB of cache stood still
+    /// so, and pages of 100 rows without a cache took 5 to 8 times as long (decision 0030).
+    InParts,
+    /// In one piece where they are asked most, by the writer, and in files a quarter as long. Where all of them fit the
+    /// cache a key is looked for in a fifth of the time (decision 0039).
+    Whole,
+}
+
+/// A filter over the keys of a file, in parts, and the file's index in parts too.
 pub(super) fn filter(block: &mut BlockBasedOptions) {
     block.set_bloom_filter(10.0, false);
     block.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
@@ -58,8 +79,24 @@ pub(super) fn filter(block: &mut BlockBasedOptions) {
     block.set_metadata_block_size(4 << 10);
 }
 
+/// Whether a table's filters may be in one piece.
+pub(super) const fn may_be_whole(profile: Profile) -> bool {
+    matches!(profile, Profile::Point | Profile::OpenPostings | Profile::Runs)
+}
+
+/// All tables by name, with their options.
+pub(super) fn tables(
+    cache: &Cache,
+    memtable_bytes: usize,
+    filters: Filters,
+) -> impl Iterator<Item = (&'static str, Options)> {
+    Table::ALL
+        .into_iter()
+        .map(move |one| (one.name(), table(one, cache, memtable_bytes, filters)))
+}
+
 /// The options of a table.
-pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Options {
+fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -> Options {
     let mut block = BlockBasedOptions::default();
     block.set_block_cache(cache);
     block.set_format_version(6);
@@ -68,7 +105,7 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
     block.set_pin_l0_filter_and_index_blocks_in_cache(true);
     let mut options = resting();
     options.set_level_compaction_dynamic_level_bytes(true);
-    options.set_target_file_size_base(64 << 20);
+    options.set_target_file_size_base(FILE_BYTES);
     options.set_write_buffer_size(memtable_bytes);
     // What empty memtables take must be little of what all of them may take, or every commit is flushed: a block of
     // 1 MiB each was all that `--backfill-memory 256MiB` gives (decision 0035).
@@ -92,11 +129,17 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             block.set_block_size(16 << 10);
             options.set_bottommost_compression_type(DBCompressionType::Lz4);
         }
-        Profile::Point => {
-            // One row out of millions: small blocks, and a filter so that a new key costs no read.
+        profile @ (Profile::Point | Profile::OpenPostings) => {
+            // One row out of millions: small blocks, and a filter so that a new key costs no read. Most terms of a commit
+            // are new, and their open pieces looked up and not there.
             block.set_block_size(4 << 10);
             filter(&mut block);
             filtered(&mut options);
+            if profile == Profile::OpenPostings {
+                // The writer unpacks a block for each piece that it adds to, and merges pack all of them again: a tenth of a
+                // load of 10 M logs, for 1.8 more bytes a log (decision 0039).
+                options.set_bottommost_compression_type(DBCompressionType::Lz4);
+            }
         }
         Profile::AppendUnits => {
             // A scattered hit unpacks one unit: blocks of about one unit (measured: 4 KB doubles
@@ -122,12 +165,6 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             options.set_prefix_extractor(SliceTransform::create_fixed_prefix(prefix));
             options.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER);
         }
-        Profile::OpenPostings => {
-            block.set_block_size(4 << 10);
-            // Most terms of a commit are new: their open piece is looked up and not there.
-            filter(&mut block);
-            filtered(&mut options);
-        }
         Profile::Postings => {
             block.set_block_size(8 << 10);
             // An open chunk is looked up when a piece is folded into it.
@@ -135,6 +172,36 @@ pub(super) fn table(table: Table, cache: &Cache, memtable_bytes: usize) -> Optio
             filtered(&mut options);
         }
     }
+    if filters == Filters::Whole && may_be_whole(table.describe().profile) {
+        block.set_partition_filters(false);
+        options.set_target_file_size_base(WHOLE_FILE_BYTES);
+    }
     options.set_block_based_table_factory(&block);
     options
+}
+
+/// Changes options of the tables of some profiles in an open database. One that cannot be changed stays as it is, which costs
+/// speed and nothing else.
+pub(super) fn change(db: &DB, which: impl Fn(Profile) -> bool, changes: &[(&str, &str)]) {
+    for table in Table::ALL {
+        if !which(table.describe().profile) {
+            continue;
+        }
+        let set = family(db, table).map(|family| db.set_options_cf(family, changes));
+        if let Ok(Err(error)) = set {
+            tracing::debug!(table = table.name(), %error, "options not set");
+        }
+    }
+}
+
+/// How many tables have a line in the newest file of options.
+#[cfg(test)]
+pub(super) fn written(store: &super::Store, line: &str) -> usize {
+    let files = std::fs::read_dir(store.directory().join("rocksdb")).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    let newest = files
+        .filter(|path| path.to_string_lossy().contains("OPTIONS-"))
+        .max();
+    let options = std::fs::read_to_string(newest.unwrap()).unwrap();
+    options.lines().filter(|other| other.trim() == line).count()
 }

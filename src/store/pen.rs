@@ -14,6 +14,7 @@ use rocksdb::{DB, FlushOptions, WriteBatch, WriteOptions};
 use super::StoreError;
 use super::batch::Batch;
 use super::bulk::Bulk;
+use super::filters::Watch;
 use super::flat::Flats;
 use super::open::{FINALITY, Store, load_tail};
 use super::render::{Rows, render};
@@ -41,6 +42,7 @@ pub(super) struct State {
     /// the writer: a writer that could not flush leaves it to the next one.
     pub(super) unlogged: Option<Instant>,
     pub(super) bulk: Bulk,
+    pub(super) filters: Watch,
 }
 
 /// A store and how it stands.
@@ -91,6 +93,7 @@ impl Pen {
             self.flush_unlogged()?;
         }
         self.state.bulk.wrote(&self.store, bytes);
+        self.state.filters.wrote(&self.store, bytes);
         Ok(bytes)
     }
 
@@ -113,7 +116,9 @@ impl Pen {
         let db = &self.store.db;
         write.put_cf(family(db, Table::Tail)?, key, tail.encode());
         write.put_cf(family(db, Table::Undo)?, key, undo.encode());
+        let bytes = write.size_in_bytes();
         self.write_logged(write)?;
+        self.state.filters.wrote(&self.store, bytes);
         self.state.flats.push_tail(&tail.arrays);
         self.state.checkpoint = checkpoint;
         self.reached(Step::Unfinal, Point::Written, checkpoint.next_block);

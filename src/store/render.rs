@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rocksdb::{ReadOptions, WriteBatch};
+use rocksdb::WriteBatch;
 
 use super::StoreError;
 use super::batch::{Batch, Plain};
-use super::look_up::{Keys, LOOK_UPS};
+use super::look_up::{Keys, LOOK_UPS, look_up};
 use super::open::{CHECKPOINT, Store};
 use super::posted::Group;
 use super::schema::Table;
@@ -88,13 +88,8 @@ impl<'s> Rows<'s> {
         keys: &[K],
         mut each: impl FnMut(&mut Self, usize, Option<&[u8]>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let db = &self.store.db;
-        let family = family(db, table)?;
-        let options = ReadOptions::default();
         for (group, keys) in keys.chunks(LOOK_UPS).enumerate() {
-            let found = db.batched_multi_get_cf_opt(family, keys.iter().map(AsRef::as_ref), true, &options);
-            for (place, value) in found.into_iter().enumerate() {
-                let value = value.map_err(StoreError::rocks(table.name()))?;
+            for (place, value) in look_up(self.store, table, keys)?.into_iter().enumerate() {
                 each(self, group * LOOK_UPS + place, value.as_deref())?;
             }
         }
@@ -270,17 +265,15 @@ fn render_logs(
 ) -> Result<(), StoreError> {
     let name = Table::LogsByEmitter.name();
     let family = family(&store.db, Table::LogsByEmitter)?;
-    let options = ReadOptions::default();
     let mut value = Vec::new();
     for group in logs.chunks(LOOK_UPS) {
         let keys: Vec<_> = group
             .iter()
             .map(|(emitter, _)| keys::emitter_run(*emitter, keys::OPEN))
             .collect();
-        let found = store.db.batched_multi_get_cf_opt(family, &keys, true, &options);
+        let found = look_up(store, Table::LogsByEmitter, &keys)?;
         for (((emitter, new), open_key), found) in group.iter().zip(&keys).zip(found) {
             let corrupt = |corrupt| StoreError::corrupt(name, open_key)(corrupt);
-            let found = found.map_err(StoreError::rocks(name))?;
             let run_key = keys::emitter_run(*emitter, keys::OPEN_RUN);
             let mut list = OpenList::resume(found.as_deref()).map_err(corrupt)?;
             let mut run_before: Option<Vec<u8>> = None;
@@ -352,29 +345,29 @@ fn render_postings(
         for (term, _) in group.iter() {
             keys.push(|key| term.write_piece_key(key));
         }
-        let found = keys.look_up(store, pieces)?;
+        let found = look_up(store, pieces, keys.iter())?;
         // Those that are folded into open chunks, which are looked up at once, too.
         chunk_keys.clear();
         for (((term, new), key), piece) in group.iter().zip(keys.iter()).zip(&found) {
             if let Some(piece) = piece {
                 let header = posting::header(piece).map_err(StoreError::corrupt(pieces.name(), key))?;
-                if wants_chunk(&header, new.len()) {
+                if wants_chunk(header.rank, header.count, new.len()) {
                     chunk_keys.push(|key| term.write_key(keys::OPEN, key));
                 }
             }
         }
-        let found_chunks = chunk_keys.look_up(store, chunks)?;
-        let mut found_chunks = chunk_keys.iter().zip(found_chunks).peekable();
+        let found_chunks = look_up(store, chunks, chunk_keys.iter())?;
+        let mut found_chunks = chunk_keys.iter().zip(found_chunks);
         for (((term, new), piece_key), piece) in group.iter().zip(keys.iter()).zip(found) {
             let corrupt = |corrupt| StoreError::corrupt(pieces.name(), piece_key)(corrupt);
             list.resume(piece.as_deref()).map_err(corrupt)?;
-            key.clear();
-            term.write_key(keys::OPEN, &mut key);
-            let chunk = found_chunks.next_if(|(wanted, _)| *wanted == key.as_slice());
-            let chunk = chunk.and_then(|(_, chunk)| chunk);
-            if let Some(chunk) = &chunk {
-                list.take_up(chunk)
-                    .map_err(StoreError::corrupt(chunks.name(), &key))?;
+            let mut chunk = None;
+            if list.wants_chunk(new.len())
+                && let Some((chunk_key, Some(stored))) = found_chunks.next()
+            {
+                list.take_up(&stored)
+                    .map_err(StoreError::corrupt(chunks.name(), chunk_key))?;
+                chunk = Some(stored);
             }
             list.extend(new).map_err(corrupt)?;
             list.chunks(|last, value| {

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use rocksdb::Cache;
 
 use super::open::{Store, identity_of};
-use super::schema::Table;
 use super::secondary::{Caught, Home, Mark, Secondary};
 use super::{OpenOptions, StoreError, migrate, options};
 use crate::clock;
@@ -108,7 +107,7 @@ impl Replica {
             home: Home::of(&database)?,
             database,
             replaced: false,
-            cache: Cache::new_hyper_clock_cache(options.cache_bytes, 0),
+            cache: options::cache(options.cache_bytes),
             instances: Vec::new(),
             shown: None,
             chain: Default::default(),
@@ -137,12 +136,9 @@ impl Replica {
 
     fn instance(&self) -> Result<Secondary, StoreError> {
         migrate::check_before_opening(&self.options.directory, &self.database)?;
-        let tables = Table::ALL.iter().map(|&table| {
-            let options = options::table(table, &self.cache, MEMTABLE_BYTES);
-            (table.name(), options)
-        });
+        let tables = options::tables(&self.cache, MEMTABLE_BYTES, options::Filters::InParts).collect();
         let database = options::database(MEMTABLE_BYTES, true);
-        Secondary::open(&self.database, database, tables.collect())
+        Secondary::open(&self.database, database, tables)
     }
 
     /// An instance that may catch up: one that nobody reads, or a new one. `None` where there are enough.
@@ -250,6 +246,7 @@ impl Replica {
             &self.options,
             self.cache.clone(),
             identity,
+            options::Filters::InParts,
             true,
         )?;
         store.view().check_parts()?;

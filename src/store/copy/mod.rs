@@ -170,11 +170,11 @@ fn every_table(options: &mut Options) {
 /// Opens the copied tables as their writer would after a crash, so that what the logs hold becomes tables.
 fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
     let cache = Cache::new_lru_cache(8 << 20);
-    let descriptors = Table::ALL.iter().map(|&table| {
-        let mut options = options::table(table, &cache, 16 << 20);
-        options.set_disable_auto_compactions(true);
-        ColumnFamilyDescriptor::new(table.name(), options)
-    });
+    let descriptors =
+        options::tables(&cache, 16 << 20, options::Filters::InParts).map(|(name, mut options)| {
+            options.set_disable_auto_compactions(true);
+            ColumnFamilyDescriptor::new(name, options)
+        });
     let mut opening = options::database(32 << 20, false);
     every_table(&mut opening);
     let db =

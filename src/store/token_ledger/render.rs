@@ -10,7 +10,7 @@ use crate::codec::tokens::{self, MIXED, NEGATIVE, OVERFLOWN, TokenState, WRAPPED
 use crate::codec::{Corrupt, bytes};
 use crate::model::{Address, TokenKind, U256};
 use crate::store::StoreError;
-use crate::store::look_up::LOOK_UPS;
+use crate::store::look_up::{LOOK_UPS, look_up};
 use crate::store::open::Store;
 use crate::store::render::Rows;
 use crate::store::schema::Table;
@@ -170,18 +170,14 @@ pub(in crate::store) fn render_balances(
     totals: &mut TokenTotals,
     mut put: impl FnMut(Table, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let name = Table::Holdings.name();
-    let family = family(&store.db, Table::Holdings)?;
-    let options = ReadOptions::default();
     let mut value = Vec::with_capacity(32);
     for group in balances.chunks(LOOK_UPS) {
         let keys: Vec<_> = group
             .iter()
             .map(|held| tokens::holding(&held.holder, held.kind_before, &held.address))
             .collect();
-        let found = store.db.batched_multi_get_cf_opt(family, &keys, true, &options);
+        let found = look_up(store, Table::Holdings, &keys)?;
         for ((held, key), found) in group.iter().zip(&keys).zip(found) {
-            let found = found.map_err(StoreError::rocks(name))?;
             let before = match &found {
                 Some(bytes) => read_amount(bytes).map_err(corrupt(Table::Holdings, key))?,
                 None => U256::ZERO,
