@@ -62,6 +62,18 @@ pub fn verdict_key(token: &Address) -> [u8; 1 + ADDRESS] {
     key(VERDICT, &[token.as_slice()])
 }
 
+/// What all keys of verdicts begin with.
+pub const VERDICTS: [u8; 1] = [VERDICT];
+
+/// Reads the token out of the key of its verdict.
+pub fn decode_verdict_key(key: &[u8]) -> Result<Address, Corrupt> {
+    let mut reader = Reader::new(key, "verdict");
+    reader.take(1)?;
+    let token = Address::from(reader.array::<ADDRESS>()?);
+    reader.end()?;
+    Ok(token)
+}
+
 /// The key of how far a token's holders are refreshed.
 #[must_use]
 pub fn refresh_key(token: &Address) -> [u8; 1 + ADDRESS] {

@@ -110,7 +110,10 @@ fn a_genesis_file_that_is_none_is_refused_at_the_start() {
     let no_json = data.path().join("genesis.json");
     std::fs::write(&no_json, "{\"config\": ").unwrap();
     let absent = data.path().join("absent.json");
-    for (path, said) in [(&absent, "absent.json"), (&no_json, "malformed")] {
+    for (path, said) in [
+        (&absent, "absent.json"),
+        (&no_json, "genesis.json: the genesis file is malformed"),
+    ] {
         for way in [&["run", "--listen", "127.0.0.1:0"][..], &["sync", "--to", "1"]] {
             let store = data.path().join("store");
             let given = [

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quarry::codec::tokens::TokenState;
 use quarry::model::token::TRANSFER;
 use quarry::model::{BlockId, Log, TokenVerdict, Topics};
-use quarry::query::{ObservedFacts, from_memory};
+use quarry::query::{KeyPart, ObservedFacts, from_memory};
 use quarry::store::{Observed, View};
 
 use super::*;
@@ -130,6 +130,70 @@ fn a_later_verdict_and_the_loss_of_its_block_are_seen_at_once() {
     // The same words again, on a block that stands.
     observed.put_verdict(&token, &verdict(false, block(24)));
     assert_eq!(said(&shorter).0, Exactness::Inexact);
+}
+
+/// What the zero address was sent it holds where the verdict says so, and then it is in its list of tokens, too.
+#[test]
+fn the_zero_address_lists_what_it_holds() {
+    let [holds, burns, other] = [0xab, 0xac, 0xad].map(Address::repeat_byte);
+    let mut bundles = chain(5, 30);
+    let receipts = bundles[..20].iter_mut().flat_map(|bundle| &mut bundle.receipts);
+    let moved = [
+        (holds, Address::ZERO, other, 9),
+        (burns, Address::ZERO, other, 9),
+        (holds, other, Address::ZERO, 4),
+        (burns, other, Address::ZERO, 4),
+    ];
+    for (receipt, (token, from, to, amount)) in receipts.zip(moved) {
+        receipt.logs.push(Log {
+            address: token,
+            topics: Topics::new(&[TRANSFER, from.into_word(), to.into_word()]).unwrap(),
+            data: U256::from(amount).to_be_bytes_vec().into(),
+        });
+    }
+    let directory = crate::scratch::directory();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    follow(&mut writer, &bundles);
+    let observed = Arc::new(Observed::in_memory());
+    let held = |skip: u64| {
+        let facts = ObservedFacts::new(Arc::clone(&observed), store.view(), true);
+        let reader = Reader::new(store.view()).with_token_facts(Arc::new(facts));
+        let part = KeyPart::skipping(skip, 10);
+        let page = reader.holdings(&Address::ZERO, TokenKind::Erc20, &part).unwrap();
+        for held in &page.tokens {
+            let token = reader.token(&held.token).unwrap().unwrap();
+            assert_eq!(
+                reader.token_balance(&token, &Address::ZERO).unwrap(),
+                held.balance
+            );
+        }
+        let tokens: Vec<_> = page
+            .tokens
+            .iter()
+            .map(|held| (held.token, held.balance))
+            .collect();
+        (tokens, page.total)
+    };
+    assert_eq!(held(0), (vec![], Some(0)));
+    let block = BlockId {
+        number: 28,
+        hash: bundles[28].block.hash,
+    };
+    observed.put_verdict(&holds, &verdict(true, block));
+    let zero_address = ZeroAddress::Burns;
+    observed.put_verdict(
+        &burns,
+        &TokenVerdict {
+            zero_address,
+            ..verdict(true, block)
+        },
+    );
+    assert_eq!(held(0), (vec![(holds, U256::from(4))], Some(1)));
+    assert_eq!(held(1), (vec![], Some(1)));
+    // A token that is not exact goes by what its contract said.
+    observed.put_verdict(&holds, &verdict(false, block));
+    assert_eq!(held(0), (vec![], Some(0)));
 }
 
 /// Whoever reads after a verdict was written reads that one, whatever others read meanwhile.

@@ -79,6 +79,11 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Tokens whose verdict lets the zero address hold what it was sent, by address.
+    fn held_by_zero(&self) -> Result<Vec<Address>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// How many accounts hold some of the token by what the contract said last.
     fn holder_count(&self, _token: &Address) -> Result<Option<u64>, StoreError> {
         Ok(None)

@@ -58,7 +58,7 @@ struct HoldingWalk<'a> {
 }
 
 impl<'a> HoldingWalk<'a> {
-    /// From the first token behind `after`; `told` are the tokens that only their contracts tell of, by address.
+    /// From the first token behind `after`; `told` are the tokens that no row tells of, by address.
     fn begin(
         reader: &'a Reader,
         holder: &'a Address,
@@ -135,7 +135,7 @@ impl Reader {
         kind: TokenKind,
         part: &KeyPart<TokenCursor>,
     ) -> Result<HoldingPage, QueryError> {
-        let told = self.only_told(holder, kind)?;
+        let told = self.without_rows(holder, kind)?;
         let mut walk = HoldingWalk::begin(self, holder, kind, &told, part.after)?;
         let mut place = 0;
         while part.after.is_none() && place < part.skip && walk.step()?.is_some() {
@@ -164,8 +164,9 @@ impl Reader {
         Ok(page)
     }
 
-    /// Tokens of a kind that an account holds by what their contracts said last and not by events, by address.
-    fn only_told(&self, holder: &Address, kind: TokenKind) -> Result<Vec<(Address, U256)>, QueryError> {
+    /// Tokens of a kind that an account holds by no row of the ledger, by address: by what their contracts said last, and for
+    /// the zero address by verdicts.
+    fn without_rows(&self, holder: &Address, kind: TokenKind) -> Result<Vec<(Address, U256)>, QueryError> {
         let mut found = Vec::new();
         for token in self.token_facts.held_by(holder, TOLD_MAX)? {
             let known = self.token(&token)?;
@@ -175,6 +176,15 @@ impl Reader {
             {
                 found.push((token, balance));
             }
+        }
+        if holder.is_zero() {
+            for address in self.token_facts.held_by_zero()? {
+                let token = self.token(&address)?;
+                if let Some(token) = token.filter(|token| token.kind() == kind && token.is_exact()) {
+                    found.push((address, self.token_balance(&token, holder)?));
+                }
+            }
+            found.sort_unstable();
         }
         Ok(found)
     }

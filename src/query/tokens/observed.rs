@@ -111,6 +111,10 @@ impl TokenFacts for ObservedFacts {
         Ok(held.unwrap_or_default())
     }
 
+    fn held_by_zero(&self) -> Result<Vec<Address>, StoreError> {
+        Ok(self.observed.held_by_zero().unwrap_or_default())
+    }
+
     fn holder_count(&self, token: &Address) -> Result<Option<u64>, StoreError> {
         let refreshed = self.observed.refreshed(token);
         Ok(refreshed.whole.then_some(refreshed.holders))

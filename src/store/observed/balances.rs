@@ -8,7 +8,7 @@ use super::super::memory;
 use super::Observed;
 use crate::codec::observed as codec;
 use crate::codec::observed::Refreshed;
-use crate::model::{Address, U256};
+use crate::model::{Address, U256, ZeroAddress};
 
 /// What `balanceOf` said of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +152,23 @@ impl Observed {
         self.keys(&codec::held_prefix(holder), &codec::held_key(holder, from))
             .take(limit)
             .map(|key| codec::decode_held_key(&key?).ok())
+            .collect()
+    }
+
+    /// Tokens whose verdict lets the zero address hold what it was sent, by address. `None` when the rows cannot be read.
+    #[must_use]
+    pub fn held_by_zero(&self) -> Option<Vec<Address>> {
+        let held = |row: Option<(Vec<u8>, Box<[u8]>)>| {
+            let (key, value) = row?;
+            let holds = codec::decode_verdict(&value).ok()?.zero_address == ZeroAddress::Holds;
+            Some((codec::decode_verdict_key(&key).ok()?, holds))
+        };
+        self.rows(&codec::VERDICTS, &codec::VERDICTS)
+            .map(held)
+            .filter_map(|row| match row {
+                Some((token, holds)) => holds.then_some(Some(token)),
+                None => Some(None),
+            })
             .collect()
     }
 

@@ -68,6 +68,14 @@ pub enum GenesisError {
         /// What the system says.
         source: io::Error,
     },
+    /// What the file says cannot be used.
+    #[error("{}: {reason}", path.display())]
+    In {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: Box<Self>,
+    },
     /// It is not JSON, or a value in it is not what the format asks for.
     #[error("the genesis file is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
@@ -101,13 +109,16 @@ pub enum GenesisError {
 ///
 /// # Errors
 ///
-/// When the file cannot be read or is not a geth-style genesis.
+/// When the file cannot be read or is not a geth-style genesis; each names the file.
 pub fn load(path: &Path) -> Result<ChainGenesis, GenesisError> {
     let text = fs::read_to_string(path).map_err(|source| GenesisError::Read {
         path: path.to_path_buf(),
         source,
     })?;
-    parse(&text)
+    parse(&text).map_err(|reason| GenesisError::In {
+        path: path.to_path_buf(),
+        reason: Box::new(reason),
+    })
 }
 
 /// Reads the text of a genesis file.
