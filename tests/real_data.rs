@@ -205,6 +205,25 @@ fn add_blob_gas(line: &mut Value) {
     }
 }
 
+/// A genesis file that was forgotten is given with the next try, from the flag or the file of settings.
+#[test]
+fn an_import_that_failed_for_want_of_a_genesis_file_leaves_nothing_behind() {
+    let (Some(chain), Some(genesis)) = (shared(EXECUTION_APIS.0), shared(EXECUTION_APIS.1)) else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let [whole, again, by_file] = ["whole", "again", "by-file"].map(|name| home.path().join(name));
+    let given = ["--genesis", genesis.to_str().unwrap()];
+    import(&chain, &whole, &given).succeeded();
+    import(&chain, &again, &[]).refused(&["block 1 does not verify"]);
+    import(&chain, &again, &given).succeeded();
+    let settings = home.path().join("quarry.toml");
+    std::fs::write(&settings, format!("[mainnet]\ngenesis = {genesis:?}\n")).unwrap();
+    import(&chain, &by_file, &["--config", settings.to_str().unwrap()]).succeeded();
+    assert_eq!(digest(&again), digest(&whole));
+    assert_eq!(digest(&by_file), digest(&whole));
+}
+
 /// The model without the made-up block 0, for what needs whole blocks.
 fn without_genesis(mut model: Model) -> Model {
     model.blocks.remove(0);

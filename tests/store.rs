@@ -190,7 +190,10 @@ fn unwinding_leaves_the_bytes_of_never_having_seen_the_blocks() {
 #[test]
 fn a_store_of_another_chain_is_refused_with_a_way_out() {
     let directory = scratch::directory();
-    drop(open(directory.path()));
+    let store = open(directory.path());
+    let bundles = plain::chain(3, 2, &ChainConfig::default());
+    backfill(&mut store.writer().unwrap(), &bundles, 2);
+    drop(store);
     let options = OpenOptions::new(directory.path());
     let other = Store::open_or_create(&options, 8, B256::repeat_byte(1), None).unwrap_err();
     assert!(
@@ -207,6 +210,37 @@ fn a_store_of_another_chain_is_refused_with_a_way_out() {
     drop(store);
     let nowhere = Store::open(&OpenOptions::new(directory.path().join("no"))).unwrap_err();
     assert!(matches!(nowhere, StoreError::Absent { .. }), "{nowhere}");
+}
+
+/// Whoever got it wrong before anything was stored says it again, and gets what a new directory would give.
+#[test]
+fn a_store_that_nothing_was_written_to_is_made_anew() {
+    let directory = scratch::directory();
+    let begun = |chain: u64, hash: u8, first: u64, rewards: Option<&str>| {
+        let options = OpenOptions {
+            static_rewards: rewards.map(|text| text.parse().unwrap()),
+            ..options(directory.path())
+        };
+        let store = Store::open_or_create(&options, chain, B256::repeat_byte(hash), Some(first)).unwrap();
+        let identity = store.identity();
+        assert_eq!((identity.chain_id, identity.first_block), (chain, first));
+        assert_eq!(identity.genesis_hash, [hash; 32]);
+        assert_eq!(store.static_rewards(), options.static_rewards);
+        assert_eq!(store.view().checkpoint().next_block, first);
+        assert!(store.is_blank().unwrap());
+        store
+    };
+    drop(begun(8, 2, 1, None));
+    drop(begun(8, 2, 5, Some("3")));
+    let store = begun(7, 1, 0, Some("2"));
+    let bundles = plain::chain(3, 2, &ChainConfig::default());
+    backfill(&mut store.writer().unwrap(), &bundles, 2);
+    assert!(!store.is_blank().unwrap());
+    drop(store);
+    // A reader changes nothing, and a store with blocks stays what it is.
+    let store = Store::open_or_create(&options(directory.path()), 7, B256::repeat_byte(1), None).unwrap();
+    assert_eq!(store.static_rewards(), Some("2".parse().unwrap()));
+    assert_eq!(store.view().checkpoint().next_block, 2);
 }
 
 /// What a log entry says, owned.

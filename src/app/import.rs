@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::model::{B256, Bundle, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
-use crate::store::{OpenOptions, Store, View, Writer};
+use crate::store::{OpenOptions, Store, StoreError, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
 
@@ -133,12 +133,13 @@ impl ChainImport {
         let opened = tokio::task::spawn_blocking(move || {
             match Store::open(&open) {
                 // A store that holds some of the recording already is gone on with.
-                Ok(store) => store.check_chain(chain_id, genesis_hash).map(|()| store),
-                Err(crate::store::StoreError::Absent { .. }) => {
-                    Store::open_or_create(&open, chain_id, genesis_hash, Some(first_block))
+                Ok(store) if !store.is_blank()? => {
+                    return store.check_chain(chain_id, genesis_hash).map(|()| store);
                 }
-                Err(error) => Err(error),
+                Ok(_) | Err(StoreError::Absent { .. }) => {}
+                Err(error) => return Err(error),
             }
+            Store::open_or_create(&open, chain_id, genesis_hash, Some(first_block))
         });
         let store = opened
             .await
@@ -248,7 +249,7 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let config = Config::of_store(&args.store)?;
     let import = ChainImport {
         open: open_options(&config, args.chain, 1),
-        genesis: load_genesis(args.genesis.as_deref())?,
+        genesis: load_genesis(args.genesis.as_deref().or(config.genesis_of(args.chain)))?,
         chain_id: args.chain_id,
         trust_node: args.trust_node,
         static_rewards: config.static_rewards_of(args.chain).cloned(),

@@ -88,12 +88,12 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
         match Store::open(&open) {
-            Ok(store) => {
+            Ok(store) if !store.is_blank()? => {
                 let observed = Observed::open(store.directory(), store.identity(), false);
                 chain.remember(Heartbeat::read(store.directory()));
                 chain.set_store(store, observed);
             }
-            Err(StoreError::Absent { .. }) => {}
+            Ok(_) | Err(StoreError::Absent { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         let memory = Memory::of(config);

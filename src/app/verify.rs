@@ -51,12 +51,8 @@ struct Drawn {
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
     let config = Config::merge(&args.store, &args.node, &ListenArgs::default())?;
     let settings = config.chains.iter().find(|chain| chain.name == args.chain);
-    let genesis = args
-        .node
-        .genesis
-        .as_deref()
-        .or(settings.and_then(|chain| chain.genesis.as_deref()));
-    let genesis = load_genesis(genesis)?;
+    let genesis = args.node.genesis.as_deref();
+    let genesis = load_genesis(genesis.or(config.genesis_of(args.chain)))?;
     let store = open_stored(&args.store, args.chain)?;
     let view = store.view();
     let range = range(&view, &args)?;

@@ -80,6 +80,8 @@ pub struct Config {
     pub chains: Vec<ChainConfig>,
     /// Static rewards that the operator states, by chain; a chain that is well known needs none.
     pub static_rewards: Vec<(ChainName, StaticRewards)>,
+    /// Genesis files, by chain.
+    pub genesis: Vec<(ChainName, PathBuf)>,
     /// Accounts whose coins do not circulate, by chain, each once.
     pub excluded: Vec<(ChainName, Vec<Address>)>,
     /// What the operator states of prices, by chain.
@@ -161,6 +163,7 @@ impl Config {
             backfill_memory,
             chains: Vec::new(),
             static_rewards: Vec::new(),
+            genesis: Vec::new(),
             excluded: Vec::new(),
             prices: Vec::new(),
         };
@@ -169,6 +172,8 @@ impl Config {
             config
                 .static_rewards
                 .extend(stated.static_rewards.map(|rewards| (name, rewards)));
+            let genesis = stated.chain.genesis.clone();
+            config.genesis.extend(genesis.map(|path| (name, path)));
             config.excluded.push((name, stated.excluded));
             if stated.prices != StatedPrices::default() {
                 config.prices.push((name, stated.prices));
@@ -185,6 +190,13 @@ impl Config {
     pub fn static_rewards_of(&self, chain: ChainName) -> Option<&StaticRewards> {
         let stated = self.static_rewards.iter().find(|(name, _)| *name == chain);
         stated.map(|(_, rewards)| rewards)
+    }
+
+    /// The genesis file of a chain.
+    #[must_use]
+    pub fn genesis_of(&self, chain: ChainName) -> Option<&Path> {
+        let stated = self.genesis.iter().find(|(name, _)| *name == chain);
+        stated.map(|(_, path)| path.as_path())
     }
 
     /// The accounts whose coins do not circulate.

@@ -92,8 +92,8 @@ impl Store {
         Self::open_with(options, None)
     }
 
-    /// Opens the store of a chain, making it when the directory holds none. A store of another chain,
-    /// or one that begins at another block than `first_block` (where that is given), is refused.
+    /// Opens the store of a chain, making it when the directory holds none, or one that nothing was ever written to. A store
+    /// of another chain, or one that begins at another block than `first_block` (where that is given), is refused.
     pub fn open_or_create(
         options: &OpenOptions,
         chain_id: u64,
@@ -120,6 +120,11 @@ impl Store {
             }),
             _ => Ok(store),
         }
+    }
+
+    /// Whether nothing was ever written to it: whoever opens it to fill it says what chain it is.
+    pub fn is_blank(&self) -> Result<bool, StoreError> {
+        is_blank(&self.db)
     }
 
     /// Refuses when the store holds another chain.
@@ -221,7 +226,13 @@ impl Store {
             std::thread::sleep(REOPENING_PAUSE);
         }
         let db = opened.map_err(|source| StoreError::of_opening(source, &options.directory))?;
-        let identity = match (identity_of(&db, &options.directory)?, create) {
+        let found = identity_of(&db, &options.directory)?;
+        // A store that nothing was written to is anybody's: it was made for a chain that never came.
+        let found = match &create {
+            Some(_) if !options.read_only && is_blank(&db)? => None,
+            _ => found,
+        };
+        let identity = match (found, create) {
             (Some(identity), _) => identity,
             (None, Some(identity)) if !options.read_only => {
                 let value = identity.encode();
@@ -408,6 +419,12 @@ pub(super) fn identity_of(db: &DB, directory: &Path) -> Result<Option<Identity>,
     Identity::decode(&bytes)
         .map(Some)
         .map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))
+}
+
+fn is_blank(db: &DB) -> Result<bool, StoreError> {
+    let checkpoint = db.get_pinned_cf(family(db, Table::Meta)?, CHECKPOINT);
+    let checkpoint = checkpoint.map_err(StoreError::rocks_at(Table::Meta.name(), CHECKPOINT))?;
+    Ok(checkpoint.is_none())
 }
 
 pub(super) fn load_tail(db: &DB, number: u64) -> Result<Tail, StoreError> {
