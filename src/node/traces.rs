@@ -209,6 +209,7 @@ const ERROR_TEXTS: &[(&[&str], &str)] = &[
     (&["static context"], "write protection"),
     (&["staticcall"], "write protection"),
     (&["static call"], "write protection"),
+    (&["insidestatic"], "write protection"),
     (&["out of bounds"], "return data out of bounds"),
     (&["outofoffset"], "return data out of bounds"),
     (&["nonce", "overflow"], "nonce overflow"),

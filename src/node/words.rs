@@ -72,6 +72,12 @@ pub(super) fn failed_execution(code: i64, lower: &str) -> bool {
         "return data out of bounds",
         "outofoffset",
         "gas uint64 overflow",
+        // The rest is revm's: memory, a precompile or an operand that costs more than there is, and what a static call may not do.
+        "oog",
+        "notactivated",
+        "precompileerror",
+        "insidestatic",
+        "duringstaticcall",
     ];
     matches!(code, 3 | -32015) || WORDS.iter().any(|word| lower.contains(word))
 }

@@ -81,6 +81,7 @@ async fn what_a_contract_does_wrong_is_its_answer() {
         (-32015, "VM execution error."),
         (-32603, "EVM error InvalidFEOpcode"),
         (-32603, "EVM error OutOfGas"),
+        (-32603, "EVM error MemoryOOG"),
         (-32000, "Execution reverted"),
     ] {
         let (fake, node) = node_with(move |_, _, _| Err((code, message.to_owned()))).await;
