@@ -240,6 +240,14 @@ fn fault(form: Form, value: &Value) -> Option<String> {
                 && text.bytes().all(|byte| byte.is_ascii_digit())
                 && (text == "0" || !text.starts_with('0'))
         }),
+        Form::Amount => text.is_some_and(|text| {
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, "1"));
+            let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            digits(whole)
+                && (whole == "0" || !whole.starts_with('0'))
+                && digits(fraction)
+                && !fraction.ends_with('0')
+        }),
         Form::Address => hex(Some(40)),
         Form::Hash => hex(Some(64)),
         Form::Hex => hex(None) && text.is_some_and(|text| text.len() % 2 == 0),

@@ -131,8 +131,8 @@ fn write_parameter(page: &mut String, endpoint: &Endpoint, parameter: &Parameter
 /// all the same, to see what the service says.
 fn input_of(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
-        Kind::Address => ("type=\"text\" pattern=\"0[xX][0-9a-fA-F]{40}\"", &[]),
-        Kind::Addresses(_) => (
+        Kind::Address | Kind::Contract => ("type=\"text\" pattern=\"0[xX][0-9a-fA-F]{40}\"", &[]),
+        Kind::Addresses(_) | Kind::Contracts(_) => (
             "type=\"text\" pattern=\" *0[xX][0-9a-fA-F]{40} *(, *0[xX][0-9a-fA-F]{40} *)*\"",
             &[],
         ),

@@ -200,6 +200,7 @@ pub(super) fn form_name(form: Form) -> String {
     match form {
         Form::Text => "text".to_owned(),
         Form::Decimal => "decimal text".to_owned(),
+        Form::Amount => "decimal text, with a fraction for `unit=coin`".to_owned(),
         Form::Address => "address".to_owned(),
         Form::Hash => "hash".to_owned(),
         Form::Hex => "hex".to_owned(),

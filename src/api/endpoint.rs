@@ -61,8 +61,12 @@ pub enum Place {
 pub enum Kind {
     /// `0x` and 40 hex digits.
     Address,
+    /// The same, of a contract.
+    Contract,
     /// Addresses, comma-separated, at most so many.
     Addresses(usize),
+    /// The same, of contracts.
+    Contracts(usize),
     /// `0x` and 64 hex digits.
     Hash,
     /// 32-byte words in hex, comma-separated: any of them.

@@ -120,8 +120,10 @@ fn render_parameter(text: &mut String, parameter: &Parameter) -> std::fmt::Resul
 
 pub(super) fn render_kind(kind: Kind) -> String {
     match kind {
-        Kind::Address => "`0x` + 40 hex digits".to_owned(),
-        Kind::Addresses(most) => format!("`0x` + 40 hex digits, up to {most} separated by commas"),
+        Kind::Address | Kind::Contract => "`0x` + 40 hex digits".to_owned(),
+        Kind::Addresses(most) | Kind::Contracts(most) => {
+            format!("`0x` + 40 hex digits, up to {most} separated by commas")
+        }
         Kind::Hash => "`0x` + 64 hex digits".to_owned(),
         Kind::Topics => "`0x` + 64 hex digits, several separated by commas".to_owned(),
         Kind::Integer => "decimal".to_owned(),

@@ -10,7 +10,7 @@ use super::endpoint::{Endpoint, Group, Kind, Parameter, Place};
 use super::examples::example;
 use super::list::endpoints;
 use super::shape::{Field, Form};
-use crate::desk::faults::REVERSED_DATES;
+use crate::desk::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS, REVERSED_DATES};
 
 const DESCRIPTION: &str = "Read-only explorer API over the store of an EVM chain. Every operation is a GET; HEAD and \
     OPTIONS work everywhere. Query keys that an operation does not know are ignored, an empty value is an absent one, \
@@ -180,8 +180,8 @@ const ADDRESS: &str = "^0[xX][0-9a-fA-F]{40}$";
 fn kind(kind: Kind) -> Value {
     let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
     match kind {
-        Kind::Address => text(ADDRESS),
-        Kind::Addresses(most) => {
+        Kind::Address | Kind::Contract => text(ADDRESS),
+        Kind::Addresses(most) | Kind::Contracts(most) => {
             let more = most.saturating_sub(1);
             text(&format!(
                 "^ *0[xX][0-9a-fA-F]{{40}} *(, *0[xX][0-9a-fA-F]{{40}} *){{0,{more}}}$"
@@ -353,6 +353,7 @@ fn form(form: Form) -> Value {
     match form {
         Form::Text => json!({"type": "string"}),
         Form::Decimal => text("^[0-9]+$"),
+        Form::Amount => text(r"^[0-9]+(\.[0-9]*[1-9])?$"),
         Form::Address => text("^0x[0-9a-f]{40}$"),
         Form::Hash => text("^0x[0-9a-f]{64}$"),
         Form::Hex => text("^0x([0-9a-f]{2})*$"),
@@ -382,8 +383,8 @@ pub(super) fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
         }
         texts.push(match parameter.kind {
             _ if name == "chain" => "Invalid chain".to_owned(),
-            Kind::Address => "Invalid address format".to_owned(),
-            Kind::Addresses(_) => "Invalid contract address format".to_owned(),
+            Kind::Address | Kind::Addresses(_) => INVALID_ADDRESS.to_owned(),
+            Kind::Contract | Kind::Contracts(_) => INVALID_CONTRACT_ADDRESS.to_owned(),
             Kind::Hash => "Invalid transaction hash format".to_owned(),
             Kind::Topics => "Invalid topic format".to_owned(),
             _ => format!("Invalid {name} parameter"),

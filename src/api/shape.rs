@@ -8,6 +8,8 @@ pub enum Form {
     Text,
     /// Digits: an amount, gas, a nonce, a number of a block or a time inside a list item.
     Decimal,
+    /// Digits, or with `unit=coin` the exact fraction.
+    Amount,
     /// `0x` and 40 lower-case hex digits.
     Address,
     /// `0x` and 64 lower-case hex digits.

@@ -63,7 +63,7 @@ impl Maker {
         match (parameter.name, parameter.kind) {
             ("chain", _) => "mainnet".to_owned(),
             ("action", _) => action.unwrap_or("x").to_owned(),
-            (_, Kind::Address | Kind::Addresses(_)) => self.hex(40),
+            (_, Kind::Address | Kind::Contract | Kind::Addresses(_) | Kind::Contracts(_)) => self.hex(40),
             (_, Kind::Hash | Kind::Topics) => self.hex(64),
             // Any first day goes with any last one, also where 5 days are the most.
             ("startDate", _) => format!("2024-03-{:02}", self.rng.u8(8..=10)),
@@ -83,8 +83,13 @@ impl Maker {
         let not_numbers = ["-1", "%2B1", "1.5", "0x1", "abc", "1e3", "1%00", "1,2"];
         let mut all: Vec<String> = undecodable.map(str::to_owned).to_vec();
         match kind {
-            Kind::Address | Kind::Addresses(_) | Kind::Hash | Kind::Topics => {
-                let length = if matches!(kind, Kind::Address | Kind::Addresses(_)) {
+            Kind::Address
+            | Kind::Contract
+            | Kind::Addresses(_)
+            | Kind::Contracts(_)
+            | Kind::Hash
+            | Kind::Topics => {
+                let length = if !matches!(kind, Kind::Hash | Kind::Topics) {
                     40
                 } else {
                     64

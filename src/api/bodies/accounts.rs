@@ -20,12 +20,12 @@ pub(in crate::api) const PAST_BALANCE: &[Field] = &[
     field("block", Form::Integer, "The block."),
     field(
         "balance",
-        Form::Text,
+        Form::Amount,
         "What it held after the block, in the unit asked for.",
     ),
 ];
 const HOLDER: Field = field("account", Form::Address, "The account.");
-const BALANCE_NOW: Field = field("balance", Form::Text, "What it holds, in the unit asked for.");
+const BALANCE_NOW: Field = field("balance", Form::Amount, "What it holds, in the unit asked for.");
 
 /// A10.
 pub(in crate::api) const FUNDED_BY: &[Field] = &[

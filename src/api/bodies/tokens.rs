@@ -14,6 +14,12 @@ const BALANCE: Field = field(
     "What it holds, smallest units; of ERC-721 the number of ids.",
 );
 const SUPPLY: Field = field("totalSupply", Form::Decimal, "The supply, smallest units.");
+const BALANCE_ASKED: Field = field(
+    "balance",
+    Form::Amount,
+    "What it holds, in the unit asked for; of ERC-721 the number of ids.",
+);
+const SUPPLY_ASKED: Field = field("totalSupply", Form::Amount, "The supply, in the unit asked for.");
 const BLOCK: Field = field("block", Form::Integer, "After which block.");
 const NAME: Field = field("tokenName", Form::Text, "The contract's word.").or_null();
 const SYMBOL: Field = field("tokenSymbol", Form::Text, "The contract's word.").or_null();
@@ -23,19 +29,19 @@ const DECIMALS: Field = field("tokenDecimal", Form::Integer, "The contract's wor
 pub(in crate::api) const TOKEN_SUPPLY: &[Field] = &[
     field("address", Form::Address, "The token's contract."),
     CHAIN,
-    SUPPLY,
+    SUPPLY_ASKED,
 ];
 /// T8.
 pub(in crate::api) const TOKEN_SUPPLY_AT: &[Field] = &[
     field("address", Form::Address, "The token's contract."),
     CHAIN,
     BLOCK,
-    SUPPLY,
+    SUPPLY_ASKED,
 ];
 /// T2.
-pub(in crate::api) const TOKEN_BALANCE: &[Field] = &[HOLDER, CONTRACT, CHAIN, BALANCE];
+pub(in crate::api) const TOKEN_BALANCE: &[Field] = &[HOLDER, CONTRACT, CHAIN, BALANCE_ASKED];
 /// T9.
-pub(in crate::api) const TOKEN_BALANCE_AT: &[Field] = &[HOLDER, CONTRACT, CHAIN, BLOCK, BALANCE];
+pub(in crate::api) const TOKEN_BALANCE_AT: &[Field] = &[HOLDER, CONTRACT, CHAIN, BLOCK, BALANCE_ASKED];
 /// T4.
 pub(in crate::api) const HOLDER_COUNT: &[Field] = &[
     CONTRACT,

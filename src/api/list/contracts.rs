@@ -5,7 +5,7 @@ use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
 use crate::api::service::Handler;
 use crate::api::{bodies, contracts, sources};
 
-const CONTRACT: Parameter = Parameter::path("contractAddress", Kind::Address, "The contract.");
+const CONTRACT: Parameter = Parameter::path("contractAddress", Kind::Contract, "The contract.");
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -43,7 +43,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             CHAIN,
             Parameter::query(
                 "contractaddresses",
-                Kind::Addresses(5),
+                Kind::Contracts(5),
                 "The contracts, at most 5; one given twice counts once.",
             )
             .required(),

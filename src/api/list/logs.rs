@@ -47,6 +47,11 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint {
     bad_requests: &[
         "At least one topic is required",
         "Operator topic0_1_opr names a topic that is not given",
+        "Operator topic0_2_opr names a topic that is not given",
+        "Operator topic0_3_opr names a topic that is not given",
+        "Operator topic1_2_opr names a topic that is not given",
+        "Operator topic1_3_opr names a topic that is not given",
+        "Operator topic2_3_opr names a topic that is not given",
     ],
     handler: Handler::Chain(logs::get_logs),
     ..NONE

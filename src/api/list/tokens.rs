@@ -6,17 +6,21 @@ use crate::api::service::Handler;
 use crate::api::{bodies, token_info, token_lists, tokens};
 use crate::desk::amounts::Unit;
 
-const TOKEN: Parameter = Parameter::path("address", Kind::Address, "The token's contract.");
+const TOKEN: Parameter = Parameter::path("address", Kind::Contract, "The token's contract.");
 const CONTRACT: Parameter =
-    Parameter::query("contractaddress", Kind::Address, "The token's contract.").required();
-const FILTER: Parameter =
-    Parameter::query("contractaddress", Kind::Address, "Transfers of this token alone.");
+    Parameter::query("contractaddress", Kind::Contract, "The token's contract.").required();
+const FILTER: Parameter = Parameter::query(
+    "contractaddress",
+    Kind::Contract,
+    "Transfers of this token alone.",
+);
 const FILTER_AS_ANSWERED: Parameter = Parameter::query(
     "contractAddress",
-    Kind::Address,
+    Kind::Contract,
     "The same as `contractaddress`, as answers spell it.",
 );
-const HELD_FILTER: Parameter = Parameter::query("contractaddress", Kind::Address, "Ids of this token alone.");
+const HELD_FILTER: Parameter =
+    Parameter::query("contractaddress", Kind::Contract, "Ids of this token alone.");
 const HOLDER: Parameter = Parameter::query("address", Kind::Address, "The account.").required();
 const BLOCK: Parameter = Parameter::query("block", Kind::Block, "After which block.").or("latest");
 const UNIT: Parameter = Parameter::query(
