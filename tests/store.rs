@@ -237,7 +237,7 @@ fn a_store_that_nothing_was_written_to_is_made_anew() {
     backfill(&mut store.writer().unwrap(), &bundles, 2);
     assert!(!store.is_blank().unwrap());
     drop(store);
-    // A reader changes nothing, and a store with blocks stays what it is.
+    // A store with blocks stays what it is.
     let store = Store::open_or_create(&options(directory.path()), 7, B256::repeat_byte(1), None).unwrap();
     assert_eq!(store.static_rewards(), Some("2".parse().unwrap()));
     assert_eq!(store.view().checkpoint().next_block, 2);

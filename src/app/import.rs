@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::model::{B256, Bundle, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
-use crate::store::{OpenOptions, Store, StoreError, View, Writer};
+use crate::store::{OpenOptions, Store, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
 
@@ -130,16 +130,9 @@ impl ChainImport {
         let mut open = self.open.clone();
         // What a new store remembers, so that it is served by the rules that it is filled by.
         open.static_rewards = stated_rewards(self.static_rewards.as_ref(), genesis);
+        // A store that holds some of the recording already is gone on with.
         let opened = tokio::task::spawn_blocking(move || {
-            match Store::open(&open) {
-                // A store that holds some of the recording already is gone on with.
-                Ok(store) if !store.is_blank()? => {
-                    return store.check_chain(chain_id, genesis_hash).map(|()| store);
-                }
-                Ok(_) | Err(StoreError::Absent { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            Store::open_or_create(&open, chain_id, genesis_hash, Some(first_block))
+            Store::open_to_fill(&open, chain_id, genesis_hash, first_block)
         });
         let store = opened
             .await

@@ -83,7 +83,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         NodeConfig::new(settings.rpc.clone().unwrap_or_default())
             .check()
             .map_err(SyncError::from)?;
-        let genesis = load_genesis(settings.genesis.as_deref())?;
+        let genesis = load_genesis(config.genesis_of(settings.name))?;
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.

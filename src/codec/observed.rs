@@ -50,6 +50,15 @@ fn key<const N: usize>(kind: u8, parts: &[&[u8]]) -> [u8; N] {
     out
 }
 
+/// The address that a key ends in, behind so many bytes.
+fn last_address(key: &[u8], before: usize, what: &'static str) -> Result<Address, Corrupt> {
+    let mut reader = Reader::new(key, what);
+    reader.take(before)?;
+    let address = Address::from(reader.array::<ADDRESS>()?);
+    reader.end()?;
+    Ok(address)
+}
+
 /// The key of a token's metadata.
 #[must_use]
 pub fn metadata_key(token: &Address) -> [u8; 1 + ADDRESS] {
@@ -67,11 +76,7 @@ pub const VERDICTS: [u8; 1] = [VERDICT];
 
 /// Reads the token out of the key of its verdict.
 pub fn decode_verdict_key(key: &[u8]) -> Result<Address, Corrupt> {
-    let mut reader = Reader::new(key, "verdict");
-    reader.take(1)?;
-    let token = Address::from(reader.array::<ADDRESS>()?);
-    reader.end()?;
-    Ok(token)
+    last_address(key, 1, "verdict")
 }
 
 /// The key of how far a token's holders are refreshed.
@@ -125,11 +130,7 @@ pub fn balance_prefix(token: &Address) -> [u8; 1 + ADDRESS] {
 
 /// Reads the holder out of such a key.
 pub fn decode_balance_key(key: &[u8]) -> Result<Address, Corrupt> {
-    let mut reader = Reader::new(key, "balance told");
-    reader.take(1 + ADDRESS)?;
-    let holder = Address::from(reader.array::<ADDRESS>()?);
-    reader.end()?;
-    Ok(holder)
+    last_address(key, 1 + ADDRESS, "balance told")
 }
 
 /// The key that puts a holder into its place among a token's holders.
@@ -169,11 +170,7 @@ pub fn held_prefix(holder: &Address) -> [u8; 1 + ADDRESS] {
 
 /// Reads the token out of such a key.
 pub fn decode_held_key(key: &[u8]) -> Result<Address, Corrupt> {
-    let mut reader = Reader::new(key, "token held");
-    reader.take(1 + ADDRESS)?;
-    let token = Address::from(reader.array::<ADDRESS>()?);
-    reader.end()?;
-    Ok(token)
+    last_address(key, 1 + ADDRESS, "token held")
 }
 
 /// Whose side store it is.

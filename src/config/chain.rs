@@ -16,8 +16,6 @@ pub struct ChainConfig {
     pub rpc: Option<String>,
     /// First block; `None` takes the store's, or 0.
     pub start_block: Option<u64>,
-    /// Genesis file.
-    pub genesis: Option<PathBuf>,
     /// Most requests in flight.
     pub rpc_concurrency: usize,
     /// Questions a second about tokens; 0 asks none but those of clients.
@@ -34,6 +32,7 @@ pub struct ChainConfig {
 pub(super) struct Stated {
     pub(super) chain: ChainConfig,
     pub(super) static_rewards: Option<StaticRewards>,
+    pub(super) genesis: Option<PathBuf>,
     pub(super) excluded: Vec<Address>,
     pub(super) prices: StatedPrices,
 }
@@ -68,21 +67,23 @@ pub(super) fn merge(
         0 => Err("at least one request must be allowed".to_owned()),
         _ => Ok(count),
     };
+    // In the order in which `quarry config` shows them.
+    let start_block = merge.optional(
+        key("start_block"),
+        ("start_block", node.start_block.filter(|_| meant)),
+        section.start_block,
+        as_is,
+    )?;
+    let genesis = merge.optional(
+        key("genesis"),
+        ("genesis", node.genesis.clone().filter(|_| meant)),
+        section.genesis.clone(),
+        as_is,
+    )?;
     let chain = ChainConfig {
         name,
         rpc,
-        start_block: merge.optional(
-            key("start_block"),
-            ("start_block", node.start_block.filter(|_| meant)),
-            section.start_block,
-            as_is,
-        )?,
-        genesis: merge.optional(
-            key("genesis"),
-            ("genesis", node.genesis.clone().filter(|_| meant)),
-            section.genesis.clone(),
-            as_is,
-        )?,
+        start_block,
         rpc_concurrency: merge.value(
             key("rpc_concurrency"),
             ("rpc_concurrency", node.rpc_concurrency),
@@ -140,6 +141,7 @@ pub(super) fn merge(
     Ok(Stated {
         chain,
         static_rewards,
+        genesis,
         excluded: excluded.unwrap_or_default(),
         prices,
     })

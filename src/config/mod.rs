@@ -172,8 +172,7 @@ impl Config {
             config
                 .static_rewards
                 .extend(stated.static_rewards.map(|rewards| (name, rewards)));
-            let genesis = stated.chain.genesis.clone();
-            config.genesis.extend(genesis.map(|path| (name, path)));
+            config.genesis.extend(stated.genesis.map(|path| (name, path)));
             config.excluded.push((name, stated.excluded));
             if stated.prices != StatedPrices::default() {
                 config.prices.push((name, stated.prices));

@@ -100,18 +100,7 @@ impl Store {
         genesis_hash: B256,
         first_block: Option<u64>,
     ) -> Result<Arc<Self>, StoreError> {
-        let wanted = Identity {
-            schema: SCHEMA_VERSION,
-            chain_id,
-            genesis_hash: genesis_hash.0,
-            first_block: first_block.unwrap_or(0),
-            static_rewards: options
-                .static_rewards
-                .as_ref()
-                .map(|rewards| rewards.steps().to_vec()),
-        };
-        let store = Self::open_with(options, Some(wanted))?;
-        store.check_chain(chain_id, genesis_hash)?;
+        let store = Self::open_to_fill(options, chain_id, genesis_hash, first_block.unwrap_or(0))?;
         match first_block {
             Some(wanted) if wanted != store.identity.first_block => Err(StoreError::OtherStart {
                 path: options.directory.clone(),
@@ -120,6 +109,28 @@ impl Store {
             }),
             _ => Ok(store),
         }
+    }
+
+    /// The same, but one that is there may begin at any block: `first_block` is of one that is made.
+    pub fn open_to_fill(
+        options: &OpenOptions,
+        chain_id: u64,
+        genesis_hash: B256,
+        first_block: u64,
+    ) -> Result<Arc<Self>, StoreError> {
+        let wanted = Identity {
+            schema: SCHEMA_VERSION,
+            chain_id,
+            genesis_hash: genesis_hash.0,
+            first_block,
+            static_rewards: options
+                .static_rewards
+                .as_ref()
+                .map(|rewards| rewards.steps().to_vec()),
+        };
+        let store = Self::open_with(options, Some(wanted))?;
+        store.check_chain(chain_id, genesis_hash)?;
+        Ok(store)
     }
 
     /// Whether nothing was ever written to it: whoever opens it to fill it says what chain it is.
