@@ -214,6 +214,18 @@ fn a_tree_is_taken_entry_by_entry_beside_a_service() {
         (&"partial".into(), &"FeeCoin".into())
     );
     assert_eq!(toll["sources"].as_object().unwrap().len(), 2);
+    // Etherscan's dialect gives both files with all that they were compiled with.
+    let told = server.json(&format!(
+        "/api?module=contract&action=getsourcecode&address={TOLL}"
+    ));
+    let input = text(&told["result"][0]["SourceCode"]);
+    let input: Value = serde_json::from_str(&input[1..input.len() - 1]).unwrap();
+    let compiled: Value =
+        serde_json::from_slice(&fs::read(demo(TOLL).join("metadata.json")).unwrap()).unwrap();
+    let mut settings = compiled["settings"].clone();
+    settings.as_object_mut().unwrap().remove("compilationTarget");
+    assert!(settings.get("remappings").is_some(), "{settings}");
+    assert_eq!(input["settings"], settings);
     // A contract that is not in the store is taken at its word.
     let nobody = server.json(&source(NOBODY));
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::desk::caching::Reach;
 use crate::desk::contracts::{behind, creations, take_several};
 use crate::desk::faults::{NOT_VERIFIED, query_failed};
 use crate::http::HttpError;
-use crate::model::MatchKind;
+use crate::model::{ContractFacts, MatchKind};
 use crate::query::{ContractSources, Proxy};
 
 use super::ask::Ask;
@@ -71,7 +71,8 @@ impl Source {
     }
 
     fn of(found: ContractSources) -> Self {
-        let source_code = source_code(&found);
+        let settings = settings(&found.facts);
+        let (source_code, library) = (source_code(&found, &settings), library(&settings));
         let facts = found.facts;
         let vyper = facts
             .language
@@ -96,6 +97,7 @@ impl Source {
                 .map(const_hex::encode)
                 .unwrap_or_default(),
             evm_version: facts.evm_version.unwrap_or_else(|| "Default".to_owned()),
+            library,
             contract_file_name: facts.main.unwrap_or_default(),
             license_type: facts.license.unwrap_or_else(|| "Unknown".to_owned()),
             similar_match: match facts.match_kind {
@@ -108,8 +110,41 @@ impl Source {
     }
 }
 
+/// What the sources were compiled with, as a standard-JSON input has it; of an import that kept none, what facts tell.
+fn settings(facts: &ContractFacts) -> Value {
+    let kept = facts.settings.as_deref().map(serde_json::from_str);
+    if let Some(Ok(settings)) = kept {
+        return settings;
+    }
+    let mut settings = json!({
+        "optimizer": {
+            "enabled": facts.optimizer.unwrap_or(false),
+            "runs": facts.runs.unwrap_or(200),
+        },
+    });
+    if let (Some(version), Some(settings)) = (&facts.evm_version, settings.as_object_mut()) {
+        settings.insert("evmVersion".to_owned(), json!(version));
+    }
+    settings
+}
+
+/// `Name:address;Name:address`, the addresses without `0x`.
+fn library(settings: &Value) -> String {
+    let files = settings.get("libraries").and_then(Value::as_object);
+    let named = files
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, names)| names.as_object())
+        .flatten()
+        .filter_map(|(name, place)| {
+            let place = place.as_str()?;
+            Some(format!("{name}:{}", place.trim_start_matches("0x")))
+        });
+    named.collect::<Vec<_>>().join(";")
+}
+
 /// One file as it is; several as standard JSON in one more pair of braces.
-fn source_code(found: &ContractSources) -> String {
+fn source_code(found: &ContractSources, settings: &Value) -> String {
     match found.texts.as_slice() {
         [] => String::new(),
         [(_, text)] => text.clone(),
@@ -119,15 +154,6 @@ fn source_code(found: &ContractSources) -> String {
                 .iter()
                 .map(|(path, text)| (path.clone(), json!({ "content": text })))
                 .collect();
-            let mut settings = json!({
-                "optimizer": {
-                    "enabled": facts.optimizer.unwrap_or(false),
-                    "runs": facts.runs.unwrap_or(200),
-                },
-            });
-            if let (Some(version), Some(settings)) = (&facts.evm_version, settings.as_object_mut()) {
-                settings.insert("evmVersion".to_owned(), json!(version));
-            }
             let input = json!({
                 "language": facts.language.as_deref().unwrap_or("Solidity"),
                 "sources": sources,

@@ -58,6 +58,8 @@ pub struct ContractFacts {
     pub license: Option<String>,
     /// The path of the main file.
     pub main: Option<String>,
+    /// The compiler's settings, a JSON object as the settings of a standard-JSON input.
+    pub settings: Option<String>,
     /// What the constructor was given, ABI-encoded.
     pub constructor_arguments: Option<Bytes>,
     /// Paths, and the Keccak-256 of the texts.
@@ -78,6 +80,7 @@ impl Default for ContractFacts {
             evm_version: None,
             license: None,
             main: None,
+            settings: None,
             constructor_arguments: None,
             sources: Vec::new(),
         }

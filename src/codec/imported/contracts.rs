@@ -1,8 +1,9 @@
 //! Rows of imported contracts.
 //!
 //! ```text
-//! 10 | contract 20 -> format 1, match 1, bits 1 (checked, arguments, optimizer known, on, runs, stated),
-//!                     [runs varint], [arguments], name, language, compiler, EVM, license, main file (each 0, or 1 and a text),
+//! 10 | contract 20 -> format 1 or 2, match 1, bits 1 (checked, arguments, optimizer known, on, runs, stated),
+//!                     [runs varint], [arguments], name, language, compiler, EVM, license, main file,
+//!                     in format 2 settings (each 0, or 1 and a text),
 //!                     sources: count varint, each a path and a hash 32
 //! 11 | contract 20 -> the ABI, JSON text
 //! 12 | contract 20 -> functions: count varint, each selector 4 and text; errors: count varint, each selector 4, name,
@@ -21,7 +22,9 @@ const NAMES: u8 = 0x12;
 const SOURCE: u8 = 0x13;
 
 /// Version of a row of facts.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The version before there were settings.
+const WITHOUT_SETTINGS: u8 = 1;
 
 fn key<const N: usize, const LEN: usize>(kind: u8, of: &[u8; N]) -> [u8; LEN] {
     let mut key = [0; LEN];
@@ -100,6 +103,7 @@ pub fn encode_facts(facts: &ContractFacts) -> Vec<u8> {
         &facts.evm_version,
         &facts.license,
         &facts.main,
+        &facts.settings,
     ] {
         put_optional_text(&mut out, text.as_deref());
     }
@@ -114,9 +118,11 @@ pub fn encode_facts(facts: &ContractFacts) -> Vec<u8> {
 /// Reads facts.
 pub fn decode_facts(bytes: &[u8]) -> Result<ContractFacts, Corrupt> {
     let mut reader = Reader::new(bytes, "facts of a contract");
-    if reader.byte()? != FORMAT {
-        return Err(reader.corrupt());
-    }
+    let has_settings = match reader.byte()? {
+        FORMAT => true,
+        WITHOUT_SETTINGS => false,
+        _ => return Err(reader.corrupt()),
+    };
     let match_kind = MatchKind::from_code(reader.byte()?).ok_or(Corrupt("kind of a match"))?;
     let bits = reader.byte()?;
     if bits > 63 {
@@ -142,6 +148,11 @@ pub fn decode_facts(bytes: &[u8]) -> Result<ContractFacts, Corrupt> {
         evm_version: read_optional_text(&mut reader)?,
         license: read_optional_text(&mut reader)?,
         main: read_optional_text(&mut reader)?,
+        settings: if has_settings {
+            read_optional_text(&mut reader)?
+        } else {
+            None
+        },
         constructor_arguments,
         sources: Vec::new(),
     };
@@ -217,6 +228,7 @@ mod tests {
             evm_version: Some("prague".to_owned()),
             license: None,
             main: Some("contracts/Coin.sol".to_owned()),
+            settings: Some(r#"{"viaIR":true}"#.to_owned()),
             constructor_arguments: Some(Bytes::from(vec![1, 2])),
             sources: vec![("caf\u{e9}.sol".to_owned(), B256::repeat_byte(3))],
         };
@@ -236,6 +248,9 @@ mod tests {
                 assert!(decode_facts(&bytes[..end]).is_err(), "{end}");
             }
         }
+        // A row from before there were settings.
+        let old = [&[1, 1, 0][..], &[0; 6], &[0]].concat();
+        assert_eq!(decode_facts(&old), Ok(none));
         let mut names = ContractNames {
             functions: vec![([9; 4], "b()".to_owned()), ([1; 4], "a(uint256 x)".to_owned())],
             errors: vec![CustomError {

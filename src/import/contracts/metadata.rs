@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::super::words::json_fault;
 use super::abi::Abi;
@@ -42,7 +43,11 @@ pub(super) struct Settings {
     evm_version: Option<String>,
     optimizer: Optimizer,
     /// Vyper's: a truth value, or `none`, `gas` or `codesize`.
-    optimize: Option<serde_json::Value>,
+    optimize: Option<Value>,
+    libraries: Option<Value>,
+    /// Remappings, the way of code generation and whatever a compiler may have.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -50,6 +55,50 @@ pub(super) struct Settings {
 struct Optimizer {
     enabled: Option<bool>,
     runs: Option<u64>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Optimizer {
+    fn value(&self) -> Option<Value> {
+        let mut all = self.others.clone();
+        insert(&mut all, "enabled", self.enabled);
+        insert(&mut all, "runs", self.runs);
+        (!all.is_empty()).then_some(Value::Object(all))
+    }
+}
+
+fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Longer settings are not kept, bytes.
+const SETTINGS_MAX: usize = 1 << 20;
+
+/// Libraries as a standard-JSON input has them, by file and name: metadata has them by `file:name`.
+fn by_file(libraries: &Value) -> Value {
+    let Value::Object(libraries) = libraries else {
+        return libraries.clone();
+    };
+    let mut files = Map::new();
+    for (name, place) in libraries {
+        let (file, name, place) = match (place, name.rsplit_once(':')) {
+            (Value::Object(of_file), _) => {
+                files.insert(name.clone(), json!(of_file));
+                continue;
+            }
+            (place, Some((file, name))) => (file, name, place),
+            // Old metadata names the library alone.
+            (place, None) => ("", name.as_str(), place),
+        };
+        let of_file = files.entry(file).or_insert_with(|| json!({}));
+        if let Some(of_file) = of_file.as_object_mut() {
+            of_file.insert(name.to_owned(), place.clone());
+        }
+    }
+    Value::Object(files)
 }
 
 /// A source of the compilation.
@@ -64,8 +113,8 @@ pub(super) struct SourceEntry {
 impl Settings {
     fn optimizer(&self) -> Option<bool> {
         let of_vyper = || match self.optimize.as_ref()? {
-            serde_json::Value::Bool(on) => Some(*on),
-            serde_json::Value::String(word) => Some(word != "none"),
+            Value::Bool(on) => Some(*on),
+            Value::String(word) => Some(word != "none"),
             _ => None,
         };
         self.optimizer.enabled.or_else(of_vyper)
@@ -80,6 +129,20 @@ impl Settings {
         facts.evm_version.clone_from(&self.evm_version);
         facts.optimizer = self.optimizer();
         facts.runs = self.optimizer.runs;
+        facts.settings = self.text();
+    }
+
+    /// What would compile the same sources in the same way: a standard-JSON input's settings.
+    fn text(&self) -> Option<String> {
+        let mut all = self.others.clone();
+        // It tells what to put out, not what comes out.
+        all.remove("outputSelection");
+        insert(&mut all, "evmVersion", self.evm_version.clone());
+        insert(&mut all, "optimizer", self.optimizer.value());
+        insert(&mut all, "optimize", self.optimize.clone());
+        insert(&mut all, "libraries", self.libraries.as_ref().map(by_file));
+        let text = Value::Object(all).to_string();
+        (text != "{}" && text.len() <= SETTINGS_MAX).then_some(text)
     }
 }
 
@@ -145,6 +208,39 @@ mod tests {
         assert_eq!(facts.evm_version.as_deref(), Some("prague"));
         assert_eq!(facts.license.as_deref(), Some("MIT"));
         assert!(metadata.abi().unwrap().unwrap().text.contains("fallback"));
+    }
+
+    #[test]
+    fn settings_are_kept_as_an_input_has_them() {
+        let of = |settings: &str| {
+            let text = format!(r#"{{"compiler":{{"version":"0.8.1"}},"settings":{settings}}}"#);
+            let kept = Metadata::parse(&text).unwrap().facts().settings?;
+            Some(serde_json::from_str::<Value>(&kept).unwrap())
+        };
+        let kept = of(
+            r#"{"compilationTarget":{"a.sol":"A"},"evmVersion":"paris","viaIR":true,
+                "libraries":{"a.sol:L":"0x01","b/c.sol:M":"0x02","a.sol:N":"0x03","Old":"0x04"},
+                "metadata":{"bytecodeHash":"none"},"remappings":["@oz/=lib/oz/"],"outputSelection":{"*":{}},
+                "optimizer":{"enabled":true,"runs":1,"details":{"yul":false}}}"#,
+        );
+        let expected = json!({
+            "evmVersion": "paris", "viaIR": true, "metadata": {"bytecodeHash": "none"},
+            "libraries": {"a.sol": {"L": "0x01", "N": "0x03"}, "b/c.sol": {"M": "0x02"}, "": {"Old": "0x04"}},
+            "remappings": ["@oz/=lib/oz/"],
+            "optimizer": {"enabled": true, "runs": 1, "details": {"yul": false}},
+        });
+        assert_eq!(kept, Some(expected));
+        // An input's libraries stay as they are.
+        let nested = json!({"libraries": {"a.sol": {"L": "0x01"}}});
+        assert_eq!(of(&nested.to_string()), Some(nested));
+        assert_eq!(of(r#"{"optimize":"gas"}"#), Some(json!({"optimize": "gas"})));
+        for nothing in [
+            r#"{}"#,
+            r#"{"compilationTarget":{"a":"A"},"optimizer":{},"evmVersion":null}"#,
+        ] {
+            assert_eq!(of(nothing), None, "{nothing}");
+        }
+        assert_eq!(of(&format!(r#"{{"x":"{}"}}"#, "x".repeat(SETTINGS_MAX))), None);
     }
 
     #[test]

@@ -262,6 +262,7 @@ fn standard(file: &File, on_chain: &OnChain) -> Result<Candidate, String> {
                 optimizer: told.optimizer.or(own.optimizer),
                 runs: told.runs.or(own.runs),
                 license: told.license,
+                settings: own.settings.or(told.settings),
                 ..own
             };
             candidate.metadata = Some(text.as_bytes().to_vec());
