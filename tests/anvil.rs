@@ -125,6 +125,12 @@ impl Anvil {
         self.child.wait().unwrap();
     }
 
+    /// Sends a signal, as `kill` names it: `-STOP` leaves connections open and answers nothing.
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
     fn http(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -646,6 +652,15 @@ fn one_dead_node_does_not_stop_the_other_chain() {
     caught_up(&server, &test, "testnet", SOON);
     let left = compare(&server, &main, "mainnet", 40, 3);
     compare(&server, &test, "testnet", 40, 4);
+    // One that stands still is missed as well, and found again.
+    main.signal("-STOP");
+    eventually("/status says that a node is silent", SOON, || {
+        (status(&server, "mainnet")["nodeUp"] == false).then_some(())
+    });
+    main.signal("-CONT");
+    eventually("/status says that it answers", SOON, || {
+        (status(&server, "mainnet")["nodeUp"] == true).then_some(())
+    });
     main.kill();
     eventually("/status says that one node is down", SOON, || {
         (status(&server, "mainnet")["nodeUp"] == false).then_some(())

@@ -78,6 +78,9 @@ pub(super) fn stated_rewards(
 /// hears nothing more: then the node is asked this often.
 const HEARD_EVERY: Duration = Duration::from_secs(10);
 
+/// A node that does not tell its head within this does not answer, whatever becomes of the question.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 /// Keeps the node's head in the status true while the sync does not.
 async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdown) {
     while shutdown
@@ -89,13 +92,20 @@ async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdo
         if clock::unix_now().saturating_sub(heard) < HEARD_EVERY.as_secs() {
             continue;
         }
-        match shutdown.unless(node.head()).await {
+        match shutdown
+            .unless(tokio::time::timeout(ANSWERS_WITHIN, node.head()))
+            .await
+        {
             None => return,
-            Some(Ok(head)) => {
+            Some(Ok(Ok(head))) => {
                 status.set_node_up(true);
                 status.set_node_head(head);
             }
-            Some(Err(error)) => {
+            Some(Err(_)) => {
+                tracing::debug!("the node does not tell its head in time");
+                status.set_node_up(false);
+            }
+            Some(Ok(Err(error))) => {
                 tracing::debug!(%error, "the node does not tell its head");
                 status.set_node_up(error.is_said());
             }
