@@ -92,9 +92,10 @@ impl Node {
             let params = format!("[\"0x{number:x}\",true]");
             let block = self.ask(RequestClass::Block, BLOCK, &params).await?;
             let traces = match method {
-                TraceMethod::DebugByHash | TraceMethod::DebugByNumber if 0 < number => {
-                    Some(self.call_traces(method, number, &block).await?)
-                }
+                TraceMethod::DebugByHash | TraceMethod::DebugByNumber if 0 < number => Some(
+                    self.call_traces(method, number, told_hash(number, &block)?)
+                        .await?,
+                ),
                 _ => None,
             };
             Ok((block, traces))
@@ -111,7 +112,7 @@ impl Node {
             }
         };
         let traces = async {
-            // The first block executes nothing, and some nodes refuse to trace it.
+            // The first block executes nothing as a rule, and some nodes refuse to trace it.
             if method != TraceMethod::TraceBlock || number == 0 {
                 return Ok(None);
             }
@@ -131,6 +132,8 @@ impl Node {
         let (mut bundle, proven) = off_thread(bytes, move || answers.parse(has_traces)).await?;
         if !proven {
             bytes += self.trace_again(&mut bundle).await?;
+        } else if number == 0 && has_traces && bundle.traces.is_none() {
+            bytes += self.trace_first(&mut bundle, method).await?;
         }
         if capabilities.receipts == ReceiptMethod::Transaction {
             bytes += self.add_receipts(&mut bundle).await?;
@@ -160,14 +163,8 @@ impl Node {
         &self,
         method: TraceMethod,
         number: u64,
-        block: &RawValue,
+        hash: B256,
     ) -> Result<(TraceMethod, Box<RawValue>), Failure> {
-        if block.get() == "null" {
-            return Err(Failure::Content(NodeError::null_block(BLOCK, number)));
-        }
-        let hash = wire::block_id(block.get())
-            .map_err(|error| Failure::Content(NodeError::of_wire(BLOCK, number, error)))?
-            .hash;
         if method == TraceMethod::DebugByHash {
             let params = format!("[\"{hash:?}\"{CALL_TRACER}]");
             let asked = self.call(
@@ -192,16 +189,43 @@ impl Node {
         Ok((method, text))
     }
 
-    /// Asks again for traces that did not state their block, between two looks at its hash.
+    /// Asks again for traces that did not state their block or seem to lack frames, between two looks at its hash.
     async fn trace_again(&self, bundle: &mut Bundle) -> Result<usize, Failure> {
         let (number, method) = (bundle.block.number(), TraceMethod::TraceBlock);
         self.still(method, number, bundle.block.hash).await?;
         let text = self.block_traces(number).await?;
         self.still(method, number, bundle.block.hash).await?;
-        let traces = wire::parity_traces(text.get(), &bundle.block)
+        let told = wire::told_traces(text.get(), &bundle.block)
             .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
-        bundle.traces = Some(traces);
+        if let Some(gap) = told.gap {
+            // A node that counts what it leaves out says so each time; nothing else tells that frames are missing.
+            tracing::warn!(number, %gap, "trace_block says twice that it lacks frames: taken as it is");
+        }
+        bundle.traces = Some(told.traces);
         Ok(text.get().len())
+    }
+
+    /// Asks for the traces of a first block that has transactions. A node that says it has none is believed.
+    async fn trace_first(&self, bundle: &mut Bundle, method: TraceMethod) -> Result<usize, Failure> {
+        let asked = match method {
+            TraceMethod::TraceBlock | TraceMethod::None => self.trace_again(bundle).await,
+            TraceMethod::DebugByHash | TraceMethod::DebugByNumber => {
+                let asked = self.call_traces(method, 0, bundle.block.hash).await;
+                asked.and_then(|(method, text)| {
+                    let traces = wire::call_traces(text.get(), &bundle.block)
+                        .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), 0, error)))?;
+                    bundle.traces = Some(traces);
+                    Ok(text.get().len())
+                })
+            }
+        };
+        match asked {
+            Err(Failure::Request(error) | Failure::Left(error)) if error.is_answer() => {
+                tracing::warn!(%error, "the node does not trace the first block, which has transactions: there are no traces");
+                Ok(0)
+            }
+            asked => asked,
+        }
     }
 
     /// Fails unless the node's block `number` is the one of `hash`, after an answer that does not say of which block
@@ -274,6 +298,16 @@ fn not_null(
     Ok(text)
 }
 
+/// The hash of a block that was told.
+fn told_hash(number: u64, block: &RawValue) -> Result<B256, Failure> {
+    if block.get() == "null" {
+        return Err(Failure::Content(NodeError::null_block(BLOCK, number)));
+    }
+    let id = wire::block_id(block.get());
+    let id = id.map_err(|error| Failure::Content(NodeError::of_wire(BLOCK, number, error)))?;
+    Ok(id.hash)
+}
+
 async fn off_thread<T: Send + 'static>(
     bytes: usize,
     parse: impl FnOnce() -> Result<T, NodeError> + Send + 'static,
@@ -334,7 +368,7 @@ impl Answers {
                     }
                     TraceMethod::TraceBlock | TraceMethod::None => {
                         wire::told_traces(text.get(), &block).map(|told| {
-                            proven = told.state_block;
+                            proven = told.state_block && told.gap.is_none();
                             told.traces
                         })
                     }

@@ -71,7 +71,7 @@ impl NodeConfig {
     ///
     /// [`NodeError::Url`] with what is wrong with it.
     pub fn check(&self) -> Result<(), NodeError> {
-        self.endpoint().map(drop)
+        super::link::check(&self.endpoint()?)
     }
 
     pub(super) fn endpoint(&self) -> Result<Endpoint, NodeError> {
@@ -156,6 +156,32 @@ pub(super) enum Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn urls_that_lead_nowhere_are_found_out_before_anything_is_sent() {
+        for url in [
+            "",
+            "http://",
+            "http://127.0.0.1:99999",
+            "http://[::1/x",
+            "ws://:8546",
+            "htpp://127.0.0.1",
+            "127.0.0.1:8545",
+        ] {
+            assert!(
+                matches!(NodeConfig::new(url).check(), Err(NodeError::Url(_))),
+                "{url}"
+            );
+        }
+        for url in [
+            "http://127.0.0.1:8545",
+            " wss://node.example/key ",
+            "/run/geth.ipc",
+            "https://[::1]:1/",
+        ] {
+            assert!(NodeConfig::new(url).check().is_ok(), "{url}");
+        }
+    }
 
     #[test]
     fn keys_in_urls_are_not_shown() {

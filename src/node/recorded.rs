@@ -143,7 +143,13 @@ pub fn parse_line(text: &str) -> Result<Bundle, LineError> {
         }
     };
     let traces = match (stated(line.traces), stated(line.call_traces)) {
-        (Some(traces), _) => Some(wire::parity_traces(traces, &block)?),
+        (Some(traces), _) => {
+            let told = wire::told_traces(traces, &block)?;
+            if let Some(gap) = told.gap {
+                tracing::warn!(number = block.number(), %gap, "a recorded block seems to lack frames: taken as it is");
+            }
+            Some(told.traces)
+        }
         (None, Some(traces)) => Some(wire::call_traces(traces, &block)?),
         (None, None) => None,
     };

@@ -20,6 +20,8 @@ pub struct StatedFrame {
     pub frame: Frame,
     /// Gas used, where stated.
     pub gas_used: Option<u64>,
+    /// How many frames are directly below it, where stated.
+    pub subtraces: Option<u64>,
 }
 
 /// Why frames do not form one call tree.
@@ -57,9 +59,7 @@ pub fn normalise(
     mut stated: Vec<StatedFrame>,
     quiet: QuietPrecompiles,
 ) -> Result<TransactionTrace, ShapeError> {
-    if !stated.is_sorted_by(|a, b| a.frame.path <= b.frame.path) {
-        stated.sort_by(|a, b| a.frame.path.cmp(&b.frame.path));
-    }
+    sort(&mut stated);
     check_tree(&stated)?;
     let mut frames: Vec<Frame> = Vec::with_capacity(stated.len());
     // For each level: the new place of the frame last met there, whether it or an ancestor failed, and
@@ -70,7 +70,7 @@ pub fn normalise(
         let depth = stated.frame.path.len();
         let has_children = rest.peek().is_some_and(|next| depth < next.frame.path.len());
         let leave_out = quiet == QuietPrecompiles::LeaveOut;
-        if leave_out && 0 < depth && !has_children && is_quiet_precompile(&stated.frame) {
+        if leave_out && 0 < depth && !has_children && is_quiet_precompile(&stated) {
             continue;
         }
         line.truncate(depth);
@@ -115,9 +115,55 @@ fn check_tree(stated: &[StatedFrame]) -> Result<(), ShapeError> {
     }
 }
 
+/// Puts frames into pre-order.
+fn sort(stated: &mut [StatedFrame]) {
+    if !stated.is_sorted_by(|a, b| a.frame.path <= b.frame.path) {
+        stated.sort_by(|a, b| a.frame.path.cmp(&b.frame.path));
+    }
+}
+
+/// A frame that says of how many frames lie directly below it something else than there are: some were lost on the way, or
+/// the node counts those that it leaves out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the frame at path {path:?} says that {stated} are directly below it, and there are {found}")]
+pub struct Gap {
+    /// Its path.
+    pub path: Vec<u32>,
+    /// Frames directly below it by its own word.
+    pub stated: u64,
+    /// Those that are there.
+    pub found: u64,
+}
+
+/// The first such frame of a transaction, which are put into pre-order.
+pub fn gap(stated: &mut [StatedFrame]) -> Option<Gap> {
+    sort(stated);
+    // The frames on the line from the top to the frame before, and how many are directly below each so far.
+    let mut line: Vec<(&StatedFrame, u64)> = Vec::new();
+    let differs = |(of, found): (&StatedFrame, u64)| {
+        let stated = of.subtraces.filter(|&stated| stated != found)?;
+        let path = of.frame.path.clone();
+        Some(Gap { path, stated, found })
+    };
+    for of in &*stated {
+        while of.frame.path.len() < line.len() {
+            if let Some(gap) = line.pop().and_then(differs) {
+                return Some(gap);
+            }
+        }
+        if let Some((_, below)) = line.last_mut() {
+            *below += 1;
+        }
+        line.push((of, 0));
+    }
+    line.into_iter().find_map(differs)
+}
+
 /// Applies the rules that a single frame can be judged by.
 fn settle(stated: StatedFrame) -> Frame {
-    let StatedFrame { mut frame, gas_used } = stated;
+    let StatedFrame {
+        mut frame, gas_used, ..
+    } = stated;
     let precompile = frame.to.as_ref().is_some_and(is_precompile);
     frame.error = frame
         .error
@@ -156,8 +202,14 @@ fn is_precompile(address: &Address) -> bool {
     head.iter().all(|byte| *byte == 0) && matches!(tail, [0, 1..=0x11] | [1, 0])
 }
 
-/// A call of a precompile that moves nothing.
-fn is_quiet_precompile(frame: &Frame) -> bool {
+/// A call of a precompile that moves nothing. Whether a fork has made it one by then its gas tells: no precompile is free, and
+/// an account without code is.
+fn is_quiet_precompile(stated: &StatedFrame) -> bool {
+    let frame = &stated.frame;
+    let is_error = frame.error.as_ref().is_some_and(|error| !error.trim().is_empty());
+    if stated.gas_used == Some(0) && !is_error {
+        return false;
+    }
     let moves_nothing = match frame.kind {
         FrameKind::Call | FrameKind::CallCode => frame.value.is_zero(),
         FrameKind::DelegateCall | FrameKind::StaticCall => true,
@@ -217,9 +269,17 @@ const ERROR_TEXTS: &[(&[&str], &str)] = &[
     (&["precompile"], "precompile failed"),
 ];
 
+/// Whether a call may fail so whomever it calls.
+fn is_of_any_call(text: &str) -> bool {
+    matches!(
+        text,
+        "out of gas" | "insufficient balance" | "call depth exceeded" | REVERTED
+    )
+}
+
 /// The error text that stands for what a node says; `None` for an empty text.
 ///
-/// A failed precompile has one text unless it ran out of gas, for each client words its reasons in its
+/// A failed precompile has one text unless it ran out of gas or was never entered, for each client words its reasons in its
 /// own way. What no rule knows is kept, in lower case and at most 64 characters.
 #[must_use]
 pub fn error_text(stated: &str, precompile: bool) -> Option<String> {
@@ -232,7 +292,7 @@ pub fn error_text(stated: &str, precompile: bool) -> Option<String> {
         .find(|(words, _)| words.iter().all(|word| stated.contains(word)))
         .map(|(_, text)| *text);
     Some(match known {
-        Some(text) if !precompile || matches!(text, "out of gas" | REVERTED) => text.to_owned(),
+        Some(text) if !precompile || is_of_any_call(text) => text.to_owned(),
         _ if precompile => "precompile failed".to_owned(),
         _ => stated.chars().take(64).collect(),
     })

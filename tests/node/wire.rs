@@ -206,6 +206,13 @@ fn error_texts_are_the_same_for_both_methods() {
         error_text("Built-in failed", true),
         error_text("bad elliptic curve pairing", true)
     );
+    // The callee has no part in these.
+    for (said, text) in [
+        ("insufficient balance for transfer", "insufficient balance"),
+        ("max call depth exceeded", "call depth exceeded"),
+    ] {
+        assert_eq!(error_text(said, true).as_deref(), Some(text));
+    }
     assert_eq!(error_text("", false), None);
     assert_eq!(
         error_text(&"Odd ".repeat(50), false).map(|text| text.len()),
@@ -215,6 +222,11 @@ fn error_texts_are_the_same_for_both_methods() {
 
 /// One transaction's frames by `trace_block`: (path, more of the entry).
 fn parity(entries: &[(&[u32], Value)]) -> Result<Vec<quarry::model::Frame>, WireError> {
+    told(entries).map(|mut told| told.traces.remove(0).frames)
+}
+
+/// All that these tell.
+fn told(entries: &[(&[u32], Value)]) -> Result<wire::ToldTraces, WireError> {
     let mut block = sample().block;
     block.transactions.truncate(1);
     let list: Vec<Value> = entries
@@ -230,7 +242,7 @@ fn parity(entries: &[(&[u32], Value)]) -> Result<Vec<quarry::model::Frame>, Wire
             entry
         })
         .collect();
-    wire::parity_traces(&json!(list).to_string(), &block).map(|mut traces| traces.remove(0).frames)
+    wire::told_traces(&json!(list).to_string(), &block)
 }
 
 fn merge(into: &mut Value, more: &Value) {
@@ -317,6 +329,116 @@ fn frames_that_form_no_tree_are_refused() {
         "any order"
     );
     assert!(normalise(Vec::new(), QuietPrecompiles::Keep).is_err());
+}
+
+#[test]
+fn frames_that_contradict_themselves_are_refused() {
+    let (none, says) = (json!({}), |count: u64| json!({ "subtraces": count }));
+    let create = |more: Value| {
+        let mut create = json!({"type": "create", "result": {"address": Address::with_last_byte(7)}});
+        merge(&mut create, &more);
+        create
+    };
+    let gap = |entries: &[(&[u32], Value)]| told(entries).unwrap().gap.map(|gap| gap.to_string());
+    let whole = [
+        (&[][..], says(2)),
+        (&[0], create(says(1))),
+        (&[0, 0], says(0)),
+        (&[1], none.clone()),
+    ];
+    assert_eq!(gap(&whole), None);
+    // Frames that were lost on the way leave their caller's word for it.
+    let without = |lost: &[usize]| {
+        let kept = whole.iter().enumerate().filter(|(at, _)| !lost.contains(at));
+        gap(&kept.map(|(_, frame)| frame.clone()).collect::<Vec<_>>())
+    };
+    for lost in [&[3][..], &[2], &[1, 2], &[1, 2, 3]] {
+        let said = without(lost).unwrap();
+        assert!(
+            said.contains("are directly below it, and there are"),
+            "{lost:?}: {said}"
+        );
+    }
+    let mut turned = whole.clone();
+    turned.reverse();
+    assert_eq!(gap(&turned), None);
+    let more = [(&[][..], says(0)), (&[0], none.clone())];
+    assert!(gap(&more).unwrap().contains("there are 1"));
+    // Old clients have one word for calls and creations.
+    let old =
+        json!({"action": {"to": null, "init": "0x60"}, "result": {"address": Address::with_last_byte(7)}});
+    let frames = parity(&[(&[], none.clone()), (&[0], old)]).unwrap();
+    assert_eq!(frames[1].kind, FrameKind::Create);
+    for (wrong, why) in [
+        (
+            json!({"transactionPosition": null, "transactionHash": sample().block.transactions[0].hash}),
+            "transactionPosition",
+        ),
+        (json!({"result": null}), "`result` is missing"),
+        (json!({"action": {"to": null}}), "`to` is missing"),
+        (create(json!({"result": null})), "`result` is missing"),
+        (
+            create(json!({"result": {"address": null}})),
+            "`address` is missing",
+        ),
+    ] {
+        let said = parity(&[(&[], none.clone()), (&[0], wrong.clone())])
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains(why), "{wrong}: {said}");
+    }
+    // Some clients have words of their own for the same kinds.
+    let mut block = sample().block;
+    block.transactions.truncate(1);
+    let call = |kind: &str, below: Value| {
+        json!({"type": kind, "from": Address::with_last_byte(1), "to": Address::with_last_byte(0xbb), "gas": "0x1",
+            "calls": below})
+    };
+    let below = json!([call("delegateCall", json!([])), call("create", json!([]))]);
+    let told = json!([{"result": call("Call", below)}]).to_string();
+    let kinds: Vec<_> = wire::call_traces(&told, &block).unwrap()[0]
+        .frames
+        .iter()
+        .map(|frame| frame.kind)
+        .collect();
+    assert_eq!(
+        kinds,
+        [FrameKind::Call, FrameKind::DelegateCall, FrameKind::Create]
+    );
+    // Before its fork a precompile is an account like others, whose call costs nothing.
+    let quiet = |to: u8, used: &str, error: Value| {
+        json!({"type": "STATICCALL", "from": Address::with_last_byte(1), "to": Address::with_last_byte(to), "gas": "0x9",
+            "gasUsed": used, "error": error})
+    };
+    let below = json!([
+        quiet(4, "0xf", Value::Null),
+        quiet(10, "0x0", Value::Null),
+        quiet(10, "0x9", json!("out of gas"))
+    ]);
+    let told = json!([{"result": call("CALL", below)}]).to_string();
+    let traces = wire::call_traces(&told, &block).unwrap();
+    let kept: Vec<_> = traces[0]
+        .frames
+        .iter()
+        .skip(1)
+        .map(|frame| (frame.to, frame.path.clone()))
+        .collect();
+    assert_eq!(kept, [(Some(Address::with_last_byte(10)), vec![0])]);
+    // A transaction without gas is the chain's own, which some nodes do not trace.
+    assert!(wire::parity_traces("[]", &block).is_err() && wire::call_traces("[]", &block).is_err());
+    block.transactions[0].gas = 0;
+    for traces in [wire::parity_traces("[]", &block), wire::call_traces("[]", &block)] {
+        let traces = traces.unwrap();
+        let (top, of) = (&traces[0].frames[0], &block.transactions[0]);
+        assert_eq!((traces.len(), traces[0].frames.len()), (1, 1));
+        assert_eq!(
+            (top.from, top.to, top.value, &top.input),
+            (of.from, of.to, of.value, &of.input)
+        );
+    }
+    // What a chain calls itself is no transaction's.
+    let own = json!({"transactionPosition": null});
+    assert_eq!(parity(&[(&[], none), (&[0], own)]).unwrap().len(), 1);
 }
 
 proptest! {

@@ -4,7 +4,8 @@
 //! be, follows redirects to wherever they lead, and does not compare the id of an answer with that of its
 //! request.
 
-use super::{Passed, Question, chain, without};
+use super::secret::Secret;
+use super::{Passed, Question, chain};
 use crate::clock;
 use crate::node::error::{NodeError, head};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
@@ -24,8 +25,8 @@ const RESERVED_MAX: usize = 1 << 20;
 pub(in crate::node) struct Http {
     client: Client,
     url: Url,
-    /// The URL as it was given, which no text may show.
-    secret: String,
+    /// What no text may show.
+    secret: Secret,
     last_id: AtomicU64,
 }
 
@@ -47,12 +48,12 @@ struct ErrorObject {
     data: Option<Box<RawValue>>,
 }
 
-impl From<ErrorObject> for Passed {
-    fn from(error: ErrorObject) -> Self {
-        Self::Error {
-            code: error.code,
-            message: error.message,
-            data: error.data,
+impl ErrorObject {
+    fn passed(self, secret: &Secret) -> Passed {
+        Passed::Error {
+            code: self.code,
+            message: secret.hide(&self.message),
+            data: self.data.map(|data| secret.hide_in(data)),
         }
     }
 }
@@ -83,13 +84,14 @@ impl Http {
     pub(super) fn new(url: &str) -> Result<Self, NodeError> {
         let parsed = url.parse().map_err(|error| NodeError::Url(format!("{error}")))?;
         let client = Client::builder().redirect(reqwest::redirect::Policy::none());
+        let secret = Secret::of(url);
         let client = client
             .build()
-            .map_err(|error| transport("connect", &error.without_url(), url))?;
+            .map_err(|error| transport("connect", &error.without_url(), &secret))?;
         Ok(Self {
             client,
             url: parsed,
-            secret: url.to_owned(),
+            secret,
             last_id: AtomicU64::new(0),
         })
     }
@@ -108,16 +110,69 @@ impl Http {
             .await;
         let mut response = sent.map_err(|error| transport(method, &error, &self.secret))?;
         if !response.status().is_success() {
-            return failure(method, id, response).await;
+            return self.failure(method, id, response).await;
         }
         match body(&mut response, question.bytes_max).await {
-            Ok(body) => reply(method, id, &body),
+            Ok(body) => reply(method, id, &body, &self.secret),
             Err(Unread::TooLarge(bytes)) => Err(NodeError::ResponseTooLarge {
                 method,
                 bytes,
                 bytes_max: question.bytes_max,
             }),
             Err(Unread::Broken(error)) => Err(transport(method, &error, &self.secret)),
+        }
+    }
+
+    /// What an answer without success says: the node's own error where its body is one, else the status.
+    async fn failure(
+        &self,
+        method: &'static str,
+        id: u64,
+        mut response: Response,
+    ) -> Result<Passed, NodeError> {
+        let status = response.status();
+        if status.is_redirection() {
+            let location = response.headers().get(LOCATION);
+            let to = location.and_then(|to| to.to_str().ok()).unwrap_or_default();
+            let to = match to.contains("://") {
+                true => crate::model::shown_url(to),
+                false => "another path".to_owned(),
+            };
+            return Err(NodeError::HttpStatus {
+                method,
+                status: status.as_u16(),
+                body: format!(
+                    "a redirect to {to}, which is not followed: configure the URL that answers itself"
+                ),
+            });
+        }
+        let retry_after = retry_after(&response);
+        let body = match body(&mut response, FAILURE_BYTES_MAX).await {
+            Ok(body) => body,
+            Err(Unread::TooLarge(bytes)) => format!("<{bytes} bytes or more>").into_bytes(),
+            Err(Unread::Broken(_)) => b"<the body was broken off>".to_vec(),
+        };
+        let error = serde_json::from_slice::<Reply<'_>>(&body)
+            .ok()
+            .filter(|reply| reply.answers(id) || reply.names_no_request())
+            .and_then(|reply| reply.error);
+        let text = self.secret.hide(&String::from_utf8_lossy(&body));
+        if status == StatusCode::TOO_MANY_REQUESTS
+            || (status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some())
+        {
+            return Err(NodeError::RateLimited {
+                method,
+                message: head(&error.map_or(text, |error| self.secret.hide(&error.message))),
+                retry_after,
+            });
+        }
+        match error {
+            Some(error) => Ok(error.passed(&self.secret)),
+            None => Err(NodeError::HttpStatus {
+                method,
+                status: status.as_u16(),
+                body: head(&text),
+            }),
         }
     }
 }
@@ -141,13 +196,13 @@ async fn body(response: &mut Response, bytes_max: usize) -> Result<Vec<u8>, Unre
 }
 
 /// What a body with a status of success says.
-fn reply(method: &'static str, id: u64, body: &[u8]) -> Result<Passed, NodeError> {
+fn reply(method: &'static str, id: u64, body: &[u8], secret: &Secret) -> Result<Passed, NodeError> {
     let malformed = |why: &str| NodeError::Malformed {
         method,
         reason: format!(
             "{why} in {} bytes: {}",
             body.len(),
-            head(&String::from_utf8_lossy(body.get(..1024).unwrap_or(body)))
+            head(&secret.hide(&String::from_utf8_lossy(body.get(..1024).unwrap_or(body))))
         ),
     };
     let reply: Reply<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
@@ -160,7 +215,7 @@ fn reply(method: &'static str, id: u64, body: &[u8]) -> Result<Passed, NodeError
         (Some(result), None) => Ok(Passed::Result(result.to_owned())),
         // Servers in the manner of JSON-RPC 1 say both, and that the result is nothing.
         (Some(result), Some(_)) if result.get() != "null" => Err(malformed("both a result and an error")),
-        (_, Some(error)) if answers || !speaks_of_a_call(method, &error) => Ok(error.into()),
+        (_, Some(error)) if answers || !speaks_of_a_call(method, &error) => Ok(error.passed(secret)),
         (_, Some(_)) => Err(malformed("an error without the id of the request")),
         (None, None) => Err(malformed("neither a result nor an error")),
     }
@@ -173,52 +228,6 @@ fn speaks_of_a_call(method: &'static str, error: &ErrorObject) -> bool {
         NodeError::of_rpc(method, error.code, &error.message),
         NodeError::Execution { .. }
     )
-}
-
-/// What an answer without success says: the node's own error where its body is one, else the status.
-async fn failure(method: &'static str, id: u64, mut response: Response) -> Result<Passed, NodeError> {
-    let status = response.status();
-    if status.is_redirection() {
-        let location = response.headers().get(LOCATION);
-        let to = location.and_then(|to| to.to_str().ok()).unwrap_or_default();
-        let to = match to.contains("://") {
-            true => crate::model::shown_url(to),
-            false => "another path".to_owned(),
-        };
-        return Err(NodeError::HttpStatus {
-            method,
-            status: status.as_u16(),
-            body: format!("a redirect to {to}, which is not followed: configure the URL that answers itself"),
-        });
-    }
-    let retry_after = retry_after(&response);
-    let body = match body(&mut response, FAILURE_BYTES_MAX).await {
-        Ok(body) => body,
-        Err(Unread::TooLarge(bytes)) => format!("<{bytes} bytes or more>").into_bytes(),
-        Err(Unread::Broken(_)) => b"<the body was broken off>".to_vec(),
-    };
-    let error = serde_json::from_slice::<Reply<'_>>(&body)
-        .ok()
-        .filter(|reply| reply.answers(id) || reply.names_no_request())
-        .and_then(|reply| reply.error);
-    let text = String::from_utf8_lossy(&body);
-    if status == StatusCode::TOO_MANY_REQUESTS
-        || (status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some())
-    {
-        return Err(NodeError::RateLimited {
-            method,
-            message: head(error.as_ref().map_or(&text, |error| &error.message)),
-            retry_after,
-        });
-    }
-    match error {
-        Some(error) => Ok(error.into()),
-        None => Err(NodeError::HttpStatus {
-            method,
-            status: status.as_u16(),
-            body: head(&text),
-        }),
-    }
 }
 
 /// `Retry-After`: a number of seconds, or a date, which gateways send too.
@@ -235,10 +244,10 @@ fn rest(value: &str, now: SystemTime) -> Option<Duration> {
     })
 }
 
-fn transport(method: &'static str, error: &reqwest::Error, secret: &str) -> NodeError {
+fn transport(method: &'static str, error: &reqwest::Error, secret: &Secret) -> NodeError {
     NodeError::Transport {
         method,
-        reason: without(&chain(error), secret),
+        reason: secret.hide(&chain(error)),
     }
 }
 
@@ -260,7 +269,7 @@ mod tests {
     }
 
     fn said(body: &str) -> Result<Passed, NodeError> {
-        reply("eth_call", 7, body.as_bytes())
+        reply("eth_call", 7, body.as_bytes(), &Secret::of("http://node"))
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod http;
 mod ipc;
+mod secret;
 mod socket;
 
 pub(super) use socket::HeadSubscription;
@@ -96,6 +97,17 @@ impl Link {
     }
 }
 
+/// Whether an endpoint's URL can lead anywhere; nothing is sent.
+pub(super) fn check(endpoint: &Endpoint) -> Result<(), NodeError> {
+    match endpoint {
+        Endpoint::Http(url) | Endpoint::Ws(url) => match url.parse::<reqwest::Url>() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(NodeError::Url(error.to_string())),
+        },
+        Endpoint::Ipc(_) => Ok(()),
+    }
+}
+
 /// An error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -109,54 +121,4 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// `text` without the URL `secret`, however the client printed it: whole, without its last slash, or
-/// without the user in it; its path and query, where keys are, in no case.
-fn without(text: &str, secret: &str) -> String {
-    if secret.is_empty() {
-        return text.to_owned();
-    }
-    let mut text = text
-        .replace(secret, "the node")
-        .replace(secret.trim_end_matches('/'), "the node");
-    let rest = secret.split_once("://").map_or(secret, |(_, rest)| rest);
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    if let Some((user, _)) = authority.rsplit_once('@') {
-        text = text.replace(user, "...");
-    }
-    if 1 < path.len() {
-        text = text.replace(path, "/...");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without;
-
-    #[test]
-    fn no_part_of_a_url_that_may_be_a_key_is_shown() {
-        let url = "https://me:pass@node.example/v3/key?token=t";
-        for printed in [
-            url,
-            "https://node.example/v3/key?token=t",
-            "me:pass",
-            "/v3/key?token=t",
-        ] {
-            let shown = without(
-                &format!("error sending request for url ({printed}): refused"),
-                url,
-            );
-            assert!(
-                !shown.contains("key") && !shown.contains("pass") && !shown.contains("=t"),
-                "{shown}"
-            );
-            assert!(shown.contains("refused"), "{shown}");
-        }
-        assert_eq!(
-            without("http://127.0.0.1:1/ x", "http://127.0.0.1:1"),
-            "the node/ x"
-        );
-    }
 }

@@ -6,7 +6,8 @@
 //! last one ended without having said anything.
 
 use super::ipc::Ipc;
-use super::{Endpoint, NodeConfig, Passed, Question, chain, without};
+use super::secret::Secret;
+use super::{Endpoint, NodeConfig, Passed, Question, chain};
 use crate::clock;
 use crate::node::error::{NodeError, head};
 use crate::node::stats::NodeStats;
@@ -171,8 +172,8 @@ impl Socket {
                 Ok(text) => Passed::Result(text),
                 Err(RpcError::ErrorResp(payload)) => Passed::Error {
                     code: payload.code,
-                    message: payload.message.into_owned(),
-                    data: payload.data,
+                    message: self.secret().hide(&payload.message),
+                    data: payload.data.map(|data| self.secret().hide_in(data)),
                 },
                 // One that was answered before may have been lost long ago, which nobody noticed until now.
                 Err(error) if is_gone(&error) && self.lose(&connection) && is_first => {
@@ -333,14 +334,20 @@ impl Socket {
     /// Gives an error of alloy its name here.
     fn named(&self, method: &'static str, error: TransportError) -> NodeError {
         match error {
-            RpcError::ErrorResp(payload) => NodeError::of_rpc(method, payload.code, &payload.message),
+            RpcError::ErrorResp(payload) => {
+                NodeError::of_rpc(method, payload.code, &self.secret().hide(&payload.message))
+            }
             RpcError::NullResp => NodeError::NullResult {
                 method,
                 what: "the request".to_owned(),
             },
             RpcError::DeserError { err, text } => NodeError::Malformed {
                 method,
-                reason: format!("{err} in {} bytes: {}", text.len(), head(&text)),
+                reason: format!(
+                    "{err} in {} bytes: {}",
+                    text.len(),
+                    head(&self.secret().hide(&text))
+                ),
             },
             error if is_gone(&error) => NodeError::Transport {
                 method,
@@ -348,12 +355,17 @@ impl Socket {
             },
             other => NodeError::Transport {
                 method,
-                reason: match &self.endpoint {
-                    Endpoint::Http(url) | Endpoint::Ws(url) => without(&chain(&other), url),
-                    Endpoint::Ipc(_) => chain(&other),
-                },
+                reason: self.secret().hide(&chain(&other)),
             },
         }
+    }
+
+    /// What no text may show of where it leads.
+    fn secret(&self) -> Secret {
+        Secret::of(match &self.endpoint {
+            Endpoint::Http(url) | Endpoint::Ws(url) => url,
+            Endpoint::Ipc(_) => "",
+        })
     }
 }
 

@@ -3,8 +3,8 @@
 use super::object::object;
 use super::scalar::{List, MaybeAddress, Wire};
 use super::{WireError, may, parse};
-use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, TransactionTrace, U256};
-use crate::node::traces::{DEPTH_MAX, QuietPrecompiles, StatedFrame, normalise};
+use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, Transaction, TransactionTrace, U256};
+use crate::node::traces::{DEPTH_MAX, Gap, QuietPrecompiles, StatedFrame, gap, normalise};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -16,6 +16,7 @@ object! {
         result: ResultWire = "result",
         error: Wire<String> = "error",
         trace_address: List<Wire<u32>> = "traceAddress",
+        subtraces: Wire<u64> = "subtraces",
         transaction_hash: Wire<B256> = "transactionHash",
         transaction_position: Wire<u64> = "transactionPosition",
         block_hash: Wire<B256> = "blockHash",
@@ -124,6 +125,8 @@ pub struct ToldTraces {
     pub traces: Vec<TransactionTrace>,
     /// Whether each frame stated the hash of its block, which was the right one.
     pub state_block: bool,
+    /// A frame below which others are than it says.
+    pub gap: Option<Gap>,
 }
 
 /// Reads the answer of `trace_block`: one trace for each transaction of `block`, frames in pre-order.
@@ -155,13 +158,19 @@ pub fn told_traces(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
                 found,
             });
         }
-        // Rewards and the calls a chain makes to itself belong to no transaction.
-        let Some(index) = may(wire.transaction_position.clone()) else {
-            continue;
-        };
         if wire.kind.as_ref().is_some_and(|kind| kind.0 == "reward") {
             continue;
         }
+        let Some(index) = may(wire.transaction_position.clone()) else {
+            // The calls a chain makes to itself belong to no transaction.
+            match may(wire.transaction_hash) {
+                None => continue,
+                Some(of) => {
+                    let reason = format_args!("a frame of transaction {of} lacks `transactionPosition`");
+                    return Err(WireError::malformed("traces", reason));
+                }
+            }
+        };
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         let (Some(place), Some(transaction)) = (places.get_mut(at), block.transactions.get(at)) else {
             return Err(WireError::SurplusItem { what: "trace", index });
@@ -175,11 +184,45 @@ pub fn told_traces(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
         place.push(parity_frame(wire, at)?);
     }
     let places = places.into_iter().enumerate();
-    let traces = places.map(|(index, frames)| whole(frames, QuietPrecompiles::Keep, index));
+    let mut found = None;
+    let traces = places.map(|(index, mut frames)| match block.transactions.get(index) {
+        Some(transaction) if frames.is_empty() && is_gasless(transaction) => {
+            // That there is none is no frame's word.
+            state_block = false;
+            Ok(top_alone(transaction))
+        }
+        _ => {
+            found = found.take().or_else(|| gap(&mut frames));
+            whole(frames, QuietPrecompiles::Keep, index)
+        }
+    });
+    let traces = traces.collect::<Result<_, _>>()?;
     Ok(ToldTraces {
-        traces: traces.collect::<Result<_, _>>()?,
+        traces,
         state_block,
+        gap: found,
     })
+}
+
+/// Whether the transaction has no gas, as only a chain's own has. Some nodes have no trace of such.
+const fn is_gasless(transaction: &Transaction) -> bool {
+    transaction.gas == 0
+}
+
+/// The trace of a transaction of which nothing is known but itself.
+fn top_alone(transaction: &Transaction) -> TransactionTrace {
+    let top = Frame {
+        kind: match transaction.to {
+            Some(_) => FrameKind::Call,
+            None => FrameKind::Create,
+        },
+        from: transaction.from,
+        to: transaction.to,
+        value: transaction.value,
+        input: transaction.input.clone(),
+        ..Frame::default()
+    };
+    TransactionTrace { frames: vec![top] }
 }
 
 fn whole(
@@ -217,10 +260,22 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
         .into_iter()
         .map(|place| place.0)
         .collect();
-    let result = wire.result.unwrap_or_default();
     let error = may(wire.error);
+    let has_failed = error.as_ref().is_some_and(|error| !error.trim().is_empty());
+    let result = match wire.result {
+        Some(result) => result,
+        // Only what failed has none, and what ends a contract.
+        None if has_failed || matches!(kind.as_str(), "suicide" | "selfdestruct") => ResultWire::default(),
+        None => return Err(missing("result")),
+    };
     let from = |address: Option<Wire<Address>>, field: &str| may(address).ok_or_else(|| missing(field));
-    let mut frame = match kind.as_str() {
+    let callee = may(action.to).and_then(|to| to.0);
+    let kind = match kind.as_str() {
+        // Old clients have one word for both.
+        "call" if callee.is_none() && action.init.is_some() => "create",
+        kind => kind,
+    };
+    let mut frame = match kind {
         "suicide" | "selfdestruct" => Frame {
             kind: FrameKind::SelfDestruct,
             from: from(action.address, "address")?,
@@ -234,7 +289,10 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
                 _ => FrameKind::Create,
             },
             from: from(action.from, "from")?,
-            to: may(result.address).and_then(|to| to.0),
+            to: match may(result.address).and_then(|to| to.0) {
+                None if !has_failed => return Err(missing("address")),
+                created => created,
+            },
             value: may(action.value).unwrap_or_default(),
             gas: may(action.gas).ok_or_else(|| missing("gas"))?,
             input: may(action.init).or(may(action.input)).unwrap_or_default(),
@@ -249,7 +307,7 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
                 _ => FrameKind::Call,
             },
             from: from(action.from, "from")?,
-            to: may(action.to).and_then(|to| to.0),
+            to: Some(callee.ok_or_else(|| missing("to"))?),
             value: may(action.value).unwrap_or_default(),
             gas: may(action.gas).ok_or_else(|| missing("gas"))?,
             input: may(action.input).unwrap_or_default(),
@@ -263,6 +321,7 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
     Ok(StatedFrame {
         frame,
         gas_used: may(result.gas_used),
+        subtraces: may(wire.subtraces),
     })
 }
 
@@ -315,7 +374,10 @@ pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, W
     places
         .into_iter()
         .enumerate()
-        .map(|(index, place)| place.ok_or(WireError::MissingItem { what: "trace", index }))
+        .map(|(index, place)| match block.transactions.get(index) {
+            Some(transaction) if place.is_none() && is_gasless(transaction) => Ok(top_alone(transaction)),
+            _ => place.ok_or(WireError::MissingItem { what: "trace", index }),
+        })
         .collect()
 }
 
@@ -344,18 +406,26 @@ fn flatten(top: CallWire, index: usize) -> Result<Vec<StatedFrame>, WireError> {
     Ok(frames)
 }
 
+/// The call tracer's words.
+const KINDS: [(&str, FrameKind); 8] = [
+    ("CALL", FrameKind::Call),
+    ("STATICCALL", FrameKind::StaticCall),
+    ("DELEGATECALL", FrameKind::DelegateCall),
+    ("CREATE", FrameKind::Create),
+    ("CREATE2", FrameKind::Create2),
+    ("CALLCODE", FrameKind::CallCode),
+    ("SELFDESTRUCT", FrameKind::SelfDestruct),
+    ("SUICIDE", FrameKind::SelfDestruct),
+];
+
 fn call_frame(wire: CallWire, path: Vec<u32>, index: usize) -> Result<StatedFrame, WireError> {
     let missing = |field: &str| odd(index, format_args!("field `{field}` is missing"));
-    let kind = match may(wire.kind).as_deref() {
-        Some("CALL") => FrameKind::Call,
-        Some("DELEGATECALL") => FrameKind::DelegateCall,
-        Some("STATICCALL") => FrameKind::StaticCall,
-        Some("CALLCODE") => FrameKind::CallCode,
-        Some("CREATE") => FrameKind::Create,
-        Some("CREATE2") => FrameKind::Create2,
-        Some("SELFDESTRUCT" | "SUICIDE") => FrameKind::SelfDestruct,
-        Some(other) => return Err(odd(index, format_args!("unknown type `{other}`"))),
-        None => return Err(missing("type")),
+    let word = may(wire.kind).ok_or_else(|| missing("type"))?;
+    // Some clients write `Call` or `delegateCall`.
+    let known = KINDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&word));
+    let kind = match known {
+        Some(&(_, kind)) => kind,
+        None => return Err(odd(index, format_args!("unknown type `{word}`"))),
     };
     let frame = Frame {
         kind,
@@ -373,5 +443,6 @@ fn call_frame(wire: CallWire, path: Vec<u32>, index: usize) -> Result<StatedFram
     Ok(StatedFrame {
         frame,
         gas_used: may(wire.gas_used),
+        subtraces: None,
     })
 }

@@ -1,0 +1,192 @@
+//! What no text may show of a node's URL: keys stand in its user, its path and its query, and nodes and gateways repeat
+//! what they were asked with in their errors.
+
+use serde_json::value::RawValue;
+
+/// A word of a path or a query that may be a key: long, or of some length with letters and digits. Others are versions and
+/// names of chains, which nodes speak of too.
+fn is_key(word: &str) -> bool {
+    let has = |of: fn(&u8) -> bool| word.bytes().any(|byte| of(&byte));
+    word.len() >= 16 || (word.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic))
+}
+
+/// A shorter password would be found where it is none.
+const PASSWORD_MIN: usize = 4;
+
+/// More of a text than this is shown nowhere.
+const TEXT_MAX: usize = 16 << 10;
+
+/// The parts of a URL that are not shown, with what stands in their place.
+pub(super) struct Secret(Vec<(String, &'static str)>);
+
+impl Secret {
+    pub(super) fn of(url: &str) -> Self {
+        let url = url.trim();
+        let mut parts = vec![(url, "the node"), (url.trim_end_matches('/'), "the node")];
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if let Some((user, _)) = authority.rsplit_once('@') {
+            let (name, password) = user.split_once(':').unwrap_or(("", user));
+            parts.push((user, "..."));
+            let words = [name, password].into_iter();
+            parts.extend(
+                words
+                    .filter(|word| word.len() >= PASSWORD_MIN)
+                    .map(|word| (word, "...")),
+            );
+        }
+        if path.len() > 1 {
+            parts.push((path, "/..."));
+            let (path, query) = path.split_once('?').unwrap_or((path, ""));
+            let words = path.split('/');
+            // What stands before `=` is a name.
+            let values = query
+                .split('&')
+                .map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+            parts.extend(
+                words
+                    .chain(values)
+                    .filter(|word| is_key(word))
+                    .map(|word| (word, "...")),
+            );
+        }
+        parts.retain(|(part, _)| !part.is_empty());
+        // The whole before its parts.
+        parts.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
+        let owned = parts.into_iter().map(|(part, shown)| (part.to_owned(), shown));
+        Self(owned.collect())
+    }
+
+    /// `text` without them, whoever wrote it, and without the user as HTTP's authentication sends it; no more than its
+    /// beginning where it is very long.
+    pub(super) fn hide(&self, text: &str) -> String {
+        let beginning = (0..=TEXT_MAX.min(text.len()))
+            .rev()
+            .find(|&end| text.is_char_boundary(end));
+        let text = text.get(..beginning.unwrap_or(0)).unwrap_or_default();
+        let hidden = self.0.iter().fold(text.to_owned(), |text, (part, shown)| {
+            replace_whole(&text, part, shown)
+        });
+        hide_credentials(&hidden)
+    }
+}
+
+impl Secret {
+    /// What comes with an error: as it is where nothing of it is hidden, as revert data are.
+    pub(super) fn hide_in(&self, data: Box<RawValue>) -> Box<RawValue> {
+        let text = data.get();
+        if !self.0.iter().any(|(part, _)| text.contains(part.as_str())) {
+            return data;
+        }
+        let hidden = serde_json::value::to_raw_value(&self.hide(text));
+        hidden.unwrap_or(data)
+    }
+}
+
+/// `part` replaced where it is no part of a longer word.
+fn replace_whole(text: &str, part: &str, shown: &str) -> String {
+    let joins = |a: Option<char>, b: Option<char>| {
+        a.zip(b)
+            .is_some_and(|(a, b)| a.is_alphanumeric() && b.is_alphanumeric())
+    };
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(part) {
+        let (before, found) = rest.split_at(at);
+        let after = found.get(part.len()..).unwrap_or_default();
+        let last = before.chars().next_back().or_else(|| out.chars().next_back());
+        let is_inside =
+            joins(last, part.chars().next()) || joins(part.chars().next_back(), after.chars().next());
+        out.push_str(before);
+        out.push_str(if is_inside { part } else { shown });
+        rest = after;
+    }
+    out + rest
+}
+
+/// Schemes of authentication, in lower case.
+const SCHEMES: [&str; 2] = ["basic ", "bearer "];
+/// Shorter words behind them are words.
+const CREDENTIALS_MIN: usize = 8;
+
+/// Leaves out what stands behind the names of schemes.
+fn hide_credentials(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    while let Some(start) = SCHEMES
+        .iter()
+        .filter_map(|scheme| Some(from + lower.get(from..)?.find(scheme)? + scheme.len()))
+        .min()
+    {
+        let rest = text.get(start..).unwrap_or_default();
+        let ends = |char: char| !(char.is_ascii_alphanumeric() || "+/=-_.~".contains(char));
+        let end = start + rest.find(ends).unwrap_or(rest.len());
+        let word = text.get(start..end).unwrap_or_default();
+        out.push_str(text.get(from..start).unwrap_or_default());
+        let is_word = word.len() < CREDENTIALS_MIN || word.bytes().all(|byte| byte.is_ascii_lowercase());
+        out.push_str(if is_word { word } else { "..." });
+        from = end;
+    }
+    out + text.get(from..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_url_that_may_be_a_key_is_shown() {
+        let secret = Secret::of(
+            " https://me:pass@node.example/v3/0123456789abcdef?token=sesame-street-1&network=ethereum ",
+        );
+        for printed in [
+            "https://me:pass@node.example/v3/0123456789abcdef?token=sesame-street-1&network=ethereum",
+            "https://node.example/v3/0123456789abcdef?token=sesame-street-1&network=ethereum",
+            "me:pass",
+            "bad password `pass`",
+            "Cannot POST /v3/0123456789abcdef",
+            "unknown project 0123456789abcdef",
+            "token sesame-street-1 is spent",
+            "authorization: Basic bWU6cGFzcw==, denied",
+            "authorization: bearer eyJhbGciOiJIUzI1NiJ9",
+        ] {
+            let shown = secret.hide(&format!("error for ({printed}): refused"));
+            for key in [
+                "0123456789abcdef",
+                "pass`",
+                "me:pass",
+                "sesame",
+                "bWU6cGFzcw",
+                "eyJhb",
+            ] {
+                assert!(!shown.contains(key), "{shown}");
+            }
+            assert!(shown.ends_with("): refused"), "{shown}");
+        }
+        assert_eq!(
+            Secret::of("http://127.0.0.1:1").hide("http://127.0.0.1:1/ x"),
+            "the node/ x"
+        );
+    }
+
+    #[test]
+    fn what_a_node_speaks_of_stays() {
+        let secret = Secret::of(
+            "https://bob:word@node.example/execution/11155111?network=ethereum&apikey=a1b2c3d4e5f6",
+        );
+        for text in [
+            "execution reverted: the ethereum way",
+            "chain 11155111, password words, apikey is missing",
+            "0xa1b2c3d4e5f6a1b2c3d4e5f6 is unknown",
+            "Bearer token missing",
+            "basic",
+            "Basic ",
+            "\u{e4}Basic \u{e4}",
+        ] {
+            assert_eq!(secret.hide(text), text);
+        }
+        assert_eq!(Secret::of("").hide("Basic"), "Basic");
+        // Very long texts are cut, between characters, and looked through once.
+        let long = "Basic \u{e4}".repeat(1 << 20);
+        assert!((TEXT_MAX - 4..=TEXT_MAX).contains(&secret.hide(&long).len()));
+    }
+}
