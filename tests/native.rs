@@ -434,6 +434,18 @@ fn signers_of_clique_get_the_fees() {
         let stored = Stored::of(&blocks, &rules);
         assert_eq!((stored.now(signer), stored.now(Address::ZERO)), (100, 0));
     }
+    // Chains that took clique further name who sealed the block, clique names whom it votes out: there the node is asked.
+    let mut named = one_block(vec![call(who(1), who(2), 1)]);
+    let header = &mut named.0[1].block.header;
+    (header.difficulty, header.nonce) = (U256::from(2), B64::ZERO);
+    let (extra, signer) = sealed(header);
+    header.extra_data = extra;
+    let beneficiary = header.beneficiary;
+    assert!(beneficiary != Address::ZERO && beneficiary != signer);
+    let stored = Stored::of(&named, &rules(&[(who(1), 5000)]));
+    assert_eq!(stored.fault(), (1, Reason::Sealer));
+    assert!(stored.reader().account(&beneficiary).unwrap().known);
+    assert!(!stored.reader().account(&signer).unwrap().known);
     let mut rules = rules(&[(who(1), 5000)]);
     let mut blocks = one_block(vec![call(who(1), who(2), 1)]);
     blocks.0[1].block.header.difficulty = U256::from(2);

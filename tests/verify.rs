@@ -272,7 +272,14 @@ const DAMAGES: &[Damage] = &[
     damage!("extra data", |b| b.block.header.extra_data = vec![1].into(), VerifyError::BlockHash { .. }),
     damage!("nonce", |b| b.block.header.nonce.0[0] ^= 1, VerifyError::BlockHash { .. }),
     damage!("base fee", |b| *b.block.header.base_fee_per_gas.as_mut()? += 1, VerifyError::BlockHash { .. }),
-    damage!("base fee absent", |b| b.block.header.base_fee_per_gas.take()?, VerifyError::BlockHash { .. }),
+    damage!("base fee absent", |b| b.block.header.base_fee_per_gas.take()?,
+        VerifyError::BlockHash { .. } | VerifyError::MissingHeaderField { field: "baseFeePerGas", .. }),
+    damage!("withdrawals root absent", |b| b.block.header.withdrawals_root.take()?,
+        VerifyError::BlockHash { .. } | VerifyError::MissingHeaderField { field: "withdrawalsRoot", .. }),
+    damage!("blob gas used absent", |b| b.block.header.blob_gas_used.take()?,
+        VerifyError::MissingHeaderField { field: "blobGasUsed", .. }),
+    damage!("excess blob gas absent", |b| b.block.header.excess_blob_gas.take()?,
+        VerifyError::MissingHeaderField { field: "excessBlobGas", .. }),
     damage!("blob gas", |b| *b.block.header.excess_blob_gas.as_mut()? += 1, VerifyError::BlockHash { .. }),
     damage!("requests", |b| b.block.header.requests_hash.as_mut()?.0[0] ^= 1, VerifyError::BlockHash { .. }),
     damage!("gas used, resealed", |b| { b.block.header.gas_used += 1; reseal(b) }, VerifyError::GasUsed { .. }),
@@ -446,7 +453,23 @@ const DAMAGES: &[Damage] = &[
         let (top, receipt) = tops.zip(&mut b.receipts)
             .find(|(top, _)| top.kind.is_creation() && !top.reverted)?;
         (top.to, receipt.contract_address) = (None, None);
-    }, VerifyError::TraceRecipient { found: None, .. }),
+    }, VerifyError::CreatedContract { found: None, .. }),
+    damage!("created contract absent", |b| {
+        let of = |b: &Bundle| b.receipts.iter().position(|r| r.contract_address.is_some() && r.status == Some(true));
+        let at = of(b)?;
+        b.receipts[at].contract_address = None;
+    }, VerifyError::CreatedContract { expected: Some(_), found: None, .. }),
+    damage!("created contract", |b| {
+        b.receipts.iter_mut().find_map(|r| r.contract_address.as_mut())?.0[0] ^= 1;
+    }, VerifyError::CreatedContract { expected: Some(_), found: Some(_), .. }),
+    damage!("created contract of a call", |b| {
+        let at = b.block.transactions.iter().position(|tx| tx.to.is_some())?;
+        b.receipts[at].contract_address = Some(Address::repeat_byte(7));
+    }, VerifyError::CreatedContract { expected: None, found: Some(_), .. }),
+    damage!("sender of a creation", |b| {
+        let at = b.receipts.iter().position(|r| r.contract_address.is_some())?;
+        b.block.transactions[at].from.0[0] ^= 1;
+    }, VerifyError::CreatedContract { .. }),
 ];
 
 /// The first top call of this sort.

@@ -75,6 +75,21 @@ pub struct Transaction {
     pub extra: Option<String>,
 }
 
+impl Transaction {
+    /// The last of Ethereum's types (EIP-7702).
+    pub const LAST_KIND: u8 = 4;
+
+    /// Types of transactions that a bridge or the chain itself makes, signed by nobody: Arbitrum's deposits, contracts' messages,
+    /// retryables and blocks' starts, the OP Stack's deposits, Polygon's state sync, zkSync's priority operations.
+    const MADE_KINDS: [u8; 8] = [0x64, 0x66, 0x68, 0x69, 0x6a, 0x7e, 0x7f, 0xff];
+
+    /// Whether a bridge or the chain itself made it, by its type or for it has no gas: its nonce need not be its sender's.
+    #[must_use]
+    pub fn is_made_by_chain(&self) -> bool {
+        self.gas == 0 || Self::MADE_KINDS.contains(&self.kind)
+    }
+}
+
 /// Up to four topics of a log, held inline.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Topics {

@@ -22,7 +22,12 @@ impl Reader {
     /// The nonce of `account` after `block`, which must be indexed.
     pub fn nonce(&self, account: Address, block: u64) -> Result<Nonce, QueryError> {
         let end = self.view.first_transaction(block + 1)?;
-        let sent = self.view.sent_nonce(&account, end)?;
+        let sent = self.view.last_sent(&account, end)?;
+        // Bridges and the chain itself send in the name of accounts, and number that in their own way.
+        if sent.is_some_and(|sent| sent.is_made_by_chain) {
+            return Ok(Nonce::AskNode);
+        }
+        let sent = sent.map(|sent| sent.nonce_after);
         let ledger = self.view.ledger_nonce(&account, block)?;
         let traced = self.view.checkpoint().next_traced > block;
         Ok(match (sent, ledger) {

@@ -64,5 +64,5 @@ pub use schema::Table;
 pub use schema_doc::render_schema;
 pub use stages::{Observer, Point, Stage, Step};
 pub use token_ledger::BatchToken;
-pub use view::View;
+pub use view::{LastSent, View};
 pub use writer::Writer;

@@ -43,6 +43,15 @@ pub struct View {
     pub(super) known: Known,
 }
 
+/// What the last transaction of an account says of its nonce.
+#[derive(Clone, Copy, Debug)]
+pub struct LastSent {
+    /// The transaction's, and one more.
+    pub nonce_after: u64,
+    /// Whether its nonce need not be the account's ([`Transaction::is_made_by_chain`](crate::model::Transaction::is_made_by_chain)).
+    pub is_made_by_chain: bool,
+}
+
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("View")
@@ -297,6 +306,11 @@ impl View {
 
     /// The nonce after the last transaction that an account sent among those before `end`.
     pub fn sent_nonce(&self, account: &Address, end: u64) -> Result<Option<u64>, StoreError> {
+        Ok(self.last_sent(account, end)?.map(|sent| sent.nonce_after))
+    }
+
+    /// What the last transaction that an account sent among those before `end` says of its nonce.
+    pub fn last_sent(&self, account: &Address, end: u64) -> Result<Option<LastSent>, StoreError> {
         let Some(last) = end.checked_sub(1) else {
             return Ok(None);
         };
@@ -311,7 +325,11 @@ impl View {
             Table::Transactions.name(),
             &keys::number(ordinal),
         ))?;
-        Ok(Some(row.transaction.nonce.saturating_add(1)))
+        let sent = &row.transaction;
+        Ok(Some(LastSent {
+            nonce_after: sent.nonce.saturating_add(1),
+            is_made_by_chain: sent.is_made_by_chain(),
+        }))
     }
 
     /// A row by key.

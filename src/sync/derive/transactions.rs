@@ -4,7 +4,7 @@ use super::narrow;
 use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
 use crate::codec::value::{Creation, encode_transaction};
-use crate::model::Bundle;
+use crate::model::{Address, Bundle};
 use crate::store::{Batch, StoreError, Table};
 
 /// A unit of transactions. Lists read neighbours of a block seldom, so a unit is little more than one
@@ -33,8 +33,9 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
             Term::account(PostingKind::AccountSent, &transaction.from),
             ordinal,
         );
-        // Nodes name the address that a failed creation would have had.
-        let created = receipt.contract_address.filter(|_| receipt.status != Some(false));
+        // Nodes name the address that a failed creation would have had, and some whom a call went to.
+        let is_created = |named: &Address| receipt.status != Some(false) && transaction.to != Some(*named);
+        let created = receipt.contract_address.filter(is_created);
         if let Some(contract) = created.filter(|_| receipt.status == Some(true)) {
             let creation = Creation {
                 frame: None,

@@ -24,6 +24,28 @@ pub enum VerifyError {
         /// Whether the header has fields that this version does not know, which may be why.
         unknown_fields: bool,
     },
+    /// The header lacks a field that came with an earlier fork than one that it has.
+    #[error("the header states {with} and no {field}")]
+    MissingHeaderField {
+        /// What is missing, as in JSON-RPC.
+        field: &'static str,
+        /// What is there.
+        with: &'static str,
+    },
+    /// A receipt names another contract than its transaction creates, none, or one where nothing is created.
+    #[error(
+        "receipt {transaction} names {} as created, but its transaction creates {}",
+        address_or_none(found),
+        address_or_none(expected)
+    )]
+    CreatedContract {
+        /// Place of the transaction.
+        transaction: usize,
+        /// The contract that follows from sender and nonce; `None` for a call.
+        expected: Option<Address>,
+        /// The contract as stated.
+        found: Option<Address>,
+    },
     /// A transaction has a type other than 0 to 4.
     #[error(
         "transaction {transaction} has type {kind:#04x}, which cannot be verified: use --trust-node for a chain with transaction types of its own"

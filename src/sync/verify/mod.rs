@@ -93,6 +93,7 @@ impl Verifier {
         self.check_blooms(block, receipts)?;
         self.check_receipts(block, receipts)?;
         let has_status = self.rules.has_status(block.number());
+        check_created(transactions, receipts, has_status)?;
         traces.as_deref().map_or(Ok(()), |traces| {
             check_top_calls(transactions, receipts, traces, has_status)
         })
@@ -102,6 +103,7 @@ impl Verifier {
         if self.rules.aura && !block.header.difficulty.is_zero() {
             return Ok(());
         }
+        check_header_fields(&block.header)?;
         let unknown_fields = block.extra.is_some();
         expect(
             block.hash,
@@ -269,6 +271,49 @@ fn expect<T: PartialEq>(
     } else {
         Err(error(expected, found))
     }
+}
+
+/// Each fork's fields came on top of those of the forks before. An absent number before a present field would be hashed
+/// as zero is.
+fn check_header_fields(header: &Header) -> Result<(), VerifyError> {
+    let fields = [
+        ("baseFeePerGas", header.base_fee_per_gas.is_some()),
+        ("withdrawalsRoot", header.withdrawals_root.is_some()),
+        ("blobGasUsed", header.blob_gas_used.is_some()),
+        ("excessBlobGas", header.excess_blob_gas.is_some()),
+        ("parentBeaconBlockRoot", header.parent_beacon_block_root.is_some()),
+        ("requestsHash", header.requests_hash.is_some()),
+    ];
+    let last = fields.iter().rposition(|&(_, present)| present).unwrap_or(0);
+    let absent = fields.iter().take(last).find(|(_, present)| !present);
+    match (absent, fields.get(last)) {
+        (Some(&(field, _)), Some(&(with, _))) => Err(VerifyError::MissingHeaderField { field, with }),
+        _ => Ok(()),
+    }
+}
+
+/// What a receipt says of a created contract, held against its transaction: no hash covers it, but it follows from the sender
+/// and the nonce.
+fn check_created(
+    transactions: &[Transaction],
+    receipts: &[Receipt],
+    has_status: bool,
+) -> Result<(), VerifyError> {
+    for (transaction, (tx, receipt)) in transactions.iter().zip(receipts).enumerate() {
+        let (expected, found) = match (tx.to, receipt.contract_address) {
+            (Some(_), None) => continue,
+            (Some(_), found) => (None, found),
+            // Of a failed creation some nodes name it and others do not.
+            (None, None) if receipt.status != Some(true) || !has_status => continue,
+            (None, found) => (Some(tx.from.create(tx.nonce)), found),
+        };
+        expect(expected, found, |expected, found| VerifyError::CreatedContract {
+            transaction,
+            expected,
+            found,
+        })?;
+    }
+    Ok(())
 }
 
 fn check_parent(block: &Block, expected_parent: Option<B256>) -> Result<(), VerifyError> {

@@ -12,8 +12,6 @@ use crate::model::{
 };
 
 const GWEI: u64 = 1_000_000_000;
-/// The last transaction type that is Ethereum's (EIP-7702).
-const LAST_KIND: u8 = 4;
 
 /// The first positive inflow of an account in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +73,7 @@ impl Flows {
         let mut tips = U256::ZERO;
         let pairs = bundle.block.transactions.iter().zip(&bundle.receipts);
         for (index, (transaction, receipt)) in pairs.enumerate() {
-            if transaction.kind > LAST_KIND || receipt.extra.as_deref().is_some_and(pays_below) {
+            if transaction.kind > Transaction::LAST_KIND || receipt.extra.as_deref().is_some_and(pays_below) {
                 flows.fault.get_or_insert(NativeFaultReason::Foreign);
             }
             let fees = split.split(&FeeRow::new(transaction, receipt));

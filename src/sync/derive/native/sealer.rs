@@ -30,7 +30,14 @@ pub(super) fn fee_recipient(header: &Header, sealing: Sealing) -> Result<Address
         _ if header.difficulty.is_zero() => Ok(header.beneficiary),
         Sealing::Clique => clique_signer(header).ok_or(NativeFaultReason::Sealer),
         Sealing::ByHeader if looks_like_clique(header) => {
-            clique_signer(header).ok_or(NativeFaultReason::Sealer)
+            let signer = clique_signer(header).ok_or(NativeFaultReason::Sealer)?;
+            // Chains that took clique further (BSC) sign something else, and name who sealed the block where clique names
+            // whom it votes out: which of them it is only a genesis file tells.
+            let is_unclear = header.nonce.is_zero() && !header.beneficiary.is_zero();
+            match is_unclear && signer != header.beneficiary {
+                true => Err(NativeFaultReason::Sealer),
+                false => Ok(signer),
+            }
         }
         Sealing::ByHeader => Ok(header.beneficiary),
     }
