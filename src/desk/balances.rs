@@ -37,10 +37,14 @@ pub(crate) fn several(given: Vec<Address>) -> Result<Vec<Address>, HttpError> {
 }
 
 /// What is said without a node where the ledger does not tell a balance.
-fn nobody_tells(unknown: Balance) -> HttpError {
+fn nobody_tells(snapshot: &Snapshot, unknown: Balance) -> HttpError {
+    let reader = &snapshot.reader;
+    // That is no matter of indexing.
+    let has_ended = reader.native_fault().is_some() || reader.native_differs().is_some();
     match unknown {
         // Zero would be a guess: the genesis allocation may have given the account anything.
         Balance::Unmet => no_node(),
+        Balance::AskNode if has_ended => no_node(),
         Balance::Exact(_) | Balance::AskNode => still_indexing(),
     }
 }
@@ -64,7 +68,7 @@ pub(crate) fn of_account(
     let known = found.known;
     let unless = match found.balance {
         Balance::Exact(balance) => return answer(balance, known, LEDGER),
-        unknown => Err(nobody_tells(unknown)),
+        unknown => Err(nobody_tells(snapshot, unknown)),
     };
     let block = snapshot.reader.head().number;
     let question = Question::after(snapshot, block, unless, move |node| {
@@ -99,12 +103,17 @@ pub(crate) fn of_accounts(
         Ok(balances) => return answer(&balances, LEDGER),
         Err(unknown) => unknown,
     };
-    let question = Question::after(snapshot, block, Err(nobody_tells(unknown)), move |node| {
-        Box::pin(async move {
-            let balances = ask_all(&node, found, block).await?;
-            Ok(answer(&balances, NODE))
-        })
-    });
+    let question = Question::after(
+        snapshot,
+        block,
+        Err(nobody_tells(snapshot, unknown)),
+        move |node| {
+            Box::pin(async move {
+                let balances = ask_all(&node, found, block).await?;
+                Ok(answer(&balances, NODE))
+            })
+        },
+    );
     Ok(Answer::AskNode(question))
 }
 
@@ -137,7 +146,7 @@ pub(crate) fn of_account_at(
     let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
     let unless = match found {
         Balance::Exact(balance) => return answer(block, balance, LEDGER, asked.reach(block)),
-        unknown => Err(nobody_tells(unknown)),
+        unknown => Err(nobody_tells(snapshot, unknown)),
     };
     let question = Question::after(snapshot, block, unless, move |node| {
         Box::pin(async move {

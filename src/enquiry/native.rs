@@ -3,7 +3,9 @@
 //! A block that does not add up ends the ledger when it is derived. What adds up and is wrong all the same (a chain that
 //! gives its base fees to somebody, a development node whose balances are set by hand) only the node shows: a few accounts
 //! of each new block are asked for, and some that the ledger has anywhere. What differs twice makes a verdict under
-//! [`NATIVE_COIN`], and the node answers for native balances from then on.
+//! [`NATIVE_COIN`], and the node answers for native balances from then on. A node may have been wrong itself for a moment, so
+//! the account that differed is asked for again some blocks later, also at the block where it differed, with more others than usual:
+//! where nothing differs any more, the ledger answers again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +24,8 @@ const DRAWN_FIRST: usize = 16;
 const DRAWN: usize = 1;
 /// Balances are compared while the index is at most so far behind its node: states of the past may be pruned there.
 const LAG_MAX: u64 = 64;
+/// What differed is compared again after so many blocks.
+const AGAIN_AFTER: u64 = 50;
 
 /// What the ledger says of an account after a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,31 +38,41 @@ struct Sample {
 pub(super) async fn run(tools: Arc<Tools>, mut shutdown: Shutdown) {
     let mut last: Option<BlockId> = None;
     let mut drawn = DRAWN_FIRST;
+    // What is known to differ is compared again from this block on.
+    let mut again_from = 0;
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
-        let Some(head) = due(&tools, last) else { continue };
+        let Some(head) = due(&tools, last, again_from) else {
+            continue;
+        };
+        // Whatever comes of it: a node that has lost an old state is not asked for it with each block.
+        again_from = head.number.saturating_add(AGAIN_AFTER);
         match shutdown.unless(Box::pin(compare(&tools, head, drawn))).await {
             None => return,
             Some(Ok(())) => (last, drawn) = (Some(head), DRAWN),
             Some(Err(Failure::Store(error))) => tracing::warn!(%error, "native balances cannot be compared"),
             // What the node does not tell now it may tell of the next block.
-            Some(Err(Failure::Node(_) | Failure::Moved | Failure::Behind)) => {}
+            Some(Err(Failure::Node(error))) => tracing::debug!(%error, "native balances are not compared"),
+            Some(Err(Failure::Moved | Failure::Behind)) => {}
         }
     }
 }
 
 /// The head, where it is new, near the node's, and what the ledger says of it not known to be wrong.
-fn due(tools: &Tools, last: Option<BlockId>) -> Option<BlockId> {
+fn due(tools: &Tools, last: Option<BlockId>, again_from: u64) -> Option<BlockId> {
     let view = tools.store.view();
     let head = view.head().filter(|&head| last != Some(head))?;
     let far = tools.status.node_head()?.saturating_sub(head.number);
     let known = tools.observed.native_verdict();
-    let wrong = known.is_some_and(|known| !known.exact && is_on(&view, known.checked));
+    let wrong = known.is_some_and(|known| {
+        let from = known.checked.number.saturating_add(AGAIN_AFTER).max(again_from);
+        !known.exact && head.number < from && is_on(&view, known.checked)
+    });
     let kept = view.checkpoint().native.fault.is_none() && view.has_traces();
     (far <= LAG_MAX && kept && !wrong).then_some(head)
 }
 
 async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), Failure> {
-    // Whose balance differed at a block that is no more is asked for again, and more than usual beside it.
+    // Whose balance differed long ago, or at a block that is no more, is asked for again, and more than usual beside it.
     let known = tools.observed.native_verdict().filter(|known| !known.exact);
     let (suspect, drawn) = match &known {
         Some(known) => (suspect(&known.reason), DRAWN_FIRST),
@@ -82,12 +96,37 @@ async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), 
             "{:?} holds {told} after block {} by the node, {} by the ledger",
             sample.account, head.number, sample.balance
         );
-        tracing::warn!(reason, "native balances are asked of the node from now on");
+        if known.is_none() {
+            tracing::warn!(reason, "native balances are asked of the node from now on");
+        }
         keep(tools, head, samples.len(), Some(reason));
         return Ok(());
     }
+    if let Some(known) = &known {
+        if samples.is_empty() || !differed_no_more(tools, known).await? {
+            return Ok(());
+        }
+        tracing::info!(block = head.number, "native balances are the ledger's again");
+    }
     keep(tools, head, samples.len(), None);
     Ok(())
+}
+
+/// Whether the node now says of the block at which a balance differed what the ledger says, or that block is no more.
+async fn differed_no_more(tools: &Arc<Tools>, known: &TokenVerdict) -> Result<bool, Failure> {
+    let (at, account) = (known.checked, suspect(&known.reason));
+    let Some(account) = account.filter(|_| is_on(&tools.store.view(), at)) else {
+        return Ok(true);
+    };
+    let ours = tools
+        .read(move |reader, _| reader.balance(&account, at.number))
+        .await?;
+    match ours {
+        // Either way of asking for it will do: some nodes do not look at hashes.
+        Balance::Exact(ours) => Ok(tools.native_balance(account, at, By::Hash).await? == ours
+            || tools.native_balance(account, at, By::Number).await? == ours),
+        _ => Ok(true),
+    }
 }
 
 /// The account of a reason, which begins with it.

@@ -7,7 +7,7 @@ use super::chain::{Chain, ChainSpec};
 use super::fake_server::{accept, converse};
 pub use super::fault::Fault;
 use super::render;
-use quarry::model::{Address, B256, Bundle};
+use quarry::model::{Address, B256, Bundle, U256};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -58,6 +58,8 @@ pub struct State {
     pub(super) latency: Duration,
     pub(super) machine: Option<Arc<Machine>>,
     contracts: Option<Contracts>,
+    /// Balances are told a wei too high.
+    false_balances: bool,
     /// What happens to the chain once a block with transactions was told.
     leave: Option<(u64, u64)>,
 }
@@ -122,6 +124,7 @@ impl FakeNode {
             latency: Duration::ZERO,
             machine: None,
             contracts: None,
+            false_balances: false,
             leave: None,
         };
         let state = Arc::new(Mutex::new(state));
@@ -226,6 +229,11 @@ impl FakeNode {
     /// Answers more than `count` requests at one time with 429.
     pub fn allow_in_flight(&self, count: u64) {
         self.state().in_flight_allowed = count;
+    }
+
+    /// Lets it tell balances a wei too high, or as they are again.
+    pub fn set_false_balances(&self, are: bool) {
+        self.state().false_balances = are;
     }
 
     /// Lets every answer take `latency`.
@@ -510,7 +518,8 @@ impl State {
             }
             "eth_getBalance" => {
                 let account = account().ok_or((-32602, "invalid address".to_owned()))?;
-                render::quantity(world(&params[1])?.balance(account))
+                let balance = world(&params[1])?.balance(account);
+                render::quantity(balance + U256::from(u64::from(self.false_balances)))
             }
             _ => return Err(missing()),
         })
