@@ -296,6 +296,8 @@ fn check_not_empty(endpoint: &Endpoint, items: &[Field], body: &Value) {
 fn the_document_is_served_and_names_every_operation_once() {
     let server = demo();
     let document = server.json("/openapi.json");
+    let printed = binary::quarry(["openapi"]).succeeded().stdout;
+    assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), document);
     assert_eq!(document, render_openapi());
     let mut named: Vec<String> = document["paths"]
         .as_object()

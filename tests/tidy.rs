@@ -273,7 +273,7 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         package: "rustix",
-        rooms: &["http", "store"],
+        rooms: &["app", "http", "store"],
     },
     Fence {
         package: "self_cell",

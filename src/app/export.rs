@@ -53,6 +53,8 @@ fn write(file: File, reader: &Reader, from: u64, to: u64, path: &Path) -> Result
         source,
     };
     let mut encoder = zstd::Encoder::new(file, ZSTD_LEVEL).map_err(failed)?;
+    // What changes on the way is found out when it is read again.
+    encoder.include_checksum(true).map_err(failed)?;
     let mut line = Vec::new();
     for number in from..=to {
         let missing = || AppError::Usage(format!("block {number} is not stored"));

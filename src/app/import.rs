@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::AppError;
+use super::files;
 use super::process::{blocking, merged, on_signals, say};
 use super::progress::LINE_EVERY;
 use super::supervisor::{Memory, load_genesis, open_options, stated_rewards};
@@ -45,9 +46,11 @@ pub(super) type Opener = Box<dyn Fn() -> Result<RecordedChain, AppError> + Send>
 
 fn preview(open: &Opener) -> Result<Preview, AppError> {
     let mut preview = Preview::default();
+    let mut is_empty = true;
     for (place, line) in open()?.take(LINES_FOR_ID).enumerate() {
         let line = line?;
         let bundle: Bundle = line.parse()?;
+        is_empty = false;
         if place == 0 {
             preview.first_block = bundle.block.number();
             preview.first_parent = bundle.block.header.parent_hash;
@@ -71,6 +74,9 @@ fn preview(open: &Opener) -> Result<Preview, AppError> {
         if preview.chain_id.is_some() {
             break;
         }
+    }
+    if is_empty {
+        return Err(AppError::Usage("the recording holds no block".to_owned()));
     }
     Ok(preview)
 }
@@ -240,6 +246,7 @@ fn opener(path: &Path) -> Opener {
 pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let (_trigger, mut shutdown) = on_signals()?;
     let config = Config::of_store(&args.store)?;
+    files::check_writing()?;
     let import = ChainImport {
         open: open_options(&config, args.chain, 1),
         genesis: load_genesis(args.genesis.as_deref().or(config.genesis_of(args.chain)))?,

@@ -10,6 +10,7 @@ mod demo_node;
 mod demo_sources;
 mod export;
 mod figures;
+mod files;
 pub mod front;
 mod health;
 mod import;
@@ -81,6 +82,9 @@ pub enum AppError {
         "{0}: stopped before the block that was asked for was reached; the same command goes on from here"
     )]
     Interrupted(ChainName),
+    /// A service ended, and not all that it had taken in is on the disk.
+    #[error("{0}: {1}; what is missing is fetched again")]
+    Unwritten(ChainName, SyncError),
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
@@ -114,6 +118,7 @@ pub fn main(cli: Cli) -> ExitCode {
     if let Err(sentence) = process::init_log(&filter, log.format) {
         return process::fail(&sentence);
     }
+    files::raise();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return process::fail(&format!("cannot start: {error}")),
@@ -164,6 +169,10 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
                 ConfigFormat::Json => report.to_json(args.show_secrets),
             };
             process::say(text.trim_end());
+            Ok(())
+        }
+        Command::Openapi => {
+            process::say(&crate::api::render_openapi().to_string());
             Ok(())
         }
         Command::Health(args) => health::health(&args).await,

@@ -50,7 +50,8 @@ pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Reads a filter. A word that is no level would be a part of the program by tracing's syntax, and would silence all the
-/// others: only parts of this one may stand alone. The client library `alloy` is silent unless the filter names it.
+/// others: only parts of this one may stand alone. The client libraries `alloy` and `tungstenite` are silent unless the filter names
+/// them.
 fn read_filter(filter: &str) -> Result<EnvFilter, String> {
     let wrong = |reason: &str| {
         format!(
@@ -75,11 +76,14 @@ fn read_filter(filter: &str) -> Result<EnvFilter, String> {
         return Err(wrong(&format!("`{shown}` is none of {}", LEVELS.join(", "))));
     }
     let mut read = EnvFilter::try_new(filter).map_err(|error| wrong(&error.to_string()))?;
-    // What its lines report is reported by `node` once; they come for each request while a node is down.
-    if !filter.contains("alloy")
-        && let Ok(silence) = "alloy=off".parse()
-    {
-        read = read.add_directive(silence);
+    // What its lines report is reported by `node` once; they come for each request while a node is down. The lines of
+    // its WebSocket show the node's URL with the keys in it.
+    for silent in ["alloy", "tungstenite"] {
+        if !filter.contains(silent)
+            && let Ok(silence) = format!("{silent}=off").parse()
+        {
+            read = read.add_directive(silence);
+        }
     }
     Ok(read)
 }
@@ -105,27 +109,51 @@ pub(super) async fn blocking<T: Send + 'static>(
     }
 }
 
-/// A shutdown that SIGINT and SIGTERM fire; a second signal ends the process at once.
+/// A shutdown that SIGINT and SIGTERM fire, of which a second one ends the process at once; and SIGHUP, which a terminal sends
+/// when it is closed, once or twice. Under `nohup` it stays ignored.
 pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| signal(kind).map_err(AppError::io("listen for signals"));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let mut hang_up = match ignores_hang_up() {
+        true => None,
+        false => Some(listen(SignalKind::hangup())?),
+    };
     let (trigger, shutdown) = pair();
     let fire = trigger.clone();
     tokio::spawn(async move {
-        for last in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if last {
+        let mut is_stopping = false;
+        loop {
+            let hung_up = async {
+                match &mut hang_up {
+                    Some(signal) => signal.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let is_asked = tokio::select! {
+                _ = interrupt.recv() => true,
+                _ = terminate.recv() => true,
+                _ = hung_up => false,
+            };
+            if is_stopping && is_asked {
                 std::process::exit(130);
             }
-            tracing::info!("stopping; a second signal stops at once");
-            fire.fire();
+            if !is_stopping {
+                tracing::info!("stopping; a second signal stops at once");
+                fire.fire();
+            }
+            is_stopping = true;
         }
     });
     Ok((trigger, shutdown))
+}
+
+/// Whether whoever started the process wants SIGHUP ignored, as `nohup` does.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // A bit for each signal, from 1, which is SIGHUP.
+    ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1))
 }
 
 /// Tells a supervisor such as systemd, where one listens (`NOTIFY_SOCKET`), how the process is. That it cannot be told is no

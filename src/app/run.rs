@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use super::chains::{Chain, Registry, Stated};
+use super::files;
 use super::front::front;
 use super::process::{merged, notify, on_signals, say};
 use super::supervisor::{Memory, Supervisor, load_genesis, open_options};
@@ -39,7 +40,7 @@ pub(super) async fn serve_chains(
 ) -> Result<(), AppError> {
     let pool = Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
     let limits = Limits {
-        connections_max: service.max_connections,
+        connections_max: files::of_connections(service.max_connections),
         header_read_timeout: service.client_timeout,
         write_timeout: service.client_timeout,
         rate: service.rate_limit,
@@ -75,6 +76,7 @@ fn nothing_configured() -> AppError {
 }
 
 fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supervisor>, AppError> {
+    files::check_writing()?;
     if config.chains.is_empty() {
         return Err(nothing_configured());
     }
@@ -118,27 +120,37 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
         .iter()
         .map(|supervisor| Arc::clone(&supervisor.chain))
         .collect();
-    let mut tasks = JoinSet::new();
+    let (mut watchers, mut syncs) = (JoinSet::new(), JoinSet::new());
     for supervisor in supervisors {
         let chain = Arc::clone(&supervisor.chain);
-        tasks.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
+        watchers.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
         let shutdown = shutdown.clone();
         let span = span_of(&chain, chains.len());
         let sync = async move {
-            if let Err(error) = Box::pin(supervisor.run(shutdown)).await {
+            let ended = Box::pin(supervisor.run(shutdown)).await;
+            if let Err(error) = &ended {
                 tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
                 if let Some(status) = &chain.status {
-                    status.stop(&error);
+                    status.stop(error);
                 }
             }
+            (chain.name, ended)
         };
-        tasks.spawn(sync.instrument(span));
+        syncs.spawn(sync.instrument(span));
     }
     serve_chains(listener, chains, &config.service, shutdown).await?;
     trigger.fire();
-    while tasks.join_next().await.is_some() {}
+    let mut outcome = Ok(());
+    while let Some(ended) = syncs.join_next().await {
+        if let Ok((name, Err(AppError::Sync(error)))) = ended
+            && error.is_of_writing()
+        {
+            outcome = Err(AppError::Unwritten(name, error));
+        }
+    }
+    while watchers.join_next().await.is_some() {}
     tracing::info!("stopped");
-    Ok(())
+    outcome
 }
 
 /// Names the chain in the lines of its sync, where there are others; of whatever level they are.

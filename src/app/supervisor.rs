@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::AppError;
 use super::chains::Chain;
+use super::files;
 use crate::cli::StoreArgs;
 use crate::clock;
 use crate::config::{ChainConfig, Config};
@@ -46,10 +47,12 @@ impl Memory {
 
 /// How to open a chain's store.
 pub(super) fn open_options(config: &Config, chain: ChainName, chains: usize) -> OpenOptions {
+    let open = OpenOptions::new(config.store_dir(chain));
     OpenOptions {
         cache_bytes: config.cache_size.0 / chains.max(1),
         memtable_bytes: Memory::of(config).memtables,
-        ..OpenOptions::new(config.store_dir(chain))
+        open_tables_max: files::of_tables(open.open_tables_max, chains),
+        ..open
     }
 }
 
@@ -192,15 +195,19 @@ impl Supervisor {
                         return Ok(Some((node, capabilities, store)));
                     }
                     // One node behind a balancer may be of another chain; who waits for a command is told at once.
-                    Err(AppError::Store(error @ StoreError::OtherChain { .. })) if self.stop_at.is_none() => {
+                    Err(error) => {
                         status.set_node_up(true);
-                        let error = SyncError::from(error);
-                        match patience.pause(&error, wait, &status) {
+                        let error = match error {
+                            AppError::Store(error) => SyncError::from(error),
+                            AppError::Sync(error) => error,
+                            other => return Err(other),
+                        };
+                        let waits = self.stop_at.is_none() && error.contradicts();
+                        match waits.then(|| patience.pause(&error, wait, &status)).flatten() {
                             Some(pause) => pause,
                             None => return Err(error.into()),
                         }
                     }
-                    Err(error) => return Err(error),
                 },
                 // No waiting mends a URL.
                 Some(Err(error @ SyncError::Ask(NodeError::Url(_)))) => return Err(error.into()),
@@ -255,6 +262,20 @@ impl Supervisor {
         let node = Node::connect(config).await?;
         let capabilities = node.probe().await?;
         let name = self.chain.name;
+        // A new store is of the chain that the node says, for good: one wrong answer must not decide it.
+        if self.chain.store().is_none() {
+            let (chain_id, hash) = node.chain().await?;
+            if (chain_id, hash) != (capabilities.chain_id, capabilities.genesis_hash) {
+                let first = (capabilities.chain_id, capabilities.genesis_hash);
+                return Err(SyncError::Ask(NodeError::Malformed {
+                    method: "eth_chainId",
+                    reason: format!(
+                        "the node says chain id {} with the block 0 {}, then {chain_id} with {hash}",
+                        first.0, first.1
+                    ),
+                }));
+            }
+        }
         tracing::info!(
             chain = %name,
             node = shown,
@@ -273,13 +294,22 @@ impl Supervisor {
     /// The chain's store: the one that is open already, checked against the node, or a new one.
     async fn store(&self, capabilities: &Capabilities) -> Result<Arc<Store>, AppError> {
         let (chain_id, hash) = (capabilities.chain_id, capabilities.genesis_hash);
-        if let Some(genesis) = &self.genesis
-            && genesis.block.hash != hash
-        {
-            return Err(AppError::Usage(format!(
-                "the genesis file gives block 0 the hash {}, the node has {hash}: it is another chain's file",
-                genesis.block.hash
-            )));
+        if let Some(genesis) = &self.genesis {
+            let stated = (genesis.forks.chain_id, genesis.block.hash);
+            let found = match stated {
+                (_, of_file) if of_file != hash => Some(format!("the block 0 {hash}")),
+                (of_file, _) if of_file != chain_id => Some(format!("chain id {chain_id}")),
+                _ => None,
+            };
+            if let Some(found) = found {
+                let (chain_id, hash) = stated;
+                return Err(SyncError::OtherGenesis {
+                    chain_id,
+                    hash,
+                    found,
+                }
+                .into());
+            }
         }
         if let Some(store) = self.chain.store() {
             store.check_chain(chain_id, hash)?;

@@ -82,6 +82,8 @@ pub enum Command {
     Migrate(MigrateArgs),
     /// Print the effective configuration and where each value came from.
     Config(ConfigArgs),
+    /// Print the description of all operations for programs (OpenAPI 3.1), as `/openapi.json` has it.
+    Openapi,
     /// Ask a running service whether it is well; exit code 1 when it is not.
     Health(HealthArgs),
     /// Print the completions of a shell.
@@ -109,7 +111,7 @@ impl Command {
             Self::Checkpoint(Checkpoint::Verify(_)) => return None,
             Self::Config(args) => &args.run.store,
             Self::Health(args) => return args.config.as_deref(),
-            Self::Demo(_) | Self::Completions(_) | Self::Man(_) => return None,
+            Self::Demo(_) | Self::Openapi | Self::Completions(_) | Self::Man(_) => return None,
         };
         store.config.as_deref()
     }

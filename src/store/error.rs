@@ -126,7 +126,7 @@ pub enum StoreError {
         /// RocksDB's words.
         words: String,
     },
-    /// RocksDB does not recognise its own files.
+    /// RocksDB does not recognise its own files, or arrays are not whole.
     #[error(
         "the store in `{}` is damaged ({words}): restore a checkpoint with `quarry checkpoint restore`, or remove the directory and sync again",
         path.display()
@@ -134,7 +134,7 @@ pub enum StoreError {
     Damaged {
         /// The store's directory.
         path: PathBuf,
-        /// RocksDB's words.
+        /// RocksDB's words, or what is missing.
         words: String,
     },
     /// What was imported beside a store is of another chain or version.

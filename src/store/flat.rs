@@ -272,6 +272,12 @@ impl FlatView {
 /// A file is extended by this much at a time, so that it is mapped anew only now and then.
 const GROWTH_BYTES: u64 = 4 << 20;
 
+/// Arrays are part of a store: one that lacks some is damaged as one that lacks tables is.
+fn damaged(directory: &Path, words: String) -> StoreError {
+    let path = directory.parent().unwrap_or(directory).to_path_buf();
+    StoreError::Damaged { path, words }
+}
+
 /// One array's file, as the writer holds it.
 #[derive(Debug)]
 struct FlatFile {
@@ -292,16 +298,22 @@ impl FlatFile {
             .write(!read_only)
             .create(!read_only)
             .truncate(false)
-            .open(&path)
-            .map_err(io("open"))?;
+            .open(&path);
+        let file = match file {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && records > 0 => {
+                return Err(damaged(
+                    directory,
+                    format!("`{}.flat` is not there", array.name()),
+                ));
+            }
+            file => file.map_err(io("open"))?,
+        };
         let bytes = records * array.width() as u64;
         let found = file.metadata().map_err(io("read"))?.len();
         if found < bytes {
-            return Err(StoreError::Missing {
-                table: array.name(),
-                what: "record of the array, its file is cut short at",
-                number: found / array.width() as u64,
-            });
+            let there = found / array.width() as u64;
+            let words = format!("`{}.flat` has {there} of {records} records", array.name());
+            return Err(damaged(directory, words));
         }
         let capacity = if read_only {
             found

@@ -137,7 +137,7 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     let old = old.map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
     let new = options::tables(&cache, MEMTABLE_BYTES / 2, options::Filters::InParts)
         .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
-    let opening = options::database(MEMTABLE_BYTES, false);
+    let opening = options::database(MEMTABLE_BYTES, options::OPEN_TABLES_MAX);
     let db = DB::open_cf_descriptors(&opening, &database, old.chain(new))
         .map_err(|source| StoreError::of_opening(source, directory))?;
     let mut done = Vec::new();

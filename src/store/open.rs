@@ -40,6 +40,8 @@ pub struct OpenOptions {
     pub memtable_bytes: usize,
     /// Open for reading only; another process may be writing.
     pub read_only: bool,
+    /// Tables that may be open at once; a reader beside a writer opens all.
+    pub open_tables_max: i32,
     /// Static rewards that a store which is made now remembers; else they follow from the genesis hash.
     pub static_rewards: Option<StaticRewards>,
     /// Is told where the writer stands; nobody in a service.
@@ -55,6 +57,7 @@ impl OpenOptions {
             cache_bytes: 1 << 30,
             memtable_bytes: 128 << 20,
             read_only: false,
+            open_tables_max: options::OPEN_TABLES_MAX,
             static_rewards: None,
             observer: None,
         }
@@ -194,7 +197,14 @@ impl Store {
         let cache = options::cache(options.cache_bytes);
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
         let per_table = options.memtable_bytes / 2;
-        let database = options::database(options.memtable_bytes, options.read_only);
+        let database = options::database(
+            options.memtable_bytes,
+            if options.read_only {
+                -1
+            } else {
+                options.open_tables_max
+            },
+        );
         // Whoever only reads writes no file.
         let filters = if options.read_only {
             Filters::InParts

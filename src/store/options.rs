@@ -36,8 +36,11 @@ fn resting() -> Options {
         .unwrap_or_default()
 }
 
+/// Tables that are kept open where files are plenty.
+pub(super) const OPEN_TABLES_MAX: i32 = 4096;
+
 /// The options of the database.
-pub(super) fn database(memtable_bytes: usize, read_only: bool) -> Options {
+pub(super) fn database(memtable_bytes: usize, open_tables_max: i32) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
     options.create_missing_column_families(true);
@@ -50,7 +53,7 @@ pub(super) fn database(memtable_bytes: usize, read_only: bool) -> Options {
     options.set_max_subcompactions(2);
     // Open files are cheap, reopening them on a cold query is not. A reader beside a writer opens all of them at
     // once and keeps them: the writer's compactions remove the names under which it would look for them later.
-    options.set_max_open_files(if read_only { -1 } else { 4096 });
+    options.set_max_open_files(open_tables_max);
     // The log holds only the blocks that are not final; small files are recycled quickly.
     options.set_max_total_wal_size(64 << 20);
     // Smooth writes: do not hand the disk a gigabyte at once.

@@ -172,8 +172,8 @@ impl Engine {
             }
         };
         // Flushing may take a moment: not on an async thread.
-        self.hand.end().await;
-        result
+        // What was lost goes before what ended the sync, which the status has told.
+        self.hand.end().await.and(result)
     }
 
     fn next_block(&self) -> u64 {

@@ -65,6 +65,18 @@ pub enum SyncError {
         /// The last final block.
         finalized: u64,
     },
+    /// The node is of another chain than the genesis file that is stated.
+    #[error(
+        "the genesis file is of chain id {chain_id} with the block 0 {hash}, the node has {found}: one of them is another chain's"
+    )]
+    OtherGenesis {
+        /// The file's chain id.
+        chain_id: u64,
+        /// Hash of the file's block 0.
+        hash: B256,
+        /// What of these the node has, in words.
+        found: String,
+    },
     /// A recorded chain cannot be read.
     #[error(transparent)]
     Recorded(#[from] RecordedError),
@@ -93,6 +105,9 @@ pub enum SyncError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store could not write all that it had taken in.
+    #[error("not all was written: {0}")]
+    Unwritten(StoreError),
     /// A worker ended without an answer; a bug.
     #[error("a worker of the sync died: {0}")]
     Worker(String),
@@ -120,7 +135,7 @@ impl SyncError {
     pub const fn contradicts(&self) -> bool {
         matches!(
             self,
-            Self::DeepReorg { .. } | Self::Store(StoreError::OtherChain { .. })
+            Self::DeepReorg { .. } | Self::OtherGenesis { .. } | Self::Store(StoreError::OtherChain { .. })
         )
     }
 
@@ -129,11 +144,15 @@ impl SyncError {
         status.has_room();
         status.set_following(false);
         status.set_contradicted(true);
+        let what = match self {
+            Self::OtherGenesis { .. } => "the node contradicts the genesis file",
+            _ => "the node contradicts what is final",
+        };
         status.trouble(format!(
-            "the node contradicts what is final, asking again for {:.0} s before the sync stops: {self}",
+            "{what}, asking again for {:.0} s before the sync stops: {self}",
             left.as_secs_f64().ceil()
         ));
-        tracing::warn!(error = %self, seconds_left = left.as_secs_f64(), "the node contradicts what is final, sync waits and tries again");
+        tracing::warn!(error = %self, seconds_left = left.as_secs_f64(), "{what}, sync waits and tries again");
     }
 
     /// Says in the status and in the log what is waited out.
@@ -162,6 +181,12 @@ impl SyncError {
             status.set_finality_broken();
         }
         status.stop(self);
+    }
+
+    /// Whether what the store had taken in may not have been written.
+    #[must_use]
+    pub const fn is_of_writing(&self) -> bool {
+        matches!(self, Self::Unwritten(_) | Self::Worker(_))
     }
 
     /// Whether the store has no room.

@@ -157,8 +157,8 @@ impl Follower {
             }
         };
         // Flushing may take a moment: not on an async thread.
-        self.hand.end().await;
-        result
+        // What was lost goes before what ended the sync, which the status has told.
+        self.hand.end().await.and(result)
     }
 
     /// One look at the source, and all the work that it shows.

@@ -46,9 +46,10 @@ impl Hand {
     }
 
     /// Ends the writer where it may block: what it holds is written.
-    pub(super) async fn end(&mut self) {
-        if let Some(writer) = self.0.take() {
-            let _ = tasks::blocking(move || drop(writer)).await;
-        }
+    pub(super) async fn end(&mut self) -> Result<(), SyncError> {
+        let mut writer = self.take()?;
+        let written = tasks::blocking(move || writer.settle()).await;
+        let written = written.map_err(|died| SyncError::Worker(died.to_string()))?;
+        written.map_err(SyncError::Unwritten)
     }
 }

@@ -110,6 +110,70 @@ fn a_sync_that_stopped_still_hears_of_the_head() {
     quarry.stop();
 }
 
+/// A node that tells wrong balances for a moment does not end the ledger for good; what it says of the same block then is what
+/// counts.
+#[test]
+fn a_ledger_that_a_node_slandered_answers_again() {
+    let fake = FakeNode::start(96);
+    fake.mine(40);
+    fake.set_finalized(20);
+    let directory = tempfile::tempdir().unwrap();
+    let mut quarry = Quarry::start(&fake, directory.path());
+    let ledger = |status: &Value| status["nativeLedger"].as_str().unwrap_or_default().to_owned();
+    quarry.until("a ledger", |status| {
+        status["indexed"] == 40 && ledger(status) == "kept"
+    });
+    fake.set_false_balances(true);
+    fake.mine(1);
+    quarry.until("the difference", |status| ledger(status).starts_with("differs: "));
+    // Nothing is asked again before there are fifty more blocks.
+    fake.set_false_balances(false);
+    fake.mine(20);
+    quarry.until_synced(&fake);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(ledger(&quarry.status().unwrap()).starts_with("differs: "));
+    fake.mine(40);
+    quarry.until("the ledger again", |status| ledger(status) == "kept");
+    quarry.stop();
+}
+
+/// A store is of the chain that its node says, for good: one wrong answer at the start does not decide it, nor one that the
+/// genesis file contradicts.
+#[test]
+fn one_wrong_chain_at_the_start_makes_no_store_of_it() {
+    let fake = FakeNode::start(97);
+    fake.mine(30);
+    fake.set_finalized(20);
+    let directory = tempfile::tempdir().unwrap();
+    let genesis = directory.path().join("genesis.json");
+    std::fs::write(
+        &genesis,
+        r#"{"config":{"chainId":4711},"alloc":{},"difficulty":"0x1","gasLimit":"0x1000000"}"#,
+    )
+    .unwrap();
+    let path = genesis.to_str().unwrap();
+    let more = ["--genesis", path, "--contradiction-wait", "3600"];
+    let quarry = &mut Quarry::start_with(&fake, directory.path(), &more);
+    quarry.until("word of it", |status| {
+        let message = status["message"].as_str().unwrap_or_default();
+        message.starts_with("the node contradicts")
+            && message.contains("the genesis file is of chain id 4711")
+    });
+    assert_eq!(quarry.status().unwrap()["stopped"], false);
+    quarry.signal("-TERM");
+    // Without a file only the node tells, and is asked twice.
+    let directory = tempfile::tempdir().unwrap();
+    fake.fault(Fault::OtherChain, 1);
+    let mut quarry = Quarry::start(&fake, directory.path());
+    quarry.until("word of it", |status| {
+        let message = status["message"].as_str().unwrap_or_default();
+        message.contains("the node says chain id 1338") && message.contains("then 1337")
+    });
+    quarry.until_synced(&fake);
+    assert_eq!(quarry.status().unwrap()["chainId"], 1337);
+    quarry.stop();
+}
+
 /// A balancer may name another chain for a moment, also just when the service starts.
 #[test]
 fn a_node_of_another_chain_at_the_start_is_waited_out() {

@@ -211,6 +211,18 @@ fn at_the_tip() {
     assert_eq!(digest(disk.path()), fresh(&fake));
 }
 
+/// Leaves so many bytes, until the service says that they are too few.
+fn fill_up(disk: &SmallDisk, room: u64, server: &Server) {
+    let began = Instant::now();
+    disk.fill(room);
+    while !says_full(server) {
+        assert!(began.elapsed() < PATIENCE, "never full: {}", message(server));
+        // What compactions give back is taken, too.
+        disk.fill(room);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Fills the disk in the middle of a backfill, which writes without RocksDB's log.
 #[test]
 fn in_backfill() {
@@ -224,14 +236,7 @@ fn in_backfill() {
         (chain(&server)["indexed"].as_u64()? > 300).then_some(())
     });
     let room = fastrand::u64(..400_000);
-    disk.fill(room);
-    let began = Instant::now();
-    while !says_full(&server) {
-        assert!(began.elapsed() < PATIENCE, "never full: {}", message(&server));
-        // What compactions give back is taken, too.
-        disk.fill(room);
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    fill_up(&disk, room, &server);
     println!("{room} bytes left: {}", message(&server));
     let upto = chain(&server)["indexed"].as_u64().unwrap();
     let answers = ask(&server, &fake, upto.min(300));
@@ -240,6 +245,29 @@ fn in_backfill() {
         "{answers:#?}"
     );
     disk.empty();
+    synced(&server, &fake);
+    server.stop();
+    assert_eq!(digest(disk.path()), fresh(&fake));
+}
+
+/// A service that ends while there is no room for what it has taken in does not say that all is well; nothing is lost for good.
+#[test]
+fn an_end_without_room_is_no_success() {
+    let Some(disk) = SmallDisk::new(220) else { return };
+    let fake = FakeNode::start(47);
+    fake.mine(900);
+    fake.set_finalized(880);
+    fake.set_latency(Duration::from_millis(3));
+    let server = start(&fake, &disk);
+    eventually("some blocks", PATIENCE, || {
+        (chain(&server)["indexed"].as_u64()? > 200).then_some(())
+    });
+    fill_up(&disk, 0, &server);
+    let (code, log) = server.stopped();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("not all was written"), "{log}");
+    disk.empty();
+    let server = start(&fake, &disk);
     synced(&server, &fake);
     server.stop();
     assert_eq!(digest(disk.path()), fresh(&fake));

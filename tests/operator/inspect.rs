@@ -120,3 +120,40 @@ fn one_row_is_decoded() {
     refused("blocks", "five").refused(&["`five` is not a key of `blocks`", "| block number u64 |"]);
     refused("token_states", "4294967296").refused(&["does not fit 4 bytes"]);
 }
+
+/// What changes on the way of a recording is found out when it is read.
+#[test]
+fn a_recording_that_was_damaged_is_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let (store, file) = (data.path().join("store"), data.path().join("chain.jsonl.zst"));
+    let (store, path) = (store.to_str().unwrap(), file.to_str().unwrap());
+    import_demo(store);
+    quarry(["export", "chain", path, "--data-dir", store, "--to", "60"]).succeeded();
+    let whole = std::fs::read(&file).unwrap();
+    let import = |name: &str| {
+        let fresh = data.path().join(name);
+        quarry([
+            "import",
+            "chain",
+            path,
+            "--data-dir",
+            fresh.to_str().unwrap(),
+            "--trust-node",
+        ])
+    };
+    import("whole").succeeded();
+    // One bit, here and there: text that is still text would else pass.
+    for part in 1..12 {
+        let mut damaged = whole.clone();
+        let at = whole.len() * part / 12;
+        damaged[at] ^= 1 << (part % 8);
+        std::fs::write(&file, damaged).unwrap();
+        assert_eq!(import(&format!("damaged-{part}")).code, Some(1), "byte {at}");
+    }
+    for nothing in [&[][..], &zstd::encode_all(&b"\n"[..], 1).unwrap()] {
+        std::fs::write(&file, nothing).unwrap();
+        assert_eq!(import("nothing").code, Some(1));
+    }
+    std::fs::write(&file, zstd::encode_all(&b""[..], 1).unwrap()).unwrap();
+    import("nothing").refused(&["the recording holds no block"]);
+}

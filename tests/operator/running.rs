@@ -129,6 +129,70 @@ fn a_genesis_file_that_is_none_is_refused_at_the_start() {
     }
 }
 
+/// A URL that cannot lead anywhere is told of at once, and not by a service that waits for a node.
+#[test]
+fn a_url_that_leads_nowhere_is_refused_at_the_start() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    for url in [
+        "http://",
+        "http://127.0.0.1:99999",
+        "http://[::1/secret",
+        "ws://:1",
+    ] {
+        let outcome = quarry([
+            "run",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            store,
+            "--mainnet-rpc",
+            url,
+        ]);
+        assert!(!outcome.stderr.contains("secret"), "{outcome:?}");
+        outcome.refused(&["node url"]);
+    }
+}
+
+/// Where too few files may be open a store would fail in the middle of a write.
+#[test]
+fn a_store_is_not_written_with_a_handful_of_files() {
+    let data = tempfile::tempdir().unwrap();
+    let few = |limit: &str, arguments: &str| {
+        let program = env!("CARGO_BIN_EXE_quarry");
+        let store = data.path().display();
+        let line = format!("ulimit -n {limit} && exec {program} {arguments} --data-dir {store}");
+        std::process::Command::new("sh")
+            .args(["-c", &line])
+            .output()
+            .unwrap()
+    };
+    let run = "run --listen 127.0.0.1:0 --mainnet-rpc http://127.0.0.1:9";
+    for writing in [run, "sync --to 1 --mainnet-rpc http://127.0.0.1:9"] {
+        let outcome = few("80", writing);
+        let said = String::from_utf8_lossy(&outcome.stderr);
+        assert_eq!(outcome.status.code(), Some(1), "{said}");
+        assert!(said.contains("only 80 files may be open at once"), "{said}");
+    }
+}
+
+/// A terminal that is closed ends the service as a signal to end does.
+#[test]
+fn a_closed_terminal_ends_the_service_politely() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let mut child = command(["serve", "--data-dir", store, "--listen", "127.0.0.1:0"])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let id = child.id().to_string();
+    let hung_up = std::process::Command::new("kill").args(["-HUP", &id]).status();
+    assert!(hung_up.unwrap().success());
+    let ended = eventually("it ends", Duration::from_secs(10), || child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
+}
+
 /// A WebSocket that is opened and never spoken on is found out after a minute only.
 #[test]
 fn a_node_that_says_nothing_is_told_of_from_the_start() {

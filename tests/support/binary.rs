@@ -242,7 +242,15 @@ impl Server {
 
     /// The same; all that it logged.
     #[track_caller]
-    pub fn stop_logged(mut self) -> String {
+    pub fn stop_logged(self) -> String {
+        let (code, log) = self.stopped();
+        assert_eq!(code, Some(0), "exit code after SIGTERM\n{log}");
+        log
+    }
+
+    /// Ends the process by SIGTERM: the exit code, which may be any, and all that it logged.
+    #[track_caller]
+    pub fn stopped(mut self) -> (Option<i32>, String) {
         self.connection.take();
         let began = Instant::now();
         let pid = self.child.id().to_string();
@@ -255,7 +263,6 @@ impl Server {
         );
         let code = wait(&mut self.child).expect("the server should end");
         let took = began.elapsed();
-        assert_eq!(code, Some(0), "exit code after SIGTERM\n{}", self.log());
         assert!(
             took < pace::at_most(Duration::from_secs(3)),
             "ended after {took:?}\n{}",
@@ -266,7 +273,7 @@ impl Server {
             let _ = reader.join();
         }
         assert!(!self.log().contains("panicked"), "{}", self.log());
-        self.log()
+        (code, self.log())
     }
 
     /// Ends the process by SIGKILL.

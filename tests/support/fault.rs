@@ -42,6 +42,8 @@ pub enum Fault {
     HeadBack(u64),
     /// `eth_blockNumber` states a head that lies this much higher.
     HeadAhead(u64),
+    /// `eth_chainId` names the chain of the next number.
+    OtherChain,
     /// `eth_blockNumber` answers `null`.
     NullHead,
     /// The tags `finalized` and `safe` name a block that nobody has, this much above the one they would.
@@ -116,6 +118,7 @@ impl Fault {
             Self::TwinBlock => method == "eth_getBlockByNumber" && params[1] == false,
             Self::BareTraces => method == "trace_block",
             Self::HeadBack(_) | Self::HeadAhead(_) | Self::NullHead => method == "eth_blockNumber",
+            Self::OtherChain => method == "eth_chainId",
             Self::OtherFinal(_) => {
                 method == "eth_getBlockByNumber" && matches!(params[0].as_str(), Some("finalized" | "safe"))
             }
@@ -202,6 +205,7 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
         }
         Fault::HeadBack(by) => *value = render::quantity(number(value).saturating_sub(*by)),
         Fault::HeadAhead(by) => *value = render::quantity(number(value).saturating_add(*by)),
+        Fault::OtherChain => *value = render::quantity(number(value) + 1),
         Fault::OtherFinal(by) => {
             value["number"] = render::quantity(number(&value["number"]).saturating_add(*by));
             value["hash"] = json!(format!("0x{}", "ab".repeat(32)));

@@ -175,7 +175,7 @@ fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
             options.set_disable_auto_compactions(true);
             ColumnFamilyDescriptor::new(name, options)
         });
-    let mut opening = options::database(32 << 20, false);
+    let mut opening = options::database(32 << 20, options::OPEN_TABLES_MAX);
     every_table(&mut opening);
     let db =
         DB::open_cf_descriptors(&opening, database, descriptors).map_err(StoreError::rocks("database"))?;
