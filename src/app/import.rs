@@ -25,7 +25,7 @@ use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
 const LINES_FOR_ID: usize = 10_000;
 
 /// What a recording says of itself.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Preview {
     first_block: u64,
     first_parent: B256,
@@ -45,18 +45,17 @@ struct StatedId {
 pub(super) type Opener = Box<dyn Fn() -> Result<RecordedChain, AppError> + Send>;
 
 fn preview(open: &Opener) -> Result<Preview, AppError> {
-    let mut preview = Preview::default();
-    let mut is_empty = true;
-    for (place, line) in open()?.take(LINES_FOR_ID).enumerate() {
+    let mut found = None;
+    for line in open()?.take(LINES_FOR_ID) {
         let line = line?;
         let bundle: Bundle = line.parse()?;
-        is_empty = false;
-        if place == 0 {
-            preview.first_block = bundle.block.number();
-            preview.first_parent = bundle.block.header.parent_hash;
-            preview.first_hash = bundle.block.hash;
-            preview.states_no_accounts = genesis::states_no_accounts(&bundle.block.header);
-        }
+        let preview = found.get_or_insert_with(|| Preview {
+            first_block: bundle.block.number(),
+            first_parent: bundle.block.header.parent_hash,
+            first_hash: bundle.block.hash,
+            states_no_accounts: genesis::states_no_accounts(&bundle.block.header),
+            chain_id: None,
+        });
         let stated = serde_json::from_str::<StatedId>(&line.text)
             .ok()
             .and_then(|stated| stated.chain_id);
@@ -75,10 +74,7 @@ fn preview(open: &Opener) -> Result<Preview, AppError> {
             break;
         }
     }
-    if is_empty {
-        return Err(AppError::Usage("the recording holds no block".to_owned()));
-    }
-    Ok(preview)
+    found.ok_or_else(|| AppError::Usage("the recording holds no block".to_owned()))
 }
 
 /// What to import, and where to.

@@ -135,14 +135,15 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
                 _ = terminate.recv() => true,
                 _ = hung_up => false,
             };
-            if is_stopping && is_asked {
-                std::process::exit(130);
+            match is_stopping {
+                false => {
+                    tracing::info!("stopping; a second signal stops at once");
+                    fire.fire();
+                    is_stopping = true;
+                }
+                true if is_asked => std::process::exit(130),
+                true => {}
             }
-            if !is_stopping {
-                tracing::info!("stopping; a second signal stops at once");
-                fire.fire();
-            }
-            is_stopping = true;
         }
     });
     Ok((trigger, shutdown))

@@ -264,9 +264,9 @@ impl Supervisor {
         let name = self.chain.name;
         // A new store is of the chain that the node says, for good: one wrong answer must not decide it.
         if self.chain.store().is_none() {
+            let first = (capabilities.chain_id, capabilities.genesis_hash);
             let (chain_id, hash) = node.chain().await?;
-            if (chain_id, hash) != (capabilities.chain_id, capabilities.genesis_hash) {
-                let first = (capabilities.chain_id, capabilities.genesis_hash);
+            if (chain_id, hash) != first {
                 return Err(SyncError::Ask(NodeError::Malformed {
                     method: "eth_chainId",
                     reason: format!(

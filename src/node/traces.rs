@@ -50,16 +50,12 @@ pub enum QuietPrecompiles {
     LeaveOut,
 }
 
-/// Turns the stated frames of one transaction into its trace.
+/// Turns the stated frames of one transaction, which are in pre-order, into its trace.
 ///
 /// # Errors
 ///
 /// When the paths do not form one tree.
-pub fn normalise(
-    mut stated: Vec<StatedFrame>,
-    quiet: QuietPrecompiles,
-) -> Result<TransactionTrace, ShapeError> {
-    sort(&mut stated);
+pub fn normalise(stated: Vec<StatedFrame>, quiet: QuietPrecompiles) -> Result<TransactionTrace, ShapeError> {
     check_tree(&stated)?;
     let mut frames: Vec<Frame> = Vec::with_capacity(stated.len());
     // For each level: the new place of the frame last met there, whether it or an ancestor failed, and
@@ -116,7 +112,7 @@ fn check_tree(stated: &[StatedFrame]) -> Result<(), ShapeError> {
 }
 
 /// Puts frames into pre-order.
-fn sort(stated: &mut [StatedFrame]) {
+pub fn sort(stated: &mut [StatedFrame]) {
     if !stated.is_sorted_by(|a, b| a.frame.path <= b.frame.path) {
         stated.sort_by(|a, b| a.frame.path.cmp(&b.frame.path));
     }
@@ -135,9 +131,9 @@ pub struct Gap {
     pub found: u64,
 }
 
-/// The first such frame of a transaction, which are put into pre-order.
-pub fn gap(stated: &mut [StatedFrame]) -> Option<Gap> {
-    sort(stated);
+/// The first such frame of a transaction, whose frames are in pre-order.
+#[must_use]
+pub fn gap(stated: &[StatedFrame]) -> Option<Gap> {
     // The frames on the line from the top to the frame before, and how many are directly below each so far.
     let mut line: Vec<(&StatedFrame, u64)> = Vec::new();
     let differs = |(of, found): (&StatedFrame, u64)| {
@@ -145,7 +141,7 @@ pub fn gap(stated: &mut [StatedFrame]) -> Option<Gap> {
         let path = of.frame.path.clone();
         Some(Gap { path, stated, found })
     };
-    for of in &*stated {
+    for of in stated {
         while of.frame.path.len() < line.len() {
             if let Some(gap) = line.pop().and_then(differs) {
                 return Some(gap);
@@ -206,8 +202,7 @@ fn is_precompile(address: &Address) -> bool {
 /// an account without code is.
 fn is_quiet_precompile(stated: &StatedFrame) -> bool {
     let frame = &stated.frame;
-    let is_error = frame.error.as_ref().is_some_and(|error| !error.trim().is_empty());
-    if stated.gas_used == Some(0) && !is_error {
+    if stated.gas_used == Some(0) && !says_failed(frame.error.as_deref()) {
         return false;
     }
     let moves_nothing = match frame.kind {
@@ -268,6 +263,12 @@ const ERROR_TEXTS: &[(&[&str], &str)] = &[
     (&["built-in"], "precompile failed"),
     (&["precompile"], "precompile failed"),
 ];
+
+/// Whether what a node says of a frame's failure is anything.
+#[must_use]
+pub fn says_failed(stated: Option<&str>) -> bool {
+    stated.is_some_and(|error| !error.trim().is_empty())
+}
 
 /// Whether a call may fail so whomever it calls.
 fn is_of_any_call(text: &str) -> bool {

@@ -5,7 +5,7 @@
 //! request.
 
 use super::secret::Secret;
-use super::{Passed, Question, chain};
+use super::{Passed, Question, chain, parsed};
 use crate::clock;
 use crate::node::error::{NodeError, head};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
@@ -82,7 +82,7 @@ enum Unread {
 
 impl Http {
     pub(super) fn new(url: &str) -> Result<Self, NodeError> {
-        let parsed = url.parse().map_err(|error| NodeError::Url(format!("{error}")))?;
+        let parsed = parsed(url)?;
         let client = Client::builder().redirect(reqwest::redirect::Policy::none());
         let secret = Secret::of(url);
         let client = client

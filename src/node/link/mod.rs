@@ -100,12 +100,13 @@ impl Link {
 /// Whether an endpoint's URL can lead anywhere; nothing is sent.
 pub(super) fn check(endpoint: &Endpoint) -> Result<(), NodeError> {
     match endpoint {
-        Endpoint::Http(url) | Endpoint::Ws(url) => match url.parse::<reqwest::Url>() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(NodeError::Url(error.to_string())),
-        },
+        Endpoint::Http(url) | Endpoint::Ws(url) => parsed(url).map(drop),
         Endpoint::Ipc(_) => Ok(()),
     }
+}
+
+fn parsed(url: &str) -> Result<reqwest::Url, NodeError> {
+    url.parse().map_err(|error| NodeError::Url(format!("{error}")))
 }
 
 /// An error with its causes.

@@ -60,18 +60,13 @@ impl Secret {
     /// `text` without them, whoever wrote it, and without the user as HTTP's authentication sends it; no more than its
     /// beginning where it is very long.
     pub(super) fn hide(&self, text: &str) -> String {
-        let beginning = (0..=TEXT_MAX.min(text.len()))
-            .rev()
-            .find(|&end| text.is_char_boundary(end));
-        let text = text.get(..beginning.unwrap_or(0)).unwrap_or_default();
+        let text = text.get(..text.floor_char_boundary(TEXT_MAX)).unwrap_or_default();
         let hidden = self.0.iter().fold(text.to_owned(), |text, (part, shown)| {
             replace_whole(&text, part, shown)
         });
         hide_credentials(&hidden)
     }
-}
 
-impl Secret {
     /// What comes with an error: as it is where nothing of it is hidden, as revert data are.
     pub(super) fn hide_in(&self, data: Box<RawValue>) -> Box<RawValue> {
         let text = data.get();

@@ -27,6 +27,8 @@ const SUBSCRIPTION_BUFFER: usize = 64;
 pub(in crate::node) struct Socket {
     config: NodeConfig,
     endpoint: Endpoint,
+    /// What no text may show of where it leads.
+    secret: Secret,
     state: Mutex<State>,
     connecting: tokio::sync::Mutex<()>,
     stats: Arc<NodeStats>,
@@ -116,6 +118,10 @@ impl Socket {
         stats: Arc<NodeStats>,
     ) -> Result<Self, NodeError> {
         let socket = Self {
+            secret: Secret::of(match &endpoint {
+                Endpoint::Http(url) | Endpoint::Ws(url) => url,
+                Endpoint::Ipc(_) => "",
+            }),
             config: config.clone(),
             endpoint,
             state: Mutex::default(),
@@ -172,8 +178,8 @@ impl Socket {
                 Ok(text) => Passed::Result(text),
                 Err(RpcError::ErrorResp(payload)) => Passed::Error {
                     code: payload.code,
-                    message: self.secret().hide(&payload.message),
-                    data: payload.data.map(|data| self.secret().hide_in(data)),
+                    message: self.secret.hide(&payload.message),
+                    data: payload.data.map(|data| self.secret.hide_in(data)),
                 },
                 // One that was answered before may have been lost long ago, which nobody noticed until now.
                 Err(error) if is_gone(&error) && self.lose(&connection) && is_first => {
@@ -335,7 +341,7 @@ impl Socket {
     fn named(&self, method: &'static str, error: TransportError) -> NodeError {
         match error {
             RpcError::ErrorResp(payload) => {
-                NodeError::of_rpc(method, payload.code, &self.secret().hide(&payload.message))
+                NodeError::of_rpc(method, payload.code, &self.secret.hide(&payload.message))
             }
             RpcError::NullResp => NodeError::NullResult {
                 method,
@@ -346,7 +352,7 @@ impl Socket {
                 reason: format!(
                     "{err} in {} bytes: {}",
                     text.len(),
-                    head(&self.secret().hide(&text))
+                    head(&self.secret.hide(&text))
                 ),
             },
             error if is_gone(&error) => NodeError::Transport {
@@ -355,17 +361,9 @@ impl Socket {
             },
             other => NodeError::Transport {
                 method,
-                reason: self.secret().hide(&chain(&other)),
+                reason: self.secret.hide(&chain(&other)),
             },
         }
-    }
-
-    /// What no text may show of where it leads.
-    fn secret(&self) -> Secret {
-        Secret::of(match &self.endpoint {
-            Endpoint::Http(url) | Endpoint::Ws(url) => url,
-            Endpoint::Ipc(_) => "",
-        })
     }
 }
 

@@ -4,7 +4,7 @@ use super::object::object;
 use super::scalar::{List, MaybeAddress, Wire};
 use super::{WireError, may, parse};
 use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, Transaction, TransactionTrace, U256};
-use crate::node::traces::{DEPTH_MAX, Gap, QuietPrecompiles, StatedFrame, gap, normalise};
+use crate::node::traces::{DEPTH_MAX, Gap, QuietPrecompiles, StatedFrame, gap, normalise, says_failed, sort};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -192,7 +192,8 @@ pub fn told_traces(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
             Ok(top_alone(transaction))
         }
         _ => {
-            found = found.take().or_else(|| gap(&mut frames));
+            sort(&mut frames);
+            found = found.take().or_else(|| gap(&frames));
             whole(frames, QuietPrecompiles::Keep, index)
         }
     });
@@ -261,7 +262,7 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
         .map(|place| place.0)
         .collect();
     let error = may(wire.error);
-    let has_failed = error.as_ref().is_some_and(|error| !error.trim().is_empty());
+    let has_failed = says_failed(error.as_deref());
     let result = match wire.result {
         Some(result) => result,
         // Only what failed has none, and what ends a contract.
