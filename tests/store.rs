@@ -14,6 +14,8 @@ mod scratch;
 
 #[path = "store/beside.rs"]
 mod beside;
+#[path = "store/damaged.rs"]
+mod damaged;
 #[path = "store/small_memory.rs"]
 mod small_memory;
 

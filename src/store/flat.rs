@@ -296,7 +296,7 @@ impl FlatFile {
         let file = OpenOptions::new()
             .read(true)
             .write(!read_only)
-            .create(!read_only)
+            .create(!read_only && records == 0)
             .truncate(false)
             .open(&path);
         let file = match file {

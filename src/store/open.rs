@@ -200,7 +200,7 @@ impl Store {
         let database = options::database(
             options.memtable_bytes,
             if options.read_only {
-                -1
+                options::ALL_TABLES_OPEN
             } else {
                 options.open_tables_max
             },

@@ -39,6 +39,9 @@ fn resting() -> Options {
 /// Tables that are kept open where files are plenty.
 pub(super) const OPEN_TABLES_MAX: i32 = 4096;
 
+/// Every table is opened with the database and stays open (RocksDB `max_open_files`).
+pub(super) const ALL_TABLES_OPEN: i32 = -1;
+
 /// The options of the database.
 pub(super) fn database(memtable_bytes: usize, open_tables_max: i32) -> Options {
     let mut options = Options::default();

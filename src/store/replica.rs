@@ -137,7 +137,7 @@ impl Replica {
     fn instance(&self) -> Result<Secondary, StoreError> {
         migrate::check_before_opening(&self.options.directory, &self.database)?;
         let tables = options::tables(&self.cache, MEMTABLE_BYTES, options::Filters::InParts).collect();
-        let database = options::database(MEMTABLE_BYTES, -1);
+        let database = options::database(MEMTABLE_BYTES, options::ALL_TABLES_OPEN);
         Secondary::open(&self.database, database, tables)
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rocksdb::{ColumnFamilyDescriptor, DB, LogLevel, Options};
 
-use super::StoreError;
+use super::{StoreError, options};
 
 /// How often an instance catches up again when the writer changed its tables meanwhile.
 const CATCH_UPS_MAX: usize = 40;
@@ -112,7 +112,7 @@ impl Secondary {
         let home = Home::of(database)?;
         let manifest = Mark::of(database)?.manifest;
         // The writer's compactions remove files under their names: all of them are opened, and kept.
-        options.set_max_open_files(-1);
+        options.set_max_open_files(options::ALL_TABLES_OPEN);
         // Every look would write a line into its diary, and nothing ever cuts that.
         options.set_log_level(LogLevel::Warn);
         let diary = std::env::temp_dir().join(format!(

@@ -164,7 +164,7 @@ fn copy_database<T>(
 /// Has an opening look at every table that the manifest names: with a limit on open files RocksDB looks at sixteen of them, and
 /// one that is missing shows when it is read.
 fn every_table(options: &mut Options) {
-    options.set_max_open_files(-1);
+    options.set_max_open_files(options::ALL_TABLES_OPEN);
 }
 
 /// Opens the copied tables as their writer would after a crash, so that what the logs hold becomes tables.
