@@ -176,21 +176,44 @@ fn a_store_is_not_written_with_a_handful_of_files() {
     }
 }
 
-/// A terminal that is closed ends the service as a signal to end does.
+/// `quarry serve` with SIGHUP as `way` of `env` sets it, whatever whoever runs the tests has done with it.
+fn served_with_hang_up(way: &str, data: &str) -> std::process::Child {
+    let quarry = command(["serve", "--data-dir", data, "--listen", "127.0.0.1:0"]);
+    let mut child = std::process::Command::new("env");
+    child.arg(way).arg(quarry.get_program()).args(quarry.get_args());
+    for (name, value) in quarry.get_envs() {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    let none = std::process::Stdio::null;
+    child.stdin(none()).stdout(none()).stderr(none()).spawn().unwrap()
+}
+
+/// A terminal that is closed ends the service as a signal to end does, and leaves it alone under `nohup`.
 #[test]
 fn a_closed_terminal_ends_the_service_politely() {
     let data = tempfile::tempdir().unwrap();
     let store = data.path().to_str().unwrap();
     import_demo(store);
-    let mut child = command(["serve", "--data-dir", store, "--listen", "127.0.0.1:0"])
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(1));
-    let id = child.id().to_string();
-    let hung_up = std::process::Command::new("kill").args(["-HUP", &id]).status();
-    assert!(hung_up.unwrap().success());
-    let ended = eventually("it ends", Duration::from_secs(10), || child.try_wait().unwrap());
-    assert_eq!(ended.code(), Some(0));
+    for (way, signals) in [
+        ("--default-signal=HUP", &["-HUP"][..]),
+        ("--ignore-signal=HUP", &["-HUP", "-TERM"]),
+    ] {
+        let mut child = served_with_hang_up(way, store);
+        std::thread::sleep(Duration::from_secs(1));
+        for signal in signals {
+            assert!(child.try_wait().unwrap().is_none(), "{way} ended before {signal}");
+            let sent = std::process::Command::new("kill")
+                .args([signal, &*child.id().to_string()])
+                .status();
+            assert!(sent.unwrap().success());
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        let ended = eventually("it ends", Duration::from_secs(10), || child.try_wait().unwrap());
+        assert_eq!(ended.code(), Some(0), "{way}");
+    }
 }
 
 /// A WebSocket that is opened and never spoken on is found out after a minute only.
