@@ -36,24 +36,42 @@ fn page(c: &mut Criterion) {
     let ids = UuidSpace::new(1);
     let mut out = Vec::new();
     let mut writer = LogWriter::new(ids.clone());
-    let mut write = |out: &mut Vec<u8>| {
+    let write = |writer: &mut LogWriter, out: &mut Vec<u8>| {
         out.clear();
         for log in &logs {
             writer.entry(out, log);
         }
         writer.finish(out);
     };
-    write(&mut out);
+    write(&mut writer, &mut out);
     println!("{} bytes an entry", out.len() / ENTRIES);
 
     let mut group = c.benchmark_group("log_entries_10k");
     group.throughput(Throughput::Bytes(out.len() as u64));
     group.bench_function("hand", |b| {
         b.iter(|| {
-            write(&mut out);
+            write(&mut writer, &mut out);
             black_box(&out);
         });
     });
+    // As a body is made: frame after frame, in the same buffer.
+    for frame in [64, 256] {
+        group.bench_function(format!("hand_frames_{frame}k"), |b| {
+            b.iter(|| {
+                out.clear();
+                for log in &logs {
+                    writer.entry(&mut out, log);
+                    if out.len() >= frame << 10 {
+                        writer.finish(&mut out);
+                        black_box(&out);
+                        out.clear();
+                    }
+                }
+                writer.finish(&mut out);
+                black_box(&out);
+            });
+        });
+    }
     group.bench_function("ids_only", |b| {
         b.iter(|| {
             logs.iter().fold(0, |sum, log| {

@@ -68,7 +68,7 @@ impl Handler for Hop {
     fn handle(&self, request: Request) -> HandlerFuture {
         let pool = self.pool.clone();
         if let (Some(pool), "/stream") = (&pool, request.path()) {
-            let body = stream_frames(pool, Bytes::new(), Box::new(Frames(1024)));
+            let body = stream_frames(pool, Bytes::new(), Box::new(Frames(1024)), None);
             return Box::pin(async { json_response(hyper::StatusCode::OK, body) });
         }
         Box::pin(async move {

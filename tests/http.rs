@@ -31,6 +31,8 @@ mod encoding;
 mod ledger;
 #[path = "support/lists.rs"]
 mod lists;
+#[path = "http/long_lists.rs"]
+mod long_lists;
 #[path = "http/malformed.rs"]
 mod malformed;
 #[path = "http/metrics.rs"]

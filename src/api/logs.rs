@@ -22,10 +22,10 @@ struct LogsRequest {
 
 pub(super) fn get_logs(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let request = LogsRequest::parse(input)?;
-    let quick = request.query.is_driven_by_one_list() && request.list.is_short();
+    let (quick, short) = (request.query.is_driven_by_one_list(), request.list.is_short());
     let work = move |snapshot: &Snapshot| request.answer(snapshot);
     Ok(if quick {
-        Plan::quick_scan(work)
+        Plan::quick_scan(short, work)
     } else {
         Plan::scan(work)
     })
@@ -66,6 +66,8 @@ struct LogRows {
 }
 
 impl RowSource for LogRows {
+    const IS_QUICK: bool = true;
+
     fn places(&mut self) -> &mut dyn Places {
         self.page.page_mut()
     }

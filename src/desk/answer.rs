@@ -120,9 +120,17 @@ impl Facts {
 /// What an operation does once its parameters are parsed.
 pub(crate) struct Plan {
     pub(crate) lane: Lane,
-    /// Whether it is tried where it was asked for first, out of memory.
-    pub(crate) is_quick: bool,
+    pub(crate) quick: Quick,
     pub(crate) work: Work,
+}
+
+/// Whether it is tried where it was asked for first, out of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quick {
+    No,
+    Yes,
+    /// Where few bodies are being sent.
+    AmongFew,
 }
 
 type Work = Box<dyn FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send>;
@@ -132,7 +140,7 @@ impl Plan {
     pub(crate) fn point(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {
             lane: Lane::Point,
-            is_quick: false,
+            quick: Quick::No,
             work: Box::new(work),
         }
     }
@@ -141,17 +149,19 @@ impl Plan {
     /// socket: handing it to another one and back costs more than the work (`docs/decisions/0024-reading.md`).
     pub(crate) fn quick(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {
-            is_quick: true,
+            quick: Quick::Yes,
             ..Self::point(work)
         }
     }
 
-    /// A list of few rows that one list of places drives: as [`Plan::quick`], and bounded by a frame.
+    /// A list that one list of places drives, whose frames are made out of little: as [`Plan::quick`], bounded by a frame. One
+    /// that is not short keeps its thread from others for longer.
     pub(crate) fn quick_scan(
+        is_short: bool,
         work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static,
     ) -> Self {
         Self {
-            is_quick: true,
+            quick: if is_short { Quick::Yes } else { Quick::AmongFew },
             ..Self::scan(work)
         }
     }
@@ -160,7 +170,7 @@ impl Plan {
     pub(crate) fn scan(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {
             lane: Lane::Scan,
-            is_quick: false,
+            quick: Quick::No,
             work: Box::new(work),
         }
     }
@@ -329,9 +339,15 @@ pub(crate) fn whole(body: Bytes, extra: Extra) -> Response {
     response
 }
 
-/// A 200 whose body goes on.
-pub(crate) fn begun(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>, extra: Extra) -> Response {
-    let body: Body = stream_frames(pool, first, source);
+/// A 200 whose body goes on; `at_once` gives its frames without waiting, as long as it can.
+pub(crate) fn begun(
+    pool: &Pool,
+    first: Bytes,
+    source: Box<dyn FrameSource>,
+    at_once: Option<Box<dyn FrameSource>>,
+    extra: Extra,
+) -> Response {
+    let body: Body = stream_frames(pool, first, source, at_once);
     let mut response = json_response(StatusCode::OK, body);
     extra.add_to(&mut response);
     response

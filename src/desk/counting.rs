@@ -1,5 +1,6 @@
 //! Counting what operations read, whichever thread reads it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -59,5 +60,20 @@ impl FrameSource for Counted {
     fn again(&self) -> Option<Box<dyn FrameSource>> {
         let source = self.source.again()?;
         Some(Box::new(Self::new(source, &self.traffic, self.place)))
+    }
+
+    fn frame_at_once(&mut self) -> Option<Result<Option<Bytes>, HttpError>> {
+        let _ = visits::take();
+        let frame = self.source.frame_at_once()?;
+        self.traffic.visited(self.place, visits::take());
+        Some(frame)
+    }
+
+    fn rest(&mut self) -> Range<usize> {
+        self.source.rest()
+    }
+
+    fn take_rest(&mut self, rest: Range<usize>) {
+        self.source.take_rest(rest);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 
 use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError};
-use crate::query::{Page, QueryError};
+use crate::query::{Page, QueryError, from_memory};
 
 use super::faults::query_failed;
 use super::lists::{Envelope, Shape, TAIL};
@@ -99,6 +99,10 @@ where
 
 /// Gives the items of a list.
 pub(crate) trait RowSource: Send + 'static {
+    /// Whether items take so little, where all that they are made of is in memory, that a frame of them may be made
+    /// by the thread that sends it.
+    const IS_QUICK: bool = false;
+
     /// Which items there are, and which are still to be written.
     fn places(&mut self) -> &mut dyn Places;
 
@@ -117,6 +121,8 @@ pub(crate) struct Frame<'a> {
     shape: Shape,
     /// Items were written before, here or in another frame.
     begun: &'a mut bool,
+    /// Bytes after which it has enough.
+    enough: usize,
 }
 
 impl Frame<'_> {
@@ -136,7 +142,7 @@ impl Frame<'_> {
         if self.shape == Shape::Lines {
             self.out.push(b'\n');
         }
-        self.out.len() < FRAME_BYTES
+        self.out.len() < self.enough
     }
 }
 
@@ -151,9 +157,12 @@ pub(crate) struct ListFrames<R> {
     parts: Arc<Parts>,
     /// The part has items left.
     in_part: bool,
-    /// The part holds the last item of the list.
-    is_last: bool,
+    /// Where the part ends.
+    part_end: usize,
 }
+
+/// A frame that is made where it is sent: it stays in a core's cache until it went out.
+const AT_ONCE_BYTES: usize = 128 * 1024;
 
 /// How a page is dealt out.
 struct Parts {
@@ -185,9 +194,9 @@ impl<R: RowSource> ListFrames<R> {
                 next: AtomicUsize::new(0),
             }),
             in_part: true,
-            is_last: true,
+            part_end: 0,
         };
-        let first = frames.render()?;
+        let first = frames.render(FRAME_BYTES)?;
         if !frames.in_part {
             return Ok((first, None));
         }
@@ -204,7 +213,7 @@ impl<R: RowSource> ListFrames<R> {
         Ok((first, Some(frames)))
     }
 
-    fn render(&mut self) -> Result<Bytes, HttpError> {
+    fn render(&mut self, enough: usize) -> Result<Bytes, HttpError> {
         let mut out = self.buffers.take();
         if let Some(Envelope(text)) = self.envelope.take()
             && self.shape == Shape::Object
@@ -215,9 +224,10 @@ impl<R: RowSource> ListFrames<R> {
             out: &mut out,
             shape: self.shape,
             begun: &mut self.begun,
+            enough,
         };
         self.in_part = self.source.write(&mut frame).map_err(query_failed)?;
-        if !self.in_part && self.is_last && self.shape == Shape::Object {
+        if !self.in_part && self.part_end == self.parts.rows && self.shape == Shape::Object {
             out.extend_from_slice(TAIL);
         }
         Ok(out.into())
@@ -229,7 +239,7 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
         if !self.in_part && !self.take_part() {
             return Ok(None);
         }
-        self.render().map(Some)
+        self.render(FRAME_BYTES).map(Some)
     }
 
     fn in_part(&self) -> bool {
@@ -242,11 +252,25 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
         if first >= rows {
             return false;
         }
-        let end = rows.min(first + part);
-        self.source.places().set_part(first..end);
-        self.in_part = true;
-        self.is_last = end == rows;
+        self.take_rest(first..rows.min(first + part));
         true
+    }
+
+    fn frame_at_once(&mut self) -> Option<Result<Option<Bytes>, HttpError>> {
+        if !R::IS_QUICK {
+            return None;
+        }
+        from_memory(|| self.render(AT_ONCE_BYTES).map(Some))
+    }
+
+    fn rest(&mut self) -> Range<usize> {
+        self.part_end - self.source.places().left()..self.part_end
+    }
+
+    fn take_rest(&mut self, rest: Range<usize>) {
+        self.part_end = rest.end;
+        self.in_part = !rest.is_empty();
+        self.source.places().set_part(rest);
     }
 
     fn again(&self) -> Option<Box<dyn FrameSource>> {
@@ -258,7 +282,7 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
             begun: true,
             parts: Arc::clone(&self.parts),
             in_part: false,
-            is_last: false,
+            part_end: 0,
         }))
     }
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::http::{
-    Delivery, ErrorStatus, FrameBuffers, HttpError, Lane, Lifetime, Pool, Request, Response, Traffic,
+    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, HttpError, Lane, Lifetime, Pool, Request,
+    Response, Traffic,
 };
 use crate::model::ChainName;
-use crate::query::gives_up;
+use crate::query::{give_up, is_from_memory};
 
-use super::answer::{Answer, Facts, Plan, Question, Snapshot, begun, whole};
+use super::answer::{Answer, Facts, Plan, Question, Quick, Snapshot, begun, whole};
 use super::caching::Determinants;
 use super::context::{Chains, Settings, UpstreamError};
 use super::counting::{Counted, counted, counted_from_memory};
@@ -174,7 +175,12 @@ impl Desk {
     ) -> Result<Found, HttpError> {
         // Compressing a list takes longer than handing it on.
         let is_coded = || plan.lane == Lane::Scan && Delivery::of(request).is_coded();
-        if plan.is_quick && !is_coded() {
+        let is_quick = match plan.quick {
+            Quick::No => false,
+            Quick::Yes => true,
+            Quick::AmongFew => self.pool.makes_at_once(),
+        };
+        if is_quick && !is_coded() {
             let look_up = || self.look_up(request, chain, plan);
             if let Some(found) = counted_from_memory(&self.traffic, request.operation(), look_up) {
                 return Ok(found);
@@ -206,13 +212,20 @@ impl Desk {
                     let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
-                // Its further frames would be read out of memory alone as well: it is begun anew where reads may wait.
-                Ok(Answer::Begun(..)) if gives_up() => return Found::Refused(None, still_indexing()),
                 Ok(Answer::Begun(first, source, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
                     let tag = tag.unwrap_or_else(|| determinants.tag());
                     let source = Counted::new(source, &self.traffic, request.operation());
-                    let response = begun(&self.pool, first, Box::new(source), extra);
+                    let response = if is_from_memory() {
+                        // Its further frames are read out of memory alone as well; another source goes on where they cannot be.
+                        let Some(waiting) = source.again() else {
+                            give_up();
+                            return Found::Refused(None, still_indexing());
+                        };
+                        begun(&self.pool, first, waiting, Some(Box::new(source)), extra)
+                    } else {
+                        begun(&self.pool, first, Box::new(source), None, extra)
+                    };
                     delivery.deliver(response, lifetime, Some(tag))
                 }
                 Ok(Answer::AskNode(question)) => return Found::Question(facts, question),

@@ -27,6 +27,9 @@ const NICE: i32 = 5;
 /// Parts of a body that are made at once, at most: each is a frame of memory (`docs/decisions/0015-account-lists.md`).
 const PARTS_MAX: usize = 4;
 
+/// Bodies whose frames are made by the threads that send them, for each core (`docs/decisions/0041-frames-at-once.md`).
+const BODIES_A_CORE: usize = 2;
+
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -244,6 +247,13 @@ impl Pool {
         let (shared, below) = (&self.0.0, self.0.0.limits.ahead_below);
         shared.scans_open.load(Ordering::Relaxed) < below
             && 2 * shared.bodies_open.load(Ordering::Relaxed) <= below
+    }
+
+    /// Whether so few bodies are being sent that their frames may be made by the threads that send them: those answer
+    /// look-ups, too, which wait for the frames of the others then.
+    pub fn makes_at_once(&self) -> bool {
+        let shared = &self.0.0;
+        shared.bodies_open.load(Ordering::Relaxed) <= BODIES_A_CORE * shared.limits.ahead_below
     }
 
     /// Counts a body until the guard is dropped.

@@ -1,12 +1,18 @@
-//! Bodies made frame by frame on the pool.
+//! Bodies made frame by frame: on the pool, or at once where they are taken.
 //!
 //! The next frame is computed only when the one before was taken, and where a source can be read in parts, as
 //! many parts at once as there are cores without other work, four at most. So a body in flight holds
 //! at most so many frames beyond what the socket's buffer holds, and a slow client holds no thread.
+//!
+//! Where a few bodies keep the cores busy, frames that need not wait for a disk are made by the thread that sends
+//! them: it finds them in its core's cache then, and nothing is handed from thread to thread
+//! (`docs/decisions/0041-frames-at-once.md`).
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::Pin;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -42,13 +48,38 @@ pub trait FrameSource: Send {
     fn again(&self) -> Option<Box<dyn FrameSource>> {
         None
     }
+
+    /// The next frame, shorter than others, of a part that was taken, without waiting for anything; `None` where
+    /// that cannot be. The source is of no use then: another one gives what [`Self::rest`] said before.
+    fn frame_at_once(&mut self) -> Option<Result<Option<Bytes>, HttpError>> {
+        None
+    }
+
+    /// What is left of the part that was taken last.
+    fn rest(&mut self) -> Range<usize> {
+        0..0
+    }
+
+    /// Takes what is left of a part that another source had taken.
+    fn take_rest(&mut self, rest: Range<usize>) {
+        drop(rest);
+    }
 }
 
-/// A body that begins with `first` and goes on with the frames of `source`.
-pub fn stream_frames(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>) -> Body {
+/// So many bytes of a body are made at once, one after the other, before others have their turn.
+const AT_ONCE_BYTES: usize = 256 << 10;
+
+/// A body that begins with `first` and goes on with the frames of `source`; `at_once` is a source of the same body that
+/// does not wait, where there is one already, and holds no part.
+pub fn stream_frames(
+    pool: &Pool,
+    first: Bytes,
+    source: Box<dyn FrameSource>,
+    at_once: Option<Box<dyn FrameSource>>,
+) -> Body {
     Body::Stream(StreamBody {
         pool: pool.body(),
-        state: State::Ready(first, source),
+        state: State::Ready(first, source, at_once),
         began: clock::now(),
         body_timeout: Duration::MAX,
     })
@@ -57,9 +88,21 @@ pub fn stream_frames(pool: &Pool, first: Bytes, source: Box<dyn FrameSource>) ->
 type Computed = (Box<dyn FrameSource>, Result<Option<Bytes>, HttpError>);
 
 enum State {
-    Ready(Bytes, Box<dyn FrameSource>),
+    /// The first frame, what gives the others, and what does so without waiting where that was made before.
+    Ready(Bytes, Box<dyn FrameSource>, Option<Box<dyn FrameSource>>),
+    AtOnce(AtOnce),
     Computing(Making),
     Done,
+}
+
+/// Frames that are made where they are taken.
+struct AtOnce {
+    /// Does not wait.
+    quick: Box<dyn FrameSource>,
+    /// Goes on where it cannot.
+    slow: Box<dyn FrameSource>,
+    /// Bytes since others had their turn.
+    bytes: usize,
 }
 
 /// Frames that are being made.
@@ -71,7 +114,26 @@ struct Making {
     idle: Vec<Box<dyn FrameSource>>,
 }
 
-/// A body whose frames come from the pool.
+impl From<Making> for State {
+    fn from(making: Making) -> Self {
+        if making.frames.is_empty() {
+            Self::Done
+        } else {
+            Self::Computing(making)
+        }
+    }
+}
+
+/// What came of making a frame at once.
+enum Made {
+    Frame(Bytes, AtOnce),
+    /// It cannot be: the pool makes it.
+    Handed(Making),
+    /// There are no more.
+    All,
+}
+
+/// A body made of frames.
 pub struct StreamBody {
     pool: BodyGuard,
     state: State,
@@ -86,9 +148,9 @@ impl StreamBody {
 
     /// The same body in a coding. Compresses the first frame, hence belongs on the pool.
     pub(super) fn encode(mut self, coding: Coding) -> Result<Self, HttpError> {
-        if let State::Ready(first, source) = std::mem::replace(&mut self.state, State::Done) {
+        if let State::Ready(first, source, _) = std::mem::replace(&mut self.state, State::Done) {
             let (first, source) = EncodedFrames::begin(coding, &first, source)?;
-            self.state = State::Ready(first, Box::new(source));
+            self.state = State::Ready(first, Box::new(source), None);
         }
         Ok(self)
     }
@@ -100,7 +162,25 @@ impl StreamBody {
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let next = match std::mem::replace(&mut self.state, State::Done) {
             State::Done => return Poll::Ready(None),
-            State::Ready(frame, source) => self.begin(source).map(|making| (frame, making)),
+            State::Ready(frame, source, quick) => self.begin(source, quick).map(|state| (frame, state)),
+            State::AtOnce(at_once) if at_once.bytes >= AT_ONCE_BYTES => {
+                self.state = State::AtOnce(AtOnce { bytes: 0, ..at_once });
+                // Comes back once sockets were looked at: a waker that is woken here would come back before that.
+                let turn = pin!(tokio::task::yield_now());
+                let Poll::Pending = turn.poll(cx) else {
+                    return self.poll_next(cx);
+                };
+                return Poll::Pending;
+            }
+            State::AtOnce(at_once) => match self.at_once(at_once) {
+                Ok(Made::Frame(frame, at_once)) => Ok((frame, State::AtOnce(at_once))),
+                Ok(Made::Handed(making)) => {
+                    self.state = State::Computing(making);
+                    return self.poll_next(cx);
+                }
+                Ok(Made::All) => return Poll::Ready(None),
+                Err(error) => Err(error),
+            },
             State::Computing(mut making) => {
                 let Some(first) = making.frames.front_mut() else {
                     return Poll::Ready(None);
@@ -116,34 +196,78 @@ impl StreamBody {
                     Err(_) => return fail(BodyError::Failed("the pool ended".to_owned())),
                 };
                 match frame {
-                    Ok(Some(frame)) => self.go_on(making, source).map(|making| (frame, making)),
+                    Ok(Some(frame)) => self.go_on(making, source).map(|making| (frame, making.into())),
                     Ok(None) => return Poll::Ready(None),
                     Err(error) => return fail(BodyError::Failed(error.to_string())),
                 }
             }
         };
-        let (frame, making) = match next {
+        let (frame, state) = match next {
             Ok(next) => next,
             Err(error) => return fail(error),
         };
         if clock::now() - self.began > self.body_timeout {
             return fail(BodyError::TimedOut);
         }
-        if !making.frames.is_empty() {
-            self.state = State::Computing(making);
-        }
+        self.state = state;
         Poll::Ready(Some(Ok(frame)))
     }
 
-    /// Sets the source to work, and others like it where threads are free.
-    fn begin(&self, source: Box<dyn FrameSource>) -> Result<Making, BodyError> {
+    /// Makes the next frame here, or hands what is left to the pool.
+    fn at_once(&self, at_once: AtOnce) -> Result<Made, BodyError> {
+        let AtOnce {
+            mut quick,
+            mut slow,
+            bytes,
+        } = at_once;
+        if !quick.in_part() && !quick.take_part() {
+            return Ok(Made::All);
+        }
+        let rest = quick.rest();
+        let frame = if self.pool.makes_at_once() {
+            // As the pool's threads fence it.
+            catch_unwind(AssertUnwindSafe(|| quick.frame_at_once()))
+                .map_err(|_| BodyError::Failed("a frame panicked".to_owned()))?
+        } else {
+            None
+        };
+        match frame {
+            Some(Ok(Some(frame))) => {
+                let bytes = bytes + frame.len();
+                Ok(Made::Frame(frame, AtOnce { quick, slow, bytes }))
+            }
+            Some(Ok(None)) => Ok(Made::All),
+            Some(Err(error)) => Err(BodyError::Failed(error.to_string())),
+            None => {
+                slow.take_rest(rest);
+                self.go_on(Making::default(), slow).map(Made::Handed)
+            }
+        }
+    }
+
+    /// Sets the source to work, and others like it where threads are free; where they are not, it waits until frames
+    /// cannot be made at once.
+    fn begin(
+        &self,
+        source: Box<dyn FrameSource>,
+        quick: Option<Box<dyn FrameSource>>,
+    ) -> Result<State, BodyError> {
         let mut making = Making::default();
         if self.pool.has_room() {
             making
                 .idle
                 .extend((1..self.pool.parts_max()).map_while(|_| source.again()));
+        } else if let Some(quick) = quick.or_else(|| source.again())
+            && !source.in_part()
+            && self.pool.makes_at_once()
+        {
+            return Ok(State::AtOnce(AtOnce {
+                quick,
+                slow: source,
+                bytes: 0,
+            }));
         }
-        self.go_on(making, source)
+        self.go_on(making, source).map(State::from)
     }
 
     /// Lets a source that has given a frame go on with its part, and sets those without one to work: one in any
@@ -205,6 +329,10 @@ mod tests {
         most: Arc<AtomicUsize>,
         part: u8,
         left: u8,
+        /// The part whose second frame cannot be made at once; without one, none can.
+        waits: Option<u8>,
+        /// Frames that were made at once.
+        at_once: Arc<AtomicUsize>,
     }
 
     impl FrameSource for Parted {
@@ -239,6 +367,136 @@ mod tests {
                 ..self.clone()
             }))
         }
+
+        fn frame_at_once(&mut self) -> Option<Result<Option<Bytes>, HttpError>> {
+            let waits = self.waits?;
+            let frame = self.next_frame();
+            if self.part == waits && self.left == 0 {
+                return None;
+            }
+            self.at_once.fetch_add(1, Ordering::SeqCst);
+            Some(frame)
+        }
+
+        fn rest(&mut self) -> Range<usize> {
+            let end = 2 * (usize::from(self.part) + 1);
+            end - usize::from(self.left)..end
+        }
+
+        fn take_rest(&mut self, rest: Range<usize>) {
+            self.part = (rest.end / 2 - 1) as u8;
+            self.left = rest.len() as u8;
+        }
+    }
+
+    fn all_parts() -> Vec<u8> {
+        let mut expected = b"first".to_vec();
+        expected.extend((0..PARTS).flat_map(|part| [part, 1, part, 0]));
+        expected
+    }
+
+    #[tokio::test]
+    async fn frames_are_made_at_once_until_one_cannot_be() {
+        for waits in [None, Some(0), Some(7), Some(PARTS - 1), Some(PARTS)] {
+            let limits = PoolLimits {
+                ahead_below: 1,
+                ..PoolLimits::default()
+            };
+            let pool = Pool::new(limits).unwrap();
+            let source = Parted {
+                waits,
+                ..Parted::default()
+            };
+            let begun = stream_frames(
+                &pool,
+                Bytes::from_static(b"first"),
+                Box::new(source.clone()),
+                None,
+            );
+            assert_eq!(
+                begun.collect().await.unwrap().to_bytes(),
+                all_parts(),
+                "{waits:?}"
+            );
+            let whole_parts = waits.map_or(0, usize::from);
+            let last = usize::from(waits.is_some_and(|waits| waits < PARTS));
+            assert_eq!(source.at_once.load(Ordering::SeqCst), 2 * whole_parts + last);
+            // Two bodies a core: a third is made by the pool.
+            let others = [(); 2].map(|()| pool.body());
+            let source = Parted {
+                waits,
+                ..Parted::default()
+            };
+            let begun = stream_frames(
+                &pool,
+                Bytes::from_static(b"first"),
+                Box::new(source.clone()),
+                None,
+            );
+            assert_eq!(begun.collect().await.unwrap().to_bytes(), all_parts());
+            assert_eq!(source.at_once.load(Ordering::SeqCst), 0);
+            drop(others);
+        }
+    }
+
+    /// Frames of a quarter of what is made before others have their turn; the one that cannot be made at last panics.
+    #[derive(Clone)]
+    struct Endless(Arc<AtomicUsize>);
+
+    impl FrameSource for Endless {
+        fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
+            Ok(None)
+        }
+
+        fn in_part(&self) -> bool {
+            false
+        }
+
+        fn take_part(&mut self) -> bool {
+            true
+        }
+
+        fn again(&self) -> Option<Box<dyn FrameSource>> {
+            Some(Box::new(self.clone()))
+        }
+
+        fn frame_at_once(&mut self) -> Option<Result<Option<Bytes>, HttpError>> {
+            assert!(self.0.fetch_add(1, Ordering::SeqCst) < 20, "the last frame");
+            Some(Ok(Some(Bytes::from(vec![0; AT_ONCE_BYTES / 4]))))
+        }
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_and_panics_are_fenced() {
+        let limits = PoolLimits {
+            ahead_below: 1,
+            ..PoolLimits::default()
+        };
+        let pool = Pool::new(limits).unwrap();
+        let made = Arc::new(AtomicUsize::new(0));
+        let source = Endless(Arc::clone(&made));
+        let mut body = stream_frames(&pool, Bytes::from_static(b"first"), Box::new(source), None);
+        let taking = tokio::spawn(async move {
+            let mut frames = 0;
+            while let Some(frame) = body.frame().await {
+                match frame {
+                    Ok(_) => frames += 1,
+                    Err(error) => return (frames, Some(error)),
+                }
+            }
+            (frames, None)
+        });
+        // On the one thread of this runtime.
+        let mut turns = 0;
+        while !taking.is_finished() {
+            assert!(made.load(Ordering::SeqCst) <= 4 * (turns + 1));
+            turns += 1;
+            tokio::task::yield_now().await;
+        }
+        let (frames, error) = taking.await.unwrap();
+        assert_eq!(frames, 21);
+        assert!(matches!(error, Some(BodyError::Failed(_))), "{error:?}");
+        assert!(turns >= 5);
     }
 
     #[tokio::test]
@@ -252,10 +510,13 @@ mod tests {
             };
             let pool = Pool::new(limits).unwrap();
             let source = Parted::default();
-            let body = stream_frames(&pool, Bytes::from_static(b"first"), Box::new(source.clone()));
-            let mut expected = b"first".to_vec();
-            expected.extend((0..PARTS).flat_map(|part| [part, 1, part, 0]));
-            assert_eq!(body.collect().await.unwrap().to_bytes(), expected);
+            let body = stream_frames(
+                &pool,
+                Bytes::from_static(b"first"),
+                Box::new(source.clone()),
+                None,
+            );
+            assert_eq!(body.collect().await.unwrap().to_bytes(), all_parts());
             assert_eq!(source.sources.load(Ordering::SeqCst), others);
             assert_eq!(source.most.load(Ordering::SeqCst), ahead_below.max(1));
         }

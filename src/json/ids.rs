@@ -45,17 +45,15 @@ impl UuidSpace {
     #[inline]
     #[must_use]
     pub fn log(&self, block_hash: &B256, log_index: u32) -> Uuid {
-        // Filled in where the compression function reads it: a copy would wait for the narrow writes.
-        let mut block: Block<Sha1Core> = self.log_block.into();
-        block[16..48].copy_from_slice(block_hash.as_slice());
-        block[49..LOG_MESSAGE].copy_from_slice(&log_index.to_be_bytes());
-        let mut state = INITIAL_STATE;
-        sha1::compress(&mut state, std::slice::from_ref(&block));
-        let mut bytes = [0; 16];
-        for (four, word) in bytes.chunks_exact_mut(4).zip(state) {
-            four.copy_from_slice(&word.to_be_bytes());
-        }
-        Builder::from_sha1_bytes(bytes).into_uuid()
+        let mut message = self.log_message();
+        message.fill(block_hash, log_index);
+        message.id()
+    }
+
+    /// What the id of a log is made of, to be filled in.
+    #[inline]
+    pub(super) fn log_message(&self) -> LogMessage {
+        LogMessage(self.log_block.into())
     }
 
     /// The id of a token transfer; `position` is its place in a `TransferBatch`, else 0.
@@ -80,6 +78,30 @@ impl UuidSpace {
             trace_id.as_bytes(),
         ];
         v5(&self.namespace, &parts)
+    }
+}
+
+/// The padded block of a log's message, filled in where it lies and read some time later: who reads at once, or copies, waits for the narrow
+/// writes.
+#[derive(Clone, Debug)]
+pub(super) struct LogMessage(Block<Sha1Core>);
+
+impl LogMessage {
+    #[inline]
+    pub(super) fn fill(&mut self, block_hash: &B256, log_index: u32) {
+        self.0[16..48].copy_from_slice(block_hash.as_slice());
+        self.0[49..LOG_MESSAGE].copy_from_slice(&log_index.to_be_bytes());
+    }
+
+    #[inline]
+    pub(super) fn id(&self) -> Uuid {
+        let mut state = INITIAL_STATE;
+        sha1::compress(&mut state, std::slice::from_ref(&self.0));
+        let mut bytes = [0; 16];
+        for (four, word) in bytes.chunks_exact_mut(4).zip(state) {
+            four.copy_from_slice(&word.to_be_bytes());
+        }
+        Builder::from_sha1_bytes(bytes).into_uuid()
     }
 }
 

@@ -1,24 +1,42 @@
 //! The log entry of the specification (L1, L2, L3).
 
-use uuid::Uuid;
-
+use super::ids::LogMessage;
+use super::tail::{Piece, Tail};
+#[cfg(target_arch = "x86_64")]
+use super::words;
 use super::{UuidSpace, writer};
-use crate::model::{B256, LogEntry};
+use crate::model::LogEntry;
 
-/// The text up to the block number; `~` stands where hex is filled in.
-const HEAD: &[u8; 149] = b"{\"uuid\":\"~~~~~~~~-~~~~-~~~~-~~~~-~~~~~~~~~~~~\",\"transactionHash\":\"0x\
-    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"blockNumber\":\"";
-/// The text from the block number to the timestamp.
-const BLOCK_HASH: &[u8; 96] = b"\",\"blockHash\":\"0x\
-    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"timestamp\":\"";
-/// The text from the timestamp to the data.
-const ADDRESS: &[u8; 75] = b"\",\"contractAddress\":\"0x\
-    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\",\"data\":\"0x";
-/// A topic with its escaped quotes and a comma.
-const TOPIC: &[u8; 71] = b"\\\"0x~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\\\",";
-/// Bytes of the rest: names, punctuation and the longest numbers.
-const REST_MAX: usize = 120;
-const ENTRY_MAX: usize = HEAD.len() + BLOCK_HASH.len() + ADDRESS.len() + 4 * TOPIC.len() + REST_MAX;
+/// The text up to the transaction's hash; `~` stands where the id is filled in.
+const HEAD: Piece<96> =
+    Piece::new(b"{\"uuid\":\"~~~~~~~~-~~~~-~~~~-~~~~-~~~~~~~~~~~~\",\"transactionHash\":\"0x");
+const BLOCK_NUMBER: Piece<32> = Piece::new(b"\",\"blockNumber\":\"");
+const BLOCK_HASH: Piece<32> = Piece::new(b"\",\"blockHash\":\"0x");
+const TIMESTAMP: Piece<32> = Piece::new(b"\",\"timestamp\":\"");
+const ADDRESS: Piece<32> = Piece::new(b"\",\"contractAddress\":\"0x");
+const DATA: Piece<16> = Piece::new(b"\",\"data\":\"0x");
+const TOPICS: Piece<16> = Piece::new(b"\",\"topics\":\"[");
+const TOPIC: Piece<16> = Piece::new(b"\\\"0x");
+const NEXT_TOPIC: Piece<16> = Piece::new(b"\\\",\\\"0x");
+const LAST_TOPIC: Piece<16> = Piece::new(b"\\\"");
+const LOG_INDEX: Piece<16> = Piece::new(b"]\",\"logIndex\":");
+const TRANSACTION_INDEX: Piece<32> = Piece::new(b",\"transactionIndex\":");
+/// Bytes of an entry without data, at most: names and punctuation, six words, an address and four numbers.
+const ENTRY_MAX: usize = HEAD.len()
+    + BLOCK_NUMBER.len()
+    + BLOCK_HASH.len()
+    + TIMESTAMP.len()
+    + ADDRESS.len()
+    + DATA.len()
+    + TOPICS.len()
+    + 4 * NEXT_TOPIC.len()
+    + LAST_TOPIC.len()
+    + LOG_INDEX.len()
+    + TRANSACTION_INDEX.len()
+    + 1
+    + 6 * 64
+    + 40
+    + 4 * 20;
 
 /// Entries whose ids are waiting, at most. An id is one long chain of dependent instructions; a few chains in a
 /// row overlap, and beside the text of a row they do not.
@@ -29,14 +47,42 @@ const IDS_WAITING: usize = 16;
 pub struct LogWriter {
     ids: UuidSpace,
     waiting: Vec<Waiting>,
+    code: Code,
 }
 
 /// An entry that has no id yet: where its text stands, and what the id is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     at: usize,
-    block_hash: B256,
-    log_index: u32,
+    message: LogMessage,
+}
+
+/// What the code that writes entries was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Code {
+    Any,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Code {
+    /// Those that this processor runs, the fastest last.
+    fn all() -> Vec<Self> {
+        let mut all = vec![Self::Any];
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            if has!("avx2") && has!("bmi1") && has!("bmi2") {
+                all.push(Self::Avx2);
+                if has!("avx512f") && has!("avx512bw") {
+                    all.push(Self::Avx512);
+                }
+            }
+        }
+        all
+    }
 }
 
 impl LogWriter {
@@ -46,21 +92,24 @@ impl LogWriter {
         Self {
             ids,
             waiting: Vec::with_capacity(IDS_WAITING),
+            code: Code::all().pop().unwrap_or(Code::Any),
         }
     }
 
     /// Appends one log entry: the fields of the specification, in its order. The entry is whole after
     /// [`Self::finish`], which must come before `out` is handed on.
     ///
-    /// The fixed text is appended in four long pieces and the hex filled in where it stands: that is most of an
-    /// entry, and pieces of known length are copied and encoded without calls or branches.
+    /// Its room is made once, and its pieces follow each other in it: copied in known lengths and encoded without calls
+    /// (`docs/decisions/0012-log-writer.md`).
     pub fn entry(&mut self, out: &mut Vec<u8>, log: &LogEntry<'_>) {
         self.waiting.push(Waiting {
             at: out.len(),
-            block_hash: log.block_hash,
-            log_index: log.log_index,
+            message: self.ids.log_message(),
         });
-        entry_without_id(out, log);
+        if let Some(waiting) = self.waiting.last_mut() {
+            waiting.message.fill(&log.block_hash, log.log_index);
+        }
+        entry_without_id(self.code, out, log);
         if self.waiting.len() == IDS_WAITING {
             self.finish(out);
         }
@@ -68,128 +117,139 @@ impl LogWriter {
 
     /// Fills in the ids that are waiting.
     pub fn finish(&mut self, out: &mut [u8]) {
-        for waiting in self.waiting.drain(..) {
-            let id = self.ids.log(&waiting.block_hash, waiting.log_index);
-            let text = out.get_mut(waiting.at..).and_then(<[u8]>::first_chunk_mut);
-            if let Some(text) = text {
-                fill_id(text, id);
+        fill_ids(self.code, &self.waiting, out);
+        self.waiting.clear();
+    }
+}
+
+/// The digits of ids in the heads of their entries. A macro as [`write_entry`] is.
+macro_rules! fill_ids {
+    ($waiting:expr, $out:expr, $word:path) => {{
+        let (waiting, out): (&[Waiting], &mut [u8]) = ($waiting, $out);
+        for waiting in waiting {
+            let mut id = [0; 32];
+            id[..16].copy_from_slice(waiting.message.id().as_bytes());
+            let digits = $word(&id);
+            let head = out.get_mut(waiting.at..).and_then(<[u8]>::first_chunk_mut::<45>);
+            if let Some(text) = head {
+                text[9..17].copy_from_slice(&digits[..8]);
+                text[18..22].copy_from_slice(&digits[8..12]);
+                text[23..27].copy_from_slice(&digits[12..16]);
+                text[28..32].copy_from_slice(&digits[16..20]);
+                text[33..45].copy_from_slice(&digits[20..32]);
             }
         }
-    }
+    }};
 }
 
-/// The id's digits in the head of an entry.
-#[inline(always)]
-fn fill_id(text: &mut [u8; 45], id: Uuid) {
-    let (high, low) = id.as_u64_pair();
-    let eights = [high >> 32, high, low >> 32, low].map(|half| eight_hex_digits(half as u32));
-    text[9..17].copy_from_slice(&eights[0]);
-    text[18..22].copy_from_slice(&eights[1][..4]);
-    text[23..27].copy_from_slice(&eights[1][4..]);
-    text[28..32].copy_from_slice(&eights[2][..4]);
-    text[33..37].copy_from_slice(&eights[2][4..]);
-    text[37..45].copy_from_slice(&eights[3]);
-}
-
-fn entry_without_id(out: &mut Vec<u8>, log: &LogEntry<'_>) {
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2")
-        && std::is_x86_feature_detected!("bmi1")
-        && std::is_x86_feature_detected!("bmi2")
-    {
-        return with_avx2(out, log);
-    }
-    write_entry(out, log);
-}
-
-/// The same code compiled for AVX2: hex is most of an entry, and twice as much of it fits a register.
-#[cfg(target_arch = "x86_64")]
 #[expect(
     unsafe_code,
-    reason = "calling code compiled for a feature that was found at run time"
+    reason = "calling code compiled for features that were found at run time"
 )]
-#[inline(always)]
-fn with_avx2(out: &mut Vec<u8>, log: &LogEntry<'_>) {
+fn fill_ids(code: Code, waiting: &[Waiting], out: &mut [u8]) {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2")]
+    fn with_avx512(waiting: &[Waiting], out: &mut [u8]) {
+        fill_ids!(waiting, out, words::with_avx512);
+    }
+    #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn write(out: &mut Vec<u8>, log: &LogEntry<'_>) {
-        write_entry(out, log);
+    fn with_avx2(waiting: &[Waiting], out: &mut [u8]) {
+        fill_ids!(waiting, out, words::with_avx2);
     }
-    // SAFETY: only called where the processor has all three features.
-    unsafe { write(out, log) }
+    match code {
+        Code::Any => fill_ids!(waiting, out, writer::hex_word),
+        // SAFETY: `Code::all` has it only where the processor has the features.
+        #[cfg(target_arch = "x86_64")]
+        Code::Avx2 => unsafe { with_avx2(waiting, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Code::Avx512 => unsafe { with_avx512(waiting, out) },
+    }
 }
 
-#[inline(always)]
-fn write_entry(out: &mut Vec<u8>, log: &LogEntry<'_>) {
-    out.reserve(ENTRY_MAX + 2 * log.data.len());
-    if let Some(text) = append(out, HEAD) {
-        fill(&mut text[68..132], &log.transaction_hash.0);
-    }
-    writer::integer(out, log.block_number);
-    if let Some(text) = append(out, BLOCK_HASH) {
-        fill(&mut text[17..81], &log.block_hash.0);
-    }
-    writer::integer(out, log.timestamp);
-    if let Some(text) = append(out, ADDRESS) {
-        fill(&mut text[23..63], &log.address.0.0);
-    }
-    let (words, rest) = log.data.as_chunks::<32>();
-    for word in words {
-        if let Some(text) = append(out, &[0; 64]) {
-            fill(text, word);
+/// The text of an entry, its id left out. A macro, for what is compiled for a processor's instructions must not call what is not: its
+/// pieces are inlined, and closures would be compiled for any processor.
+macro_rules! write_entry {
+    ($out:expr, $log:expr, $word:path) => {{
+        let (out, log): (&mut Vec<u8>, &LogEntry<'_>) = ($out, $log);
+        let mut tail = Tail::new(out, ENTRY_MAX + 2 * log.data.len());
+        tail.piece(&HEAD);
+        tail.put(&$word(&log.transaction_hash.0), 64);
+        tail.piece(&BLOCK_NUMBER);
+        tail.integer(log.block_number);
+        tail.piece(&BLOCK_HASH);
+        tail.put(&$word(&log.block_hash.0), 64);
+        tail.piece(&TIMESTAMP);
+        tail.integer(log.timestamp);
+        tail.piece(&ADDRESS);
+        let mut address = [0; 32];
+        address[..20].copy_from_slice(log.address.as_slice());
+        tail.put(&$word(&address), 40);
+        tail.piece(&DATA);
+        let (words, rest) = log.data.as_chunks::<32>();
+        for word in words {
+            tail.put(&$word(word), 64);
         }
-    }
-    writer::hex_digits(out, rest);
-    out.extend_from_slice(b"\",\"topics\":\"[");
-    for topic in log.topics.as_slice() {
-        if let Some(text) = append(out, TOPIC) {
-            fill(&mut text[4..68], &topic.0);
+        if !rest.is_empty() {
+            let mut word = [0; 32];
+            word[..rest.len()].copy_from_slice(rest);
+            tail.put(&$word(&word), 2 * rest.len());
         }
-    }
-    if !log.topics.is_empty() {
-        out.pop();
-    }
-    out.extend_from_slice(b"]\",\"logIndex\":");
-    writer::integer(out, u64::from(log.log_index));
-    out.extend_from_slice(b",\"transactionIndex\":");
-    writer::integer(out, u64::from(log.transaction_index));
-    out.push(b'}');
+        tail.piece(&TOPICS);
+        let mut before = &TOPIC;
+        for topic in log.topics.as_slice() {
+            tail.piece(before);
+            tail.put(&$word(&topic.0), 64);
+            before = &NEXT_TOPIC;
+        }
+        if !log.topics.is_empty() {
+            tail.piece(&LAST_TOPIC);
+        }
+        tail.piece(&LOG_INDEX);
+        tail.integer(u64::from(log.log_index));
+        tail.piece(&TRANSACTION_INDEX);
+        tail.integer(u64::from(log.transaction_index));
+        tail.put(b"}", 1);
+        tail.len()
+    }};
 }
 
-/// Appends `text` and gives what was appended, to be filled in. No closure: it would not be compiled for the
-/// caller's processor features.
-#[inline(always)]
-fn append<'o, const N: usize>(out: &'o mut Vec<u8>, text: &[u8; N]) -> Option<&'o mut [u8; N]> {
-    out.extend_from_slice(text);
-    out.last_chunk_mut()
-}
-
-/// The hex digits of `bytes` into `digits`, inlined.
-#[inline(always)]
-fn fill<const N: usize>(digits: &mut [u8], bytes: &[u8; N]) {
-    for (pair, &byte) in digits.chunks_exact_mut(2).zip(bytes) {
-        pair[0] = writer::hex_digit(byte >> 4);
-        pair[1] = writer::hex_digit(byte & 15);
+#[expect(
+    unsafe_code,
+    reason = "calling code compiled for features that were found at run time; text into room that was made"
+)]
+fn entry_without_id(code: Code, out: &mut Vec<u8>, log: &LogEntry<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2")]
+    fn with_avx512(out: &mut Vec<u8>, log: &LogEntry<'_>) -> usize {
+        write_entry!(out, log, words::with_avx512)
     }
-}
-
-/// The hex digits of `value` in one register: its bytes are spread, halved into nibbles, and 39 more is added to
-/// those above nine.
-#[inline(always)]
-const fn eight_hex_digits(value: u32) -> [u8; 8] {
-    let spread = value.swap_bytes() as u64;
-    let spread = (spread | (spread << 16)) & 0x0000_ffff_0000_ffff;
-    let spread = (spread | (spread << 8)) & 0x00ff_00ff_00ff_00ff;
-    let nibbles = ((spread >> 4) & 0x000f_000f_000f_000f) | ((spread & 0x000f_000f_000f_000f) << 8);
-    let letters = ((nibbles + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
-    (nibbles + 0x3030_3030_3030_3030 + 39 * letters).to_le_bytes()
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    fn with_avx2(out: &mut Vec<u8>, log: &LogEntry<'_>) -> usize {
+        write_entry!(out, log, words::with_avx2)
+    }
+    let written = match code {
+        Code::Any => write_entry!(&mut *out, log, writer::hex_word),
+        // SAFETY: `Code::all` has it only where the processor has the features.
+        #[cfg(target_arch = "x86_64")]
+        Code::Avx2 => unsafe { with_avx2(out, log) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Code::Avx512 => unsafe { with_avx512(out, log) },
+    };
+    // SAFETY: so many bytes behind the text were written.
+    unsafe { out.set_len(out.len() + written) };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Address, Topics};
+    use crate::model::{Address, B256, Topics};
     use proptest::prelude::*;
     use serde::Serialize;
+    use uuid::Uuid;
 
     /// The entry as one would write it without haste.
     #[derive(Serialize)]
@@ -256,16 +316,19 @@ mod tests {
                 topics: Topics::new(&topics).unwrap(),
                 data: &data,
             };
-            let mut out = Vec::new();
-            let mut writer = LogWriter::new(UuidSpace::new(chain_id));
             let mut expected = String::new();
             for log_index in 0..rows {
-                let log = LogEntry { log_index, ..log };
-                writer.entry(&mut out, &log);
-                expected.push_str(&plain(chain_id, &log));
+                expected.push_str(&plain(chain_id, &LogEntry { log_index, ..log }));
             }
-            writer.finish(&mut out);
-            prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+            for code in Code::all() {
+                let mut out = Vec::new();
+                let mut writer = LogWriter { code, ..LogWriter::new(UuidSpace::new(chain_id)) };
+                for log_index in 0..rows {
+                    writer.entry(&mut out, &LogEntry { log_index, ..log });
+                }
+                writer.finish(&mut out);
+                prop_assert_eq!(String::from_utf8(out).unwrap(), expected.as_str());
+            }
         }
     }
 }

@@ -16,6 +16,9 @@ mod list;
 mod log;
 pub mod object;
 pub mod rpc;
+mod tail;
+#[cfg(target_arch = "x86_64")]
+mod words;
 pub mod writer;
 
 pub use ids::UuidSpace;

@@ -25,33 +25,41 @@ pub fn boolean(out: &mut Vec<u8>, value: bool) {
 #[inline]
 pub fn integer(out: &mut Vec<u8>, value: u64) {
     if value < EIGHT_DIGITS {
-        leading_digits(out, value);
+        let (text, len) = leading_digits(value);
+        let end = out.len() + len;
+        out.extend_from_slice(&text);
+        out.truncate(end);
     } else {
         long_integer(out, value);
     }
 }
 
-const EIGHT_DIGITS: u64 = 100_000_000;
+pub(super) const EIGHT_DIGITS: u64 = 100_000_000;
 
 #[inline(never)]
 fn long_integer(out: &mut Vec<u8>, value: u64) {
     let (first, rest) = (value / EIGHT_DIGITS, value % EIGHT_DIGITS);
     integer(out, first);
-    out.extend_from_slice(&(eight_digits(rest) | ASCII_ZEROS).to_le_bytes());
+    out.extend_from_slice(&eight_digits_text(rest));
 }
 
 /// Eight times `0`.
 const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Appends a number below 10^8 without leading zeros.
+/// A number below 10^8 without leading zeros, and how long it is.
 #[inline(always)]
-fn leading_digits(out: &mut Vec<u8>, value: u64) {
+pub(super) const fn leading_digits(value: u64) -> ([u8; 8], usize) {
     let digits = eight_digits(value);
-    let zeros = (digits.trailing_zeros() / 8).min(7);
+    let zeros = digits.trailing_zeros() / 8;
+    let zeros = if zeros > 7 { 7 } else { zeros };
     let text = (digits | ASCII_ZEROS) >> (8 * zeros);
-    let end = out.len() + 8 - zeros as usize;
-    out.extend_from_slice(&text.to_le_bytes());
-    out.truncate(end);
+    (text.to_le_bytes(), 8 - zeros as usize)
+}
+
+/// A number below 10^8 with its leading zeros.
+#[inline(always)]
+pub(super) const fn eight_digits_text(value: u64) -> [u8; 8] {
+    (eight_digits(value) | ASCII_ZEROS).to_le_bytes()
 }
 
 /// The eight digits of a number below 10^8, one in each byte, the first digit in the lowest one.
@@ -181,10 +189,12 @@ fn encode(bytes: &[u8], digits: &mut [u8]) {
     debug_assert!(result.is_ok(), "room for the digits is twice the bytes");
 }
 
-/// The digit of a nibble, without a table so that loops over it become vector code.
+/// The hex digits of 32 bytes.
 #[inline(always)]
-pub(super) const fn hex_digit(nibble: u8) -> u8 {
-    nibble + if nibble < 10 { b'0' } else { b'a' - 10 }
+pub(super) fn hex_word(bytes: &[u8; 32]) -> [u8; 64] {
+    let mut digits = [0; 64];
+    encode(bytes, &mut digits);
+    digits
 }
 
 /// Appends a JSON-RPC quantity of up to 128 bits: `"0x1f"`, zero as `"0x0"`.

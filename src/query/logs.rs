@@ -1,19 +1,16 @@
 //! Logs by address, by topics and by both (L1, L2, L3).
 
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::expression::{Conjunction, Filter, Union};
+use super::log_page::{Bodies, LogPage};
 use super::merge;
-use super::page::{self, ListQuery, Page, Paged, RowCursor, Rows, Selected};
-use super::transactions::topics;
+use super::page::{self, ListQuery, RowCursor, Rows, Selected};
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
-use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::model::{Address, B256, LogEntry};
-use crate::store::{Direction, PostingCursor, Runs, Table, Units, View};
+use crate::model::{Address, B256};
+use crate::store::{Direction, PostingCursor, View};
 
 /// How two topics are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,62 +92,6 @@ impl LogQuery {
     }
 }
 
-/// Where the bodies of a page are read.
-#[derive(Clone, Copy, Debug)]
-enum Bodies {
-    ByBlock,
-    ByEmitter(u32, Address),
-}
-
-/// The bodies of a page, being read.
-enum Open {
-    Units(Units<'static>),
-    Runs(Runs<'static>, Address),
-}
-
-impl Open {
-    fn new(view: &Arc<View>, bodies: Bodies) -> Result<Self, QueryError> {
-        Ok(match bodies {
-            Bodies::ByBlock => Self::Units(Units::owned(view, Table::LogsByBlock)?),
-            Bodies::ByEmitter(emitter, address) => Self::Runs(Runs::owned(view, emitter)?, address),
-        })
-    }
-}
-
-/// A page of logs: which they are is known, their bodies are read as they are visited.
-pub struct LogPage {
-    page: Page,
-    bodies: Bodies,
-    /// Where the bodies are read, from frame to frame; opened by the first of them.
-    open: Option<Open>,
-}
-
-impl fmt::Debug for LogPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogPage")
-            .field("page", &self.page)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Paged for LogPage {
-    fn page(&self) -> &Page {
-        &self.page
-    }
-
-    fn page_mut(&mut self) -> &mut Page {
-        &mut self.page
-    }
-
-    fn again(&self) -> Self {
-        Self {
-            page: self.page.clone(),
-            bodies: self.bodies,
-            open: None,
-        }
-    }
-}
-
 /// A run of 12 KB is read for a hit where at least one in this many of its logs is a hit; else a unit of 4 KB.
 const RUN_SHARE: u128 = 16;
 
@@ -195,11 +136,7 @@ impl Reader {
             }
             _ => Bodies::ByBlock,
         };
-        Ok(LogPage {
-            page: Page::of_rows(&self.view, selected, Rows::Logs)?,
-            bodies,
-            open: None,
-        })
+        LogPage::new(&self.view, selected, bodies)
     }
 }
 
@@ -210,11 +147,7 @@ impl Reader {
             hits: ordinals,
             ..Selected::default()
         };
-        Ok(LogPage {
-            page: Page::of_rows(&self.view, selected, Rows::Logs)?,
-            bodies: Bodies::ByBlock,
-            open: None,
-        })
+        LogPage::new(&self.view, selected, Bodies::ByBlock)
     }
 }
 
@@ -391,92 +324,4 @@ fn is_close(view: &View, emitter: u32, hits: &[u64]) -> Result<bool, QueryError>
     // The emitter's logs between the hits, were they spread evenly.
     let between = u128::from(list.count()) * span / u128::from(view.checkpoint().logs.max(1));
     Ok(between <= hits.len() as u128 * RUN_SHARE)
-}
-
-impl LogPage {
-    fn none(view: &Arc<View>) -> Result<Self, QueryError> {
-        let selected = Selected {
-            total: Some(0),
-            ..Selected::default()
-        };
-        Ok(Self {
-            page: Page::of_rows(view, selected, Rows::Logs)?,
-            bodies: Bodies::ByBlock,
-            open: None,
-        })
-    }
-
-    /// Visits the logs that were not visited yet, until `visitor` answers that it has enough; answers
-    /// whether logs remain.
-    pub fn visit(&mut self, visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool) -> Result<bool, QueryError> {
-        let view = self.page.view();
-        let open = match &mut self.open {
-            Some(open) => open,
-            none => none.insert(Open::new(&view, self.bodies)?),
-        };
-        let mut data = Vec::new();
-        match open {
-            Open::Units(units) => self
-                .page
-                .visit(|ordinal| visit_in_unit(&view, units, ordinal, &mut data, visitor)),
-            Open::Runs(runs, address) => self
-                .page
-                .visit(|ordinal| visit_in_run(&view, runs, *address, ordinal, &mut data, visitor)),
-        }
-    }
-}
-
-/// Shows the log with an ordinal to the visitor; `data` is room for its data.
-fn visit_in_unit(
-    view: &View,
-    units: &mut Units<'_>,
-    ordinal: u64,
-    data: &mut Vec<u8>,
-    visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
-) -> Result<bool, QueryError> {
-    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
-    let row = units.row(ordinal)?;
-    let block = view.block(row.block)?;
-    let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
-    let body = decode_body(&mut reader, data).map_err(corrupt)?;
-    let transaction = block.first_transaction + u64::from(place.transaction_index);
-    Ok(visitor(&LogEntry {
-        ordinal,
-        block_number: row.block,
-        block_hash: block.hash,
-        timestamp: block.timestamp,
-        transaction_hash: view.transaction_hash(transaction)?,
-        transaction_index: place.transaction_index,
-        log_index: row.index as u32,
-        address: view.emitter_address(place.emitter)?,
-        topics: topics(view, &body)?,
-        data,
-    }))
-}
-
-/// The same for a log of a run, whose emitter has `address`.
-fn visit_in_run(
-    view: &View,
-    runs: &mut Runs<'_>,
-    address: Address,
-    ordinal: u64,
-    data: &mut Vec<u8>,
-    visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
-) -> Result<bool, QueryError> {
-    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
-    let (row, mut reader) = runs.row(ordinal)?;
-    let block = view.block(row.block)?;
-    let body = decode_body(&mut reader, data).map_err(corrupt)?;
-    Ok(visitor(&LogEntry {
-        ordinal,
-        block_number: row.block,
-        block_hash: block.hash,
-        timestamp: block.timestamp,
-        transaction_hash: row.transaction_hash,
-        transaction_index: row.transaction_index,
-        log_index: (ordinal - block.first_log) as u32,
-        address,
-        topics: topics(view, &body)?,
-        data,
-    }))
 }

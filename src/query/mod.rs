@@ -15,6 +15,7 @@ mod expression;
 mod gas;
 mod internal;
 mod involved;
+mod log_page;
 mod logs;
 mod merge;
 mod names;
@@ -39,7 +40,8 @@ pub use creations::{ContractCreation, Created};
 pub use days::{DayReward, DayRow};
 pub use gas::{GasPaid, GasTeller};
 pub use internal::InternalPage;
-pub use logs::{LogPage, LogQuery, Operator};
+pub use log_page::LogPage;
+pub use logs::{LogQuery, Operator};
 pub use names::CallNames;
 pub use nonces::Nonce;
 pub use page::{ListQuery, Page, Paged, RowCursor};
@@ -58,7 +60,7 @@ pub use withdrawals::AccountWithdrawal;
 use crate::codec::Corrupt;
 use crate::model::{Address, BlockId, PriceFeeds, StaticRewards};
 use crate::store::{Imported, StoreError, View};
-pub use crate::store::{from_memory, gives_up};
+pub use crate::store::{from_memory, give_up, is_from_memory};
 
 /// A question that could not be answered.
 #[derive(Debug, thiserror::Error)]

@@ -321,7 +321,7 @@ impl Inner {
                 let deliver = move || {
                     let response = match ended {
                         Ok(whole) => json_response(StatusCode::OK, whole),
-                        Err((first, rest)) => begun(&pool, first, Box::new(rest), Extra::default()),
+                        Err((first, rest)) => begun(&pool, first, Box::new(rest), None, Extra::default()),
                     };
                     delivery.deliver(response, Lifetime::Revalidate, None)
                 };

@@ -69,17 +69,16 @@ impl<'v> Units<'v> {
             self.load(ordinal)?;
         }
         let name = self.table.name();
-        let missing = StoreError::Missing {
-            table: name,
-            what: "row",
-            number: ordinal,
-        };
         let place = ordinal.wrapping_sub(self.first);
         let reached = usize::try_from(place)
             .unwrap_or(usize::MAX)
             .min(self.marks.len() - 1);
         let (Some(&mark), Some((_, value))) = (self.marks.get(reached), self.scan.item()?) else {
-            return Err(missing);
+            return Err(StoreError::Missing {
+                table: name,
+                what: "row",
+                number: ordinal,
+            });
         };
         let key = keys::number(self.end.wrapping_sub(1));
         let corrupt = StoreError::corrupt(name, &key);
@@ -218,7 +217,7 @@ impl Runs<'static> {
 
 impl Runs<'_> {
     /// The log with an ordinal, which must be one of the emitter's: where it stands, and its body.
-    pub fn row(&mut self, ordinal: u64) -> Result<(RunRow, Reader<'_>), StoreError> {
+    pub fn row(&mut self, ordinal: u64) -> Result<(&RunRow, Reader<'_>), StoreError> {
         // Pages take neighbours: the row after the last one first.
         if self
             .rows
@@ -240,8 +239,8 @@ impl Runs<'_> {
 
     /// The row at a place of the run.
     #[inline]
-    fn at(&mut self, place: usize, ordinal: u64) -> Result<(RunRow, Reader<'_>), StoreError> {
-        let (row, range) = self.rows.get(place).ok_or(StoreError::Missing {
+    fn at(&mut self, place: usize, ordinal: u64) -> Result<(&RunRow, Reader<'_>), StoreError> {
+        let (row, range) = self.rows.get(place).ok_or_else(|| StoreError::Missing {
             table: Table::LogsByEmitter.name(),
             what: "log",
             number: ordinal,
@@ -249,7 +248,7 @@ impl Runs<'_> {
         self.next = place + 1;
         visits::row();
         let body = self.bytes.get(range.clone()).unwrap_or(&[]);
-        Ok((*row, Reader::new(body, "log row")))
+        Ok((row, Reader::new(body, "log row")))
     }
 
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {

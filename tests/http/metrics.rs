@@ -185,7 +185,7 @@ impl Handler for Slow {
         Box::pin(async move {
             if frames {
                 let source = Box::new(SlowFrames(3, ms));
-                let body = stream_frames(&pool, Bytes::from_static(b"first"), source);
+                let body = stream_frames(&pool, Bytes::from_static(b"first"), source, None);
                 return json_response(hyper::StatusCode::OK, body);
             }
             tokio::time::sleep(ms).await;

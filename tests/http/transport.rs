@@ -38,7 +38,7 @@ impl Odd {
             fails,
             frames: Arc::clone(&self.frames),
         };
-        stream_frames(&self.pool, Bytes::from_static(b"first"), Box::new(source))
+        stream_frames(&self.pool, Bytes::from_static(b"first"), Box::new(source), None)
     }
 }
 

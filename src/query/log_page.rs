@@ -1,0 +1,227 @@
+//! Pages of logs: which they are is known, and their bodies are read as they are visited.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::QueryError;
+use super::page::{Page, Paged, Rows, Selected};
+use crate::codec::log_row::{Body, decode_block_row, decode_body};
+use crate::model::{Address, B256, LogEntry, Topics};
+use crate::store::{BlockFacts, Runs, StoreError, Table, Units, View};
+
+/// Where the bodies of a page are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bodies {
+    ByBlock,
+    ByEmitter(u32, Address),
+}
+
+/// The bodies of a page, being read.
+enum Open {
+    Units(Units<'static>),
+    Runs(Runs<'static>, Address),
+}
+
+impl Open {
+    fn new(view: &Arc<View>, bodies: Bodies) -> Result<Self, QueryError> {
+        Ok(match bodies {
+            Bodies::ByBlock => Self::Units(Units::owned(view, Table::LogsByBlock)?),
+            Bodies::ByEmitter(emitter, address) => Self::Runs(Runs::owned(view, emitter)?, address),
+        })
+    }
+}
+
+/// A page of logs: which they are is known, their bodies are read as they are visited.
+pub struct LogPage {
+    page: Page,
+    bodies: Bodies,
+    /// Where the bodies are read, from frame to frame; opened by the first of them.
+    open: Option<Open>,
+}
+
+impl fmt::Debug for LogPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogPage")
+            .field("page", &self.page)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Paged for LogPage {
+    fn page(&self) -> &Page {
+        &self.page
+    }
+
+    fn page_mut(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            page: self.page.clone(),
+            bodies: self.bodies,
+            open: None,
+        }
+    }
+}
+
+impl LogPage {
+    pub(super) fn new(view: &Arc<View>, selected: Selected, bodies: Bodies) -> Result<Self, QueryError> {
+        Ok(Self {
+            page: Page::of_rows(view, selected, Rows::Logs)?,
+            bodies,
+            open: None,
+        })
+    }
+
+    pub(super) fn none(view: &Arc<View>) -> Result<Self, QueryError> {
+        let selected = Selected {
+            total: Some(0),
+            ..Selected::default()
+        };
+        Self::new(view, selected, Bodies::ByBlock)
+    }
+
+    /// Visits the logs that were not visited yet, until `visitor` answers that it has enough; answers
+    /// whether logs remain.
+    pub fn visit(&mut self, visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool) -> Result<bool, QueryError> {
+        let view = self.page.view();
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(Open::new(&view, self.bodies)?),
+        };
+        let mut data = Vec::new();
+        let mut before = Before::of(&view);
+        match open {
+            Open::Units(units) => self
+                .page
+                .visit(|ordinal| visit_in_unit(&mut before, units, ordinal, &mut data, visitor)),
+            Open::Runs(runs, address) => self
+                .page
+                .visit(|ordinal| visit_in_run(&mut before, runs, *address, ordinal, &mut data, visitor)),
+        }
+    }
+}
+
+/// What the row before had. Neighbours are of one block and often of one transaction, and rows of a page of one signature.
+struct Before<'v> {
+    view: &'v View,
+    block: Option<(u64, BlockFacts)>,
+    transaction: Option<(u64, B256)>,
+    emitter: Option<(u32, Address)>,
+    signature: Option<(u32, B256)>,
+}
+
+/// What `last` says of `key`, or what is looked up.
+#[inline]
+fn known<K: PartialEq + Copy, V: Copy>(
+    last: &mut Option<(K, V)>,
+    key: K,
+    look_up: impl FnOnce(K) -> Result<V, StoreError>,
+) -> Result<V, StoreError> {
+    match *last {
+        Some((known, value)) if known == key => Ok(value),
+        _ => Ok(last.insert((key, look_up(key)?)).1),
+    }
+}
+
+impl<'v> Before<'v> {
+    const fn of(view: &'v View) -> Self {
+        Self {
+            view,
+            block: None,
+            transaction: None,
+            emitter: None,
+            signature: None,
+        }
+    }
+
+    #[inline]
+    fn block(&mut self, number: u64) -> Result<BlockFacts, StoreError> {
+        known(&mut self.block, number, |number| self.view.block(number))
+    }
+
+    #[inline]
+    fn transaction_hash(&mut self, ordinal: u64) -> Result<B256, StoreError> {
+        known(&mut self.transaction, ordinal, |ordinal| {
+            self.view.transaction_hash(ordinal)
+        })
+    }
+
+    #[inline]
+    fn emitter_address(&mut self, emitter: u32) -> Result<Address, StoreError> {
+        known(&mut self.emitter, emitter, |emitter| {
+            self.view.emitter_address(emitter)
+        })
+    }
+
+    #[inline]
+    fn topics(&mut self, body: &Body) -> Result<Topics, StoreError> {
+        let mut topics = Topics::default();
+        if body.topics > 0 {
+            let signature = known(&mut self.signature, body.signature, |id| {
+                self.view.signature_topic(id)
+            })?;
+            topics.push(signature);
+            for &topic in body.rest.iter().take(body.topics - 1) {
+                topics.push(topic);
+            }
+        }
+        Ok(topics)
+    }
+}
+
+/// Shows the log with an ordinal to the visitor; `data` is room for its data.
+fn visit_in_unit(
+    before: &mut Before<'_>,
+    units: &mut Units<'_>,
+    ordinal: u64,
+    data: &mut Vec<u8>,
+    visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
+) -> Result<bool, QueryError> {
+    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
+    let row = units.row(ordinal)?;
+    let block = before.block(row.block)?;
+    let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
+    let body = decode_body(&mut reader, data).map_err(corrupt)?;
+    let transaction = block.first_transaction + u64::from(place.transaction_index);
+    Ok(visitor(&LogEntry {
+        ordinal,
+        block_number: row.block,
+        block_hash: block.hash,
+        timestamp: block.timestamp,
+        transaction_hash: before.transaction_hash(transaction)?,
+        transaction_index: place.transaction_index,
+        log_index: row.index as u32,
+        address: before.emitter_address(place.emitter)?,
+        topics: before.topics(&body)?,
+        data,
+    }))
+}
+
+/// The same for a log of a run, whose emitter has `address`.
+fn visit_in_run(
+    before: &mut Before<'_>,
+    runs: &mut Runs<'_>,
+    address: Address,
+    ordinal: u64,
+    data: &mut Vec<u8>,
+    visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
+) -> Result<bool, QueryError> {
+    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
+    let (row, mut reader) = runs.row(ordinal)?;
+    let block = before.block(row.block)?;
+    let body = decode_body(&mut reader, data).map_err(corrupt)?;
+    Ok(visitor(&LogEntry {
+        ordinal,
+        block_number: row.block,
+        block_hash: block.hash,
+        timestamp: block.timestamp,
+        transaction_hash: row.transaction_hash,
+        transaction_index: row.transaction_index,
+        log_index: (ordinal - block.first_log) as u32,
+        address,
+        topics: before.topics(&body)?,
+        data,
+    }))
+}
