@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 
 use super::error::HttpError;
-use super::stream::FrameSource;
+use super::frame_source::FrameSource;
 
 /// Bodies up to this many bytes go out as they are: they fit into a packet or two either way.
 pub(super) const PLAIN_BYTES_MAX: usize = 1024;
