@@ -216,9 +216,9 @@ impl StreamBody {
             making
                 .idle
                 .extend((1..self.pool.parts_max()).map_while(|_| source.again()));
-        } else if let Some(quick) = quick.or_else(|| source.again())
+        } else if self.pool.makes_at_once()
             && !source.in_part()
-            && self.pool.makes_at_once()
+            && let Some(quick) = quick.or_else(|| source.again())
         {
             return Ok(State::AtOnce(AtOnce {
                 quick,
