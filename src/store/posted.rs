@@ -2,15 +2,15 @@
 //!
 //! Terms that are ids are few and their lists long: each keeps its list. Accounts and topics are many, and most
 //! have one or two postings: a map of them misses the processor's caches with every posting, so they are
-//! written one after the other and sorted once, which takes a third of the time and can be done beside the
-//! next batch (`docs/decisions/0034-sorted-postings.md`).
+//! written one after the other, by kind and without padding, and sorted once, which takes a third of the time and can
+//! be done beside the next batch (`docs/decisions/0034-sorted-postings.md`).
 
 use std::ops::Range;
 
 use alloy_primitives::map::HashMap;
 
 use super::batch::with_room;
-use crate::codec::keys::Term;
+use crate::codec::keys::{PostingKind, Term};
 
 /// Terms up to this width are ids of the store.
 const ID_BYTES_MAX: usize = 8;
@@ -18,101 +18,219 @@ const ID_BYTES_MAX: usize = 8;
 const ID_POSTING_BYTES: usize = 12;
 const POSTING_BYTES: usize = 64;
 
+/// For each kind, postings of terms that begin with the zeros before an account, and of those that do not.
+const COLUMNS: usize = 2 * PostingKind::ALL.len();
+
 /// Room that a batch needed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     ids: usize,
-    others: usize,
+    columns: [usize; COLUMNS],
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            ids: 0,
+            columns: [0; COLUMNS],
+        }
+    }
 }
 
 /// New postings, in the order in which they came.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Posted {
     ids: HashMap<Term, Vec<u64>>,
-    others: Vec<(Term, u64)>,
+    columns: [Column; COLUMNS],
+}
+
+impl Default for Posted {
+    fn default() -> Self {
+        Self::with_room(Room::default())
+    }
+}
+
+/// Postings of a kind, whose terms have equally many zeros before them.
+#[derive(Debug)]
+struct Column {
+    kind: PostingKind,
+    zeros: usize,
+    /// The terms, without the zeros, one after the other.
+    terms: Vec<u8>,
+    ordinals: Vec<u64>,
 }
 
 impl Posted {
     pub(super) fn with_room(room: Room) -> Self {
+        let mut rooms = room.columns.into_iter();
+        // In the order of terms: of a kind those with zeros come first.
+        let mut places = PostingKind::ALL
+            .into_iter()
+            .flat_map(|kind| [true, false].map(|zeros| (kind, zeros)));
         Self {
             ids: with_room(room.ids),
-            others: Vec::with_capacity(room.others),
+            columns: std::array::from_fn(|_| {
+                let (kind, zeros) = places.next().unwrap_or((PostingKind::LogAddress, false));
+                Column::with_room(kind, zeros, rooms.next().unwrap_or(0))
+            }),
         }
     }
 
     pub(super) fn room(&self) -> Room {
+        let mut rooms = self.columns.iter().map(|column| column.ordinals.len());
         Room {
             ids: self.ids.len(),
-            others: self.others.len(),
+            columns: std::array::from_fn(|_| rooms.next().unwrap_or(0)),
         }
     }
 
     /// Adds a posting; the ordinals of a term ascend. Answers about how many bytes it takes.
     pub(super) fn push(&mut self, term: Term, ordinal: u64) -> usize {
         if term.term_bytes().len() > ID_BYTES_MAX {
-            self.others.push((term, ordinal));
+            let place = 2 * term.kind() as usize + usize::from(term.zeros() == 0);
+            if let Some(column) = self.columns.get_mut(place) {
+                column.push(&term, ordinal);
+            }
             return POSTING_BYTES;
         }
         self.ids.entry(term).or_default().push(ordinal);
         ID_POSTING_BYTES
     }
 
-    /// Lists of ids, and lists of all other terms.
-    pub(super) fn sorted(self) -> [Sorted; 2] {
+    /// Lists of ids, and lists of the other terms by kind, in the order of terms.
+    pub(super) fn sorted(self) -> Vec<Sorted> {
         let mut ids: Vec<_> = self.ids.into_iter().collect();
         ids.sort_unstable_by_key(|(term, _)| *term);
-        let mut of_ids = Sorted::with_room(ids.len(), 0);
+        let mut of_ids = Sorted::of(Terms::Listed(Vec::with_capacity(ids.len())));
         for (term, ordinals) in ids {
-            of_ids.list(term, ordinals.into_iter());
+            if let Terms::Listed(terms) = &mut of_ids.terms {
+                terms.push(term);
+            }
+            of_ids.list(ordinals.into_iter());
         }
-        [of_ids, sort(&self.others)]
+        let mut order = Vec::new();
+        let others = self.columns.into_iter();
+        let others = others.filter(|column| !column.ordinals.is_empty());
+        std::iter::once(of_ids)
+            .chain(others.map(|column| column.sorted(&mut order)))
+            .collect()
     }
 }
 
-/// Sorts postings by term; those of a term keep their order.
-fn sort(postings: &[(Term, u64)]) -> Sorted {
-    let mut order: Vec<(u64, usize)> = postings
-        .iter()
-        .enumerate()
-        .map(|(place, (term, _))| (term.leading_word(), place))
-        .collect();
-    order.sort_unstable();
-    let at = |place: &(u64, usize)| postings.get(place.1).copied();
-    let mut sorted = Sorted::with_room(postings.len() / 2, postings.len());
-    for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
-        let mut terms = alike.iter().filter_map(at).map(|(term, _)| term);
-        let first = terms.next();
-        if terms.any(|term| Some(term) != first) {
-            // Different terms with the same beginning; a stable sort keeps the order within each.
-            alike.sort_by_key(|place| at(place).map(|(term, _)| term));
-        }
-        for same in alike.chunk_by(|a, b| at(a).map(|(term, _)| term) == at(b).map(|(term, _)| term)) {
-            if let Some((term, _)) = same.first().and_then(at) {
-                sorted.list(term, same.iter().filter_map(at).map(|(_, ordinal)| ordinal));
-            }
+impl Column {
+    fn with_room(kind: PostingKind, has_zeros: bool, room: usize) -> Self {
+        let zeros = if has_zeros { Term::ZEROS } else { 0 };
+        let width = kind.term_len().saturating_sub(zeros);
+        Self {
+            kind,
+            zeros,
+            terms: Vec::with_capacity(room * width),
+            ordinals: Vec::with_capacity(room),
         }
     }
-    sorted
+
+    fn push(&mut self, term: &Term, ordinal: u64) {
+        self.terms
+            .extend_from_slice(term.term_bytes().get(self.zeros..).unwrap_or(&[]));
+        self.ordinals.push(ordinal);
+    }
+
+    /// Its postings by term; those of a term keep their order. `order` is memory for the places of all postings.
+    fn sorted(self, order: &mut Vec<(u64, u32)>) -> Sorted {
+        let width = self.kind.term_len() - self.zeros;
+        let term = |place: u32| {
+            let start = place as usize * width;
+            self.terms.get(start..start + width).unwrap_or(&[])
+        };
+        order.clear();
+        // A batch has far fewer postings than 2^32: each takes 28 bytes and more of its memory.
+        order.extend((0..self.ordinals.len() as u32).map(|place| (leading_word(term(place)), place)));
+        order.sort_unstable();
+        let mut sorted = Sorted::of(Terms::Column {
+            kind: self.kind,
+            zeros: self.zeros,
+            bytes: Vec::new(),
+            firsts: Vec::with_capacity(order.len() / 2),
+        });
+        sorted.ordinals.reserve_exact(order.len());
+        for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
+            let mut terms = alike.iter().map(|&(_, place)| term(place));
+            let first = terms.next();
+            if terms.any(|term| Some(term) != first) {
+                // Different terms with the same beginning; a stable sort keeps the order within each.
+                alike.sort_by_key(|&(_, place)| term(place));
+            }
+            for same in alike.chunk_by(|a, b| term(a.1) == term(b.1)) {
+                if let (Some((_, place)), Terms::Column { firsts, .. }) = (same.first(), &mut sorted.terms) {
+                    firsts.push(*place);
+                }
+                let ordinals = same.iter();
+                sorted.list(ordinals.filter_map(|&(_, place)| self.ordinals.get(place as usize).copied()));
+            }
+        }
+        if let Terms::Column { bytes, .. } = &mut sorted.terms {
+            *bytes = self.terms;
+        }
+        sorted
+    }
+}
+
+/// The first bytes of a term as a word.
+fn leading_word(term: &[u8]) -> u64 {
+    u64::from_be_bytes(term.first_chunk().copied().unwrap_or_default())
 }
 
 /// New postings by term, in the order of keys.
 #[derive(Debug)]
 pub(super) struct Sorted {
-    lists: Vec<(Term, Range<usize>)>,
+    terms: Terms,
+    /// Where the postings of each term end.
+    ends: Vec<u32>,
     ordinals: Vec<u64>,
 }
 
+/// The terms of lists.
+#[derive(Debug)]
+enum Terms {
+    Listed(Vec<Term>),
+    /// Those at some places of a column.
+    Column {
+        kind: PostingKind,
+        zeros: usize,
+        bytes: Vec<u8>,
+        firsts: Vec<u32>,
+    },
+}
+
+impl Terms {
+    fn get(&self, list: usize) -> Option<Term> {
+        match self {
+            Self::Listed(terms) => terms.get(list).copied(),
+            Self::Column {
+                kind,
+                zeros,
+                bytes,
+                firsts,
+            } => {
+                let width = kind.term_len() - zeros;
+                let start = *firsts.get(list)? as usize * width;
+                Term::after_zeros(*kind, *zeros, bytes.get(start..start + width)?)
+            }
+        }
+    }
+}
+
 impl Sorted {
-    fn with_room(lists: usize, ordinals: usize) -> Self {
+    const fn of(terms: Terms) -> Self {
         Self {
-            lists: Vec::with_capacity(lists),
-            ordinals: Vec::with_capacity(ordinals),
+            terms,
+            ends: Vec::new(),
+            ordinals: Vec::new(),
         }
     }
 
     /// Adds the list of the next term, each ordinal once.
-    fn list(&mut self, term: Term, ordinals: impl Iterator<Item = u64>) {
-        let start = self.ordinals.len();
+    fn list(&mut self, ordinals: impl Iterator<Item = u64>) {
         let mut last = None;
         for ordinal in ordinals {
             if last != Some(ordinal) {
@@ -120,36 +238,48 @@ impl Sorted {
                 last = Some(ordinal);
             }
         }
-        self.lists.push((term, start..self.ordinals.len()));
+        self.ends.push(self.ordinals.len() as u32);
     }
 
     /// The terms, `most` at a time.
     pub(super) fn groups(&self, most: usize) -> impl Iterator<Item = Group<'_>> {
-        self.lists.chunks(most).map(|lists| Group {
-            lists,
-            ordinals: &self.ordinals,
-        })
+        let all = Group {
+            sorted: self,
+            start: 0,
+            end: self.ends.len(),
+        };
+        all.parts(most)
+    }
+
+    fn ordinals(&self, list: usize) -> &[u64] {
+        let end = |list: usize| self.ends.get(list).map_or(0, |end| *end as usize);
+        let range: Range<usize> = list.checked_sub(1).map_or(0, end)..end(list);
+        self.ordinals.get(range).unwrap_or(&[])
     }
 }
 
 /// Some terms in the order of keys, with their new postings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group<'s> {
-    lists: &'s [(Term, Range<usize>)],
-    ordinals: &'s [u64],
+    sorted: &'s Sorted,
+    start: usize,
+    end: usize,
 }
 
 impl<'s> Group<'s> {
     /// The same, `most` terms at a time.
     pub(super) fn parts(self, most: usize) -> impl Iterator<Item = Self> {
-        self.lists.chunks(most).map(move |lists| Self { lists, ..self })
+        (self.start..self.end).step_by(most).map(move |start| Self {
+            start,
+            end: self.end.min(start.saturating_add(most)),
+            ..self
+        })
     }
 
     /// Each term with its new postings, which ascend.
-    pub(super) fn iter(self) -> impl Iterator<Item = (&'s Term, &'s [u64])> {
-        self.lists
-            .iter()
-            .map(move |(term, range)| (term, self.ordinals.get(range.clone()).unwrap_or(&[])))
+    pub(super) fn iter(self) -> impl Iterator<Item = (Term, &'s [u64])> {
+        (self.start..self.end)
+            .filter_map(move |list| Some((self.sorted.terms.get(list)?, self.sorted.ordinals(list))))
     }
 }
 
@@ -209,7 +339,7 @@ mod tests {
                     .groups(7)
                     .flat_map(|group| group.parts(2))
                     .flat_map(Group::iter)
-                    .map(|(term, list)| (*term, list.to_vec()))
+                    .map(|(term, list)| (term, list.to_vec()))
                     .collect();
                 prop_assert!(whole.is_sorted());
                 lists.extend(whole);

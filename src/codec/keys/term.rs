@@ -252,26 +252,31 @@ impl Term {
         self.kind
     }
 
-    /// A word that sorts as terms do: of two terms the lesser has no greater one. It tells most of them apart, for
-    /// of a topic that is an account it takes the account.
+    /// Zeros before an account where a topic has room for 32 bytes.
+    pub const ZEROS: usize = 12;
+
+    /// How many zeros stand before an account here: [`Self::ZEROS`] in a topic that may be one, else none.
     #[must_use]
-    pub fn leading_word(&self) -> u64 {
-        let word = |at: usize| {
-            let word = self.bytes.get(at..).and_then(<[u8]>::first_chunk);
-            u64::from_be_bytes(*word.unwrap_or(&[0; 8]))
-        };
-        let told = match self.kind {
-            PostingKind::Topic1 | PostingKind::Topic2 | PostingKind::Topic3 => {
-                // Twelve bytes of zeros stand before whatever has none.
-                if word(0) == 0 && word(8) >> 32 == 0 {
-                    word(12) >> 1
-                } else {
-                    word(0) >> 1 | 1 << 63
-                }
-            }
-            _ => word(0),
-        };
-        (self.kind as u64) << 59 | told >> 5
+    pub fn zeros(&self) -> usize {
+        let is_topic = matches!(
+            self.kind,
+            PostingKind::Topic1 | PostingKind::Topic2 | PostingKind::Topic3
+        );
+        if is_topic && self.bytes.starts_with(&[0; Self::ZEROS]) {
+            Self::ZEROS
+        } else {
+            0
+        }
+    }
+
+    /// A term that is some zeros and then `bytes`; `None` where that is not as wide as terms of the kind are.
+    #[must_use]
+    pub fn after_zeros(kind: PostingKind, zeros: usize, bytes: &[u8]) -> Option<Self> {
+        let mut term = [0u8; 32];
+        let width = kind.term_len();
+        let target = term.get_mut(zeros..width)?;
+        (target.len() == bytes.len()).then(|| target.copy_from_slice(bytes))?;
+        Some(Self { kind, bytes: term })
     }
 
     /// The term's own bytes.
