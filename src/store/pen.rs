@@ -28,6 +28,9 @@ use crate::codec::{Corrupt, keys};
 /// A crash loses no more than the unlogged writes of this span: a slow backfill fills memtables slowly.
 const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
 
+/// What is flushed before the last commit of a load is at least the memory of all memtables by this.
+const FLUSHED_EARLY: u64 = 4;
+
 /// How long a write waits for flushes, and how often they are looked at.
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(30);
 const FLUSH_LOOK: Duration = Duration::from_millis(2);
@@ -250,19 +253,34 @@ impl Pen {
         }
         let next_block = self.state.checkpoint.next_block;
         self.reached(Step::Settle, Point::Begun, next_block);
+        self.flush(true)?;
+        self.state.unlogged = None;
+        self.reached(Step::Settle, Point::Written, next_block);
+        Ok(())
+    }
+
+    /// Begins to bring to disk what was written without RocksDB's log, where that is much: beside the last commit of a load,
+    /// which leaves less to be waited for.
+    pub(super) fn begin_flush(&self) -> Result<(), StoreError> {
+        let much = self.store.memtable_bytes as u64 / FLUSHED_EARLY;
+        if self.state.unlogged.is_some() && self.store.unflushed_bytes() > much {
+            self.flush(false)?;
+        }
+        Ok(())
+    }
+
+    /// Flushes all tables at one point.
+    fn flush(&self, waits: bool) -> Result<(), StoreError> {
         let families = Table::ALL
             .iter()
             .map(|&table| family(&self.store.db, table))
             .collect::<Result<Vec<_>, _>>()?;
         let mut options = FlushOptions::default();
-        options.set_wait(true);
+        options.set_wait(waits);
         self.store
             .db
             .flush_cfs_opt(&families, &options)
-            .map_err(StoreError::rocks("database"))?;
-        self.state.unlogged = None;
-        self.reached(Step::Settle, Point::Written, next_block);
-        Ok(())
+            .map_err(StoreError::rocks("database"))
     }
 
     /// Waits until flushes have caught up: memtables may take twice what the operator gave them. A flush that finds no

@@ -174,6 +174,15 @@ impl Writer {
         Ok(())
     }
 
+    /// The same for the last batch before a flush: what was committed before it is flushed meanwhile.
+    pub fn begin_last_commit(&mut self, batch: Batch) -> Result<(), StoreError> {
+        self.wait()?;
+        if let Some(pen) = &self.pen {
+            pen.begin_flush()?;
+        }
+        self.begin_commit(batch)
+    }
+
     /// Keeps what the next batch must know of a final one, and gives up the pen for it.
     fn hand_over(&mut self, mut batch: Batch) -> Result<(Pen, Batch), StoreError> {
         if self.next_unfinal < self.checkpoint.next_block {

@@ -152,7 +152,10 @@ impl Pipeline {
                 }
             };
             let Some(bundle) = next else {
-                return commit(writer, &mut batch);
+                if let Some((last, _)) = batch.take() {
+                    writer.begin_last_commit(last)?;
+                }
+                return Ok(());
             };
             let number = bundle.block.number();
             let checkpoint = batch
