@@ -87,11 +87,19 @@ impl Bench {
         let mut rows = Vec::new();
         let mut page = self.reader.logs(query).expect("a page");
         page.visit(&mut |log| {
-            rows.push((LogEntry { data: &[], ..*log }, log.data.to_vec()));
+            let bare = LogEntry {
+                topics: &[],
+                data: &[],
+                ..*log
+            };
+            rows.push((bare, log.topics.to_vec(), log.data.to_vec()));
             true
         })
         .expect("rows");
-        let rows: Vec<LogEntry<'_>> = rows.iter().map(|(log, data)| LogEntry { data, ..*log }).collect();
+        let whole = rows
+            .iter()
+            .map(|(log, topics, data)| LogEntry { topics, data, ..*log });
+        let rows: Vec<LogEntry<'_>> = whole.collect();
         let (text, out) = (&mut self.text, &mut self.out);
         repeat(|| {
             out.clear();

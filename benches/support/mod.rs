@@ -37,7 +37,7 @@ pub(crate) fn log_entries(bundle: &Bundle) -> impl Iterator<Item = LogEntry<'_>>
             transaction_index,
             log_index: place as u32,
             address: log.address,
-            topics: log.topics,
+            topics: &log.topics,
             data: &log.data,
         })
 }

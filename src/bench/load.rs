@@ -1,6 +1,6 @@
 //! The logs of a store, in order, for whoever loads them elsewhere.
 
-use crate::model::{B256, LogEntry};
+use crate::model::{B256, LogEntry, Topics};
 use crate::query::{QueryError, Reader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -8,8 +8,31 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 const BATCH: u64 = 2_000;
 const WAITING: usize = 8;
 
-/// A log without its data, and its data.
-pub type OwnedLog = (LogEntry<'static>, Vec<u8>);
+/// A log that borrows nothing.
+#[derive(Debug)]
+pub struct OwnedLog {
+    /// The log without topics and data.
+    pub log: LogEntry<'static>,
+    /// Its topics.
+    pub topics: Topics,
+    /// Its data.
+    pub data: Vec<u8>,
+}
+
+impl OwnedLog {
+    fn of(log: &LogEntry<'_>) -> Self {
+        Self {
+            log: LogEntry {
+                topics: &[],
+                data: &[],
+                ..*log
+            },
+            // A log of the store has four at most.
+            topics: Topics::new(log.topics).unwrap_or_default(),
+            data: log.data.to_vec(),
+        }
+    }
+}
 
 /// Which logs were loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +125,7 @@ fn send(
         let end = logs.min(first + BATCH);
         let mut batch = Vec::with_capacity(BATCH as usize);
         reader.logs_at((first..end).collect())?.visit(&mut |log| {
-            batch.push((LogEntry { data: &[], ..*log }, log.data.to_vec()));
+            batch.push(OwnedLog::of(log));
             true
         })?;
         if to.blocking_send(Ok(batch)).is_err() {

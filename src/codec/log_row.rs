@@ -12,7 +12,7 @@
 
 use super::Corrupt;
 use super::bytes::{Reader, put_varint, put_word, read_word, read_words, varint_len};
-use crate::model::{B256, Log};
+use crate::model::{B256, Log, Topics};
 
 const WORDS: u8 = 0x08;
 
@@ -39,29 +39,21 @@ pub fn encode_body(log: &Log, signature: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// A decoded body. Topic 0 is an id; the data lies in the scratch space of the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Body {
-    /// Number of topics, 0 to 4.
-    pub topics: usize,
-    /// Id of topic 0, meaningful where there is one.
-    pub signature: u32,
-    /// Topics 1 to 3; those that the log does not have are zero.
-    pub rest: [B256; 3],
-}
-
-/// Reads a body to the end of `reader`; the data goes into `data` (cleared first).
-pub fn decode_body(reader: &mut Reader<'_>, data: &mut Vec<u8>) -> Result<Body, Corrupt> {
+/// Reads a body to the end of `reader`: topics after the first go into `topics`, the data into `data` (cleared first).
+/// Answers the id of topic 0 where there is one; in `topics` the first stays what it was.
+#[inline]
+pub fn decode_body(
+    reader: &mut Reader<'_>,
+    topics: &mut Topics,
+    data: &mut Vec<u8>,
+) -> Result<Option<u32>, Corrupt> {
     let shape = reader.byte()?;
-    let topics = usize::from(shape & 0x07);
-    let mut body = Body {
-        topics,
-        signature: 0,
-        rest: [B256::ZERO; 3],
-    };
-    if topics > 0 {
-        body.signature = reader.varint_u32()?;
-        for slot in body.rest.get_mut(..topics - 1).ok_or(reader.corrupt())? {
+    let count = usize::from(shape & 0x07);
+    let rest = topics.rest_of(count).ok_or(reader.corrupt())?;
+    let mut signature = None;
+    if count > 0 {
+        signature = Some(reader.varint_u32()?);
+        for slot in rest {
             slot.0 = read_word(reader)?;
         }
     }
@@ -73,7 +65,7 @@ pub fn decode_body(reader: &mut Reader<'_>, data: &mut Vec<u8>) -> Result<Body, 
         read_words(reader, len, data)?;
     }
     reader.end()?;
-    Ok(body)
+    Ok(signature)
 }
 
 /// What a row by block says besides its body.
@@ -343,14 +335,14 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..150)) {
-            let mut data = Vec::new();
+            let (mut topics, mut data) = (Topics::default(), Vec::new());
             if let Ok(mut run) = RunReader::new(&bytes) {
                 while let Ok(Some((_, mut row))) = run.next_row() {
-                    let _ = decode_body(&mut row, &mut data);
+                    let _ = decode_body(&mut row, &mut topics, &mut data);
                 }
             }
             if let Ok((_, mut row)) = decode_block_row(&bytes) {
-                let _ = decode_body(&mut row, &mut data);
+                let _ = decode_body(&mut row, &mut topics, &mut data);
             }
         }
     }

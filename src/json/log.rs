@@ -198,7 +198,7 @@ macro_rules! write_entry {
         }
         tail.piece(&TOPICS);
         let mut before = &TOPIC;
-        for topic in log.topics.as_slice() {
+        for topic in log.topics {
             tail.piece(before);
             tail.put(&$word(&topic.0), 64);
             before = &NEXT_TOPIC;
@@ -246,7 +246,7 @@ fn entry_without_id(code: Code, out: &mut Vec<u8>, log: &LogEntry<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Address, B256, Topics};
+    use crate::model::{Address, B256};
     use proptest::prelude::*;
     use serde::Serialize;
     use uuid::Uuid;
@@ -313,7 +313,7 @@ mod tests {
                 transaction_index: numbers.2,
                 log_index: numbers.3,
                 address: Address::from(address),
-                topics: Topics::new(&topics).unwrap(),
+                topics: &topics,
                 data: &data,
             };
             let mut expected = String::new();

@@ -13,7 +13,7 @@ pub struct BlockId {
     pub hash: B256,
 }
 
-/// A log with its place in the chain. Borrows its data from a decoded chunk of the store.
+/// A log with its place in the chain. Borrows what was decoded of it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogEntry<'a> {
     /// Place among all logs of the chain (dense, in chain order).
@@ -32,8 +32,8 @@ pub struct LogEntry<'a> {
     pub log_index: u32,
     /// Emitting contract.
     pub address: Address,
-    /// Topics.
-    pub topics: Topics,
+    /// Topics, 0 to 4.
+    pub topics: &'a [B256],
     /// Data.
     pub data: &'a [u8],
 }

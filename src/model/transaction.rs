@@ -115,6 +115,19 @@ impl Topics {
         Some(())
     }
 
+    /// Makes it `len` topics and gives those after the first to be written; `None` for more than four. Each stays
+    /// what it was until then.
+    pub fn rest_of(&mut self, len: usize) -> Option<&mut [B256]> {
+        let rest = self.words.get_mut(len.min(1)..len)?;
+        self.len = len as u8;
+        Some(rest)
+    }
+
+    /// Puts the first topic, where there are any.
+    pub const fn set_first(&mut self, topic: B256) {
+        self.words[0] = topic;
+    }
+
     /// The topics as a slice.
     #[must_use]
     pub fn as_slice(&self) -> &[B256] {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::QueryError;
 use super::page::{Page, Paged, Rows, Selected};
-use crate::codec::log_row::{Body, decode_block_row, decode_body};
+use crate::codec::bytes;
+use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::model::{Address, B256, LogEntry, Topics};
 use crate::store::{BlockFacts, Runs, StoreError, Table, Units, View};
 
@@ -90,26 +91,29 @@ impl LogPage {
             Some(open) => open,
             none => none.insert(Open::new(&view, self.bodies)?),
         };
-        let mut data = Vec::new();
         let mut before = Before::of(&view);
         match open {
             Open::Units(units) => self
                 .page
-                .visit(|ordinal| visit_in_unit(&mut before, units, ordinal, &mut data, visitor)),
+                .visit(|ordinal| visit_in_unit(&mut before, units, ordinal, visitor)),
             Open::Runs(runs, address) => self
                 .page
-                .visit(|ordinal| visit_in_run(&mut before, runs, *address, ordinal, &mut data, visitor)),
+                .visit(|ordinal| visit_in_run(&mut before, runs, *address, ordinal, visitor)),
         }
     }
 }
 
-/// What the row before had. Neighbours are of one block and often of one transaction, and rows of a page of one signature.
+/// What the row before had. Neighbours are of one block and often of one transaction, and rows of a page of one signature: its topic stays
+/// where it is, and the other topics and the data are written in place of those before.
 struct Before<'v> {
     view: &'v View,
     block: Option<(u64, BlockFacts)>,
     transaction: Option<(u64, B256)>,
     emitter: Option<(u32, Address)>,
-    signature: Option<(u32, B256)>,
+    /// That of the first of `topics`.
+    signature: Option<u32>,
+    topics: Topics,
+    data: Vec<u8>,
 }
 
 /// What `last` says of `key`, or what is looked up.
@@ -126,13 +130,15 @@ fn known<K: PartialEq + Copy, V: Copy>(
 }
 
 impl<'v> Before<'v> {
-    const fn of(view: &'v View) -> Self {
+    fn of(view: &'v View) -> Self {
         Self {
             view,
             block: None,
             transaction: None,
             emitter: None,
             signature: None,
+            topics: Topics::default(),
+            data: Vec::new(),
         }
     }
 
@@ -155,35 +161,33 @@ impl<'v> Before<'v> {
         })
     }
 
+    /// Reads a body of a row of `table`.
     #[inline]
-    fn topics(&mut self, body: &Body) -> Result<Topics, StoreError> {
-        let mut topics = Topics::default();
-        if body.topics > 0 {
-            let signature = known(&mut self.signature, body.signature, |id| {
-                self.view.signature_topic(id)
-            })?;
-            topics.push(signature);
-            for &topic in body.rest.iter().take(body.topics - 1) {
-                topics.push(topic);
-            }
+    fn body(&mut self, reader: &mut bytes::Reader<'_>, table: Table) -> Result<(), QueryError> {
+        let signature = decode_body(reader, &mut self.topics, &mut self.data)
+            .map_err(|corrupt| QueryError::Corrupt(corrupt, table.name()))?;
+        if let Some(id) = signature
+            && self.signature != Some(id)
+        {
+            self.topics.set_first(self.view.signature_topic(id)?);
+            self.signature = Some(id);
         }
-        Ok(topics)
+        Ok(())
     }
 }
 
-/// Shows the log with an ordinal to the visitor; `data` is room for its data.
+/// Shows the log with an ordinal to the visitor.
 fn visit_in_unit(
     before: &mut Before<'_>,
     units: &mut Units<'_>,
     ordinal: u64,
-    data: &mut Vec<u8>,
     visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
 ) -> Result<bool, QueryError> {
     let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
     let row = units.row(ordinal)?;
     let block = before.block(row.block)?;
     let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
-    let body = decode_body(&mut reader, data).map_err(corrupt)?;
+    before.body(&mut reader, Table::LogsByBlock)?;
     let transaction = block.first_transaction + u64::from(place.transaction_index);
     Ok(visitor(&LogEntry {
         ordinal,
@@ -194,8 +198,8 @@ fn visit_in_unit(
         transaction_index: place.transaction_index,
         log_index: row.index as u32,
         address: before.emitter_address(place.emitter)?,
-        topics: before.topics(&body)?,
-        data,
+        topics: &before.topics,
+        data: &before.data,
     }))
 }
 
@@ -205,13 +209,11 @@ fn visit_in_run(
     runs: &mut Runs<'_>,
     address: Address,
     ordinal: u64,
-    data: &mut Vec<u8>,
     visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
 ) -> Result<bool, QueryError> {
-    let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByEmitter.name());
     let (row, mut reader) = runs.row(ordinal)?;
     let block = before.block(row.block)?;
-    let body = decode_body(&mut reader, data).map_err(corrupt)?;
+    before.body(&mut reader, Table::LogsByEmitter)?;
     Ok(visitor(&LogEntry {
         ordinal,
         block_number: row.block,
@@ -221,7 +223,7 @@ fn visit_in_run(
         transaction_index: row.transaction_index,
         log_index: (ordinal - block.first_log) as u32,
         address,
-        topics: before.topics(&body)?,
-        data,
+        topics: &before.topics,
+        data: &before.data,
     }))
 }

@@ -3,7 +3,7 @@
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
 use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::model::{Address, Asset, B256, PriceFeeds, PriceSource, U256, Usd};
+use crate::model::{Address, Asset, B256, PriceFeeds, PriceSource, Topics, U256, Usd};
 use crate::store::{Direction, PostingCursor, Table, Units};
 
 /// `AnswerUpdated(int256 indexed current, uint256 indexed roundId, uint256 updatedAt)`.
@@ -179,12 +179,11 @@ impl Prices<'_> {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let row = bodies.row(ordinal)?;
         let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
-        let mut data = Vec::new();
-        let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
-        if body.topics != 3 {
+        let (mut topics, mut data) = (Topics::default(), Vec::new());
+        decode_body(&mut body, &mut topics, &mut data).map_err(corrupt)?;
+        let &[_, answer, _] = topics.as_slice() else {
             return Ok(None);
-        }
-        let [answer, ..] = body.rest;
+        };
         let answer = U256::from_be_bytes(answer.0);
         // A set sign bit is below zero.
         Ok(Some(answer)

@@ -2,6 +2,7 @@
 
 use super::internal::TopFrames;
 use super::{QueryError, Reader};
+use crate::codec::bytes;
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
 use crate::model::{
@@ -81,10 +82,10 @@ impl ReceiptReader<'_> {
         for ordinal in first..first + u64::from(row.logs) {
             let unit_row = self.logs.row(ordinal)?;
             let (place, mut reader) = decode_block_row(unit_row.bytes).map_err(corrupt)?;
-            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
+            let topics = topics(self.view, &mut reader, &mut data)?;
             let log = Log {
                 address: self.view.emitter_address(place.emitter)?,
-                topics: topics(self.view, &body)?,
+                topics,
                 data: data.clone().into(),
             };
             bloom.accrue_raw_log(log.address, &log.topics);
@@ -95,14 +96,17 @@ impl ReceiptReader<'_> {
     }
 }
 
-/// The topics of a decoded body.
-pub(super) fn topics(view: &View, body: &crate::codec::log_row::Body) -> Result<Topics, QueryError> {
+/// Reads the body of a row by block: its topics; its data goes into `data`.
+pub(super) fn topics(
+    view: &View,
+    body: &mut bytes::Reader<'_>,
+    data: &mut Vec<u8>,
+) -> Result<Topics, QueryError> {
     let mut topics = Topics::default();
-    if body.topics > 0 {
-        topics.push(view.signature_topic(body.signature)?);
-        for &topic in body.rest.iter().take(body.topics - 1) {
-            topics.push(topic);
-        }
+    let signature = decode_body(body, &mut topics, data)
+        .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name()))?;
+    if let Some(signature) = signature {
+        topics.set_first(view.signature_topic(signature)?);
     }
     Ok(topics)
 }

@@ -4,8 +4,8 @@ use tokio_postgres::Row;
 
 use crate::model::{Address, B256, LogEntry, Topics};
 
-/// A row as the text of an answer is written from.
-pub(super) fn entry(row: &Row) -> LogEntry<'_> {
+/// The topics of a row.
+pub(super) fn topics(row: &Row) -> Topics {
     let mut topics = Topics::default();
     for column in 7..11 {
         if let Some(topic) = row.get::<_, Option<&[u8]>>(column) {
@@ -13,6 +13,11 @@ pub(super) fn entry(row: &Row) -> LogEntry<'_> {
             let _ = topics.push(word(topic));
         }
     }
+    topics
+}
+
+/// A row with its topics, as the text of an answer is written from.
+pub(super) fn entry<'r>(row: &'r Row, topics: &'r [B256]) -> LogEntry<'r> {
     let place = |column| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
     LogEntry {
         ordinal: 0,

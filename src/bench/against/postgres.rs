@@ -7,11 +7,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client as Database, NoTls, Row};
 
-use super::cells::{entry, int4, number, signed, word};
+use super::cells::{entry, int4, number, signed, topics, word};
 use super::{Comparison, Other, Refusal, Round, compare};
 use crate::bench::compare::Row as Compared;
 use crate::bench::filter::{LogFilter, SqlValue};
-use crate::bench::load::{LoadedLogs, Source};
+use crate::bench::load::{LoadedLogs, OwnedLog, Source};
 use crate::bench::pick::deep_page;
 use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
@@ -206,8 +206,8 @@ impl Postgres {
         let mut writer = Box::pin(tokio_postgres::binary_copy::BinaryCopyInWriter::new(sink, &types));
         let mut done = 0u64;
         while let Some(batch) = source.next().await.map_err(PostgresError::Source)? {
-            for (log, data) in &batch {
-                let topic = |place: usize| log.topics.get(place).map(B256::as_slice);
+            for OwnedLog { log, topics, data } in &batch {
+                let topic = |place: usize| topics.get(place).map(B256::as_slice);
                 let values: [&(dyn ToSql + Sync); 12] = [
                     &signed(log.block_number),
                     &int4(log.log_index),
@@ -373,14 +373,15 @@ impl Other for Postgres {
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Compared>, Refusal> {
         let rows = self.rows(filter).await?;
         let compared = rows.iter().map(|row| {
-            let log = entry(row);
+            let topics = topics(row);
+            let log = entry(row, &topics);
             Compared {
                 log: PlacedLog {
                     block_number: log.block_number,
                     log_index: u64::from(log.log_index),
                     transaction_hash: log.transaction_hash,
                     address: log.address,
-                    topics: log.topics,
+                    topics,
                     data: Bytes::copy_from_slice(log.data),
                 },
                 block_hash: Some(log.block_hash),
@@ -396,7 +397,7 @@ impl Other for Postgres {
         let mut writer = LogWriter::new(self.ids.clone());
         self.text.clear();
         for row in &rows {
-            writer.entry(&mut self.text, &entry(row));
+            writer.entry(&mut self.text, &entry(row, &topics(row)));
         }
         writer.finish(&mut self.text);
         Ok(())

@@ -93,7 +93,7 @@ fn log(out: &mut Vec<u8>, log: &Log, transaction: &Transaction, place: &Place, l
             transaction_index: number(place.transaction_index),
             log_index: number(log_index),
             address: log.address,
-            topics: log.topics,
+            topics: &log.topics,
             data: &log.data,
         },
     );

@@ -9,7 +9,7 @@ use super::Token;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::log_row::decode_block_row;
 use crate::codec::tokens as keys;
 use crate::codec::value::{FrameSlice, TransactionSlice};
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
@@ -164,9 +164,8 @@ impl Reader {
         for ordinal in first..end {
             let row = units.row(ordinal)?;
             let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
-            let body = decode_body(&mut reader, &mut data).map_err(corrupt)?;
             let token = self.view.emitter_address(place.emitter)?;
-            let topics = topics(&self.view, &body)?;
+            let topics = topics(&self.view, &mut reader, &mut data)?;
             let Some(event) = TokenEvent::of(&token, &topics, &data) else {
                 continue;
             };

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Standard;
 use crate::codec::keys::Term;
-use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::log_row::decode_block_row;
 use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
 use crate::model::{Address, B256, TokenEvent, TokenKind};
 use crate::query::QueryError;
@@ -172,8 +172,7 @@ impl<'v> Walk<'v> {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let row = self.logs.row(log)?;
         let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
-        let body = decode_body(&mut body, &mut self.data).map_err(corrupt)?;
-        let topics = topics(self.view, &body)?;
+        let topics = topics(self.view, &mut body, &mut self.data)?;
         let event = TokenEvent::of(self.token, &topics, &self.data);
         let Some(event) = event.filter(|event| event.kind() == self.standard.kind()) else {
             return Ok(Vec::new());

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::places::{HeldIdCursor, KeyPart};
 use crate::clock;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::log_row::decode_block_row;
 use crate::codec::tokens;
 use crate::model::{Address, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::transactions::topics;
@@ -207,8 +207,7 @@ impl Sum {
                     let row = logs.row(log)?;
                     self.begin(row.block);
                     let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
-                    let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
-                    &last.insert((log, topics(view, &body)?)).1
+                    &last.insert((log, topics(view, &mut body, &mut data)?)).1
                 }
             };
             let Some(TokenEvent::Multi { from, to, items }) = TokenEvent::of(token, topics, &data) else {

@@ -6,7 +6,7 @@ use alloy_primitives::map::{Entry, HashMap};
 
 use super::foreign;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::log_row::decode_block_row;
 use crate::codec::tokens::MIXED;
 use crate::codec::value::TransactionSlice;
 use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, Topics, U256};
@@ -205,14 +205,13 @@ impl TransferPage {
                     let row = logs.row(log)?;
                     let (block, index) = (row.block, row.index as u32);
                     let (place, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
-                    let body = decode_body(&mut body, &mut data).map_err(corrupt)?;
                     last.insert(Log {
                         ordinal: log,
                         block,
                         index,
                         transaction_index: place.transaction_index,
                         token: view.emitter_address(place.emitter)?,
-                        topics: topics(&view, &body)?,
+                        topics: topics(&view, &mut body, &mut data)?,
                     })
                 }
             };
