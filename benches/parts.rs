@@ -434,9 +434,9 @@ fn bodies(parts: &Parts, view: &Arc<View>, generator: &Generator) {
             let mut runs = Runs::owned(&shared, emitter).expect("runs");
             let mut done = Done::default();
             for &ordinal in &ordinals {
-                let (_, body) = runs.row(ordinal).expect("a row");
+                let body = runs.row(ordinal).expect("a row").body;
                 done.count += 1;
-                done.bytes += 36 + body.rest().len() as u64;
+                done.bytes += 36 + body.len() as u64;
             }
             done
         },

@@ -15,6 +15,8 @@ use super::bytes::{Reader, put_varint, put_word, read_word, read_words, varint_l
 use crate::model::{B256, Log, Topics};
 
 const WORDS: u8 = 0x08;
+/// What a row is called where it is damaged.
+pub const ROW: &str = "log row";
 
 /// Appends the body of a log; `signature` is the id of topic 0.
 pub fn encode_body(log: &Log, signature: u32, out: &mut Vec<u8>) {
@@ -86,7 +88,7 @@ pub fn encode_block_row(row: BlockRow, body: &[u8], out: &mut Vec<u8>) {
 
 /// Reads the head of a row by block; the reader then stands before the body.
 pub fn decode_block_row<'a>(bytes: &'a [u8]) -> Result<(BlockRow, Reader<'a>), Corrupt> {
-    let mut reader = Reader::new(bytes, "log row");
+    let mut reader = Reader::new(bytes, ROW);
     let row = BlockRow {
         transaction_index: reader.varint_u32()?,
         emitter: reader.varint_u32()?,
@@ -255,11 +257,29 @@ impl RunBuilder {
     }
 }
 
+/// A log of a run where it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredRow<'a> {
+    /// Log ordinal.
+    pub ordinal: u64,
+    /// Block number.
+    pub block: u64,
+    /// Position of the transaction in the block.
+    pub transaction_index: u32,
+    /// Transaction hash.
+    pub transaction_hash: &'a [u8; 32],
+    /// Its body.
+    pub body: &'a [u8],
+}
+
 /// Reads a run row by row.
 #[derive(Clone, Debug)]
 pub struct RunReader<'a> {
     header: RunHeader,
-    row: RunRow,
+    ordinal: u64,
+    block: u64,
+    /// The hash that was read last.
+    hash: Option<&'a [u8; 32]>,
     next: u64,
     reader: Reader<'a>,
 }
@@ -288,14 +308,11 @@ impl<'a> RunReader<'a> {
     }
 
     fn of(header: RunHeader, reader: Reader<'a>) -> Self {
-        let row = RunRow {
-            ordinal: header.first_ordinal,
-            block: header.first_block,
-            ..RunRow::default()
-        };
         Self {
             header,
-            row,
+            ordinal: header.first_ordinal,
+            block: header.first_block,
+            hash: None,
             next: 0,
             reader,
         }
@@ -309,21 +326,44 @@ impl<'a> RunReader<'a> {
 
     /// The next log and a reader that stands before its body; `None` at the end.
     pub fn next_row(&mut self) -> Result<Option<(RunRow, Reader<'a>)>, Corrupt> {
+        let stored = self.next_stored()?;
+        Ok(stored.map(|stored| {
+            let row = RunRow {
+                ordinal: stored.ordinal,
+                block: stored.block,
+                transaction_index: stored.transaction_index,
+                transaction_hash: B256::from(stored.transaction_hash),
+            };
+            (row, Reader::new(stored.body, ROW))
+        }))
+    }
+
+    /// The next log where it is stored; `None` at the end.
+    #[inline]
+    pub fn next_stored(&mut self) -> Result<Option<StoredRow<'a>>, Corrupt> {
         if self.next == self.header.count {
             self.reader.end()?;
             return Ok(None);
         }
         let len = self.reader.varint_usize()?;
-        let mut row = Reader::new(self.reader.take(len)?, "log row");
-        self.row.ordinal = self.row.ordinal.wrapping_add(row.varint()?);
-        self.row.block = self.row.block.wrapping_add(row.varint()?);
+        let mut row = Reader::new(self.reader.take(len)?, ROW);
+        self.ordinal = self.ordinal.wrapping_add(row.varint()?);
+        self.block = self.block.wrapping_add(row.varint()?);
         let place = row.varint()?;
-        self.row.transaction_index = u32::try_from(place / 2).map_err(|_| row.corrupt())?;
+        let transaction_index = u32::try_from(place / 2).map_err(|_| row.corrupt())?;
         if place & 1 == 0 {
-            self.row.transaction_hash = B256::from(row.array::<32>()?);
+            let hash = row.take(32)?;
+            self.hash = hash.first_chunk();
         }
         self.next += 1;
-        Ok(Some((self.row, row)))
+        Ok(Some(StoredRow {
+            ordinal: self.ordinal,
+            block: self.block,
+            transaction_index,
+            // The first row of a run has one.
+            transaction_hash: self.hash.ok_or(row.corrupt())?,
+            body: row.rest(),
+        }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::QueryError;
 use super::page::{Page, Paged, Rows, Selected};
 use crate::codec::bytes;
-use crate::codec::log_row::{decode_block_row, decode_body};
+use crate::codec::log_row::{ROW, decode_block_row, decode_body};
 use crate::model::{Address, B256, LogEntry, Topics};
 use crate::store::{BlockFacts, Runs, StoreError, Table, Units, View};
 
@@ -211,7 +211,8 @@ fn visit_in_run(
     ordinal: u64,
     visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
 ) -> Result<bool, QueryError> {
-    let (row, mut reader) = runs.row(ordinal)?;
+    let row = runs.row(ordinal)?;
+    let mut reader = bytes::Reader::new(row.body, ROW);
     let block = before.block(row.block)?;
     before.body(&mut reader, Table::LogsByEmitter)?;
     Ok(visitor(&LogEntry {
@@ -219,7 +220,7 @@ fn visit_in_run(
         block_number: row.block,
         block_hash: block.hash,
         timestamp: block.timestamp,
-        transaction_hash: row.transaction_hash,
+        transaction_hash: B256::from(row.transaction_hash),
         transaction_index: row.transaction_index,
         log_index: (ordinal - block.first_log) as u32,
         address,

@@ -6,10 +6,9 @@ use super::StoreError;
 use super::scan::Scan;
 use super::schema::Table;
 use super::view::View;
-use crate::codec::bytes::Reader;
 use crate::codec::chunk::{UnitMark, UnitReader};
 use crate::codec::keys;
-use crate::codec::log_row::{RunReader, RunRow};
+use crate::codec::log_row::{RunReader, StoredRow};
 use crate::metrics::visits;
 
 /// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
@@ -160,13 +159,24 @@ fn touch(value: &[u8], after: u64, rows: u64) {
     std::hint::black_box(touched);
 }
 
+/// A log of a run, and where its parts lie in the run's bytes.
+#[derive(Clone, Copy, Debug)]
+struct RunPlace {
+    ordinal: u64,
+    block: u64,
+    transaction_index: u32,
+    hash: u32,
+    body: u32,
+    end: u32,
+}
+
 /// Logs of one emitter by ordinal.
 pub struct Runs<'v> {
     scan: Scan<'v>,
     emitter: u32,
     bytes: Vec<u8>,
-    /// The logs of the run and where their bodies lie in `bytes`.
-    rows: Vec<(RunRow, std::ops::Range<usize>)>,
+    /// The logs of the run.
+    rows: Vec<RunPlace>,
     /// The place after the row that was given last.
     next: usize,
 }
@@ -216,51 +226,45 @@ impl Runs<'static> {
 }
 
 impl Runs<'_> {
-    /// The log with an ordinal, which must be one of the emitter's: where it stands, and its body.
-    pub fn row(&mut self, ordinal: u64) -> Result<(&RunRow, Reader<'_>), StoreError> {
-        // Pages take neighbours: the row after the last one first.
-        if self
-            .rows
-            .get(self.next)
-            .is_some_and(|(row, _)| row.ordinal == ordinal)
-        {
-            return self.at(self.next, ordinal);
-        }
-        let within = |rows: &[(RunRow, std::ops::Range<usize>)]| {
-            rows.first().is_some_and(|(row, _)| row.ordinal <= ordinal)
-                && rows.last().is_some_and(|(row, _)| ordinal <= row.ordinal)
-        };
-        if !within(&self.rows) {
-            self.load(ordinal)?;
-        }
-        let found = self.rows.binary_search_by_key(&ordinal, |(row, _)| row.ordinal);
-        self.at(found.unwrap_or(usize::MAX), ordinal)
-    }
-
-    /// The row at a place of the run.
+    /// The log with an ordinal, which must be one of the emitter's.
     #[inline]
-    fn at(&mut self, place: usize, ordinal: u64) -> Result<(&RunRow, Reader<'_>), StoreError> {
-        let (row, range) = self.rows.get(place).ok_or_else(|| StoreError::Missing {
-            table: Table::LogsByEmitter.name(),
-            what: "log",
-            number: ordinal,
-        })?;
+    pub fn row(&mut self, ordinal: u64) -> Result<StoredRow<'_>, StoreError> {
+        // Pages take neighbours: the row after the last one first.
+        let place = match self.rows.get(self.next) {
+            Some(row) if row.ordinal == ordinal => self.next,
+            _ => self.find(ordinal)?,
+        };
+        let row = self.rows.get(place).and_then(|row| {
+            let hash = self.bytes.get(row.hash as usize..)?.first_chunk()?;
+            Some(StoredRow {
+                ordinal,
+                block: row.block,
+                transaction_index: row.transaction_index,
+                transaction_hash: hash,
+                body: self.bytes.get(row.body as usize..row.end as usize)?,
+            })
+        });
         self.next = place + 1;
         visits::row();
-        let body = self.bytes.get(range.clone()).unwrap_or(&[]);
-        Ok((row, Reader::new(body, "log row")))
+        row.ok_or_else(|| missing(ordinal))
+    }
+
+    /// The place of a log in its run, which is loaded where it is another one.
+    fn find(&mut self, ordinal: u64) -> Result<usize, StoreError> {
+        let ends = self.rows.first().zip(self.rows.last());
+        let within = ends.is_some_and(|(first, last)| (first.ordinal..=last.ordinal).contains(&ordinal));
+        if !within {
+            self.load(ordinal)?;
+        }
+        let found = self.rows.binary_search_by_key(&ordinal, |row| row.ordinal);
+        found.map_err(|_| missing(ordinal))
     }
 
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
         let name = Table::LogsByEmitter.name();
-        let missing = StoreError::Missing {
-            table: name,
-            what: "log",
-            number: ordinal,
-        };
         // Pages go from run to run: a step costs a fraction of a seek.
         let ends = self.rows.first().zip(self.rows.last());
-        let ends = ends.map(|((first, _), (last, _))| (first.ordinal, last.ordinal));
+        let ends = ends.map(|(first, last)| (first.ordinal, last.ordinal));
         self.rows.clear();
         self.bytes.clear();
         let mut found = match ends {
@@ -276,17 +280,33 @@ impl Runs<'_> {
         if found.is_some_and(|(key, value)| key == open_run && ends_before(value, ordinal)) {
             found = self.scan.step()?;
         }
-        let (key, value) = found.ok_or(missing)?;
+        let (key, value) = found.ok_or_else(|| missing(ordinal))?;
         let corrupt = StoreError::corrupt(name, key);
         self.bytes.extend_from_slice(value);
         let mut run = RunReader::new(&self.bytes).map_err(&corrupt)?;
-        while let Some((row, body)) = run.next_row().map_err(&corrupt)? {
-            let rest = body.rest();
-            let start = rest.as_ptr() as usize - self.bytes.as_ptr() as usize;
-            self.rows.push((row, start..start + rest.len()));
+        // Values are below 4 GiB: RocksDB takes no larger ones.
+        let place = |part: &[u8]| (part.as_ptr() as usize - self.bytes.as_ptr() as usize) as u32;
+        while let Some(row) = run.next_stored().map_err(&corrupt)? {
+            let body = place(row.body);
+            self.rows.push(RunPlace {
+                ordinal: row.ordinal,
+                block: row.block,
+                transaction_index: row.transaction_index,
+                hash: place(row.transaction_hash),
+                body,
+                end: body + row.body.len() as u32,
+            });
         }
         visits::unit();
         Ok(())
+    }
+}
+
+fn missing(ordinal: u64) -> StoreError {
+    StoreError::Missing {
+        table: Table::LogsByEmitter.name(),
+        what: "log",
+        number: ordinal,
     }
 }
 
