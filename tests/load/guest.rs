@@ -47,7 +47,7 @@ fn backfill_beside(cores: usize, blocks: u64) -> Seen {
         let ending = Ending(&stop);
         eventually("the end of the backfill", Duration::from_secs(120), || {
             let gauge = server.gauge("quarry_node_concurrency");
-            concurrency = gauge.map_or(0, |figure| figure.parse().unwrap());
+            concurrency = gauge.map_or(0, |figure| figure.parse::<f64>().unwrap() as u64);
             (indexed(&server) >= blocks).then_some(())
         });
         took = began.elapsed();
