@@ -175,6 +175,9 @@ impl Desk {
     ) -> Result<Found, HttpError> {
         // Compressing a list takes longer than handing it on.
         let is_coded = || plan.lane == Lane::Scan && Delivery::of(request).is_coded();
+        if plan.quick != Quick::AmongFew {
+            self.pool.asked_else();
+        }
         let is_quick = match plan.quick {
             Quick::No => false,
             Quick::Yes => true,

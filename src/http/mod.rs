@@ -18,6 +18,7 @@ mod handler;
 mod limits;
 mod mount;
 mod mounts;
+mod others;
 mod params;
 mod parse;
 mod pool;

@@ -15,6 +15,7 @@ use crate::clock;
 use crate::metrics::{Histogram, Page};
 
 use super::error::HttpError;
+use super::others::Others;
 
 /// How often a thread without work yields and looks again before it sleeps. Waking a sleeper costs
 /// more than the look-up that it is woken for (`docs/decisions/0001-runtime.md`).
@@ -152,6 +153,7 @@ struct Shared {
     scans_open: AtomicUsize,
     /// Bodies whose frames come from here.
     bodies_open: AtomicUsize,
+    others: Others,
     limits: PoolLimits,
     counts: [LaneCounts; Lane::ALL.len()],
 }
@@ -204,6 +206,7 @@ impl Pool {
             queued: AtomicUsize::new(0),
             scans_open: AtomicUsize::new(0),
             bodies_open: AtomicUsize::new(0),
+            others: Others::new(),
             limits,
             counts: Default::default(),
         });
@@ -249,11 +252,17 @@ impl Pool {
             && 2 * shared.bodies_open.load(Ordering::Relaxed) <= below
     }
 
-    /// Whether so few bodies are being sent that their frames may be made by the threads that send them: those answer
-    /// look-ups, too, which wait for the frames of the others then.
+    /// Whether so few bodies are being sent, and nothing else was asked for a while, that their frames may be made by the threads
+    /// that send them: those answer look-ups, too, which wait for the frames then.
     pub fn makes_at_once(&self) -> bool {
         let shared = &self.0.0;
         shared.bodies_open.load(Ordering::Relaxed) <= BODIES_A_CORE * shared.limits.ahead_below
+            && shared.others.are_quiet()
+    }
+
+    /// Says that something was asked that should not wait for long pages.
+    pub fn asked_else(&self) {
+        self.0.0.others.asked();
     }
 
     /// Counts a body until the guard is dropped.
