@@ -73,11 +73,7 @@ impl<'v> Units<'v> {
             .unwrap_or(usize::MAX)
             .min(self.marks.len() - 1);
         let (Some(&mark), Some((_, value))) = (self.marks.get(reached), self.scan.item()?) else {
-            return Err(StoreError::Missing {
-                table: name,
-                what: "row",
-                number: ordinal,
-            });
+            return Err(missing(name, "row", ordinal));
         };
         let key = keys::number(self.end.wrapping_sub(1));
         let corrupt = StoreError::corrupt(name, &key);
@@ -99,11 +95,7 @@ impl<'v> Units<'v> {
     /// Moves to the unit of an ordinal.
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
         let name = self.table.name();
-        let missing = || StoreError::Missing {
-            table: name,
-            what: "row",
-            number: ordinal,
-        };
+        let missing = || missing(name, "row", ordinal);
         let loaded = !self.marks.is_empty();
         self.marks.clear();
         let rows = (self.end - self.first).max(1);
@@ -246,7 +238,7 @@ impl Runs<'_> {
         });
         self.next = place + 1;
         visits::row();
-        row.ok_or_else(|| missing(ordinal))
+        row.ok_or_else(|| no_log(ordinal))
     }
 
     /// The place of a log in its run, which is loaded where it is another one.
@@ -257,7 +249,7 @@ impl Runs<'_> {
             self.load(ordinal)?;
         }
         let found = self.rows.binary_search_by_key(&ordinal, |row| row.ordinal);
-        found.map_err(|_| missing(ordinal))
+        found.map_err(|_| no_log(ordinal))
     }
 
     fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
@@ -280,7 +272,7 @@ impl Runs<'_> {
         if found.is_some_and(|(key, value)| key == open_run && ends_before(value, ordinal)) {
             found = self.scan.step()?;
         }
-        let (key, value) = found.ok_or_else(|| missing(ordinal))?;
+        let (key, value) = found.ok_or_else(|| no_log(ordinal))?;
         let corrupt = StoreError::corrupt(name, key);
         self.bytes.extend_from_slice(value);
         let mut run = RunReader::new(&self.bytes).map_err(&corrupt)?;
@@ -302,12 +294,13 @@ impl Runs<'_> {
     }
 }
 
-fn missing(ordinal: u64) -> StoreError {
-    StoreError::Missing {
-        table: Table::LogsByEmitter.name(),
-        what: "log",
-        number: ordinal,
-    }
+fn missing(table: &'static str, what: &'static str, number: u64) -> StoreError {
+    StoreError::Missing { table, what, number }
+}
+
+/// An emitter's list does not have the log.
+fn no_log(ordinal: u64) -> StoreError {
+    missing(Table::LogsByEmitter.name(), "log", ordinal)
 }
 
 /// Whether a stored run reaches from before to after an ordinal.

@@ -5,8 +5,6 @@
 //! written one after the other, by kind and without padding, and sorted once, which takes a third of the time and can
 //! be done beside the next batch (`docs/decisions/0034-sorted-postings.md`).
 
-use std::ops::Range;
-
 use alloy_primitives::map::HashMap;
 
 use super::batch::with_room;
@@ -62,25 +60,20 @@ struct Column {
 
 impl Posted {
     pub(super) fn with_room(room: Room) -> Self {
-        let mut rooms = room.columns.into_iter();
-        // In the order of terms: of a kind those with zeros come first.
-        let mut places = PostingKind::ALL
-            .into_iter()
-            .flat_map(|kind| [true, false].map(|zeros| (kind, zeros)));
         Self {
             ids: with_room(room.ids),
-            columns: std::array::from_fn(|_| {
-                let (kind, zeros) = places.next().unwrap_or((PostingKind::LogAddress, false));
-                Column::with_room(kind, zeros, rooms.next().unwrap_or(0))
+            // In the order of terms: of a kind those with zeros come first.
+            columns: std::array::from_fn(|place| {
+                let zeros = if place % 2 == 0 { Term::ZEROS } else { 0 };
+                Column::with_room(PostingKind::ALL[place / 2], zeros, room.columns[place])
             }),
         }
     }
 
     pub(super) fn room(&self) -> Room {
-        let mut rooms = self.columns.iter().map(|column| column.ordinals.len());
         Room {
             ids: self.ids.len(),
-            columns: std::array::from_fn(|_| rooms.next().unwrap_or(0)),
+            columns: self.columns.each_ref().map(|column| column.ordinals.len()),
         }
     }
 
@@ -101,13 +94,13 @@ impl Posted {
     pub(super) fn sorted(self) -> Vec<Sorted> {
         let mut ids: Vec<_> = self.ids.into_iter().collect();
         ids.sort_unstable_by_key(|(term, _)| *term);
-        let mut of_ids = Sorted::of(Terms::Listed(Vec::with_capacity(ids.len())));
-        for (term, ordinals) in ids {
-            if let Terms::Listed(terms) = &mut of_ids.terms {
-                terms.push(term);
-            }
-            of_ids.list(ordinals.into_iter());
-        }
+        let mut lists = Lists::default();
+        let terms = ids.into_iter().map(|(term, ordinals)| {
+            lists.push(ordinals.into_iter());
+            term
+        });
+        let terms = Terms::Listed(terms.collect());
+        let of_ids = Sorted { terms, lists };
         let mut order = Vec::new();
         let others = self.columns.into_iter();
         let others = others.filter(|column| !column.ordinals.is_empty());
@@ -118,15 +111,30 @@ impl Posted {
 }
 
 impl Column {
-    fn with_room(kind: PostingKind, has_zeros: bool, room: usize) -> Self {
-        let zeros = if has_zeros { Term::ZEROS } else { 0 };
-        let width = kind.term_len().saturating_sub(zeros);
-        Self {
+    fn with_room(kind: PostingKind, zeros: usize, room: usize) -> Self {
+        let mut column = Self {
             kind,
             zeros,
-            terms: Vec::with_capacity(room * width),
+            terms: Vec::new(),
             ordinals: Vec::with_capacity(room),
-        }
+        };
+        column.terms.reserve_exact(room * column.width());
+        column
+    }
+
+    /// Bytes of a term.
+    const fn width(&self) -> usize {
+        self.kind.term_len().saturating_sub(self.zeros)
+    }
+
+    /// The bytes of the term at a place.
+    fn bytes(&self, place: u32) -> &[u8] {
+        let start = place as usize * self.width();
+        self.terms.get(start..start + self.width()).unwrap_or(&[])
+    }
+
+    fn term(&self, place: u32) -> Option<Term> {
+        Term::after_zeros(self.kind, self.zeros, self.bytes(place))
     }
 
     fn push(&mut self, term: &Term, ordinal: u64) {
@@ -136,42 +144,30 @@ impl Column {
     }
 
     /// Its postings by term; those of a term keep their order. `order` is memory for the places of all postings.
-    fn sorted(self, order: &mut Vec<(u64, u32)>) -> Sorted {
-        let width = self.kind.term_len() - self.zeros;
-        let term = |place: u32| {
-            let start = place as usize * width;
-            self.terms.get(start..start + width).unwrap_or(&[])
-        };
+    fn sorted(mut self, order: &mut Vec<(u64, u32)>) -> Sorted {
         order.clear();
         // A batch has far fewer postings than 2^32: each takes 28 bytes and more of its memory.
-        order.extend((0..self.ordinals.len() as u32).map(|place| (leading_word(term(place)), place)));
+        order.extend((0..self.ordinals.len() as u32).map(|place| (leading_word(self.bytes(place)), place)));
         order.sort_unstable();
-        let mut sorted = Sorted::of(Terms::Column {
-            kind: self.kind,
-            zeros: self.zeros,
-            bytes: Vec::new(),
-            firsts: Vec::with_capacity(order.len() / 2),
-        });
-        sorted.ordinals.reserve_exact(order.len());
+        let mut firsts = Vec::with_capacity(order.len() / 2);
+        let mut lists = Lists::default();
+        lists.ordinals.reserve_exact(order.len());
         for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
-            let mut terms = alike.iter().map(|&(_, place)| term(place));
+            let mut terms = alike.iter().map(|&(_, place)| self.bytes(place));
             let first = terms.next();
             if terms.any(|term| Some(term) != first) {
                 // Different terms with the same beginning; a stable sort keeps the order within each.
-                alike.sort_by_key(|&(_, place)| term(place));
+                alike.sort_by_key(|&(_, place)| self.bytes(place));
             }
-            for same in alike.chunk_by(|a, b| term(a.1) == term(b.1)) {
-                if let (Some((_, place)), Terms::Column { firsts, .. }) = (same.first(), &mut sorted.terms) {
-                    firsts.push(*place);
-                }
+            for same in alike.chunk_by(|a, b| self.bytes(a.1) == self.bytes(b.1)) {
+                firsts.extend(same.first().map(|&(_, place)| place));
                 let ordinals = same.iter();
-                sorted.list(ordinals.filter_map(|&(_, place)| self.ordinals.get(place as usize).copied()));
+                lists.push(ordinals.filter_map(|&(_, place)| self.ordinals.get(place as usize).copied()));
             }
         }
-        if let Terms::Column { bytes, .. } = &mut sorted.terms {
-            *bytes = self.terms;
-        }
-        sorted
+        self.ordinals = Vec::new();
+        let terms = Terms::Column(self, firsts);
+        Sorted { terms, lists }
     }
 }
 
@@ -184,53 +180,37 @@ fn leading_word(term: &[u8]) -> u64 {
 #[derive(Debug)]
 pub(super) struct Sorted {
     terms: Terms,
-    /// Where the postings of each term end.
-    ends: Vec<u32>,
-    ordinals: Vec<u64>,
+    lists: Lists,
 }
 
 /// The terms of lists.
 #[derive(Debug)]
 enum Terms {
     Listed(Vec<Term>),
-    /// Those at some places of a column.
-    Column {
-        kind: PostingKind,
-        zeros: usize,
-        bytes: Vec<u8>,
-        firsts: Vec<u32>,
-    },
+    /// Those at some places of a column, whose ordinals are in lists by now.
+    Column(Column, Vec<u32>),
 }
 
 impl Terms {
     fn get(&self, list: usize) -> Option<Term> {
         match self {
             Self::Listed(terms) => terms.get(list).copied(),
-            Self::Column {
-                kind,
-                zeros,
-                bytes,
-                firsts,
-            } => {
-                let width = kind.term_len() - zeros;
-                let start = *firsts.get(list)? as usize * width;
-                Term::after_zeros(*kind, *zeros, bytes.get(start..start + width)?)
-            }
+            Self::Column(column, places) => column.term(*places.get(list)?),
         }
     }
 }
 
-impl Sorted {
-    const fn of(terms: Terms) -> Self {
-        Self {
-            terms,
-            ends: Vec::new(),
-            ordinals: Vec::new(),
-        }
-    }
+/// Lists of ordinals, one after the other.
+#[derive(Debug, Default)]
+struct Lists {
+    /// Where each ends.
+    ends: Vec<u32>,
+    ordinals: Vec<u64>,
+}
 
-    /// Adds the list of the next term, each ordinal once.
-    fn list(&mut self, ordinals: impl Iterator<Item = u64>) {
+impl Lists {
+    /// Adds a list, each ordinal once.
+    fn push(&mut self, ordinals: impl Iterator<Item = u64>) {
         let mut last = None;
         for ordinal in ordinals {
             if last != Some(ordinal) {
@@ -241,20 +221,22 @@ impl Sorted {
         self.ends.push(self.ordinals.len() as u32);
     }
 
+    fn get(&self, list: usize) -> &[u64] {
+        let end_of = |list: usize| self.ends.get(list).map_or(0, |end| *end as usize);
+        let start = list.checked_sub(1).map_or(0, end_of);
+        self.ordinals.get(start..end_of(list)).unwrap_or(&[])
+    }
+}
+
+impl Sorted {
     /// The terms, `most` at a time.
     pub(super) fn groups(&self, most: usize) -> impl Iterator<Item = Group<'_>> {
         let all = Group {
             sorted: self,
             start: 0,
-            end: self.ends.len(),
+            end: self.lists.ends.len(),
         };
         all.parts(most)
-    }
-
-    fn ordinals(&self, list: usize) -> &[u64] {
-        let end = |list: usize| self.ends.get(list).map_or(0, |end| *end as usize);
-        let range: Range<usize> = list.checked_sub(1).map_or(0, end)..end(list);
-        self.ordinals.get(range).unwrap_or(&[])
     }
 }
 
@@ -279,7 +261,7 @@ impl<'s> Group<'s> {
     /// Each term with its new postings, which ascend.
     pub(super) fn iter(self) -> impl Iterator<Item = (Term, &'s [u64])> {
         (self.start..self.end)
-            .filter_map(move |list| Some((self.sorted.terms.get(list)?, self.sorted.ordinals(list))))
+            .filter_map(move |list| Some((self.sorted.terms.get(list)?, self.sorted.lists.get(list))))
     }
 }
 
