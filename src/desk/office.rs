@@ -247,6 +247,7 @@ impl Desk {
         lane: Lane,
         plans: Vec<(usize, Plan)>,
     ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>), HttpError> {
+        self.pool.asked_else();
         let inner = Arc::clone(self);
         let work = move || {
             let snapshot = match inner.snapshot(chain) {

@@ -367,17 +367,12 @@ mod tests {
                 waits,
                 ..Parted::default()
             };
-            let begun = stream_frames(
-                &pool,
-                Bytes::from_static(b"first"),
-                Box::new(source.clone()),
-                None,
-            );
-            assert_eq!(
-                begun.collect().await.unwrap().to_bytes(),
-                all_parts(),
-                "{waits:?}"
-            );
+            let begin = |source: &Parted| {
+                let first = Bytes::from_static(b"first");
+                stream_frames(&pool, first, Box::new(source.clone()), None)
+            };
+            let body = begin(&source).collect().await.unwrap().to_bytes();
+            assert_eq!(body, all_parts(), "{waits:?}");
             let whole_parts = waits.map_or(0, usize::from);
             let last = usize::from(waits.is_some_and(|waits| waits < PARTS));
             assert_eq!(source.at_once.load(Ordering::SeqCst), 2 * whole_parts + last);
@@ -387,15 +382,19 @@ mod tests {
                 waits,
                 ..Parted::default()
             };
-            let begun = stream_frames(
-                &pool,
-                Bytes::from_static(b"first"),
-                Box::new(source.clone()),
-                None,
-            );
-            assert_eq!(begun.collect().await.unwrap().to_bytes(), all_parts());
+            let body = begin(&source).collect().await.unwrap().to_bytes();
+            assert_eq!(body, all_parts());
             assert_eq!(source.at_once.load(Ordering::SeqCst), 0);
             drop(others);
+            // And all of them while something else is asked.
+            pool.asked_else();
+            let source = Parted {
+                waits,
+                ..Parted::default()
+            };
+            let body = begin(&source).collect().await.unwrap().to_bytes();
+            assert_eq!(body, all_parts());
+            assert_eq!(source.at_once.load(Ordering::SeqCst), 0);
         }
     }
 
