@@ -123,7 +123,15 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
     // Level 1 in place of 3: a fifteenth less work on cores in a load for a hundredth more bytes (decision 0021).
-    options.set_bottommost_compression_options(-14, 1, 0, 0, true);
+    let lowest_level = |options: &mut Options, level| {
+        options.set_bottommost_compression_options(-14, level, 0, 0, true);
+    };
+    lowest_level(&mut options, 1);
+    // LZ4 itself: at level 1 and above it is its slow relative, LZ4HC (RocksDB's `CompressionOptions::level`).
+    let lowest_level_by_lz4 = |options: &mut Options| {
+        options.set_bottommost_compression_type(DBCompressionType::Lz4);
+        lowest_level(options, -1);
+    };
     // Backfill looks up a row before it appends to it, and mostly finds none: a filter over the memtable
     // answers that without a walk through the skip list (measured: a tenth of a load).
     let filtered = |options: &mut Options| {
@@ -133,7 +141,7 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
     match table.describe().profile {
         Profile::Small => {
             block.set_block_size(16 << 10);
-            options.set_bottommost_compression_type(DBCompressionType::Lz4);
+            lowest_level_by_lz4(&mut options);
         }
         profile @ (Profile::Point | Profile::OpenPostings) => {
             // One row out of millions: small blocks, and a filter so that a new key costs no read. Most terms of a commit
@@ -144,7 +152,7 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
             if profile == Profile::OpenPostings {
                 // The writer unpacks a block for each piece that it adds to, and merges pack all of them again: a tenth of a
                 // load of 10 M logs, for 1.8 more bytes a log (decision 0039).
-                options.set_bottommost_compression_type(DBCompressionType::Lz4);
+                lowest_level_by_lz4(&mut options);
             }
         }
         Profile::AppendUnits => {
