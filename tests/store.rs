@@ -73,6 +73,15 @@ fn follow(writer: &mut Writer, bundles: &[Bundle]) {
     }
 }
 
+/// Blocks with so many lists that another thread helps to render them, at the tip too.
+fn large_blocks() -> ChainConfig {
+    ChainConfig {
+        logs_per_block: 900,
+        topics: 3_000,
+        ..ChainConfig::default()
+    }
+}
+
 fn digests(store: &Store) -> Vec<(&'static str, u64, B256)> {
     let mut all: Vec<_> = store
         .view()
@@ -130,6 +139,26 @@ fn bytes_do_not_depend_on_how_blocks_came() {
         assert_eq!(&found, expected.get_or_insert(found.clone()), "way {way}");
         drop(writer);
     }
+}
+
+#[test]
+fn large_blocks_leave_the_same_bytes_at_the_tip_and_can_be_unwound() {
+    let bundles = plain::chain(12, 8, &large_blocks());
+    let directories = [scratch::directory(), scratch::directory()];
+    let stores = directories.each_ref().map(|directory| open(directory.path()));
+    let [mut at_once, mut followed] = stores.each_ref().map(|store| store.writer().unwrap());
+    backfill(&mut at_once, &bundles, 8);
+    follow(&mut followed, &bundles[..5]);
+    let at_5 = stores[1].view().contents().unwrap();
+    follow(&mut followed, &bundles[5..]);
+    let lists = at_5.iter().find(|table| table.name == "open_postings").unwrap();
+    assert!(lists.rows > 3_000, "{} lists: blocks are small", lists.rows);
+    assert_eq!(digests(&stores[1]), digests(&stores[0]));
+    followed.unwind(5).unwrap();
+    assert_eq!(stores[1].view().contents().unwrap(), at_5);
+    follow(&mut followed, &bundles[5..]);
+    followed.finalize(7).unwrap();
+    assert_eq!(digests(&stores[1]), digests(&stores[0]));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use memmap2::Mmap;
 use super::StoreError;
 use super::map::map;
 use super::memory;
+use super::tail::TailPages;
 use crate::model::{Address, B256};
 
 /// The arrays of a store.
@@ -231,7 +232,7 @@ pub(super) struct FlatView {
     file: Arc<File>,
     map: Arc<Mmap>,
     file_bytes: usize,
-    tail: Arc<Vec<u8>>,
+    tail: TailPages,
     width: usize,
 }
 
@@ -252,7 +253,7 @@ impl FlatView {
         let start = usize::try_from(number).ok()?.checked_mul(self.width)?;
         match start.checked_sub(self.file_bytes) {
             None => self.map.get(start..start + self.width),
-            Some(start) => self.tail.get(start..start + self.width),
+            Some(start) => self.tail.get(start, self.width),
         }
     }
 
@@ -264,8 +265,9 @@ impl FlatView {
     }
 
     /// All bytes in order: what is in the file, and what is not yet.
-    pub(super) fn parts(&self) -> (&[u8], &[u8]) {
-        (self.map.get(..self.file_bytes).unwrap_or(&[]), &self.tail)
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let file = self.map.get(..self.file_bytes).unwrap_or(&[]);
+        std::iter::once(file).chain(self.tail.parts())
     }
 }
 
@@ -370,7 +372,7 @@ pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
 #[derive(Debug)]
 pub(super) struct Flats {
     files: Vec<FlatFile>,
-    tails: [Arc<Vec<u8>>; ARRAYS],
+    tails: [TailPages; ARRAYS],
 }
 
 impl Flats {
@@ -391,7 +393,7 @@ impl Flats {
         }
         Ok(Self {
             files,
-            tails: Default::default(),
+            tails: FlatArray::ALL.map(|array| TailPages::new(array.width())),
         })
     }
 
@@ -407,20 +409,14 @@ impl Flats {
     /// Appends to the tail.
     pub(super) fn push_tail(&mut self, arrays: &[Vec<u8>]) {
         for (tail, bytes) in self.tails.iter_mut().zip(arrays) {
-            if !bytes.is_empty() {
-                // Readers may hold the old tail: `make_mut` copies it then.
-                Arc::make_mut(tail).extend_from_slice(bytes);
-            }
+            tail.push(bytes);
         }
     }
 
     /// Cuts the end of the tail that a block pushed.
     pub(super) fn pop_tail(&mut self, arrays: &[Vec<u8>]) {
         for (tail, bytes) in self.tails.iter_mut().zip(arrays) {
-            if !bytes.is_empty() {
-                let tail = Arc::make_mut(tail);
-                tail.truncate(tail.len().saturating_sub(bytes.len()));
-            }
+            tail.pop(bytes.len());
         }
     }
 
@@ -432,15 +428,14 @@ impl Flats {
             }
             file.append(bytes)?;
             if from_tail {
-                let tail = Arc::make_mut(tail);
-                tail.drain(..bytes.len().min(tail.len()));
+                tail.forget(bytes.len());
             }
         }
         Ok(())
     }
 
     /// Where the arrays end now, to go back to when a commit fails.
-    pub(super) fn position(&self) -> (Vec<u64>, [Arc<Vec<u8>>; ARRAYS]) {
+    pub(super) fn position(&self) -> (Vec<u64>, [TailPages; ARRAYS]) {
         (
             self.files.iter().map(|file| file.bytes).collect(),
             self.tails.clone(),
@@ -448,7 +443,7 @@ impl Flats {
     }
 
     /// Goes back: what was appended since was never handed to a reader.
-    pub(super) fn restore(&mut self, (bytes, tails): (Vec<u64>, [Arc<Vec<u8>>; ARRAYS])) {
+    pub(super) fn restore(&mut self, (bytes, tails): (Vec<u64>, [TailPages; ARRAYS])) {
         for (file, bytes) in self.files.iter_mut().zip(bytes) {
             file.bytes = bytes;
         }
@@ -469,7 +464,7 @@ impl Flats {
                 file: Arc::clone(&file.file),
                 map: Arc::clone(&file.map),
                 file_bytes: file.bytes as usize,
-                tail: Arc::clone(tail),
+                tail: tail.clone(),
                 width: file.array.width(),
             })
             .collect()

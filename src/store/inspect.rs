@@ -29,14 +29,15 @@ impl View {
     pub fn contents(&self) -> Result<Vec<Contents>, StoreError> {
         let mut all = Vec::new();
         for array in FlatArray::ALL {
-            let (file, tail) = self.array_bytes(array);
-            let mut hasher = Keccak256::new();
-            hasher.update(file);
-            hasher.update(tail);
+            let (mut hasher, mut bytes) = (Keccak256::new(), 0);
+            for part in self.array_bytes(array) {
+                hasher.update(part);
+                bytes += part.len() as u64;
+            }
             all.push(Contents {
                 name: array.name(),
                 rows: self.array_len(array),
-                bytes: (file.len() + tail.len()) as u64,
+                bytes,
                 digest: hasher.finalize(),
             });
         }

@@ -39,6 +39,7 @@ pub mod schema;
 mod schema_doc;
 mod secondary;
 mod stages;
+mod tail;
 mod token_ledger;
 mod view;
 mod writer;

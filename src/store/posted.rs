@@ -258,6 +258,11 @@ impl<'s> Group<'s> {
         })
     }
 
+    /// Terms.
+    pub(super) const fn len(&self) -> usize {
+        self.end - self.start
+    }
+
     /// Each term with its new postings, which ascend.
     pub(super) fn iter(self) -> impl Iterator<Item = (Term, &'s [u64])> {
         (self.start..self.end)

@@ -99,6 +99,8 @@ impl<'s> Rows<'s> {
 
 /// Terms or emitters that a thread renders at a time.
 const LISTS_AT_ONCE: usize = 8 * LOOK_UPS;
+/// The same in a block that is not final. A thread is begun for no less.
+const LISTS_AT_ONCE_AT_THE_TIP: usize = LOOK_UPS / 4;
 /// Threads that help to render the lists of a large batch, at most.
 const HELPERS_MAX: usize = 3;
 
@@ -111,6 +113,14 @@ enum Lists<'b> {
 }
 
 impl Lists<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Logs(logs) => logs.len(),
+            Self::Postings(postings) => postings.len(),
+            Self::Balances(balances) => balances.len(),
+        }
+    }
+
     /// Renders the rows of the lists; hands each on as table, key, value (none deletes), and value before. What
     /// balances say of their tokens is added to `totals`.
     fn render(
@@ -144,35 +154,36 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     logs.sort_unstable_by_key(|(emitter, _)| *emitter);
     let mut moves = std::mem::take(&mut batch.moves);
     let balances = prepare(&mut moves, rows, before.tokens)?;
+    let keeps_before = rows.undo.is_some();
+    let most = if keeps_before {
+        LISTS_AT_ONCE_AT_THE_TIP
+    } else {
+        LISTS_AT_ONCE
+    };
+    let postings = postings.iter().flat_map(|sorted| sorted.groups(most));
     let groups: Vec<_> = logs
-        .chunks(LISTS_AT_ONCE)
+        .chunks(most)
         .map(Lists::Logs)
-        .chain(
-            postings
-                .iter()
-                .flat_map(|sorted| sorted.groups(LISTS_AT_ONCE))
-                .map(Lists::Postings),
-        )
-        .chain(balances.chunks(LISTS_AT_ONCE).map(Lists::Balances))
+        .chain(postings.map(Lists::Postings))
+        .chain(balances.chunks(most).map(Lists::Balances))
         .collect();
     let next = AtomicUsize::new(0);
     let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-    let helpers = match rows.undo {
-        None => std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(groups.len())
-            .saturating_sub(1)
-            .min(HELPERS_MAX),
-        Some(_) => 0,
-    };
+    let lists: usize = groups.iter().map(Lists::len).sum();
+    let helpers = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(groups.len())
+        .min(lists.div_ceil(LISTS_AT_ONCE_AT_THE_TIP))
+        .saturating_sub(1)
+        .min(HELPERS_MAX);
     let store = rows.store;
     let mut totals = TokenTotals::default();
     std::thread::scope(|scope| {
         let help = || {
             let (mut rendered, mut totals) = (Rendered::default(), TokenTotals::default());
             while let Some(lists) = take() {
-                lists.render(store, &mut totals, |table, key, value, _| {
-                    rendered.push(table, key, value);
+                lists.render(store, &mut totals, |table, key, value, before| {
+                    rendered.push(table, key, value, before.filter(|_| keeps_before));
                     Ok(())
                 })?;
             }
@@ -180,6 +191,8 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
         };
         let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
         render_hashes(std::mem::take(&mut batch.hashes), rows)?;
+        batch.render_accounts(rows)?;
+        batch.render_days(rows)?;
         while let Some(lists) = take() {
             lists.render(store, &mut totals, |table, key, value, before| {
                 rows.set(table, key, value, before)
@@ -189,13 +202,11 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
             let (rendered, theirs) = helper
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            rendered.each(|table, key, value| rows.set(table, key, value, None))?;
+            rendered.each(|table, key, value, before| rows.set(table, key, value, before))?;
             totals.add(theirs);
         }
         Ok::<_, StoreError>(())
     })?;
-    batch.render_accounts(rows)?;
-    batch.render_days(rows)?;
     render_tokens(&moves, &totals, rows)?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());
@@ -211,16 +222,17 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
 #[derive(Default)]
 struct Rendered {
     pieces: Vec<Vec<u8>>,
-    /// Tables, and lengths of key and value; no value deletes the row.
-    rows: Vec<(Table, u32, Option<u32>)>,
+    /// Tables, and lengths of key, value (none deletes the row) and value before.
+    rows: Vec<(Table, u32, Option<u32>, Option<u32>)>,
 }
 
 /// Memory of about this size is given back and taken again without asking the system.
 const PIECE_BYTES: usize = 1 << 20;
 
 impl Rendered {
-    fn push(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
-        let bytes = key.len() + value.map_or(0, <[u8]>::len);
+    fn push(&mut self, table: Table, key: &[u8], value: Option<&[u8]>, before: Option<&[u8]>) {
+        let parts = [Some(key), value, before];
+        let bytes = parts.iter().flatten().map(|part| part.len()).sum();
         let full = self
             .pieces
             .last()
@@ -229,28 +241,32 @@ impl Rendered {
             self.pieces.push(Vec::with_capacity(bytes.max(PIECE_BYTES)));
         }
         if let Some(piece) = self.pieces.last_mut() {
-            piece.extend_from_slice(key);
-            piece.extend_from_slice(value.unwrap_or(&[]));
+            for part in parts.into_iter().flatten() {
+                piece.extend_from_slice(part);
+            }
         }
         // A row is far below 4 GiB: RocksDB takes no larger one.
-        let value = value.map(|value| value.len() as u32);
-        self.rows.push((table, key.len() as u32, value));
+        let length = |part: &[u8]| part.len() as u32;
+        self.rows
+            .push((table, length(key), value.map(length), before.map(length)));
     }
 
     fn each(
         &self,
-        mut put: impl FnMut(Table, &[u8], Option<&[u8]>) -> Result<(), StoreError>,
+        mut put: impl FnMut(Table, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut pieces = self.pieces.iter();
         let mut rest: &[u8] = &[];
-        for &(table, key, value) in &self.rows {
+        for &(table, key, value, before) in &self.rows {
             if rest.is_empty() {
                 rest = pieces.next().map_or(&[], Vec::as_slice);
             }
-            let (key_bytes, others) = rest.split_at(key as usize);
-            let (value_bytes, others) = others.split_at(value.unwrap_or(0) as usize);
-            put(table, key_bytes, value.map(|_| value_bytes))?;
-            rest = others;
+            let mut next = |bytes: u32| {
+                let (part, others) = rest.split_at(bytes as usize);
+                rest = others;
+                part
+            };
+            put(table, next(key), value.map(&mut next), before.map(&mut next))?;
         }
         Ok(())
     }

@@ -355,10 +355,9 @@ impl View {
         })
     }
 
-    /// The bytes of an array, in two parts.
-    #[must_use]
-    pub fn array_bytes(&self, array: FlatArray) -> (&[u8], &[u8]) {
-        self.flat(array).map_or((&[], &[]), FlatView::parts)
+    /// The bytes of an array, in parts.
+    pub fn array_bytes(&self, array: FlatArray) -> impl Iterator<Item = &[u8]> {
+        self.flat(array).into_iter().flat_map(FlatView::parts)
     }
 
     /// Records of an array.
