@@ -1,15 +1,17 @@
 //! Fetching all that one block brings, in one go.
 
-use super::client::{Node, Repeat, Reservation};
+use super::client::{Node, Repeat};
 use super::error::NodeError;
 use super::pace::RequestClass;
 use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
+use super::room::Reservation;
 use super::tries::Tries;
 use super::wire;
 use crate::model::{B256, Block, Bundle};
 use crate::tasks;
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// Answers longer than this are parsed on a thread of their own, so that others keep running.
 const PARSE_INLINE_BYTES_MAX: usize = 64 << 10;
@@ -68,13 +70,15 @@ impl Node {
     /// As those of [`Self::bundle`].
     pub async fn bundle_within(
         &self,
-        _reserved: &Reservation,
+        reserved: &Arc<Reservation>,
         number: u64,
         capabilities: &Capabilities,
     ) -> Result<Fetched, NodeError> {
+        let node = self.within(reserved);
         let mut tries = Tries::default();
         loop {
-            match self.bundle_once(number, capabilities).await {
+            reserved.begin_again();
+            match node.bundle_once(number, capabilities).await {
                 Ok(fetched) => return Ok(fetched),
                 Err(Failure::Request(error)) => return Err(error),
                 Err(Failure::Content(error)) => {

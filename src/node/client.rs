@@ -6,6 +6,7 @@ use super::link::{HeadSubscription, Link, Question};
 use super::pace::{Outcome, Pace, RequestClass, Slot};
 use super::recent::Recent;
 use super::rest::Rest;
+use super::room::{Reservation, Room};
 use super::stats::NodeStats;
 use super::tries::{Patience, Tries};
 use super::wire::{self, BlockId};
@@ -14,16 +15,15 @@ use crate::model::{Address, B256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// Bytes in flight are counted in units of this size.
-const BYTES_UNIT: u64 = 1024;
+use tokio::sync::Semaphore;
 
 /// A node, shared by all who ask it; cloning is cheap.
 #[derive(Clone)]
 pub struct Node {
     inner: Arc<Inner>,
     patience: Patience,
+    /// What answers take room from; those of small questions need none.
+    reserved: Option<Arc<Reservation>>,
 }
 
 struct Inner {
@@ -31,7 +31,7 @@ struct Inner {
     link: Link,
     pace: Pace,
     rest: Rest,
-    bytes: Arc<Semaphore>,
+    room: Arc<Room>,
     recent: Recent,
     stats: Arc<NodeStats>,
     /// Places for questions of clients.
@@ -44,12 +44,6 @@ impl std::fmt::Debug for Node {
             .field("config", &self.inner.config)
             .finish_non_exhaustive()
     }
-}
-
-/// Room for one bundle among the bytes in flight; given back when dropped.
-#[derive(Debug)]
-pub struct Reservation {
-    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A block that is not named by its number.
@@ -95,13 +89,10 @@ impl Node {
     pub async fn connect(config: NodeConfig) -> Result<Self, NodeError> {
         let stats = Arc::new(NodeStats::default());
         let link = Link::connect(&config, Arc::clone(&stats)).await?;
-        let units = (config.bytes_in_flight_max as u64 / BYTES_UNIT).clamp(1, u64::from(u32::MAX));
         let inner = Arc::new(Inner {
             pace: Pace::new(config.concurrency_max, Arc::clone(&stats)),
             rest: Rest::default(),
-            bytes: Arc::new(Semaphore::new(
-                usize::try_from(units).unwrap_or(1).min(Semaphore::MAX_PERMITS),
-            )),
+            room: Arc::new(Room::new(config.bytes_in_flight_max)),
             recent: Recent::new(),
             config,
             link,
@@ -111,6 +102,7 @@ impl Node {
         Ok(Self {
             inner,
             patience: Patience::Long,
+            reserved: None,
         })
     }
 
@@ -121,6 +113,16 @@ impl Node {
         Self {
             inner: Arc::clone(&self.inner),
             patience: Patience::Short,
+            reserved: None,
+        }
+    }
+
+    /// The same node, whose answers take room of a reservation.
+    pub(super) fn within(&self, reserved: &Arc<Reservation>) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            patience: self.patience,
+            reserved: Some(Arc::clone(reserved)),
         }
     }
 
@@ -300,6 +302,7 @@ impl Node {
             params,
             bytes_max,
             after,
+            reserved: self.reserved.as_deref(),
         };
         let mut tries = Tries::default();
         loop {
@@ -434,17 +437,12 @@ impl Node {
         self.inner.stats.failed(error.class());
     }
 
-    /// Waits until one more bundle fits into the bytes in flight, by the size of recent answers. Room is
-    /// given in the order of asking; who holds some must not wait for more.
-    pub async fn reserve(&self) -> Reservation {
-        let inner = &self.inner;
-        let bytes = inner.recent.bundle_bytes();
-        let all = inner.config.bytes_in_flight_max as u64 / BYTES_UNIT;
-        let units = (bytes / BYTES_UNIT).clamp(1, all.clamp(1, u64::from(u32::MAX)));
-        let units = u32::try_from(units).unwrap_or(u32::MAX);
-        Reservation {
-            _permit: Arc::clone(&inner.bytes).acquire_many_owned(units).await.ok(),
-        }
+    /// Waits until one more bundle fits into the bytes in flight, by the size of recent answers. Room is given in the order
+    /// of asking. Where answers are longer they wait for room as they come, but for those of who came first: who holds
+    /// some must let go of it without waiting for anybody who came later.
+    pub async fn reserve(&self) -> Arc<Reservation> {
+        let room = Arc::clone(&self.inner.room);
+        Arc::new(room.reserve(&self.inner.recent).await)
     }
 
     pub(super) fn can_subscribe(&self) -> bool {

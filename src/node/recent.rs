@@ -23,6 +23,15 @@ impl Recent {
         }
     }
 
+    /// Before there was any answer, and without assumptions.
+    #[cfg(test)]
+    pub(super) fn empty() -> Self {
+        Self {
+            sizes: Default::default(),
+            slowest: Default::default(),
+        }
+    }
+
     /// What the answers that make a bundle weigh together, bytes.
     pub(super) fn bundle_bytes(&self) -> u64 {
         self.sizes.iter().map(|size| size.load(Ordering::Relaxed)).sum()

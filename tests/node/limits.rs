@@ -3,9 +3,12 @@
 
 use crate::client::config;
 use crate::support::fake_node::FakeNode;
-use quarry::node::{ErrorClass, Node, NodeConfig, NodeError};
+use quarry::node::{Capabilities, ErrorClass, Node, NodeConfig, NodeError, ReceiptMethod};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, channel};
 
 const MIB: usize = 1 << 20;
@@ -92,6 +95,57 @@ async fn an_answer_without_end_is_cut_off() {
             "{taken} bytes of an answer of at most {bound}"
         );
     }
+}
+
+/// Of several bundles whose answers are all far longer than any before, one at a time is read: the others wait, and their node
+/// with them, until that one is out of memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_come_at_once_are_not_all_kept() {
+    const BUNDLES: u64 = 12;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (Arc::clone(&open), Arc::clone(&most));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, (open, most)) = (stream.unwrap(), counts.clone());
+            std::thread::spawn(move || {
+                if read_request(&stream).is_none() {
+                    return;
+                }
+                let start = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+                let piece = [b' '; 1 << 16];
+                let mut sent = 0;
+                let mut is_open = stream.write_all(start.as_bytes()).is_ok();
+                while is_open && sent < FLOOD {
+                    is_open = stream.write_all(&piece).is_ok();
+                    sent += piece.len();
+                    most.fetch_max(open.fetch_add(piece.len(), SeqCst) + piece.len(), SeqCst);
+                }
+                open.fetch_sub(sent, SeqCst);
+            });
+        }
+    });
+    let bytes_max = 64 * MIB;
+    let node = Node::connect(NodeConfig {
+        response_bytes_max: bytes_max,
+        bytes_in_flight_max: 4 * MIB,
+        attempts_max: 1,
+        ..config(url)
+    });
+    let node = node.await.unwrap();
+    let capabilities = Capabilities {
+        receipts: ReceiptMethod::Block,
+        ..Capabilities::default()
+    };
+    let ask = |number| node.bundle(number, &capabilities);
+    for asked in futures_util::future::join_all((1..=BUNDLES).map(ask)).await {
+        let error = asked.unwrap_err();
+        assert!(matches!(error, NodeError::ResponseTooLarge { .. }), "{error}");
+    }
+    let most = most.load(SeqCst);
+    assert!(bytes_max <= most, "{most}: nothing was read to its bound");
+    assert!(most < bytes_max + 300 * MIB, "{most} bytes at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
