@@ -77,7 +77,6 @@ impl Node {
         let node = self.within(reserved);
         let mut tries = Tries::default();
         loop {
-            reserved.begin_again();
             match node.bundle_once(number, capabilities).await {
                 Ok(fetched) => return Ok(fetched),
                 Err(Failure::Request(error)) => return Err(error),

@@ -302,7 +302,6 @@ impl Node {
             params,
             bytes_max,
             after,
-            reserved: self.reserved.as_deref(),
         };
         let mut tries = Tries::default();
         loop {
@@ -311,6 +310,13 @@ impl Node {
                 Ok(text) => return Ok(text),
                 Err(error) => error,
             };
+            if let Some(bytes) = without_room(&error, bytes_max)
+                && let Some(reserved) = &self.reserved
+            {
+                tracing::debug!(method, bytes, "an answer is longer than there is room for");
+                reserved.wait_for(bytes).await;
+                continue;
+            }
             let late = matches!(error, NodeError::Timeout { .. }) && repeat == Repeat::UnlessAnsweredOrLate;
             if late || (repeat != Repeat::Always && error.is_answer()) {
                 return Err(error);
@@ -348,6 +354,11 @@ impl Node {
     ) -> Result<Box<RawValue>, NodeError> {
         let inner = &self.inner;
         let slot = self.admit(class, question.method).await?;
+        let whole = question.bytes_max;
+        let bytes_max = match &self.reserved {
+            Some(reserved) => reserved.bound(whole),
+            None => whole,
+        };
         inner.stats.requests.fetch_add(1, Ordering::Relaxed);
         let after = match tries.made() {
             0 if !class.is_small() => inner.config.first_timeout(inner.recent.slowest(class)),
@@ -355,6 +366,7 @@ impl Node {
         };
         let question = Question {
             after: after.min(inner.config.deadline.saturating_sub(tries.spent())),
+            bytes_max,
             ..question
         };
         let started = clock::now();
@@ -372,6 +384,8 @@ impl Node {
                 }
             }
             Err(NodeError::Execution { .. }) => inner.stats.answered(slot.end(Outcome::Answered, 0), 0),
+            // Neither did the node fail, nor does it say how fast it is.
+            Err(error) if without_room(error, whole).is_some() => drop(slot),
             Err(error) => {
                 inner.stats.failed(error.class());
                 let outcome = if error.is_push_back() {
@@ -458,5 +472,17 @@ impl Node {
                 after,
             }),
         }
+    }
+}
+
+/// The bytes of an answer that was not read on for want of room, where any answer may have `bytes_max`.
+const fn without_room(error: &NodeError, bytes_max: usize) -> Option<usize> {
+    match error {
+        NodeError::ResponseTooLarge {
+            bytes,
+            bytes_max: bound,
+            ..
+        } if *bound < bytes_max => Some(*bytes),
+        _ => None,
     }
 }

@@ -47,7 +47,6 @@ impl Node {
             params,
             bytes_max: self.config().bytes_max(class),
             after: self.config().timeout(class),
-            reserved: None,
         };
         let error = match self.link().pass_on(question).await {
             Ok(Passed::Error { code, message, data }) => {

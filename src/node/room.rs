@@ -1,8 +1,8 @@
 //! Room for bundles that are being fetched, so that what a node sends stays within the memory that it may take.
 //!
-//! A bundle gets room by the size of recent answers before anything is asked for. Where its answers are longer than that they
-//! take more as they come, and are not read on while there is none: the node waits. Only the bundle that has been waited
-//! for longest is always read, for those after it are of no use before it, and its room comes back once it is taken.
+//! A bundle gets room by the size of recent answers before anything is asked for. An answer that is longer than all of that is
+//! not read on, and asked for again when there is room for it. Only the bundle that has been waited for longest is always read:
+//! those after it are of no use before it, and its room comes back once it is taken.
 
 use super::recent::Recent;
 use std::collections::BTreeSet;
@@ -15,8 +15,8 @@ const UNIT: u64 = 1024;
 /// Longer answers take room by this much at a time.
 const STEP_UNITS: u64 = 1024;
 
-/// Answers may be so many times as long as those before them without a word: sizes vary.
-const USUAL_FACTOR: u64 = 2;
+/// Of an answer whose length nobody states this much more is taken to come than was read.
+const LENGTH_FACTOR: u64 = 2;
 
 /// All the room there is.
 #[derive(Debug)]
@@ -64,11 +64,7 @@ impl Room {
         self.line().holders.insert(number);
         Reservation {
             number,
-            held: Mutex::new(Held {
-                permit,
-                units,
-                bytes: 0,
-            }),
+            held: Mutex::new(Held { permit, units }),
             room: self,
         }
     }
@@ -86,8 +82,6 @@ pub struct Reservation {
 struct Held {
     permit: Option<OwnedSemaphorePermit>,
     units: u64,
-    /// What was read of answers.
-    bytes: u64,
 }
 
 impl Reservation {
@@ -95,40 +89,34 @@ impl Reservation {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts bytes that are about to be kept; waits while there is no room for them.
-    pub(super) async fn take(&self, bytes: usize) {
-        self.held().bytes += bytes as u64;
+    /// How long an answer may be that is at most `bytes_max`: as all answers about a block together usually are.
+    pub(super) fn bound(&self, bytes_max: usize) -> usize {
+        if self.is_first() {
+            return bytes_max;
+        }
+        let held = self.held().units.saturating_mul(UNIT);
+        bytes_max.min(usize::try_from(held).unwrap_or(usize::MAX))
+    }
+
+    /// Waits for room for an answer of which `bytes` are known.
+    pub(super) async fn wait_for(&self, bytes: usize) {
+        let units = (bytes as u64).saturating_mul(LENGTH_FACTOR).div_ceil(UNIT);
         loop {
             let mut freed = std::pin::pin!(self.room.freed.notified());
             // Registered before looking, so that no room that comes back in between is missed.
             freed.as_mut().enable();
-            if self.has_room() || self.is_first() {
+            if self.is_first() || self.has(units) {
                 return;
             }
             freed.await;
         }
     }
 
-    /// Bytes that were taken for an answer that came to nothing.
-    pub(super) fn give_back(&self, bytes: usize) {
+    /// Whether there is room for so much, with what more can be had at once.
+    fn has(&self, units: u64) -> bool {
         let mut held = self.held();
-        held.bytes = held.bytes.saturating_sub(bytes as u64);
-    }
-
-    /// All answers came to nothing and are asked for again. What room was taken for them stays.
-    pub(super) fn begin_again(&self) {
-        self.held().bytes = 0;
-    }
-
-    /// Whether what was read fits, with what more can be had at once.
-    fn has_room(&self) -> bool {
-        let mut held = self.held();
-        loop {
-            let lacking = (held.bytes / UNIT).saturating_sub(held.units.saturating_mul(USUAL_FACTOR));
-            if lacking == 0 {
-                return true;
-            }
-            let step = lacking.min(STEP_UNITS);
+        while held.units < units {
+            let step = (units - held.units).min(STEP_UNITS);
             let permits = u32::try_from(step).unwrap_or(u32::MAX);
             let Ok(more) = Arc::clone(&self.room.units).try_acquire_many_owned(permits) else {
                 return false;
@@ -139,6 +127,7 @@ impl Reservation {
                 none => *none = Some(more),
             }
         }
+        true
     }
 
     fn is_first(&self) -> bool {
@@ -178,15 +167,15 @@ mod tests {
         let (room, recent) = (Arc::new(Room::new(8 * MIB)), recent(MIB));
         let first = reserve(&room, &recent).await;
         let second = reserve(&room, &recent).await;
-        assert!(second.take(2 * MIB).now_or_never().is_some(), "twice as long");
-        assert!(second.take(4 * MIB).now_or_never().is_some(), "there is room");
-        assert!(second.take(16 * MIB).now_or_never().is_none(), "there is none");
-        assert!(first.take(100 * MIB).now_or_never().is_some(), "it is waited for");
+        assert_eq!(first.bound(100 * MIB), 100 * MIB, "it is waited for");
+        assert_eq!(second.bound(100 * MIB), MIB);
+        assert_eq!(second.bound(1), 1);
+        assert!(second.wait_for(2 * MIB).now_or_never().is_some(), "there is room");
+        assert_eq!(second.bound(100 * MIB), 4 * MIB);
+        assert!(second.wait_for(6 * MIB).now_or_never().is_none(), "there is none");
         drop(first);
-        assert!(
-            second.take(100 * MIB).now_or_never().is_some(),
-            "now it is the first"
-        );
+        assert!(second.wait_for(100 * MIB).now_or_never().is_some());
+        assert_eq!(second.bound(100 * MIB), 100 * MIB, "now it is the first");
     }
 
     #[tokio::test]
@@ -194,17 +183,13 @@ mod tests {
         let (room, recent) = (Arc::new(Room::new(8 * MIB)), recent(MIB));
         let (first, second) = (reserve(&room, &recent).await, reserve(&room, &recent).await);
         let third = reserve(&room, &recent).await;
-        first.take(7 * MIB).await;
-        let mut waits = std::pin::pin!(third.take(12 * MIB));
+        assert!(second.wait_for(3 * MIB).now_or_never().is_some());
+        let mut waits = std::pin::pin!(third.wait_for(3 * MIB));
         assert!(waits.as_mut().now_or_never().is_none());
-        // One that is read in vain keeps its room for the next attempt, and needs no more for it.
-        first.begin_again();
-        assert!(first.take(7 * MIB).now_or_never().is_some());
         drop(second);
+        assert!(waits.now_or_never().is_some());
+        assert_eq!(third.bound(100 * MIB), 6 * MIB);
         drop(first);
-        waits.await;
-        third.give_back(12 * MIB);
-        assert!(third.take(12 * MIB).now_or_never().is_some());
     }
 
     #[tokio::test]
@@ -212,7 +197,8 @@ mod tests {
         let (room, recent) = (Arc::new(Room::new(8 * MIB)), recent(3 * MIB));
         for _ in 0..5 {
             let both = (reserve(&room, &recent).await, reserve(&room, &recent).await);
-            both.0.take(20 * MIB).await;
+            both.0.wait_for(20 * MIB).await;
+            assert!(both.1.wait_for(20 * MIB).now_or_never().is_none());
             drop(both);
             assert_eq!(room.units.available_permits() as u64, room.all);
             assert!(room.line().holders.is_empty());

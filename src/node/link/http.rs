@@ -5,7 +5,7 @@
 //! request.
 
 use super::secret::Secret;
-use super::{Passed, Question, Reservation, chain, parsed};
+use super::{Passed, Question, chain, parsed};
 use crate::clock;
 use crate::node::error::{NodeError, head};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
@@ -13,7 +13,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// Of a body that comes with a failure no more than this is read: it is shown, or it is a JSON-RPC error.
 const FAILURE_BYTES_MAX: usize = 64 << 10;
@@ -78,28 +78,6 @@ impl Reply<'_> {
 enum Unread {
     TooLarge(usize),
     Broken(reqwest::Error),
-    Late,
-}
-
-/// Until when an answer is waited for. Time in which it was not read for want of room is the node's to have.
-struct Limit(Instant);
-
-/// The time is over.
-struct Late;
-
-impl Limit {
-    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Late> {
-        tokio::time::timeout_at(self.0.into(), work)
-            .await
-            .map_err(|_| Late)
-    }
-
-    /// Waits for room for `bytes`, for as long as it takes.
-    async fn take(&mut self, reserved: &Reservation, bytes: usize) {
-        let began = clock::now();
-        reserved.take(bytes).await;
-        self.0 += clock::now() - began;
-    }
 }
 
 impl Http {
@@ -118,19 +96,8 @@ impl Http {
         })
     }
 
-    /// Asks once, in no more than the question's time.
+    /// Asks once, and takes as many seconds as the node does.
     pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed, NodeError> {
-        let Question { method, after, .. } = question;
-        let mut limit = Limit(clock::now() + after);
-        let asked = self.exchange(question, &mut limit).await;
-        asked.unwrap_or(Err(NodeError::Timeout { method, after }))
-    }
-
-    async fn exchange(
-        &self,
-        question: Question<'_>,
-        limit: &mut Limit,
-    ) -> Result<Result<Passed, NodeError>, Late> {
         let Question { method, params, .. } = question;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
@@ -139,36 +106,21 @@ impl Http {
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(request)
-            .send();
-        let mut response = match limit.within(sent).await? {
-            Ok(response) => response,
-            Err(error) => return Ok(Err(transport(method, &error, &self.secret))),
-        };
+            .send()
+            .await;
+        let mut response = sent.map_err(|error| transport(method, &error, &self.secret))?;
         if !response.status().is_success() {
-            return self.failure(method, id, response, limit).await;
+            return self.failure(method, id, response).await;
         }
-        let mut body = Vec::new();
-        let read = read(
-            &mut response,
-            question.bytes_max,
-            &mut body,
-            question.reserved,
-            limit,
-        )
-        .await;
-        if let (Err(_), Some(reserved)) = (&read, question.reserved) {
-            reserved.give_back(body.len());
-        }
-        Ok(match read {
-            Ok(()) => reply(method, id, &body, &self.secret),
+        match body(&mut response, question.bytes_max).await {
+            Ok(body) => reply(method, id, &body, &self.secret),
             Err(Unread::TooLarge(bytes)) => Err(NodeError::ResponseTooLarge {
                 method,
                 bytes,
                 bytes_max: question.bytes_max,
             }),
             Err(Unread::Broken(error)) => Err(transport(method, &error, &self.secret)),
-            Err(Unread::Late) => return Err(Late),
-        })
+        }
     }
 
     /// What an answer without success says: the node's own error where its body is one, else the status.
@@ -177,8 +129,7 @@ impl Http {
         method: &'static str,
         id: u64,
         mut response: Response,
-        limit: &mut Limit,
-    ) -> Result<Result<Passed, NodeError>, Late> {
+    ) -> Result<Passed, NodeError> {
         let status = response.status();
         if status.is_redirection() {
             let location = response.headers().get(LOCATION);
@@ -187,22 +138,20 @@ impl Http {
                 true => crate::model::shown_url(to),
                 false => "another path".to_owned(),
             };
-            return Ok(Err(NodeError::HttpStatus {
+            return Err(NodeError::HttpStatus {
                 method,
                 status: status.as_u16(),
                 body: format!(
                     "a redirect to {to}, which is not followed: configure the URL that answers itself"
                 ),
-            }));
+            });
         }
         let retry_after = retry_after(&response);
-        let mut body = Vec::new();
-        match read(&mut response, FAILURE_BYTES_MAX, &mut body, None, limit).await {
-            Ok(()) => {}
-            Err(Unread::TooLarge(bytes)) => body = format!("<{bytes} bytes or more>").into_bytes(),
-            Err(Unread::Broken(_)) => body = b"<the body was broken off>".to_vec(),
-            Err(Unread::Late) => return Err(Late),
-        }
+        let body = match body(&mut response, FAILURE_BYTES_MAX).await {
+            Ok(body) => body,
+            Err(Unread::TooLarge(bytes)) => format!("<{bytes} bytes or more>").into_bytes(),
+            Err(Unread::Broken(_)) => b"<the body was broken off>".to_vec(),
+        };
         let error = serde_json::from_slice::<Reply<'_>>(&body)
             .ok()
             .filter(|reply| reply.answers(id) || reply.names_no_request())
@@ -211,55 +160,39 @@ impl Http {
         if status == StatusCode::TOO_MANY_REQUESTS
             || (status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some())
         {
-            return Ok(Err(NodeError::RateLimited {
+            return Err(NodeError::RateLimited {
                 method,
                 message: head(&error.map_or(text, |error| self.secret.hide(&error.message))),
                 retry_after,
-            }));
+            });
         }
-        Ok(match error {
+        match error {
             Some(error) => Ok(error.passed(&self.secret)),
             None => Err(NodeError::HttpStatus {
                 method,
                 status: status.as_u16(),
                 body: head(&text),
             }),
-        })
+        }
     }
 }
 
-/// Reads a body of at most so many bytes; a longer one is not read to its end. What is read takes room of `reserved`
-/// before it is kept.
-async fn read(
-    response: &mut Response,
-    bytes_max: usize,
-    body: &mut Vec<u8>,
-    reserved: Option<&Reservation>,
-    limit: &mut Limit,
-) -> Result<(), Unread> {
+/// A body of at most so many bytes; a longer one is not read to its end.
+async fn body(response: &mut Response, bytes_max: usize) -> Result<Vec<u8>, Unread> {
     let stated = response
         .content_length()
         .map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     if bytes_max < stated {
         return Err(Unread::TooLarge(stated));
     }
-    body.reserve(stated.min(RESERVED_MAX));
-    loop {
-        let piece = limit
-            .within(response.chunk())
-            .await
-            .map_err(|Late| Unread::Late)?;
-        let Some(piece) = piece.map_err(Unread::Broken)? else {
-            return Ok(());
-        };
+    let mut body = Vec::with_capacity(stated.min(RESERVED_MAX));
+    while let Some(piece) = response.chunk().await.map_err(Unread::Broken)? {
         if bytes_max - body.len() < piece.len() {
             return Err(Unread::TooLarge(body.len() + piece.len()));
         }
-        if let Some(reserved) = reserved {
-            limit.take(reserved, piece.len()).await;
-        }
         body.extend_from_slice(&piece);
     }
+    Ok(body)
 }
 
 /// What a body with a status of success says.

@@ -13,7 +13,6 @@ pub(super) use socket::HeadSubscription;
 use super::config::{Endpoint, NodeConfig};
 use super::error::NodeError;
 use super::passing::Passed;
-use super::room::Reservation;
 use super::stats::NodeStats;
 use http::Http;
 use serde_json::value::RawValue;
@@ -31,8 +30,6 @@ pub(super) struct Question<'a> {
     pub(super) bytes_max: usize,
     /// How long it may take.
     pub(super) after: Duration,
-    /// What the answer takes room from as it comes.
-    pub(super) reserved: Option<&'a Reservation>,
 }
 
 /// The way to a node.
@@ -67,10 +64,15 @@ impl Link {
     /// Asks once and keeps the node's error object as it is.
     pub(super) async fn pass_on(&self, question: Question<'_>) -> Result<Passed, NodeError> {
         let Question {
-            method, bytes_max, ..
+            method,
+            after,
+            bytes_max,
+            ..
         } = question;
         let passed = match self {
-            Self::Http(http) => http.ask(question).await?,
+            Self::Http(http) => tokio::time::timeout(after, http.ask(question))
+                .await
+                .unwrap_or(Err(NodeError::Timeout { method, after }))?,
             Self::Socket(socket) => socket.ask(question).await?,
         };
         match &passed {
