@@ -94,6 +94,13 @@ impl ChainImport {
     pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<(Arc<Store>, u64), AppError> {
         let preview = preview(&self.recording)?;
         let genesis = self.genesis.as_ref();
+        if let (Some(of_file), Some(stated)) = (genesis.map(|g| g.forks.chain_id), preview.chain_id)
+            && of_file != stated
+        {
+            return Err(AppError::Usage(format!(
+                "the genesis file is of chain id {of_file}, the recording of {stated}: it is another chain's file"
+            )));
+        }
         if let (Some(given), Some(stated)) = (
             self.chain_id,
             genesis.map(|g| g.forks.chain_id).or(preview.chain_id),

@@ -80,23 +80,34 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     if config.chains.is_empty() {
         return Err(nothing_configured());
     }
-    let mut all = Vec::new();
+    let mut geneses = Vec::new();
     for settings in &config.chains {
         NodeConfig::new(settings.rpc.clone().unwrap_or_default())
             .check()
             .map_err(SyncError::from)?;
-        let genesis = load_genesis(config.genesis_of(settings.name))?;
+        geneses.push(load_genesis(config.genesis_of(settings.name))?);
+    }
+    std::fs::create_dir_all(&config.data_dir).map_err(|error| {
+        let path = config.data_dir.to_string_lossy();
+        AppError::Usage(format!(
+            "cannot make the data directory `{}`: {error}",
+            path.escape_debug()
+        ))
+    })?;
+    let (mut all, mut refused) = (Vec::new(), Vec::new());
+    for (settings, genesis) in config.chains.iter().zip(geneses) {
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
-        match Store::open(&open) {
-            Ok(store) if !store.is_blank()? => {
+        match Store::open(&open).and_then(|store| Ok((store.is_blank()?, store))) {
+            Ok((false, store)) => {
                 let observed = Observed::open(store.directory(), store.identity(), false);
                 chain.remember(Heartbeat::read(store.directory()));
                 chain.set_store(store, observed);
             }
             Ok(_) | Err(StoreError::Absent { .. }) => {}
-            Err(error) => return Err(error.into()),
+            // The other chain is none the worse for it.
+            Err(error) => refused.push((settings.name, error)),
         }
         let memory = Memory::of(config);
         all.push(Supervisor {
@@ -107,6 +118,15 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
             memory,
             stop_at,
         });
+    }
+    if refused.len() == all.len()
+        && let Some((_, error)) = refused.pop()
+    {
+        return Err(error.into());
+    }
+    for (chain, error) in refused {
+        // Its sync says the same once it has met its node.
+        tracing::error!(%chain, %error, "the store cannot be opened");
     }
     Ok(all)
 }

@@ -12,9 +12,20 @@ use crate::tasks;
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Answers longer than this are parsed on a thread of their own, so that others keep running.
 const PARSE_INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// Waits before traces that seem to lack frames are asked for once more.
+const GAP_WAITS: [Duration; 3] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+];
+
+/// A node that stood by so many blocks with fewer frames than it counts is one that leaves frames out; it is not waited for.
+const GAPS_BELIEVED: u64 = 3;
 
 /// A bundle and how much the node sent for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,17 +206,28 @@ impl Node {
     /// Asks again for traces that did not state their block or seem to lack frames, between two looks at its hash.
     async fn trace_again(&self, bundle: &mut Bundle) -> Result<usize, Failure> {
         let (number, method) = (bundle.block.number(), TraceMethod::TraceBlock);
-        self.still(method, number, bundle.block.hash).await?;
-        let text = self.block_traces(number).await?;
-        self.still(method, number, bundle.block.hash).await?;
-        let told = wire::told_traces(text.get(), &bundle.block)
-            .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
-        if let Some(gap) = told.gap {
-            // A node that counts what it leaves out says so each time; nothing else tells that frames are missing.
-            tracing::warn!(number, %gap, "trace_block says twice that it lacks frames: taken as it is");
+        let mut waits = GAP_WAITS.iter();
+        loop {
+            self.still(method, number, bundle.block.hash).await?;
+            let text = self.block_traces(number).await?;
+            self.still(method, number, bundle.block.hash).await?;
+            let told = wire::told_traces(text.get(), &bundle.block)
+                .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
+            if let Some(gap) = told.gap {
+                // One that lost frames on the way has them a moment later.
+                if self.gaps() < GAPS_BELIEVED
+                    && let Some(&wait) = waits.next()
+                {
+                    tokio::time::sleep(wait).await;
+                    continue;
+                }
+                // A node that counts what it leaves out says so each time; nothing else tells that frames are missing.
+                self.count_gap();
+                tracing::warn!(number, %gap, "trace_block says again and again that it lacks frames: taken as it is");
+            }
+            bundle.traces = Some(told.traces);
+            return Ok(text.get().len());
         }
-        bundle.traces = Some(told.traces);
-        Ok(text.get().len())
     }
 
     /// Asks for the traces of a first block that has transactions. A node that says it has none is believed.

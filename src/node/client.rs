@@ -14,7 +14,7 @@ use crate::clock;
 use crate::model::{Address, B256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 /// A node, shared by all who ask it; cloning is cheap.
@@ -36,6 +36,7 @@ struct Inner {
     stats: Arc<NodeStats>,
     /// Places for questions of clients.
     passing: Semaphore,
+    gaps: AtomicU64,
 }
 
 impl std::fmt::Debug for Node {
@@ -98,6 +99,7 @@ impl Node {
             link,
             stats,
             passing: Semaphore::new(super::passing::IN_FLIGHT_MAX),
+            gaps: AtomicU64::new(0),
         });
         Ok(Self {
             inner,
@@ -444,6 +446,15 @@ impl Node {
 
     pub(super) fn passing(&self) -> &Semaphore {
         &self.inner.passing
+    }
+
+    /// Blocks whose traces were taken although they seem to lack frames.
+    pub(super) fn gaps(&self) -> u64 {
+        self.inner.gaps.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_gap(&self) {
+        self.inner.gaps.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a failure that was found in an answer.

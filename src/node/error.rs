@@ -2,7 +2,7 @@
 
 use super::wire::WireError;
 use super::words::{failed_execution, says_missing};
-use crate::model::B256;
+use crate::model::{B256, shown_text};
 use std::time::Duration;
 
 /// A node is left alone for no longer than this, whatever it asks for.
@@ -388,8 +388,22 @@ impl NodeError {
 /// The first 200 characters, on one line.
 pub(super) fn head(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // What is left of it may still clear a terminal, or turn its text round.
+    let line = shown_text(line.as_bytes(), usize::MAX);
     match line.char_indices().nth(200) {
         None => line,
         Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_says_does_not_steer_a_terminal() {
+        let said = "one\r\n\x1b[31mtwo\x1b]0;title\x07 \u{9b}2J\u{202e}three\x08";
+        assert_eq!(head(said), "one [31mtwo]0;title 2Jthree");
+        assert_eq!(head(&"\u{1b}x".repeat(300)), format!("{}...", "x".repeat(200)));
     }
 }

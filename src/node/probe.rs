@@ -1,7 +1,7 @@
 //! What a node can do, found by asking.
 
 use super::client::{BlockTag, Node, Repeat};
-use super::error::NodeError;
+use super::error::{NodeError, head};
 use super::pace::RequestClass;
 use super::wire;
 use crate::model::B256;
@@ -210,7 +210,7 @@ impl Node {
             .call(RequestClass::Light, METHOD, "[]", Repeat::UnlessAnswered)
             .await
         {
-            Ok(text) => Ok(wire::text(text.get()).unwrap_or_default()),
+            Ok(text) => Ok(head(&wire::text(text.get()).unwrap_or_default())),
             Err(error) if error.is_answer() => Ok(String::new()),
             Err(error) => Err(error),
         }

@@ -13,6 +13,7 @@ use super::self_destructs::set_who_ended;
 use super::verify::stated::set_what_follows;
 use super::verify::{Rules, verify};
 use crate::clock;
+use crate::codec::value::Checkpoint;
 use crate::model::{B256, Bundle};
 use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
 use crate::shutdown::Shutdown;
@@ -161,7 +162,7 @@ impl Pipeline {
             let checkpoint = batch
                 .as_ref()
                 .map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
-            check_parent(&bundle, &checkpoint.hash, writer).or_else(|error| {
+            check_place(&bundle, &checkpoint, writer).or_else(|error| {
                 commit(writer, &mut batch)?;
                 Err(error)
             })?;
@@ -203,9 +204,18 @@ fn commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(
     Ok(())
 }
 
-fn check_parent(bundle: &Bundle, hash: &[u8; 32], writer: &Writer) -> Result<(), SyncError> {
-    let first = bundle.block.number() == writer.store().identity().first_block;
-    let (expected, found) = (B256::from(*hash), bundle.block.header.parent_hash);
+/// A block comes next, and is the child of the one before it.
+fn check_place(bundle: &Bundle, checkpoint: &Checkpoint, writer: &Writer) -> Result<(), SyncError> {
+    let (number, wanted) = (bundle.block.number(), checkpoint.next_block);
+    if number != wanted {
+        return Err(SyncError::Gap {
+            found: number,
+            wanted,
+            way_out: "its blocks must be in order, each of them once",
+        });
+    }
+    let first = number == writer.store().identity().first_block;
+    let (expected, found) = (B256::from(checkpoint.hash), bundle.block.header.parent_hash);
     if first || expected == found {
         return Ok(());
     }

@@ -57,6 +57,33 @@ async fn traces_by_number_of_another_branch_are_asked_for_again() {
 }
 
 #[tokio::test]
+async fn frames_that_were_lost_on_the_way_are_waited_for() {
+    let fake = FakeNode::start(33);
+    fake.mine(30);
+    let (node, capabilities) = ready(&fake).await;
+    let mut bundles = fake.bundles().into_iter();
+    let deep = |bundle: &Bundle| bundle.traces.iter().flatten().any(|trace| trace.frames.len() > 1);
+    let expected = bundles.find(deep).expect("a call below another");
+    let number = expected.block.number();
+    // Twice in a row, which once was enough to be believed.
+    fake.fault(Fault::LostFrame, 3);
+    let fetched = node.bundle(number, &capabilities).await.unwrap();
+    assert_eq!(fetched.bundle, expected);
+    // One that stands by it is believed in the end: some clients count what they leave out.
+    fake.fault(Fault::LostFrame, u64::MAX);
+    let fetched = node.bundle(number, &capabilities).await.unwrap();
+    let frames = |bundle: &Bundle| {
+        bundle
+            .traces
+            .iter()
+            .flatten()
+            .map(|trace| trace.frames.len())
+            .sum::<usize>()
+    };
+    assert_eq!(frames(&fetched.bundle) + 1, frames(&expected));
+}
+
+#[tokio::test]
 async fn traces_are_asked_for_by_the_hash_of_their_block() {
     let fake = FakeNode::start(32);
     fake.mine(20);

@@ -1,6 +1,6 @@
 //! `quarry inspect`.
 
-use crate::binary::{import_demo, quarry};
+use crate::binary::{demo, import_demo, quarry};
 
 #[test]
 fn an_operator_finds_what_is_there() {
@@ -156,4 +156,34 @@ fn a_recording_that_was_damaged_is_refused() {
     }
     std::fs::write(&file, zstd::encode_all(&b""[..], 1).unwrap()).unwrap();
     import("nothing").refused(&["the recording holds no block"]);
+}
+
+/// Blocks before one that is out of place are kept, and another chain's genesis file is not taken.
+#[test]
+fn a_recording_is_one_chain_in_order() {
+    let data = tempfile::tempdir().unwrap();
+    let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
+    let (store, path, twice) = (at("store"), at("chain.jsonl"), at("twice.jsonl"));
+    import_demo(&store);
+    quarry(["export", "chain", &path, "--data-dir", &store, "--to", "40"]).succeeded();
+    let lines = zstd::decode_all(&*std::fs::read(&path).unwrap()).unwrap();
+    let import = |file: &str, name: &str, more: &[&str]| {
+        let into = at(name);
+        let given = ["import", "chain", file, "--data-dir", &into, "--trust-node"];
+        quarry(given.iter().chain(more))
+    };
+    std::fs::write(
+        &twice,
+        zstd::encode_all(&*[&lines[..], &lines[..]].concat(), 1).unwrap(),
+    )
+    .unwrap();
+    import(&twice, "again", &[]).refused(&["goes on with block 0, the store with block 41"]);
+    import(&path, "again", &[]).succeeded();
+    let mut genesis: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(demo("genesis.json")).unwrap()).unwrap();
+    genesis["config"]["chainId"] = 5.into();
+    let other = at("genesis.json");
+    std::fs::write(&other, genesis.to_string()).unwrap();
+    import(&path, "other", &["--genesis", &other]).refused(&["the genesis file is of chain id 5"]);
+    assert!(!data.path().join("other").exists());
 }

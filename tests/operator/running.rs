@@ -154,6 +154,55 @@ fn a_url_that_leads_nowhere_is_refused_at_the_start() {
     }
 }
 
+/// So is a directory that nothing can be put into, also while the node is down.
+#[test]
+fn a_data_directory_that_is_none_is_refused_at_the_start() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("file");
+    std::fs::write(&file, "not a directory").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let path = path.to_str().unwrap();
+        let node = ["--mainnet-rpc", "http://127.0.0.1:9"];
+        for way in [&["run", "--listen", "127.0.0.1:0"][..], &["sync", "--to", "1"]] {
+            let given = way.iter().copied().chain(node).chain(["--data-dir", path]);
+            quarry(given).refused(&["cannot make the data directory", path]);
+        }
+    }
+}
+
+/// A store that cannot be opened is trouble of its chain alone.
+#[test]
+fn a_damaged_store_leaves_the_other_chain_served() {
+    let data = tempfile::tempdir().unwrap();
+    let path = data.path().to_str().unwrap();
+    import_demo(path);
+    let damage = |chain: &str| {
+        let store = data.path().join(chain).join("rocksdb");
+        std::fs::create_dir_all(&store).unwrap();
+        std::fs::write(store.join("CURRENT"), "nonsense").unwrap();
+    };
+    damage("testnet");
+    let node = "http://127.0.0.1:9";
+    let both = [
+        "run",
+        "--data-dir",
+        path,
+        "--mainnet-rpc",
+        node,
+        "--testnet-rpc",
+        node,
+    ];
+    let server = Server::start(both);
+    server.json("/api/block/1/transaction-count");
+    let log = server.stop_logged();
+    assert!(log.contains("the store cannot be opened"), "{log}");
+    assert!(log.contains("testnet"), "{log}");
+    // With nothing to serve there is no service.
+    damage("mainnet");
+    let listening = both.into_iter().chain(["--listen", "127.0.0.1:0"]);
+    assert_eq!(quarry(listening).code, Some(1));
+}
+
 /// Where too few files may be open a store would fail in the middle of a write.
 #[test]
 fn a_store_is_not_written_with_a_handful_of_files() {

@@ -38,6 +38,8 @@ pub enum Fault {
     ReorderedReceipts,
     /// The trace of the last transaction is left out.
     MissingTrace,
+    /// A call below another one is left out, which counts it all the same.
+    LostFrame,
     /// `eth_blockNumber` states a head that lies this much lower.
     HeadBack(u64),
     /// `eth_blockNumber` states a head that lies this much higher.
@@ -114,6 +116,7 @@ impl Fault {
                 }
                 _ => false,
             },
+            Self::LostFrame => method == "trace_block",
             Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::TwinBlock => method == "eth_getBlockByNumber" && params[1] == false,
             Self::BareTraces => method == "trace_block",
@@ -200,6 +203,18 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                     None => {
                         entries.pop();
                     }
+                }
+            }
+        }
+        Fault::LostFrame => {
+            if let Some(entries) = value.as_array_mut() {
+                let below = |entry: &Value| {
+                    entry["traceAddress"]
+                        .as_array()
+                        .is_some_and(|path| !path.is_empty())
+                };
+                if let Some(last) = entries.iter().rposition(below) {
+                    entries.remove(last);
                 }
             }
         }
