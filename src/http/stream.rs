@@ -376,25 +376,22 @@ mod tests {
             let whole_parts = waits.map_or(0, usize::from);
             let last = usize::from(waits.is_some_and(|waits| waits < PARTS));
             assert_eq!(source.at_once.load(Ordering::SeqCst), 2 * whole_parts + last);
+            let by_pool = async || {
+                let source = Parted {
+                    waits,
+                    ..Parted::default()
+                };
+                let body = begin(&source).collect().await.unwrap().to_bytes();
+                assert_eq!(body, all_parts());
+                assert_eq!(source.at_once.load(Ordering::SeqCst), 0);
+            };
             // Two bodies a core: a third is made by the pool.
             let others = [(); 2].map(|()| pool.body());
-            let source = Parted {
-                waits,
-                ..Parted::default()
-            };
-            let body = begin(&source).collect().await.unwrap().to_bytes();
-            assert_eq!(body, all_parts());
-            assert_eq!(source.at_once.load(Ordering::SeqCst), 0);
+            by_pool().await;
             drop(others);
             // And all of them while something else is asked.
             pool.asked_else();
-            let source = Parted {
-                waits,
-                ..Parted::default()
-            };
-            let body = begin(&source).collect().await.unwrap().to_bytes();
-            assert_eq!(body, all_parts());
-            assert_eq!(source.at_once.load(Ordering::SeqCst), 0);
+            by_pool().await;
         }
     }
 
