@@ -94,32 +94,28 @@ impl ChainImport {
     pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<(Arc<Store>, u64), AppError> {
         let preview = preview(&self.recording)?;
         let genesis = self.genesis.as_ref();
-        if let (Some(of_file), Some(stated)) = (genesis.map(|g| g.forks.chain_id), preview.chain_id)
+        let of_file = genesis.map(|genesis| genesis.forks.chain_id);
+        if let (Some(of_file), Some(stated)) = (of_file, preview.chain_id)
             && of_file != stated
         {
             return Err(AppError::Usage(format!(
                 "the genesis file is of chain id {of_file}, the recording of {stated}: it is another chain's file"
             )));
         }
-        if let (Some(given), Some(stated)) = (
-            self.chain_id,
-            genesis.map(|g| g.forks.chain_id).or(preview.chain_id),
-        ) && given != stated
+        let told = of_file.or(preview.chain_id);
+        if let (Some(given), Some(stated)) = (self.chain_id, told)
+            && given != stated
         {
             return Err(AppError::Usage(format!(
                 "the recording is of chain id {stated}, --chain-id says {given}: leave --chain-id out"
             )));
         }
-        let chain_id = genesis
-            .map(|genesis| genesis.forks.chain_id)
-            .or(self.chain_id)
-            .or(preview.chain_id)
-            .ok_or_else(|| {
-                AppError::Usage(
-                    "the recording does not tell its chain id: pass --genesis FILE or --chain-id N"
-                        .to_owned(),
-                )
-            })?;
+        // Where both are there they are the same.
+        let chain_id = told.or(self.chain_id).ok_or_else(|| {
+            AppError::Usage(
+                "the recording does not tell its chain id: pass --genesis FILE or --chain-id N".to_owned(),
+            )
+        })?;
         let genesis_hash = match (genesis, preview.first_block) {
             (_, 0) => preview.first_hash,
             (Some(genesis), _) => genesis.block.hash,

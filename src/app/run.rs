@@ -80,22 +80,12 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     if config.chains.is_empty() {
         return Err(nothing_configured());
     }
-    let mut geneses = Vec::new();
+    let (mut all, mut refused) = (Vec::new(), Vec::new());
     for settings in &config.chains {
         NodeConfig::new(settings.rpc.clone().unwrap_or_default())
             .check()
             .map_err(SyncError::from)?;
-        geneses.push(load_genesis(config.genesis_of(settings.name))?);
-    }
-    std::fs::create_dir_all(&config.data_dir).map_err(|error| {
-        let path = config.data_dir.to_string_lossy();
-        AppError::Usage(format!(
-            "cannot make the data directory `{}`: {error}",
-            path.escape_debug()
-        ))
-    })?;
-    let (mut all, mut refused) = (Vec::new(), Vec::new());
-    for (settings, genesis) in config.chains.iter().zip(geneses) {
+        let genesis = load_genesis(config.genesis_of(settings.name))?;
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, config.chains.len());
         // What is stored is served at once, also while the node is down.
@@ -128,6 +118,9 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         // Its sync says the same once it has met its node.
         tracing::error!(%chain, %error, "the store cannot be opened");
     }
+    // Not before all that is given was looked at; a store is made in it only once its node was met.
+    let doing = format!("make the data directory `{}`", config.data_dir.display());
+    std::fs::create_dir_all(&config.data_dir).map_err(AppError::io(doing))?;
     Ok(all)
 }
 

@@ -12,6 +12,7 @@ use crate::tasks;
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Answers longer than this are parsed on a thread of their own, so that others keep running.
@@ -215,14 +216,14 @@ impl Node {
                 .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
             if let Some(gap) = told.gap {
                 // One that lost frames on the way has them a moment later.
-                if self.gaps() < GAPS_BELIEVED
+                if self.gaps().load(Ordering::Relaxed) < GAPS_BELIEVED
                     && let Some(&wait) = waits.next()
                 {
                     tokio::time::sleep(wait).await;
                     continue;
                 }
                 // A node that counts what it leaves out says so each time; nothing else tells that frames are missing.
-                self.count_gap();
+                self.gaps().fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(number, %gap, "trace_block says again and again that it lacks frames: taken as it is");
             }
             bundle.traces = Some(told.traces);

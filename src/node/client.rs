@@ -36,6 +36,7 @@ struct Inner {
     stats: Arc<NodeStats>,
     /// Places for questions of clients.
     passing: Semaphore,
+    /// Blocks whose traces were taken although they seem to lack frames.
     gaps: AtomicU64,
 }
 
@@ -122,9 +123,8 @@ impl Node {
     /// The same node, whose answers take room of a reservation.
     pub(super) fn within(&self, reserved: &Arc<Reservation>) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
-            patience: self.patience,
             reserved: Some(Arc::clone(reserved)),
+            ..self.clone()
         }
     }
 
@@ -448,13 +448,8 @@ impl Node {
         &self.inner.passing
     }
 
-    /// Blocks whose traces were taken although they seem to lack frames.
-    pub(super) fn gaps(&self) -> u64 {
-        self.inner.gaps.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn count_gap(&self) {
-        self.inner.gaps.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn gaps(&self) -> &AtomicU64 {
+        &self.inner.gaps
     }
 
     /// Counts a failure that was found in an answer.
@@ -463,7 +458,7 @@ impl Node {
     }
 
     /// Waits until one more bundle fits into the bytes in flight, by the size of recent answers. Room is given in the order
-    /// of asking. Where answers are longer they wait for room as they come, but for those of who came first: who holds
+    /// of asking. Longer answers are asked for again when there is room for them, but for those of who came first: who holds
     /// some must let go of it without waiting for anybody who came later.
     pub async fn reserve(&self) -> Arc<Reservation> {
         let room = Arc::clone(&self.inner.room);

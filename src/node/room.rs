@@ -15,7 +15,7 @@ const UNIT: u64 = 1024;
 /// Longer answers take room by this much at a time.
 const STEP_UNITS: u64 = 1024;
 
-/// Of an answer whose length nobody states this much more is taken to come than was read.
+/// An answer is taken to have so many times what is known of it: most do not state their length, and were given up early.
 const LENGTH_FACTOR: u64 = 2;
 
 /// All the room there is.

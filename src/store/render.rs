@@ -101,7 +101,7 @@ impl<'s> Rows<'s> {
 const LISTS_AT_ONCE: usize = 8 * LOOK_UPS;
 /// The same in a block that is not final. A thread is begun for no less.
 const LISTS_AT_ONCE_AT_THE_TIP: usize = LOOK_UPS / 4;
-/// Threads that help to render the lists of a large batch, at most.
+/// Threads that help to render many lists, at most.
 const HELPERS_MAX: usize = 3;
 
 /// Lists that a thread renders at a time.
@@ -143,8 +143,8 @@ impl Lists<'_> {
 
 /// Turns a batch into rows: plain ones, hashes, posting chunks, runs, checkpoint.
 ///
-/// Lists are most of the work. In a large batch of final blocks other threads take part of them; where a row
-/// stands in the write says nothing, for no two have the same key.
+/// Lists are most of the work. Where they are many other threads take part of them; where a row stands in the write
+/// says nothing, for no two have the same key, nor in an undo record, which is sorted.
 ///
 /// Plain rows are in the write already.
 pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), StoreError> {

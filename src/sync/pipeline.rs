@@ -220,7 +220,7 @@ fn check_place(bundle: &Bundle, checkpoint: &Checkpoint, writer: &Writer) -> Res
         return Ok(());
     }
     Err(SyncError::Parent {
-        block: bundle.block.number(),
+        block: number,
         expected,
         found,
     })

@@ -97,8 +97,8 @@ async fn an_answer_without_end_is_cut_off() {
     }
 }
 
-/// Of several bundles whose answers are all far longer than any before, one at a time is read: the others wait, and their node
-/// with them, until that one is out of memory.
+/// Of several bundles whose answers are all far longer than any before, one at a time is read: the others are given up, and asked
+/// for again when that one is out of memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_come_at_once_are_not_all_kept() {
     const BUNDLES: u64 = 12;
