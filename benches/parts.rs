@@ -436,7 +436,7 @@ fn bodies(parts: &Parts, view: &Arc<View>, generator: &Generator) {
             for &ordinal in &ordinals {
                 let body = runs.row(ordinal).expect("a row").body;
                 done.count += 1;
-                done.bytes += 36 + body.len() as u64;
+                done.bytes += 36 + body.rest().len() as u64;
             }
             done
         },

@@ -23,7 +23,8 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
     for ordinal in logs {
         let row = units.row(ordinal)?;
         let (block, index) = (row.block, row.index);
-        let Ok((place, body)) = decode_block_row(row.bytes) else {
+        let mut body = row.reader;
+        let Ok(place) = decode_block_row(&mut body) else {
             tally.wrong(Some(block), format!("log {ordinal} cannot be read"));
             continue;
         };

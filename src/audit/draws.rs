@@ -170,12 +170,12 @@ impl<'a> Parties<'a> {
             self.of_block(random)?
         } else if !frames.is_empty() && (transactions.is_empty() || random.bool()) {
             let row = self.frames.row(random.u64(frames))?;
-            let frame = FrameSlice::decode(row.bytes)
+            let frame = FrameSlice::decode(row.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
             [Some(frame.from), frame.to].into_iter().flatten().collect()
         } else {
             let row = self.transactions.row(random.u64(transactions))?;
-            let row = TransactionSlice::decode(row.bytes)
+            let row = TransactionSlice::decode(row.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
             let parties = [Some(row.from), row.to, row.contract_address];
             parties.into_iter().flatten().collect::<Vec<_>>()

@@ -1,5 +1,7 @@
 //! Varints, trimmed words and a reader that never runs past its end.
 
+use std::ops::Range;
+
 use super::Corrupt;
 
 /// Appends `value` as a LEB128 varint (1 to 10 bytes).
@@ -21,7 +23,10 @@ pub const fn varint_len(value: u64) -> usize {
 /// A cursor over stored bytes. Every read past the end is [`Corrupt`].
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
+    /// What is read, and what stands before it: words are read by what lies around them.
     bytes: &'a [u8],
+    /// Where the next byte stands; never behind the end.
+    at: usize,
     what: &'static str,
 }
 
@@ -29,7 +34,17 @@ impl<'a> Reader<'a> {
     /// Reads `bytes`, which hold `what` (named in the error).
     #[must_use]
     pub const fn new(bytes: &'a [u8], what: &'static str) -> Self {
-        Self { bytes, what }
+        Self { bytes, at: 0, what }
+    }
+
+    /// Reads a part of `bytes`, which hold `what`.
+    pub fn of_part(bytes: &'a [u8], part: Range<usize>, what: &'static str) -> Result<Self, Corrupt> {
+        let bytes = bytes
+            .get(..part.end)
+            .filter(|bytes| part.start <= bytes.len())
+            .ok_or(Corrupt(what))?;
+        let at = part.start;
+        Ok(Self { bytes, at, what })
     }
 
     /// The error that names what was being read.
@@ -41,37 +56,53 @@ impl<'a> Reader<'a> {
     /// Whether nothing is left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.at == self.bytes.len()
+    }
+
+    /// Where it stands in the bytes that were given.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.at
     }
 
     /// What is left.
+    #[inline]
     #[must_use]
-    pub const fn rest(&self) -> &'a [u8] {
-        self.bytes
+    pub fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or(&[])
     }
 
     /// The next byte.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, Corrupt> {
-        let (&first, rest) = self.bytes.split_first().ok_or(Corrupt(self.what))?;
-        self.bytes = rest;
-        Ok(first)
+        let &byte = self.bytes.get(self.at).ok_or(Corrupt(self.what))?;
+        self.at += 1;
+        Ok(byte)
     }
 
     /// The next `len` bytes.
     #[inline]
     pub fn take(&mut self, len: usize) -> Result<&'a [u8], Corrupt> {
-        let (head, rest) = self.bytes.split_at_checked(len).ok_or(Corrupt(self.what))?;
-        self.bytes = rest;
-        Ok(head)
+        let taken = self.rest().get(..len).ok_or(Corrupt(self.what))?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    /// A reader of the next `len` bytes, which hold `what`.
+    #[inline]
+    pub fn take_reader(&mut self, len: usize, what: &'static str) -> Result<Self, Corrupt> {
+        let at = self.at;
+        self.take(len)?;
+        let bytes = self.bytes.get(..self.at).ok_or(Corrupt(self.what))?;
+        Ok(Self { bytes, at, what })
     }
 
     /// The next `N` bytes as an array.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Corrupt> {
-        let (head, rest) = self.bytes.split_first_chunk::<N>().ok_or(Corrupt(self.what))?;
-        self.bytes = rest;
-        Ok(*head)
+        let taken = self.rest().first_chunk::<N>().ok_or(Corrupt(self.what))?;
+        self.at += N;
+        Ok(*taken)
     }
 
     /// The next varint.
@@ -81,8 +112,17 @@ impl<'a> Reader<'a> {
         if first < 0x80 {
             return Ok(u64::from(first));
         }
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..64).step_by(7) {
+        let second = self.byte()?;
+        let value = u64::from(first & 0x7f) | u64::from(second & 0x7f) << 7;
+        if second < 0x80 {
+            return Ok(value);
+        }
+        self.longer_varint(value)
+    }
+
+    /// The rest of a varint whose first two bytes say `value`.
+    fn longer_varint(&mut self, mut value: u64) -> Result<u64, Corrupt> {
+        for shift in (14..64).step_by(7) {
             let byte = self.byte()?;
             let low = u64::from(byte & 0x7f);
             if shift == 63 && low > 1 {
@@ -110,7 +150,7 @@ impl<'a> Reader<'a> {
 
     /// Insists that nothing is left.
     pub fn end(&self) -> Result<(), Corrupt> {
-        if self.bytes.is_empty() {
+        if self.is_empty() {
             Ok(())
         } else {
             Err(Corrupt(self.what))
@@ -136,12 +176,57 @@ pub fn put_word(out: &mut Vec<u8>, word: &[u8; 32]) {
     }
 }
 
-/// Reads a word written by [`put_word`].
-#[inline]
-pub fn read_word(reader: &mut Reader<'_>) -> Result<[u8; 32], Corrupt> {
-    let mut room = [0u8; 64];
-    read_word_into(reader, &mut room)?;
-    Ok(*room.first_chunk::<32>().ok_or(reader.corrupt())?)
+/// Which bytes of a word are kept, for every length: a window that ends in so many ones, or begins with them.
+const KEPT: [u8; 96] = {
+    let mut kept = [0; 96];
+    let mut at = 32;
+    while at < 64 {
+        kept[at] = 0xff;
+        at += 1;
+    }
+    kept
+};
+
+/// Reads a word written by [`put_word`] into `word`.
+///
+/// Words are most of a log, and a copy of unknown length costs more than the rest of this. So the 32 bytes that end
+/// with the word are read (or begin with it), and what is not of it is cleared; near either end of the bytes it is copied.
+#[inline(always)]
+pub fn read_word(reader: &mut Reader<'_>, word: &mut [u8; 32]) -> Result<(), Corrupt> {
+    let tag = reader.byte()?;
+    let len = usize::from(tag & 0x3f);
+    let start = reader.at;
+    let end = start + len;
+    if len > 32 || end > reader.bytes.len() {
+        return Err(reader.corrupt());
+    }
+    reader.at = end;
+    let (window, kept) = if tag & RIGHT_PADDED == 0 {
+        (end.wrapping_sub(32), len)
+    } else {
+        (start, 64 - len)
+    };
+    let around = reader.bytes.get(window..).and_then(<[u8]>::first_chunk::<32>);
+    let kept = KEPT.get(kept..).and_then(<[u8]>::first_chunk::<32>);
+    if let (Some(around), Some(kept)) = (around, kept) {
+        for ((byte, around), kept) in word.iter_mut().zip(around).zip(kept) {
+            *byte = around & kept;
+        }
+    } else {
+        let stored = reader.bytes.get(start..end).unwrap_or(&[]);
+        copy_word(stored, tag & RIGHT_PADDED != 0, word);
+    }
+    Ok(())
+}
+
+/// Makes a word of at most 32 stored bytes.
+#[cold]
+fn copy_word(stored: &[u8], right_padded: bool, word: &mut [u8; 32]) {
+    word.fill(0);
+    let zeros = if right_padded { 0 } else { 32 - stored.len() };
+    if let Some(kept) = word.get_mut(zeros..zeros + stored.len()) {
+        kept.copy_from_slice(stored);
+    }
 }
 
 /// Appends `count` words written by [`put_word`].
@@ -152,42 +237,10 @@ pub fn read_words(reader: &mut Reader<'_>, count: usize, out: &mut Vec<u8>) -> R
         return Err(reader.corrupt());
     }
     let start = out.len();
-    out.resize(start + count * 32 + 32, 0);
-    let mut rooms = out.get_mut(start..).unwrap_or(&mut []);
-    for _ in 0..count {
-        let room = rooms.first_chunk_mut::<64>().ok_or(reader.corrupt())?;
-        read_word_into(reader, room)?;
-        rooms = rooms.get_mut(32..).unwrap_or(&mut []);
-    }
-    out.truncate(start + count * 32);
-    Ok(())
-}
-
-/// Reads a word written by [`put_word`] into the first half of `room`; what the second half holds then says
-/// nothing.
-///
-/// Words are most of a log, and a copy of unknown length costs more than the rest of this: so 32 bytes are copied
-/// whatever the length, where the bytes after the word allow it.
-#[inline]
-fn read_word_into(reader: &mut Reader<'_>, room: &mut [u8; 64]) -> Result<(), Corrupt> {
-    let tag = reader.byte()?;
-    let len = usize::from(tag & 0x3f);
-    let right_padded = tag & RIGHT_PADDED != 0;
-    if len > 32 {
-        return Err(reader.corrupt());
-    }
-    let zeros = if right_padded { 0 } else { 32 - len };
-    if let Some(source) = reader.bytes.first_chunk::<32>() {
-        room[..32].fill(0);
-        room[zeros..zeros + 32].copy_from_slice(source);
-        if right_padded {
-            room[len..len + 32].fill(0);
-        }
-        reader.take(len)?;
-    } else {
-        let kept = reader.take(len)?;
-        room[..32].fill(0);
-        room[zeros..zeros + len].copy_from_slice(kept);
+    out.resize(start + count * 32, 0);
+    let (words, _) = out.get_mut(start..).unwrap_or(&mut []).as_chunks_mut::<32>();
+    for word in words {
+        read_word(reader, word)?;
     }
     Ok(())
 }
@@ -222,8 +275,21 @@ mod tests {
             put_word(&mut out, &word);
             prop_assert!(out.len() <= 1 + 32 - left.max(right));
             let mut reader = Reader::new(&out, "test");
-            prop_assert_eq!(read_word(&mut reader).unwrap(), word);
+            let mut read = [0xee; 32];
+            read_word(&mut reader, &mut read).unwrap();
+            prop_assert_eq!(read, word);
             reader.end().unwrap();
+            // Something stands before it, and after it.
+            let len = out.len();
+            let around = [&[0xee; 40][..], &out, &[0xee; 40]].concat();
+            for (before, after) in [(0, 0), (0, 40), (40, 0), (40, 40), (20, 20)] {
+                let bytes = around.get(40 - before..40 + len + after).unwrap();
+                let mut reader = Reader::of_part(bytes, before..bytes.len(), "test").unwrap();
+                read.fill(0xee);
+                read_word(&mut reader, &mut read).unwrap();
+                prop_assert_eq!(read, word);
+                prop_assert_eq!(reader.position(), before + len);
+            }
         }
 
         #[test]
@@ -231,7 +297,7 @@ mod tests {
             let mut reader = Reader::new(&bytes, "test");
             while reader.varint().is_ok() {}
             let mut reader = Reader::new(&bytes, "test");
-            while read_word(&mut reader).is_ok() {}
+            while read_word(&mut reader, &mut [0; 32]).is_ok() {}
         }
     }
 

@@ -84,28 +84,6 @@ pub struct UnitReader<'a> {
     reader: Reader<'a>,
 }
 
-/// Where a reader stands in its unit, without holding the bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct UnitMark {
-    header: Header,
-    next: u64,
-    offset: usize,
-}
-
-impl UnitMark {
-    /// What stands before the rows.
-    #[must_use]
-    pub const fn header(&self) -> Header {
-        self.header
-    }
-
-    /// The place in the unit of the row that comes next.
-    #[must_use]
-    pub const fn position(&self) -> u64 {
-        self.next
-    }
-}
-
 impl<'a> UnitReader<'a> {
     /// Reads the unit in `bytes`, which holds `what`.
     pub fn new(bytes: &'a [u8], what: &'static str) -> Result<Self, Corrupt> {
@@ -125,26 +103,6 @@ impl<'a> UnitReader<'a> {
         })
     }
 
-    /// Goes on where a reader of the same `bytes`, which hold `what`, stood.
-    pub fn resume(bytes: &'a [u8], mark: UnitMark, what: &'static str) -> Result<Self, Corrupt> {
-        let rest = bytes.get(mark.offset..).ok_or(Corrupt(what))?;
-        Ok(Self {
-            header: mark.header,
-            next: mark.next,
-            reader: Reader::new(rest, what),
-        })
-    }
-
-    /// Where the reader stands in `bytes`, which it reads.
-    #[must_use]
-    pub const fn mark(&self, bytes: &[u8]) -> UnitMark {
-        UnitMark {
-            header: self.header,
-            next: self.next,
-            offset: bytes.len() - self.reader.rest().len(),
-        }
-    }
-
     /// What stands before the rows.
     #[must_use]
     pub const fn header(&self) -> Header {
@@ -161,18 +119,52 @@ impl<'a> UnitReader<'a> {
         self.next += 1;
         self.reader.take(len).map(Some)
     }
+}
 
-    /// The row at `position` in the unit, counted from the one that comes next onwards.
-    pub fn row_at(&mut self, position: u64) -> Result<&'a [u8], Corrupt> {
-        while self.next < position {
-            if self.next_row()?.is_none() {
-                break;
+/// Where the rows of a unit begin, as far as they were reached: rows are found again, and those after them.
+#[derive(Debug, Default)]
+pub struct UnitStarts {
+    /// Before the length of each row that was reached, and of the one that comes next; empty without a unit.
+    starts: Vec<u32>,
+}
+
+impl UnitStarts {
+    /// Begins with the unit in `bytes`, which hold `what`; answers what stands before its rows.
+    pub fn begin(&mut self, bytes: &[u8], what: &'static str) -> Result<Header, Corrupt> {
+        self.starts.clear();
+        let unit = UnitReader::new(bytes, what)?;
+        // Values are below 4 GiB: RocksDB takes no larger ones.
+        self.starts.push(unit.reader.position() as u32);
+        Ok(unit.header)
+    }
+
+    /// Without a unit.
+    pub fn clear(&mut self) {
+        self.starts.clear();
+    }
+
+    /// The row at `place` of the same unit, which must have it.
+    #[inline(always)]
+    pub fn row<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        place: usize,
+        what: &'static str,
+    ) -> Result<Reader<'a>, Corrupt> {
+        let mut reached = place.min(self.starts.len().saturating_sub(1));
+        loop {
+            let start = *self.starts.get(reached).ok_or(Corrupt(what))?;
+            let mut reader = Reader::of_part(bytes, start as usize..bytes.len(), what)?;
+            let len = reader.varint_usize()?;
+            let row = reader.take_reader(len, what)?;
+            reached += 1;
+            if reached == self.starts.len() {
+                self.starts.push(reader.position() as u32);
+            }
+            if reached > place {
+                return Ok(row);
             }
         }
-        if self.next != position {
-            return Err(self.reader.corrupt());
-        }
-        self.next_row()?.ok_or(self.reader.corrupt())
     }
 }
 
@@ -199,16 +191,16 @@ mod tests {
                 let mut reader = UnitReader::new(value, "test").unwrap();
                 prop_assert_eq!(reader.header(), Header { block: 9, first_index: back.len() as u64, count: *count });
                 prop_assert!(value.len() <= max + 60 + 12 + 2 * usize::try_from(*count).unwrap());
-                if let Some(last) = count.checked_sub(1) {
-                    prop_assert_eq!(reader.clone().row_at(last).unwrap(), &rows[back.len() + last as usize][..]);
+                let mut starts = UnitStarts::default();
+                prop_assert_eq!(starts.begin(value, "test").unwrap(), reader.header());
+                // One far behind, and then from the first on.
+                for place in std::iter::once(*count as usize / 2).chain(0..*count as usize) {
+                    let row = starts.row(value, place, "test").unwrap();
+                    prop_assert_eq!(row.rest(), &rows[back.len() + place][..]);
                 }
-                // Taken up again before each row.
-                let mut mark = reader.mark(value);
-                loop {
-                    reader = UnitReader::resume(value, mark, "test").unwrap();
-                    let Some(row) = reader.next_row().unwrap() else { break };
+                prop_assert!(starts.row(value, *count as usize, "test").is_err());
+                while let Some(row) = reader.next_row().unwrap() {
                     back.push(row.to_vec());
-                    mark = reader.mark(value);
                 }
             }
             prop_assert_eq!(back, rows);
@@ -218,6 +210,9 @@ mod tests {
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             if let Ok(mut reader) = UnitReader::new(&bytes, "test") {
                 while let Ok(Some(_)) = reader.next_row() {}
+                let mut starts = UnitStarts::default();
+                starts.begin(&bytes, "test").unwrap();
+                let _ = starts.row(&bytes, 3, "test");
             }
         }
     }

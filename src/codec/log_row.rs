@@ -56,7 +56,7 @@ pub fn decode_body(
     if count > 0 {
         signature = Some(reader.varint_u32()?);
         for slot in rest {
-            slot.0 = read_word(reader)?;
+            read_word(reader, &mut slot.0)?;
         }
     }
     data.clear();
@@ -87,13 +87,12 @@ pub fn encode_block_row(row: BlockRow, body: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Reads the head of a row by block; the reader then stands before the body.
-pub fn decode_block_row<'a>(bytes: &'a [u8]) -> Result<(BlockRow, Reader<'a>), Corrupt> {
-    let mut reader = Reader::new(bytes, ROW);
-    let row = BlockRow {
+#[inline(always)]
+pub fn decode_block_row(reader: &mut Reader<'_>) -> Result<BlockRow, Corrupt> {
+    Ok(BlockRow {
         transaction_index: reader.varint_u32()?,
         emitter: reader.varint_u32()?,
-    };
-    Ok((row, reader))
+    })
 }
 
 /// Where a log of a run stands.
@@ -268,8 +267,8 @@ pub struct StoredRow<'a> {
     pub transaction_index: u32,
     /// Transaction hash.
     pub transaction_hash: &'a [u8; 32],
-    /// Its body.
-    pub body: &'a [u8],
+    /// Stands before its body, which ends where it does.
+    pub body: Reader<'a>,
 }
 
 /// Reads a run row by row.
@@ -334,7 +333,7 @@ impl<'a> RunReader<'a> {
                 transaction_index: stored.transaction_index,
                 transaction_hash: B256::from(stored.transaction_hash),
             };
-            (row, Reader::new(stored.body, ROW))
+            (row, stored.body)
         }))
     }
 
@@ -346,7 +345,7 @@ impl<'a> RunReader<'a> {
             return Ok(None);
         }
         let len = self.reader.varint_usize()?;
-        let mut row = Reader::new(self.reader.take(len)?, ROW);
+        let mut row = self.reader.take_reader(len, ROW)?;
         self.ordinal = self.ordinal.wrapping_add(row.varint()?);
         self.block = self.block.wrapping_add(row.varint()?);
         let place = row.varint()?;
@@ -362,7 +361,7 @@ impl<'a> RunReader<'a> {
             transaction_index,
             // The first row of a run has one.
             transaction_hash: self.hash.ok_or(row.corrupt())?,
-            body: row.rest(),
+            body: row,
         }))
     }
 }
@@ -381,7 +380,8 @@ mod tests {
                     let _ = decode_body(&mut row, &mut topics, &mut data);
                 }
             }
-            if let Ok((_, mut row)) = decode_block_row(&bytes) {
+            let mut row = Reader::new(&bytes, ROW);
+            if decode_block_row(&mut row).is_ok() {
                 let _ = decode_body(&mut row, &mut topics, &mut data);
             }
         }

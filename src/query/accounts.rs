@@ -126,7 +126,7 @@ impl TransactionPage {
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let (number, index) = (row.block, row.index);
-            let slice = TransactionSlice::decode(row.bytes)
+            let slice = TransactionSlice::decode(row.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
             let block = view.block(number)?;
             let success = match slice.status {

@@ -154,7 +154,7 @@ impl Reader {
         let mut units = Units::new(&self.view, Table::Frames)?;
         for ordinal in frames.first_frame..end {
             let row = units.row(ordinal)?;
-            let (index, frame) = decode_frame(row.bytes)
+            let (index, frame) = decode_frame(row.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
             if let Some(trace) = traces.get_mut(index as usize) {
                 trace.frames.push(frame);

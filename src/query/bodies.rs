@@ -100,7 +100,7 @@ impl Reader {
         let mut frames = Vec::new();
         let first = TopFrames::new(&self.view)?.first_of(number, index)?;
         for row in first..self.view.first_frame(number + 1)? {
-            let (place, frame) = decode_frame(units.row(row)?.bytes)
+            let (place, frame) = decode_frame(units.row(row)?.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
             if u64::from(place) != index {
                 break;

@@ -165,7 +165,7 @@ impl Reader {
         };
         if let Some(frame) = creation.frame {
             let mut units = Units::new(&self.view, Table::Frames)?;
-            let (_, frame) = decode_frame(units.row(frame)?.bytes)
+            let (_, frame) = decode_frame(units.row(frame)?.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
             return Ok(ContractCode {
                 init: Some(frame.input),

@@ -82,7 +82,7 @@ impl Reader {
             None => row.transaction.input,
             Some(frame) => {
                 let mut units = Units::new(&self.view, Table::Frames)?;
-                decode_frame(units.row(frame)?.bytes)
+                decode_frame(units.row(frame)?.bytes())
                     .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?
                     .1
                     .input

@@ -57,7 +57,7 @@ impl GasTeller {
         }
         let units = Units::opened(&mut self.units, &self.view, Table::Transactions)?;
         let row = units.row(ordinal)?;
-        let slice = TransactionSlice::decode(row.bytes)
+        let slice = TransactionSlice::decode(row.bytes())
             .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
         let paid = GasPaid {
             price: price(&self.view, number, &slice.fees)?,

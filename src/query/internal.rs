@@ -58,7 +58,7 @@ impl<'v> TopFrames<'v> {
         let (mut low, mut high) = (self.view.first_frame(block)?, self.view.first_frame(block + 1)?);
         while low < high {
             let middle = low + (high - low) / 2;
-            let place = decode_frame_place(self.units.row(middle)?.bytes).map_err(corrupt)?;
+            let place = decode_frame_place(self.units.row(middle)?.bytes()).map_err(corrupt)?;
             if u64::from(place) < index {
                 low = middle + 1;
             } else {
@@ -77,7 +77,7 @@ impl<'v> TopFrames<'v> {
         if first == self.view.first_frame(block + 1)? {
             return Ok(None);
         }
-        let (place, frame) = decode_frame(self.units.row(first)?.bytes).map_err(corrupt)?;
+        let (place, frame) = decode_frame(self.units.row(first)?.bytes()).map_err(corrupt)?;
         let is_top = u64::from(place) == index && frame.path.is_empty();
         Ok(is_top.then_some(frame))
     }
@@ -97,7 +97,7 @@ impl<'v> TopFrames<'v> {
         let end = self.view.first_frame(block + 1)?;
         for ordinal in first..end.min(first.saturating_add(limit)) {
             let row = self.units.row(ordinal)?;
-            let frame = FrameSlice::decode(row.bytes).map_err(corrupt)?;
+            let frame = FrameSlice::decode(row.bytes()).map_err(corrupt)?;
             if u64::from(frame.transaction_index) != index || !visitor(&frame) {
                 break;
             }
@@ -183,7 +183,7 @@ impl InternalPage {
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let number = row.block;
-            let frame = FrameSlice::decode(row.bytes).map_err(corrupt)?;
+            let frame = FrameSlice::decode(row.bytes()).map_err(corrupt)?;
             let block = view.block(number)?;
             let transaction = block.first_transaction + u64::from(frame.transaction_index);
             Ok(visitor(&InternalTransaction {

@@ -57,7 +57,7 @@ impl Reader {
                 let mut units = Units::new(&self.view, Table::Frames)?;
                 walk(&mut calls, &frames, direction, |frame| {
                     let row = units.row(frame)?;
-                    let place = decode_frame_place(row.bytes)
+                    let place = decode_frame_place(row.bytes())
                         .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
                     let ordinal = self.view.first_transaction(row.block)? + u64::from(place);
                     if of_one.last() != Some(&ordinal) {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::QueryError;
 use super::page::{Page, Paged, Rows, Selected};
 use crate::codec::bytes;
-use crate::codec::log_row::{ROW, decode_block_row, decode_body};
+use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::model::{Address, B256, LogEntry, Topics};
-use crate::store::{BlockFacts, Runs, StoreError, Table, Units, View};
+use crate::store::{BlockFacts, Runs, StoreError, Table, UnitRow, Units, View};
 
 /// Where the bodies of a page are read.
 #[derive(Clone, Copy, Debug)]
@@ -93,9 +93,21 @@ impl LogPage {
         };
         let mut before = Before::of(&view);
         match open {
-            Open::Units(units) => self
-                .page
-                .visit(|ordinal| visit_in_unit(&mut before, units, ordinal, visitor)),
+            Open::Units(units) => self.page.visit_some(|hits| {
+                let Some(&first) = hits.first() else {
+                    return Ok((0, true));
+                };
+                let mut unit = units.unit(first)?;
+                let mut visited = 0;
+                for &ordinal in hits {
+                    let Some(row) = unit.row(ordinal)? else { break };
+                    visited += 1;
+                    if !visit_in_unit(&mut before, row, ordinal, visitor)? {
+                        return Ok((visited, false));
+                    }
+                }
+                Ok((visited, true))
+            }),
             Open::Runs(runs, address) => self
                 .page
                 .visit(|ordinal| visit_in_run(&mut before, runs, *address, ordinal, visitor)),
@@ -103,13 +115,17 @@ impl LogPage {
     }
 }
 
+/// Emitters that are remembered while a frame is made.
+const EMITTERS: usize = 64;
+
 /// What the row before had. Neighbours are of one block and often of one transaction, and rows of a page of one signature: its topic stays
 /// where it is, and the other topics and the data are written in place of those before.
 struct Before<'v> {
     view: &'v View,
     block: Option<(u64, BlockFacts)>,
     transaction: Option<(u64, B256)>,
-    emitter: Option<(u32, Address)>,
+    /// Some of the emitters, each at its place among these: they are few, and the array has one page of memory for 200.
+    emitters: [Option<(u32, Address)>; EMITTERS],
     /// That of the first of `topics`.
     signature: Option<u32>,
     topics: Topics,
@@ -135,7 +151,7 @@ impl<'v> Before<'v> {
             view,
             block: None,
             transaction: None,
-            emitter: None,
+            emitters: [None; EMITTERS],
             signature: None,
             topics: Topics::default(),
             data: Vec::new(),
@@ -156,9 +172,8 @@ impl<'v> Before<'v> {
 
     #[inline]
     fn emitter_address(&mut self, emitter: u32) -> Result<Address, StoreError> {
-        known(&mut self.emitter, emitter, |emitter| {
-            self.view.emitter_address(emitter)
-        })
+        let place = &mut self.emitters[emitter as usize % EMITTERS];
+        known(place, emitter, |emitter| self.view.emitter_address(emitter))
     }
 
     /// Reads a body of a row of `table`.
@@ -176,18 +191,17 @@ impl<'v> Before<'v> {
     }
 }
 
-/// Shows the log with an ordinal to the visitor.
+/// Shows a log of a unit to the visitor.
 fn visit_in_unit(
     before: &mut Before<'_>,
-    units: &mut Units<'_>,
+    mut row: UnitRow<'_>,
     ordinal: u64,
     visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
 ) -> Result<bool, QueryError> {
     let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
-    let row = units.row(ordinal)?;
     let block = before.block(row.block)?;
-    let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
-    before.body(&mut reader, Table::LogsByBlock)?;
+    let place = decode_block_row(&mut row.reader).map_err(corrupt)?;
+    before.body(&mut row.reader, Table::LogsByBlock)?;
     let transaction = block.first_transaction + u64::from(place.transaction_index);
     Ok(visitor(&LogEntry {
         ordinal,
@@ -211,10 +225,9 @@ fn visit_in_run(
     ordinal: u64,
     visitor: &mut dyn FnMut(&LogEntry<'_>) -> bool,
 ) -> Result<bool, QueryError> {
-    let row = runs.row(ordinal)?;
-    let mut reader = bytes::Reader::new(row.body, ROW);
+    let mut row = runs.row(ordinal)?;
     let block = before.block(row.block)?;
-    before.body(&mut reader, Table::LogsByEmitter)?;
+    before.body(&mut row.body, Table::LogsByEmitter)?;
     Ok(visitor(&LogEntry {
         ordinal,
         block_number: row.block,

@@ -448,10 +448,26 @@ impl Page {
         &mut self,
         mut row: impl FnMut(u64) -> Result<bool, QueryError>,
     ) -> Result<bool, QueryError> {
+        self.visit_some(|hits| match hits.first() {
+            Some(&ordinal) => Ok((1, row(ordinal)?)),
+            None => Ok((0, true)),
+        })
+    }
+
+    /// The same with all of them at a time: `rows` answers how many it visited, at least one, and whether it goes on.
+    pub(super) fn visit_some(
+        &mut self,
+        mut rows: impl FnMut(&[u64]) -> Result<(usize, bool), QueryError>,
+    ) -> Result<bool, QueryError> {
         let end = self.rest.end.min(self.hits.len());
-        while let Some(&ordinal) = self.hits.get(self.rest.start..end).and_then(<[u64]>::first) {
-            self.rest.start += 1;
-            if !row(ordinal)? {
+        while let Some(hits) = self
+            .hits
+            .get(self.rest.start..end)
+            .filter(|hits| !hits.is_empty())
+        {
+            let (visited, more) = rows(hits)?;
+            self.rest.start += visited;
+            if !more {
                 break;
             }
         }

@@ -178,7 +178,8 @@ impl Prices<'_> {
         let bodies = Units::opened(&mut self.bodies, &self.reader.view, Table::LogsByBlock)?;
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let row = bodies.row(ordinal)?;
-        let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+        let mut body = row.reader;
+        decode_block_row(&mut body).map_err(corrupt)?;
         let (mut topics, mut data) = (Topics::default(), Vec::new());
         decode_body(&mut body, &mut topics, &mut data).map_err(corrupt)?;
         let &[_, answer, _] = topics.as_slice() else {

@@ -110,7 +110,7 @@ impl Reader {
         let mut transactions = Units::new(&self.view, Table::Transactions)?;
         let mut fees = Vec::with_capacity(usize::try_from(ordinals.end - ordinals.start).unwrap_or(0));
         for ordinal in ordinals {
-            let fee = decode_fees(transactions.row(ordinal)?.bytes)
+            let fee = decode_fees(transactions.row(ordinal)?.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
             fees.push(fee);
         }

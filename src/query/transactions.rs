@@ -81,7 +81,8 @@ impl ReceiptReader<'_> {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         for ordinal in first..first + u64::from(row.logs) {
             let unit_row = self.logs.row(ordinal)?;
-            let (place, mut reader) = decode_block_row(unit_row.bytes).map_err(corrupt)?;
+            let mut reader = unit_row.reader;
+            let place = decode_block_row(&mut reader).map_err(corrupt)?;
             let topics = topics(self.view, &mut reader, &mut data)?;
             let log = Log {
                 address: self.view.emitter_address(place.emitter)?,
@@ -138,7 +139,7 @@ impl Reader {
         ordinal: u64,
     ) -> Result<(u64, TransactionRow), QueryError> {
         let row = units.row(ordinal)?;
-        let decoded = decode_transaction(row.bytes)
+        let decoded = decode_transaction(row.bytes())
             .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
         Ok((row.block, decoded))
     }

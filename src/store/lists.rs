@@ -6,9 +6,10 @@ use super::StoreError;
 use super::scan::Scan;
 use super::schema::Table;
 use super::view::View;
-use crate::codec::chunk::{UnitMark, UnitReader};
+use crate::codec::bytes::Reader;
+use crate::codec::chunk::{Header, UnitReader, UnitStarts};
 use crate::codec::keys;
-use crate::codec::log_row::{RunReader, StoredRow};
+use crate::codec::log_row::{ROW, RunReader, StoredRow};
 use crate::metrics::visits;
 
 /// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
@@ -20,10 +21,8 @@ pub struct Units<'v> {
     table: Table,
     /// Ordinal of the unit's first row.
     first: u64,
-    /// Ordinal of the first row after the unit.
-    end: u64,
-    /// Before each row of the unit that was reached so far; empty without a unit.
-    marks: Vec<UnitMark>,
+    header: Option<Header>,
+    starts: UnitStarts,
 }
 
 impl std::fmt::Debug for Units<'_> {
@@ -34,6 +33,16 @@ impl std::fmt::Debug for Units<'_> {
     }
 }
 
+/// The unit that was read last, for rows that lie in it.
+#[derive(Debug)]
+pub struct Unit<'a> {
+    first: u64,
+    header: Header,
+    value: &'a [u8],
+    starts: &'a mut UnitStarts,
+    table: Table,
+}
+
 /// A row of a unit and its place.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitRow<'a> {
@@ -41,8 +50,41 @@ pub struct UnitRow<'a> {
     pub block: u64,
     /// Place in the block.
     pub index: u64,
+    /// Stands before the row, which ends where it does.
+    pub reader: Reader<'a>,
+}
+
+impl<'a> UnitRow<'a> {
     /// The row's bytes.
-    pub bytes: &'a [u8],
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.reader.rest()
+    }
+}
+
+impl<'a> Unit<'a> {
+    /// The row with an ordinal; `None` where it lies in another unit.
+    #[inline(always)]
+    pub fn row(&mut self, ordinal: u64) -> Result<Option<UnitRow<'a>>, StoreError> {
+        let place = ordinal.wrapping_sub(self.first);
+        if place >= self.header.count {
+            return Ok(None);
+        }
+        let name = self.table.name();
+        let row = self
+            .starts
+            .row(self.value, usize::try_from(place).unwrap_or(usize::MAX), name);
+        let reader = row.map_err(|corrupt| {
+            let key = keys::number(self.first + (self.header.count - 1));
+            StoreError::corrupt(name, &key)(corrupt)
+        })?;
+        visits::row();
+        Ok(Some(UnitRow {
+            block: self.header.block,
+            index: self.header.first_index + place,
+            reader,
+        }))
+    }
 }
 
 impl<'v> Units<'v> {
@@ -57,63 +99,59 @@ impl<'v> Units<'v> {
             scan,
             table,
             first: 0,
-            end: 0,
-            marks: Vec::new(),
+            header: None,
+            starts: UnitStarts::default(),
         }
     }
 
     /// The row with an ordinal.
     pub fn row(&mut self, ordinal: u64) -> Result<UnitRow<'_>, StoreError> {
-        if self.marks.is_empty() || !(self.first..self.end).contains(&ordinal) {
-            self.load(ordinal)?;
-        }
         let name = self.table.name();
-        let place = ordinal.wrapping_sub(self.first);
-        let reached = usize::try_from(place)
-            .unwrap_or(usize::MAX)
-            .min(self.marks.len() - 1);
-        let (Some(&mark), Some((_, value))) = (self.marks.get(reached), self.scan.item()?) else {
-            return Err(missing(name, "row", ordinal));
+        self.unit(ordinal)?
+            .row(ordinal)?
+            .ok_or_else(|| missing(name, "row", ordinal))
+    }
+
+    /// The unit of the row with an ordinal.
+    pub fn unit(&mut self, ordinal: u64) -> Result<Unit<'_>, StoreError> {
+        let header = match self.header {
+            Some(header) if ordinal.wrapping_sub(self.first) < header.count => header,
+            _ => self.load(ordinal)?,
         };
-        let key = keys::number(self.end.wrapping_sub(1));
-        let corrupt = StoreError::corrupt(name, &key);
-        let mut unit = UnitReader::resume(value, mark, name).map_err(&corrupt)?;
-        for _ in mark.position()..place {
-            unit.next_row().map_err(&corrupt)?;
-            self.marks.push(unit.mark(value));
-        }
-        let bytes = unit.row_at(place).map_err(&corrupt)?;
-        visits::row();
-        let header = unit.header();
-        Ok(UnitRow {
-            block: header.block,
-            index: header.first_index + place,
-            bytes,
+        let (_, value) = self
+            .scan
+            .item()?
+            .ok_or_else(|| missing(self.table.name(), "row", ordinal))?;
+        Ok(Unit {
+            first: self.first,
+            header,
+            value,
+            starts: &mut self.starts,
+            table: self.table,
         })
     }
 
     /// Moves to the unit of an ordinal.
-    fn load(&mut self, ordinal: u64) -> Result<(), StoreError> {
+    fn load(&mut self, ordinal: u64) -> Result<Header, StoreError> {
         let name = self.table.name();
         let missing = || missing(name, "row", ordinal);
-        let loaded = !self.marks.is_empty();
-        self.marks.clear();
-        let rows = (self.end - self.first).max(1);
         let mut found = false;
-        // A step is cheaper than a seek only where it ends there: each unit is about a disk block of its own.
-        if loaded && ordinal >= self.end && ordinal - self.end < rows {
-            if let Some((key, _)) = self.scan.step()? {
+        if let Some(before) = self.header.take() {
+            let end = self.first + before.count;
+            // A step is cheaper than a seek only where it ends there: each unit is about a disk block of its own.
+            if ordinal >= end && ordinal - end < before.count {
+                if let Some((key, _)) = self.scan.step()? {
+                    let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
+                    found = last >= ordinal;
+                }
+            } else if ordinal < self.first
+                && self.first - ordinal <= before.count
+                && let Some((key, value)) = self.scan.step_back()?
+            {
                 let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
-                found = last >= ordinal;
+                let unit = UnitReader::new(value, name).map_err(StoreError::corrupt(name, key))?;
+                found = last.wrapping_add(1).wrapping_sub(unit.header().count) <= ordinal;
             }
-        } else if loaded
-            && ordinal < self.first
-            && self.first - ordinal <= rows
-            && let Some((key, value)) = self.scan.step_back()?
-        {
-            let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
-            let unit = UnitReader::new(value, name).map_err(StoreError::corrupt(name, key))?;
-            found = (last + 1).wrapping_sub(unit.header().count) <= ordinal;
         }
         if !found && self.scan.seek(&keys::number(ordinal))?.is_none() {
             return Err(missing());
@@ -121,18 +159,16 @@ impl<'v> Units<'v> {
         let (key, value) = self.scan.item()?.ok_or_else(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
-        let unit = UnitReader::new(value, name).map_err(&corrupt)?;
-        let start = unit.mark(value);
-        touch(value, last.wrapping_sub(ordinal), unit.header().count);
-        self.first = (last + 1).wrapping_sub(unit.header().count);
-        self.end = last + 1;
+        let header = self.starts.begin(value, name).map_err(&corrupt)?;
+        touch(value, last.wrapping_sub(ordinal), header.count);
+        self.first = last.wrapping_add(1).wrapping_sub(header.count);
         // The unit after a hole, or one that says it holds more rows than there are ordinals.
-        if !(self.first..self.end).contains(&ordinal) {
+        if ordinal < self.first || last < ordinal {
             return Err(missing());
         }
-        self.marks.push(start);
+        self.header = Some(header);
         visits::unit();
-        Ok(())
+        Ok(header)
     }
 }
 
@@ -233,7 +269,7 @@ impl Runs<'_> {
                 block: row.block,
                 transaction_index: row.transaction_index,
                 transaction_hash: hash,
-                body: self.bytes.get(row.body as usize..row.end as usize)?,
+                body: Reader::of_part(&self.bytes, row.body as usize..row.end as usize, ROW).ok()?,
             })
         });
         self.next = place + 1;
@@ -279,14 +315,14 @@ impl Runs<'_> {
         // Values are below 4 GiB: RocksDB takes no larger ones.
         let place = |part: &[u8]| (part.as_ptr() as usize - self.bytes.as_ptr() as usize) as u32;
         while let Some(row) = run.next_stored().map_err(&corrupt)? {
-            let body = place(row.body);
+            let body = place(row.body.rest());
             self.rows.push(RunPlace {
                 ordinal: row.ordinal,
                 block: row.block,
                 transaction_index: row.transaction_index,
                 hash: place(row.transaction_hash),
                 body,
-                end: body + row.body.len() as u32,
+                end: body + row.body.rest().len() as u32,
             });
         }
         visits::unit();

@@ -54,7 +54,7 @@ pub use heartbeat::Heartbeat;
 pub use imported::{ImportRow, ImportWriter, Imported, LOOK_EVERY};
 pub use inspect::{Contents, Figures};
 pub use known::KnownToken;
-pub use lists::{Runs, UnitRow, Units};
+pub use lists::{Runs, Unit, UnitRow, Units};
 pub use memory::{from_memory, give_up, is_from_memory};
 pub use migrate::migrate;
 pub use observed::{Observed, Refreshed, ToldBalance};

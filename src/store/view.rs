@@ -321,7 +321,7 @@ impl View {
         };
         let mut units = Units::new(self, Table::Transactions)?;
         let row = units.row(ordinal)?;
-        let row = decode_transaction(row.bytes).map_err(StoreError::corrupt(
+        let row = decode_transaction(row.bytes()).map_err(StoreError::corrupt(
             Table::Transactions.name(),
             &keys::number(ordinal),
         ))?;

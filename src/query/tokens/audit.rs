@@ -163,7 +163,8 @@ impl Reader {
         let (mut data, mut found) = (Vec::new(), Vec::new());
         for ordinal in first..end {
             let row = units.row(ordinal)?;
-            let (place, mut reader) = decode_block_row(row.bytes).map_err(corrupt)?;
+            let mut reader = row.reader;
+            let place = decode_block_row(&mut reader).map_err(corrupt)?;
             let token = self.view.emitter_address(place.emitter)?;
             let topics = topics(&self.view, &mut reader, &mut data)?;
             let Some(event) = TokenEvent::of(&token, &topics, &data) else {
@@ -199,8 +200,8 @@ impl Reader {
         }
         let mut units = Units::new(&self.view, Table::Transactions)?;
         for ordinal in self.view.first_transaction(blocks.first())?..self.view.first_transaction(last + 1)? {
-            let row =
-                TransactionSlice::decode(units.row(ordinal)?.bytes).map_err(corrupt(Table::Transactions))?;
+            let row = TransactionSlice::decode(units.row(ordinal)?.bytes())
+                .map_err(corrupt(Table::Transactions))?;
             if row.status != Some(false) {
                 found.extend(row.to);
             }
@@ -210,7 +211,7 @@ impl Reader {
         }
         let mut units = Units::new(&self.view, Table::Frames)?;
         for ordinal in self.view.first_frame(blocks.first())?..self.view.first_frame(last + 1)? {
-            let frame = FrameSlice::decode(units.row(ordinal)?.bytes).map_err(corrupt(Table::Frames))?;
+            let frame = FrameSlice::decode(units.row(ordinal)?.bytes()).map_err(corrupt(Table::Frames))?;
             if matches!(frame.kind, FrameKind::Call | FrameKind::CallCode) && !frame.reverted {
                 found.extend(frame.to);
             }

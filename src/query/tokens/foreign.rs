@@ -171,7 +171,8 @@ impl<'v> Walk<'v> {
     fn transfers(&mut self, log: u64, descending: bool) -> Result<Vec<u64>, QueryError> {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let row = self.logs.row(log)?;
-        let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+        let mut body = row.reader;
+        decode_block_row(&mut body).map_err(corrupt)?;
         let topics = topics(self.view, &mut body, &mut self.data)?;
         let event = TokenEvent::of(self.token, &topics, &self.data);
         let Some(event) = event.filter(|event| event.kind() == self.standard.kind()) else {

@@ -206,7 +206,8 @@ impl Sum {
                 _ => {
                     let row = logs.row(log)?;
                     self.begin(row.block);
-                    let (_, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+                    let mut body = row.reader;
+                    decode_block_row(&mut body).map_err(corrupt)?;
                     &last.insert((log, topics(view, &mut body, &mut data)?)).1
                 }
             };

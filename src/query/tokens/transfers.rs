@@ -204,7 +204,8 @@ impl TransferPage {
                 _ => {
                     let row = logs.row(log)?;
                     let (block, index) = (row.block, row.index as u32);
-                    let (place, mut body) = decode_block_row(row.bytes).map_err(corrupt)?;
+                    let mut body = row.reader;
+                    let place = decode_block_row(&mut body).map_err(corrupt)?;
                     last.insert(Log {
                         ordinal: log,
                         block,
@@ -233,7 +234,7 @@ impl TransferPage {
                 Some((at, around)) if *at == transaction => around,
                 _ => {
                     let row = transactions.row(transaction)?;
-                    let slice = TransactionSlice::decode(row.bytes)
+                    let slice = TransactionSlice::decode(row.bytes())
                         .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
                     let found = Around {
                         nonce: slice.nonce,
