@@ -130,22 +130,29 @@ fn digits<'a>(text: &'a str, expected: &str) -> Result<&'a str, String> {
     Ok(digits.trim_start_matches('0'))
 }
 
-/// Reads at most 32 hex digits.
-fn hex_u128(digits: &str) -> Option<u128> {
-    if digits.len() > 32 {
-        return None;
+/// More digits than this are decoded all at once: signatures are 64 long, and most others below this.
+const FEW_DIGITS: usize = 8;
+
+/// Reads at most `2 * N` hex digits as big-endian bytes, or as a number where they are few.
+fn hex<const N: usize, T>(
+    digits: &str,
+    of_few: impl FnOnce(u32) -> T,
+    of_bytes: impl FnOnce([u8; N]) -> T,
+) -> Option<T> {
+    if digits.len() <= FEW_DIGITS {
+        let mut value = 0_u32;
+        for byte in digits.bytes() {
+            value = (value << 4) | char::from(byte).to_digit(16)?;
+        }
+        return Some(of_few(value));
     }
-    let mut value = 0_u128;
-    for byte in digits.bytes() {
-        let digit = match byte {
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            b'A'..=b'F' => byte - b'A' + 10,
-            _ => return None,
-        };
-        value = (value << 4) | u128::from(digit);
-    }
-    Some(value)
+    let mut text = [b'0'; 64];
+    let room = text.get_mut(..2 * N)?;
+    let start = room.len().checked_sub(digits.len())?;
+    room.get_mut(start..)?.copy_from_slice(digits.as_bytes());
+    let mut bytes = [0; N];
+    const_hex::decode_to_slice(room, &mut bytes).ok()?;
+    Some(of_bytes(bytes))
 }
 
 macro_rules! quantity {
@@ -154,7 +161,7 @@ macro_rules! quantity {
             const EXPECTED: &'static str = $expected;
 
             fn from_text(text: &str) -> Result<Self, String> {
-                hex_u128(digits(text, Self::EXPECTED)?)
+                hex(digits(text, Self::EXPECTED)?, u128::from, u128::from_be_bytes)
                     .and_then(|value| Self::try_from(value).ok())
                     .ok_or_else(|| wrong(Self::EXPECTED, text))
             }
@@ -177,18 +184,12 @@ impl Scalar for U256 {
     const EXPECTED: &'static str = "a quantity of at most 256 bits (`0x...`)";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        let digits = digits(text, Self::EXPECTED)?;
-        let (high, low) = match digits.len() {
-            0..=32 => ("", digits),
-            33..=64 => digits
-                .split_at_checked(digits.len() - 32)
-                .ok_or_else(|| wrong(Self::EXPECTED, text))?,
-            _ => return Err(wrong(Self::EXPECTED, text)),
-        };
-        match (hex_u128(high), hex_u128(low)) {
-            (Some(high), Some(low)) => Ok((Self::from(high) << 128) | Self::from(low)),
-            _ => Err(wrong(Self::EXPECTED, text)),
-        }
+        hex(
+            digits(text, Self::EXPECTED)?,
+            Self::from,
+            Self::from_be_bytes::<32>,
+        )
+        .ok_or_else(|| wrong(Self::EXPECTED, text))
     }
 
     fn from_number(number: u64) -> Result<Self, String> {
@@ -290,6 +291,7 @@ impl Scalar for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read<T: Scalar>(json: &str) -> Result<T, String> {
         serde_json::from_str::<Wire<T>>(json)
@@ -321,6 +323,28 @@ mod tests {
         );
         assert!(read::<U256>(&format!("\"0x1{}\"", "0".repeat(64))).is_err());
         assert!(read::<U256>(&format!("\"0x{}\"", "\u{e9}".repeat(20))).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn quantities_of_any_length_are_read_as_a_library_reads_them(
+            words in any::<[u64; 4]>(),
+            shift in 0_usize..256,
+            wrong in (0_usize..64, proptest::char::any()),
+            upper in any::<bool>(),
+        ) {
+            let value = U256::from_limbs(words) >> shift;
+            let digits = if upper { format!("{value:X}") } else { format!("{value:x}") };
+            let text = format!("\"0x{digits}\"");
+            prop_assert_eq!(read::<U256>(&text), Ok(value));
+            prop_assert_eq!(read::<u128>(&text).ok(), u128::try_from(value).ok());
+            prop_assert_eq!(read::<u64>(&text).ok(), u64::try_from(value).ok());
+            prop_assert_eq!(read::<u8>(&text).ok(), u8::try_from(value).ok());
+            let (place, wrong) = (wrong.0 % digits.len(), wrong.1);
+            let spoilt: String = digits.chars().take(place).chain([wrong]).chain(digits.chars().skip(place + 1)).collect();
+            let text = serde_json::to_string(&format!("0x{spoilt}")).unwrap();
+            prop_assert_eq!(read::<U256>(&text).ok(), U256::from_str_radix(&spoilt, 16).ok().filter(|_| wrong.is_ascii_hexdigit()));
+        }
     }
 
     #[test]
