@@ -110,9 +110,10 @@ mod lanes {
             lane.rest = rest;
             block
         } else {
-            for (to, byte) in padded.iter_mut().zip(lane.rest.iter().chain([&0x01])) {
-                *to = *byte;
-            }
+            // Shorter than a block.
+            let (text, padding) = padded.split_at_mut(lane.rest.len());
+            text.copy_from_slice(lane.rest);
+            padding[0] = 0x01;
             padded[RATE - 1] |= 0x80;
             lane.ended = true;
             &padded
