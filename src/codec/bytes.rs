@@ -163,8 +163,13 @@ const RIGHT_PADDED: u8 = 0x40;
 
 /// Appends a 32-byte word without its longer run of zeros at either end: one length byte and the rest.
 pub fn put_word(out: &mut Vec<u8>, word: &[u8; 32]) {
-    let left = word.iter().take_while(|&&byte| byte == 0).count();
-    let right = word.iter().rev().take_while(|&&byte| byte == 0).count();
+    let (high, low) = word.split_at(16);
+    let number = |half: &[u8]| half.first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
+    let (high, low) = (number(high), number(low));
+    // 128 of a half that is nothing else.
+    let zeros = |near: u32, far: u32| (if near < 128 { near } else { near + far }) as usize / 8;
+    let left = zeros(high.leading_zeros(), low.leading_zeros());
+    let right = zeros(low.trailing_zeros(), high.trailing_zeros());
     if right > left && left < 32 {
         let kept = word.get(..32 - right).unwrap_or(&[]);
         out.push(RIGHT_PADDED | kept.len() as u8);

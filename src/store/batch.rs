@@ -282,6 +282,7 @@ impl Batch {
     }
 
     /// Adds a posting; the ordinals of a term ascend, a repeated one is left out.
+    #[inline]
     pub fn posting(&mut self, term: Term, ordinal: u64) {
         self.bytes += self.postings.push(term, ordinal);
     }

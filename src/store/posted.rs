@@ -8,10 +8,8 @@
 use alloy_primitives::map::HashMap;
 
 use super::batch::with_room;
-use crate::codec::keys::{PostingKind, Term};
+use crate::codec::keys::{PostingKind, Term, TermId};
 
-/// Terms up to this width are ids of the store.
-const ID_BYTES_MAX: usize = 8;
 /// What a posting of an id, and one of anything else, takes in memory, about.
 const ID_POSTING_BYTES: usize = 12;
 const POSTING_BYTES: usize = 64;
@@ -38,7 +36,7 @@ impl Default for Room {
 /// New postings, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Posted {
-    ids: HashMap<Term, Vec<u64>>,
+    ids: HashMap<TermId, Vec<u64>>,
     columns: [Column; COLUMNS],
 }
 
@@ -77,17 +75,22 @@ impl Posted {
         }
     }
 
-    /// Adds a posting; the ordinals of a term ascend. Answers about how many bytes it takes.
+    /// Adds a posting; the ordinals of a term ascend. Answers about how many bytes it takes. Inlined, so that what is known of a
+    /// term where it is made need not be found out here.
+    #[inline]
     pub(super) fn push(&mut self, term: Term, ordinal: u64) -> usize {
-        if term.term_bytes().len() > ID_BYTES_MAX {
-            let place = 2 * term.kind() as usize + usize::from(term.zeros() == 0);
-            if let Some(column) = self.columns.get_mut(place) {
-                column.push(&term, ordinal);
-            }
-            return POSTING_BYTES;
+        if let Some(id) = term.id() {
+            self.ids.entry(id).or_default().push(ordinal);
+            return ID_POSTING_BYTES;
         }
-        self.ids.entry(term).or_default().push(ordinal);
-        ID_POSTING_BYTES
+        let zeros = term.zeros();
+        let place = 2 * term.kind() as usize + usize::from(zeros == 0);
+        if let Some(column) = self.columns.get_mut(place) {
+            let bytes = term.term_bytes().get(zeros..).unwrap_or(&[]);
+            column.terms.extend_from_slice(bytes);
+            column.ordinals.push(ordinal);
+        }
+        POSTING_BYTES
     }
 
     /// Lists of ids, and lists of the other terms by kind, in the order of terms.
@@ -97,7 +100,7 @@ impl Posted {
         let mut lists = Lists::default();
         let terms = ids.into_iter().map(|(term, ordinals)| {
             lists.push(ordinals.into_iter());
-            term
+            Term::from(term)
         });
         let terms = Terms::Listed(terms.collect());
         let of_ids = Sorted { terms, lists };
@@ -135,12 +138,6 @@ impl Column {
 
     fn term(&self, place: u32) -> Option<Term> {
         Term::after_zeros(self.kind, self.zeros, self.bytes(place))
-    }
-
-    fn push(&mut self, term: &Term, ordinal: u64) {
-        self.terms
-            .extend_from_slice(term.term_bytes().get(self.zeros..).unwrap_or(&[]));
-        self.ordinals.push(ordinal);
     }
 
     /// Its postings by term; those of a term keep their order. `order` is memory for the places of all postings.

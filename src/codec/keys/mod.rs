@@ -5,7 +5,7 @@
 
 mod term;
 
-pub use term::{PostingKind, Term};
+pub use term::{PostingKind, Term, TermId};
 
 use super::Corrupt;
 use crate::model::{Address, B256};

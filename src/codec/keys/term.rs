@@ -133,6 +133,20 @@ pub struct Term {
     bytes: [u8; 32],
 }
 
+/// A term that is no wider than the ids of the store, in a quarter of the memory; ordered as terms are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TermId {
+    kind: PostingKind,
+    /// Its bytes as those of a number, zeros behind them.
+    word: u64,
+}
+
+impl From<TermId> for Term {
+    fn from(id: TermId) -> Self {
+        Self::new(id.kind, id.word.to_be_bytes())
+    }
+}
+
 /// Word by word, which is the order of the bytes without a call for each pair: a batch sorts its terms.
 impl Ord for Term {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -179,6 +193,7 @@ impl std::fmt::Debug for Term {
 }
 
 impl Term {
+    #[inline]
     fn new<const N: usize>(kind: PostingKind, term: [u8; N]) -> Self {
         let mut bytes = [0u8; 32];
         if let Some(target) = bytes.get_mut(..N) {
@@ -188,18 +203,21 @@ impl Term {
     }
 
     /// Logs of an emitter.
+    #[inline]
     #[must_use]
     pub fn log_address(emitter: u32) -> Self {
         Self::new(PostingKind::LogAddress, emitter.to_be_bytes())
     }
 
     /// Logs with a signature.
+    #[inline]
     #[must_use]
     pub fn topic0(signature: u32) -> Self {
         Self::new(PostingKind::Topic0, signature.to_be_bytes())
     }
 
     /// Logs with a topic at position 1, 2 or 3; `None` for another position.
+    #[inline]
     #[must_use]
     pub fn topic(position: usize, topic: &B256) -> Option<Self> {
         let kind = match position {
@@ -212,6 +230,7 @@ impl Term {
     }
 
     /// Logs of an emitter with a signature.
+    #[inline]
     #[must_use]
     pub fn log_address_topic0(emitter: u32, signature: u32) -> Self {
         let both = (u64::from(emitter) << 32) | u64::from(signature);
@@ -219,18 +238,21 @@ impl Term {
     }
 
     /// A list of an account.
+    #[inline]
     #[must_use]
     pub fn account(kind: PostingKind, account: &Address) -> Self {
         Self::new(kind, account.into_array())
     }
 
     /// A list of a token.
+    #[inline]
     #[must_use]
     pub fn token(kind: PostingKind, token: u32) -> Self {
         Self::new(kind, token.to_be_bytes())
     }
 
     /// A list of an account's part in a token.
+    #[inline]
     #[must_use]
     pub fn token_account(kind: PostingKind, token: u32, account: &Address) -> Self {
         let mut both = [0u8; 24];
@@ -241,21 +263,33 @@ impl Term {
     }
 
     /// The one list of a kind that has no term.
+    #[inline]
     #[must_use]
     pub fn whole(kind: PostingKind) -> Self {
         Self::new(kind, [])
     }
 
     /// The kind.
+    #[inline]
     #[must_use]
     pub const fn kind(&self) -> PostingKind {
         self.kind
+    }
+
+    /// The term as an id of the store; `None` where it is wider than ids are.
+    #[inline]
+    #[must_use]
+    pub fn id(&self) -> Option<TermId> {
+        let (word, _) = self.bytes.split_first_chunk()?;
+        let word = u64::from_be_bytes(*word);
+        (self.kind.term_len() <= size_of::<u64>()).then_some(TermId { kind: self.kind, word })
     }
 
     /// Zeros before an account where a topic has room for 32 bytes.
     pub const ZEROS: usize = 12;
 
     /// How many zeros stand before an account here: [`Self::ZEROS`] in a topic that may be one, else none.
+    #[inline]
     #[must_use]
     pub fn zeros(&self) -> usize {
         let is_topic = matches!(
@@ -280,6 +314,7 @@ impl Term {
     }
 
     /// The term's own bytes.
+    #[inline]
     #[must_use]
     pub fn term_bytes(&self) -> &[u8] {
         self.bytes.get(..self.kind.term_len()).unwrap_or(&[])
