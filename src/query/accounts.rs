@@ -1,5 +1,6 @@
 //! Lists of an account: its transactions (A3) and the blocks it mined (A9).
 
+use super::hashes::Hashes;
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Paged, Rows};
 use super::{QueryError, Reader};
@@ -122,7 +123,7 @@ impl TransactionPage {
         let view = self.page.view();
         let units = Units::opened(&mut self.units, &view, Table::Transactions)?;
         let mut top_frames = None;
-        let mut hashes = self.page.hashes();
+        let mut hashes = Hashes::of(&self.page);
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let (number, index) = (row.block, row.index);

@@ -13,6 +13,7 @@ mod creations;
 mod days;
 mod expression;
 mod gas;
+mod hashes;
 mod internal;
 mod involved;
 mod log_page;

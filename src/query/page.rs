@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::QueryError;
 use crate::codec::keys::Term;
 use crate::model::B256;
-use crate::store::{Direction, PostingCursor, StoreError, View};
+use crate::store::{Direction, PostingCursor, View};
 
 /// Which part of a list is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -428,13 +428,9 @@ impl Page {
         self.rest = rows;
     }
 
-    /// Hashes of the transactions that were not visited yet, where the rows are transactions.
-    pub(super) fn hashes(&self) -> Hashes {
-        Hashes {
-            hits: Arc::clone(&self.hits),
-            next: self.rest.start,
-            found: Vec::with_capacity(HASHES_AHEAD),
-        }
+    /// The ordinals of the page, and the place of the first that was not visited yet.
+    pub(super) fn rest(&self) -> (Arc<Vec<u64>>, usize) {
+        (Arc::clone(&self.hits), self.rest.start)
     }
 
     /// The view that the rows are read from.
@@ -472,35 +468,5 @@ impl Page {
             }
         }
         Ok(self.rest.start < end)
-    }
-}
-
-/// Hashes that are read at once. Each waits for memory by itself, and for no other of them.
-const HASHES_AHEAD: usize = 16;
-
-/// Hashes of transactions in the order of a page.
-pub(super) struct Hashes {
-    hits: Arc<Vec<u64>>,
-    next: usize,
-    /// Those that come next, the last one first.
-    found: Vec<B256>,
-}
-
-impl Hashes {
-    /// The hash of the transaction that comes next.
-    pub(super) fn next(&mut self, view: &View) -> Result<B256, QueryError> {
-        if self.found.is_empty() {
-            let end = self.hits.len().min(self.next + HASHES_AHEAD);
-            for &ordinal in self.hits.get(self.next..end).unwrap_or(&[]).iter().rev() {
-                self.found.push(view.transaction_hash(ordinal)?);
-            }
-            self.next = end;
-        }
-        let missing = StoreError::Missing {
-            table: "transaction_hashes",
-            what: "row of a page",
-            number: self.next as u64,
-        };
-        Ok(self.found.pop().ok_or(missing)?)
     }
 }

@@ -124,7 +124,7 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
     options.set_max_write_buffer_number(1000);
     options.set_compression_type(DBCompressionType::Lz4);
     // What a flush writes is merged soon, and packing it was half of the flush: a load takes a fifteenth less work on cores, and
-    // level 0 a tenth more bytes, for hashes and balances hardly shrink (decision 0044).
+    // what is not merged yet a seventh more bytes, for hashes and balances hardly shrink (decision 0044).
     let mut by_level = [DBCompressionType::Lz4; LEVELS];
     by_level[0] = DBCompressionType::None;
     options.set_compression_per_level(&by_level);

@@ -282,7 +282,10 @@ impl Term {
     pub fn id(&self) -> Option<TermId> {
         let (word, _) = self.bytes.split_first_chunk()?;
         let word = u64::from_be_bytes(*word);
-        (self.kind.term_len() <= size_of::<u64>()).then_some(TermId { kind: self.kind, word })
+        (self.kind.term_len() <= size_of::<u64>()).then_some(TermId {
+            kind: self.kind,
+            word,
+        })
     }
 
     /// Zeros before an account where a topic has room for 32 bytes.
