@@ -222,11 +222,18 @@ fn one_flipped_bit_anywhere() {
             outcome.refused(&["checkpoint"]);
         }
     }
+    // The stream: zstd says some things in more ways than one, such as how far back a zero stands among zeros.
+    let unpacked = |path: &Path| zstd::decode_all(std::fs::File::open(path).unwrap()).ok();
+    let whole = unpacked(&made.packed);
     for _ in 0..30 {
         let forged = made.home.path().join("forged");
         std::fs::copy(&made.packed, &forged).unwrap();
         flip(&forged, &mut rng);
-        made.refused(&forged, &["checkpoint"]);
+        if unpacked(&forged) == whole {
+            verify(&forged).succeeded();
+        } else {
+            made.refused(&forged, &["checkpoint"]);
+        }
     }
 }
 
