@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Corrupt;
+use crate::model::U256;
 
 /// Appends `value` as a LEB128 varint (1 to 10 bytes).
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
@@ -45,6 +46,11 @@ impl<'a> Reader<'a> {
             .ok_or(Corrupt(what))?;
         let at = part.start;
         Ok(Self { bytes, at, what })
+    }
+
+    /// Names what is read from here on.
+    pub const fn holds(&mut self, what: &'static str) {
+        self.what = what;
     }
 
     /// The error that names what was being read.
@@ -163,13 +169,8 @@ const RIGHT_PADDED: u8 = 0x40;
 
 /// Appends a 32-byte word without its longer run of zeros at either end: one length byte and the rest.
 pub fn put_word(out: &mut Vec<u8>, word: &[u8; 32]) {
-    let (high, low) = word.split_at(16);
-    let number = |half: &[u8]| half.first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
-    let (high, low) = (number(high), number(low));
-    // 128 of a half that is nothing else.
-    let zeros = |near: u32, far: u32| (if near < 128 { near } else { near + far }) as usize / 8;
-    let left = zeros(high.leading_zeros(), low.leading_zeros());
-    let right = zeros(low.trailing_zeros(), high.trailing_zeros());
+    let number = U256::from_be_bytes(*word);
+    let (left, right) = (number.leading_zeros() / 8, number.trailing_zeros() / 8);
     if right > left && left < 32 {
         let kept = word.get(..32 - right).unwrap_or(&[]);
         out.push(RIGHT_PADDED | kept.len() as u8);

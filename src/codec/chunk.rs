@@ -138,11 +138,6 @@ impl UnitStarts {
         Ok(unit.header)
     }
 
-    /// Without a unit.
-    pub fn clear(&mut self) {
-        self.starts.clear();
-    }
-
     /// The row at `place` of the same unit, which must have it.
     #[inline(always)]
     pub fn row<'a>(

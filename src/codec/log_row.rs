@@ -89,6 +89,7 @@ pub fn encode_block_row(row: BlockRow, body: &[u8], out: &mut Vec<u8>) {
 /// Reads the head of a row by block; the reader then stands before the body.
 #[inline(always)]
 pub fn decode_block_row(reader: &mut Reader<'_>) -> Result<BlockRow, Corrupt> {
+    reader.holds(ROW);
     Ok(BlockRow {
         transaction_index: reader.varint_u32()?,
         emitter: reader.varint_u32()?,

@@ -137,7 +137,7 @@ impl<'v> Units<'v> {
         let missing = || missing(name, "row", ordinal);
         let mut found = false;
         if let Some(before) = self.header.take() {
-            let end = self.first + before.count;
+            let end = self.first.wrapping_add(before.count);
             // A step is cheaper than a seek only where it ends there: each unit is about a disk block of its own.
             if ordinal >= end && ordinal - end < before.count {
                 if let Some((key, _)) = self.scan.step()? {

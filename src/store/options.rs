@@ -122,7 +122,6 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
     // RocksDB never stops a write for memtables: the writer itself waits (`Writer::make_room`). A write that is
     // stopped keeps RocksDB's own recovery from a full disk waiting for it, for ever (decision 0027).
     options.set_max_write_buffer_number(1000);
-    options.set_compression_type(DBCompressionType::Lz4);
     // What a flush writes is merged soon, and packing it was half of the flush: a load takes a fifteenth less work on cores, and
     // what is not merged yet a seventh more bytes, for hashes and balances hardly shrink (decision 0044).
     let mut by_level = [DBCompressionType::Lz4; LEVELS];

@@ -127,7 +127,7 @@ impl PostingKind {
 }
 
 /// A term of the postings: its kind and its bytes, padded to the widest.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     kind: PostingKind,
     bytes: [u8; 32],
@@ -147,30 +147,8 @@ impl From<TermId> for Term {
     }
 }
 
-/// Word by word, which is the order of the bytes without a call for each pair: a batch sorts its terms.
-impl Ord for Term {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let words = |term: &Self| {
-            let [a, b, c, d] = [0, 8, 16, 24].map(|at| {
-                let word = term.bytes.get(at..).and_then(<[u8]>::first_chunk);
-                u64::from_be_bytes(*word.unwrap_or(&[0; 8]))
-            });
-            (a, b, c, d)
-        };
-        self.kind
-            .cmp(&other.kind)
-            .then_with(|| words(self).cmp(&words(other)))
-    }
-}
-
-impl PartialOrd for Term {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Words, and no more of them than the term has: a batch hashes terms several times a log, and hashing bytes
-/// of unknown length costs a call.
+/// Words, and no more of them than the term has: an audit hashes every posting, and hashing bytes of unknown length
+/// costs a call.
 impl std::hash::Hash for Term {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         state.write_u8(self.kind as u8);

@@ -133,26 +133,21 @@ fn digits<'a>(text: &'a str, expected: &str) -> Result<&'a str, String> {
 /// More digits than this are decoded all at once: signatures are 64 long, and most others below this.
 const FEW_DIGITS: usize = 8;
 
-/// Reads at most `2 * N` hex digits as big-endian bytes, or as a number where they are few.
-fn hex<const N: usize, T>(
-    digits: &str,
-    of_few: impl FnOnce(u32) -> T,
-    of_bytes: impl FnOnce([u8; N]) -> T,
-) -> Option<T> {
+/// Reads at most 64 hex digits.
+fn hex(digits: &str) -> Option<U256> {
     if digits.len() <= FEW_DIGITS {
         let mut value = 0_u32;
         for byte in digits.bytes() {
             value = (value << 4) | char::from(byte).to_digit(16)?;
         }
-        return Some(of_few(value));
+        return Some(U256::from(value));
     }
     let mut text = [b'0'; 64];
-    let room = text.get_mut(..2 * N)?;
-    let start = room.len().checked_sub(digits.len())?;
-    room.get_mut(start..)?.copy_from_slice(digits.as_bytes());
-    let mut bytes = [0; N];
-    const_hex::decode_to_slice(room, &mut bytes).ok()?;
-    Some(of_bytes(bytes))
+    let start = text.len().checked_sub(digits.len())?;
+    text.get_mut(start..)?.copy_from_slice(digits.as_bytes());
+    let mut bytes = [0; 32];
+    const_hex::decode_to_slice(text, &mut bytes).ok()?;
+    Some(U256::from_be_bytes(bytes))
 }
 
 macro_rules! quantity {
@@ -161,7 +156,7 @@ macro_rules! quantity {
             const EXPECTED: &'static str = $expected;
 
             fn from_text(text: &str) -> Result<Self, String> {
-                hex(digits(text, Self::EXPECTED)?, u128::from, u128::from_be_bytes)
+                hex(digits(text, Self::EXPECTED)?)
                     .and_then(|value| Self::try_from(value).ok())
                     .ok_or_else(|| wrong(Self::EXPECTED, text))
             }
@@ -184,12 +179,7 @@ impl Scalar for U256 {
     const EXPECTED: &'static str = "a quantity of at most 256 bits (`0x...`)";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        hex(
-            digits(text, Self::EXPECTED)?,
-            Self::from,
-            Self::from_be_bytes::<32>,
-        )
-        .ok_or_else(|| wrong(Self::EXPECTED, text))
+        hex(digits(text, Self::EXPECTED)?).ok_or_else(|| wrong(Self::EXPECTED, text))
     }
 
     fn from_number(number: u64) -> Result<Self, String> {
