@@ -2,12 +2,16 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
 use crate::binary::{command, quarry};
 use crate::{create, demo_store, inspected, names, restore, verify};
+
+/// Kills of each command, and how many are tried until one hit its middle.
+const ROUNDS: u32 = 25;
+const ENOUGH: u32 = 250;
 
 /// Runs a command and kills it after a while; whether it was killed.
 fn killed(arguments: &[&Path], after: Duration) -> bool {
@@ -32,8 +36,17 @@ fn nothing_half_is_left() {
     let (data, made) = (home.path().join("data"), home.path().join("made"));
     demo_store(&data);
     let before = inspected(&data);
+    // Undisturbed, so that the kills come while it works, however fast the machine is.
+    let undisturbed = home.path().join("undisturbed");
+    let began = Instant::now();
+    create(&data, &undisturbed).succeeded();
+    let took = began.elapsed();
+    std::fs::remove_dir_all(&undisturbed).unwrap();
     let (mut kills, mut left) = (0, 0);
-    for _ in 0..25 {
+    for round in 0..ENOUGH {
+        if round >= ROUNDS && left > 0 {
+            break;
+        }
         let target = home.path().join("killed");
         let arguments = ["checkpoint", "create", "T", "--data-dir", "D"].map(Path::new);
         let arguments = arguments.map(|word| match word.to_str() {
@@ -41,7 +54,7 @@ fn nothing_half_is_left() {
             Some("D") => data.as_path(),
             _ => word,
         });
-        kills += u32::from(killed(&arguments, Duration::from_millis(rng.u64(5..200))));
+        kills += u32::from(killed(&arguments, took.mul_f64(rng.f64())));
         left += names(&data).len() - 1;
         if target.exists() {
             verify(&target).succeeded();
@@ -56,14 +69,21 @@ fn nothing_half_is_left() {
     assert_eq!(names(&data), ["mainnet"]);
     let (mut kills, mut left) = (0, 0);
     let back = home.path().join("back");
-    for _ in 0..25 {
+    let began = Instant::now();
+    restore(&made, &back).succeeded();
+    let took = began.elapsed();
+    std::fs::remove_dir_all(back.join("mainnet")).unwrap();
+    for round in 0..ENOUGH {
+        if round >= ROUNDS && left > 0 {
+            break;
+        }
         let arguments = ["checkpoint", "restore", "F", "--data-dir", "D"].map(Path::new);
         let arguments = arguments.map(|word| match word.to_str() {
             Some("F") => made.as_path(),
             Some("D") => back.as_path(),
             _ => word,
         });
-        kills += u32::from(killed(&arguments, Duration::from_millis(rng.u64(5..120))));
+        kills += u32::from(killed(&arguments, took.mul_f64(rng.f64())));
         let there = if back.exists() { names(&back) } else { Vec::new() };
         if there.iter().any(|name| name == "mainnet") {
             assert_eq!(inspected(&back), before);
@@ -87,8 +107,16 @@ fn a_polite_end_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
     let (data, target) = (home.path().join("data"), home.path().join("made"));
     demo_store(&data);
+    let began = Instant::now();
+    create(&data, &target).succeeded();
+    let took = began.elapsed();
+    std::fs::remove_dir_all(&target).unwrap();
     let mut ended = 0;
-    for after in [20, 40, 60, 80, 100, 120] {
+    for round in 0..ENOUGH {
+        if round >= 8 && ended > 0 {
+            break;
+        }
+        let after = took.mul_f64(f64::from(round % 8 + 1) / 8.0);
         let mut child = command(["checkpoint", "create"])
             .arg(&target)
             .arg("--data-dir")
@@ -97,7 +125,7 @@ fn a_polite_end_leaves_nothing() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(after));
+        std::thread::sleep(after);
         let id = child.id().to_string();
         let _ = std::process::Command::new("kill").args(["-TERM", &id]).status();
         let status = child.wait().unwrap();
