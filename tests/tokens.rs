@@ -11,12 +11,16 @@
 mod checks;
 #[path = "tokens/known.rs"]
 mod known;
+#[path = "tokens/migrated.rs"]
+mod migrated;
 #[path = "support/token_model.rs"]
 mod model;
 #[path = "support/plain.rs"]
 mod plain;
 #[path = "support/scratch.rs"]
 mod scratch;
+#[path = "tokens/standards.rs"]
+mod standards;
 #[path = "support/token_walks.rs"]
 mod walks;
 

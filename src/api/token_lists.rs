@@ -1,7 +1,5 @@
 //! T3: holders of a token. T6, T7, T10: tokens and ids of an account. A7, A8: its transfers. The same of ERC-1155.
 
-use std::time::Duration;
-
 use crate::clock;
 use crate::desk::answer::Plan;
 use crate::desk::bounds::Bounds;
@@ -12,7 +10,7 @@ use crate::desk::faults::{
 use crate::desk::frames::Known;
 use crate::desk::lists::{Envelope, Found};
 use crate::desk::rows::TransferRows;
-use crate::desk::tokens::{check_holdings, find_whole, source};
+use crate::desk::tokens::{SUM_TIME_MAX, check_holdings, find_whole, nft_ids, source};
 use crate::http::{HttpError, Params};
 use crate::json::{held_id, holder, holding, inventory_item, transfer};
 use crate::model::{Address, TokenKind, U256};
@@ -95,9 +93,6 @@ fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     }))
 }
 
-/// How long the transfers of an account may be added up.
-const SUM_TIME_MAX: Duration = Duration::from_secs(20);
-
 /// Ids of ERC-1155 tokens and how much of each.
 pub(super) fn erc1155_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.require_account()?;
@@ -153,10 +148,7 @@ pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let part = list.key_part(take_cursor(&mut input.params)?);
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
-        let page = snapshot
-            .reader
-            .nft_ids(&token, &account, &part)
-            .map_err(query_failed)?;
+        let page = nft_ids(snapshot, &token, &account, &part)?;
         let envelope = Envelope::new("tokens", |object| {
             object.hex("address", account);
             object.hex("contractAddress", address);

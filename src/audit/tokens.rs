@@ -7,7 +7,7 @@ use super::{Audit, Check};
 use crate::codec::Corrupt;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes::Reader;
-use crate::codec::tokens::{self, DOUBTS, TokenState, WRAPPED, read_supply};
+use crate::codec::tokens::{self, DOUBTS, MIXED, TokenState, WRAPPED, read_supply};
 use crate::model::{Address, Bundle, Log, TokenEvent, TokenKind, U256};
 use crate::query::QueryError;
 use crate::store::{StoreError, Table, View};
@@ -134,6 +134,8 @@ struct Present {
     ranked: u64,
     holdings: u64,
     ids: u64,
+    /// Ids that are held by that standard, where it is not the token's own.
+    other_ids: U256,
     /// Ids by `nft_owners` less those by `nft_ids`.
     owned: u64,
 }
@@ -191,14 +193,22 @@ pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryEr
     let ids: HashMap<Address, u32> = tokens_by_address(view)?;
     visit(Table::Holdings, &mut |tokens, key, value| {
         let amount = read_amount(value)?;
-        let (holder, token) = key
+        let (holder, kind, token) = key
             .split_first_chunk::<20>()
             .zip(key.last_chunk::<20>())
-            .ok_or(Corrupt("holding key"))
-            .map(|((holder, _), token)| (Address::from(*holder), Address::from(*token)))?;
+            .and_then(|((holder, rest), token)| {
+                let kind = rest.first().copied().and_then(TokenKind::from_code)?;
+                Some((Address::from(*holder), kind, Address::from(*token)))
+            })
+            .ok_or(Corrupt("holding key"))?;
         let id = *ids.get(&token).ok_or(Corrupt("holding of no token"))?;
         with(tokens, id, |token| {
-            token.holdings = token.holdings.wrapping_sub(fingerprint((holder, amount)));
+            // By another standard there is no history to hold it against.
+            if kind == token.state.kind || token.state.flags & MIXED == 0 {
+                token.holdings = token.holdings.wrapping_sub(fingerprint((holder, amount)));
+            } else if kind == TokenKind::Erc721 {
+                token.other_ids = token.other_ids.wrapping_add(amount);
+            }
         })
     })?;
     visit(Table::NftOwners, &mut |tokens, key, value| {
@@ -251,6 +261,10 @@ pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryEr
                     && token.state.kind == TokenKind::Erc721
                     && U256::from(token.ids) != token.held,
                 "there are not as many ids as are held",
+            ),
+            (
+                token.state.kind != TokenKind::Erc721 && U256::from(token.ids) != token.other_ids,
+                "there are not as many ids as are held by another standard than its own",
             ),
         ];
         for (_, text) in complaints.iter().filter(|(wrong, _)| *wrong) {

@@ -7,7 +7,7 @@ use crate::model::{Address, TokenKind, U256};
 
 /// A balance or a supply fell below what was taken from it: the ledger counts 0 then.
 pub const NEGATIVE: u8 = 1;
-/// It emitted transfers of another standard than its first one; they move nothing.
+/// It emitted transfers of another standard than its first one; of that one the present alone is kept.
 pub const MIXED: u8 = 2;
 /// A sum passed 2^256 - 1 and stands there.
 pub const OVERFLOWN: u8 = 4;

@@ -8,7 +8,7 @@ use crate::desk::bounds::{AskedBlock, Bound};
 use crate::desk::caching::Reach;
 use crate::desk::faults::query_failed;
 use crate::desk::prices;
-use crate::desk::tokens::{self, TokenInfo, check_holdings, find_whole, source};
+use crate::desk::tokens::{self, TokenInfo, check_holdings, find_whole, nft_ids, source};
 use crate::http::HttpError;
 use crate::model::{Address, TokenKind};
 use crate::query::{Created, KeyPart};
@@ -254,10 +254,7 @@ pub(super) fn inventory(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let part = ask.pages()?.key_part(None);
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
-        let page = snapshot
-            .reader
-            .nft_ids(&token, &account, &part)
-            .map_err(query_failed)?;
+        let page = nft_ids(snapshot, &token, &account, &part)?;
         let owned: Vec<_> = page
             .ids
             .iter()

@@ -1,19 +1,22 @@
 //! Supplies and balances of tokens (T1, T2, T8, T9): by the ledger where it is right, else by their contracts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use crate::clock;
 use crate::http::HttpError;
 use crate::model::{Address, TokenMetadata, TokenProject, U256, Usd};
-use crate::query::{ContractCreation, Created, QueryError, Token, TokenStory};
+use crate::query::{ContractCreation, Created, IdCursor, KeyPart, NftPage, QueryError, Token, TokenStory};
 
 use super::amounts::Unit;
 use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
 use super::context::{NodeReply, Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    SUPPLY_FAILED, TOKEN_NOT_FOUND, UPSTREAM_FAILED, query_failed, still_indexing, upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, query_failed, still_indexing,
+    upstream_failed_with,
 };
 use super::prices;
 
@@ -40,6 +43,24 @@ pub(crate) fn check_holdings(snapshot: &Snapshot) -> Result<(), HttpError> {
         0 => Ok(()),
         _ => Err(still_indexing()),
     }
+}
+
+/// How long the transfers of an account may be added up.
+pub(crate) const SUM_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// The ids of an ERC-721 token that an account owns.
+pub(crate) fn nft_ids(
+    snapshot: &Snapshot,
+    token: &Token,
+    account: &Address,
+    part: &KeyPart<IdCursor>,
+) -> Result<NftPage, HttpError> {
+    let deadline = clock::now() + SUM_TIME_MAX;
+    let page = snapshot.reader.nft_ids(token, account, part, Some(deadline));
+    page.map_err(|error| match error {
+        QueryError::TimedOut => HttpError::unavailable(TOO_MANY_TRANSFERS),
+        error => query_failed(error),
+    })
 }
 
 /// How an amount of a token is answered: as a body in the unit that was asked for.

@@ -2,8 +2,7 @@
 
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
-use crate::codec::log_row::{decode_block_row, decode_body};
-use crate::model::{Address, Asset, B256, PriceFeeds, PriceSource, Topics, U256, Usd};
+use crate::model::{Address, Asset, B256, PriceFeeds, PriceSource, U256, Usd};
 use crate::store::{Direction, PostingCursor, Table, Units};
 
 /// `AnswerUpdated(int256 indexed current, uint256 indexed roundId, uint256 updatedAt)`.
@@ -176,13 +175,8 @@ impl Prices<'_> {
     /// The price that a log tells; `None` where it is none: zero, below zero, beyond all bounds, or another event.
     fn read(&mut self, ordinal: u64, decimals: u8) -> Result<Option<Usd>, QueryError> {
         let bodies = Units::opened(&mut self.bodies, &self.reader.view, Table::LogsByBlock)?;
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
-        let row = bodies.row(ordinal)?;
-        let mut body = row.reader;
-        decode_block_row(&mut body).map_err(corrupt)?;
-        let (mut topics, mut data) = (Topics::default(), Vec::new());
-        decode_body(&mut body, &mut topics, &mut data).map_err(corrupt)?;
-        let &[_, answer, _] = topics.as_slice() else {
+        let log = bodies.log(&self.reader.view, ordinal, &mut Vec::new())?;
+        let &[_, answer, _] = log.topics.as_slice() else {
             return Ok(None);
         };
         let answer = U256::from_be_bytes(answer.0);

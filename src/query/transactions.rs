@@ -2,11 +2,9 @@
 
 use super::internal::TopFrames;
 use super::{QueryError, Reader};
-use crate::codec::bytes;
-use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
 use crate::model::{
-    Address, B256, BlockId, Bloom, Bytes, Frame, FrameKind, Header, Log, Receipt, Topics, TransactionEntry,
+    Address, B256, BlockId, Bloom, Bytes, Frame, FrameKind, Header, Log, Receipt, TransactionEntry,
 };
 use crate::store::{BlockFacts, Table, Units, View};
 
@@ -78,15 +76,11 @@ impl ReceiptReader<'_> {
         receipt.transaction_hash = hash;
         let mut bloom = Bloom::ZERO;
         let mut data = Vec::new();
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         for ordinal in first..first + u64::from(row.logs) {
-            let unit_row = self.logs.row(ordinal)?;
-            let mut reader = unit_row.reader;
-            let place = decode_block_row(&mut reader).map_err(corrupt)?;
-            let topics = topics(self.view, &mut reader, &mut data)?;
+            let whole = self.logs.log(self.view, ordinal, &mut data)?;
             let log = Log {
-                address: self.view.emitter_address(place.emitter)?,
-                topics,
+                address: self.view.emitter_address(whole.emitter)?,
+                topics: whole.topics,
                 data: data.clone().into(),
             };
             bloom.accrue_raw_log(log.address, &log.topics);
@@ -95,21 +89,6 @@ impl ReceiptReader<'_> {
         receipt.logs_bloom = bloom;
         Ok((receipt, row.first_log_index))
     }
-}
-
-/// Reads the body of a row by block: its topics; its data goes into `data`.
-pub(super) fn topics(
-    view: &View,
-    body: &mut bytes::Reader<'_>,
-    data: &mut Vec<u8>,
-) -> Result<Topics, QueryError> {
-    let mut topics = Topics::default();
-    let signature = decode_body(body, &mut topics, data)
-        .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name()))?;
-    if let Some(signature) = signature {
-        topics.set_first(view.signature_topic(signature)?);
-    }
-    Ok(topics)
 }
 
 /// Fills in what the receipt of a blob transaction says of blobs, where a recording left it out: it follows from

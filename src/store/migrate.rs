@@ -4,12 +4,13 @@
 //! mind what it has done already; the version is raised when all of it is on disk, and not before.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
 
 use super::open::IDENTITY;
 use super::schema::{SCHEMA_VERSION, Table};
-use super::{StoreError, open_pieces, options};
+use super::{StoreError, open_pieces, options, second_standards};
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
 const CACHE_BYTES: usize = 256 << 20;
@@ -22,16 +23,23 @@ pub(super) struct Step {
     /// What it does, for the operator.
     pub(super) about: &'static str,
     /// Does it, over and over if need be; `Path` is the store's directory.
-    pub(super) apply: fn(&DB, &Path) -> Result<(), StoreError>,
+    pub(super) apply: fn(&Arc<DB>, &Path) -> Result<(), StoreError>,
 }
 
 /// The steps that there are, by version. None leads from versions 1 to 4: their rows lack what only blocks tell, so
 /// that such stores are filled again.
-const STEPS: &[Step] = &[Step {
-    from: 5,
-    about: "blocks that are not final taken off (the sync fetches them again), and the ends of the lists of postings moved into a table of their own",
-    apply: open_pieces::apply,
-}];
+const STEPS: &[Step] = &[
+    Step {
+        from: 5,
+        about: "blocks that are not final taken off (the sync fetches them again), and the ends of the lists of postings moved into a table of their own",
+        apply: open_pieces::apply,
+    },
+    Step {
+        from: 6,
+        about: "blocks that are not final taken off (the sync fetches them again), and holdings of tokens by other standards than their own added",
+        apply: second_standards::apply,
+    },
+];
 
 /// The steps from `found` to `wanted`; `None` where one is missing.
 fn way(steps: &[Step], found: u32, wanted: u32) -> Option<Vec<&Step>> {
@@ -140,6 +148,7 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     let opening = options::database(MEMTABLE_BYTES, options::OPEN_TABLES_MAX);
     let db = DB::open_cf_descriptors(&opening, &database, old.chain(new))
         .map_err(|source| StoreError::of_opening(source, directory))?;
+    let db = Arc::new(db);
     let mut done = Vec::new();
     for step in way {
         tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);
@@ -186,7 +195,7 @@ mod tests {
     const ROWS: u32 = 20;
 
     /// Writes rows, and stops in the middle where it is told to.
-    fn first(db: &DB, _: &Path) -> Result<(), StoreError> {
+    fn first(db: &Arc<DB>, _: &Path) -> Result<(), StoreError> {
         BEGUN.set(BEGUN.get() + 1);
         let failed = || StoreError::rocks("database");
         let days = super::super::view::family(db, Table::Days)?;
@@ -201,7 +210,7 @@ mod tests {
     }
 
     /// Builds on the rows of the first.
-    fn second(db: &DB, _: &Path) -> Result<(), StoreError> {
+    fn second(db: &Arc<DB>, _: &Path) -> Result<(), StoreError> {
         BEGUN.set(BEGUN.get() + 1);
         let failed = || StoreError::rocks("database");
         let days = super::super::view::family(db, Table::Days)?;

@@ -4,6 +4,7 @@
 //! blocks that are not final, so those blocks are taken off first.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rocksdb::{DB, DBPinnableSlice, IteratorMode, ReadOptions, WriteBatch, WriteOptions};
 
@@ -24,12 +25,13 @@ const LISTS_A_LINE: u64 = 10_000_000;
 type Row = (Box<[u8]>, Box<[u8]>);
 
 /// Does it. What was moved already is known by its piece.
-pub(super) fn apply(db: &DB, _: &Path) -> Result<(), StoreError> {
+pub(super) fn apply(db: &Arc<DB>, _: &Path) -> Result<(), StoreError> {
     take_unfinal_off(db)?;
     move_ends(db)
 }
 
-fn take_unfinal_off(db: &DB) -> Result<(), StoreError> {
+/// Takes the blocks off that are not final.
+pub(super) fn take_unfinal_off(db: &DB) -> Result<(), StoreError> {
     let failed = || StoreError::rocks(Table::Undo.name());
     let mut synced = WriteOptions::default();
     synced.set_sync(true);

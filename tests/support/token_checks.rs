@@ -73,15 +73,15 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
                 balance(expected, who, zero),
                 "{address} {who}"
             );
-            let ids: Vec<U256> = expected
-                .owners
-                .iter()
-                .filter(|(_, owner)| *owner == who)
-                .map(|(id, _)| *id)
-                .collect();
+            let owned = expected.owners.iter().filter(|(_, owner)| *owner == who);
+            let mut ids: Vec<U256> = owned.map(|(id, _)| *id).collect();
+            if who.is_zero() && zero == ZeroAddress::Holds {
+                let left = |id: &&U256| !expected.owners.contains_key(*id);
+                ids.extend(expected.buried.iter().filter(left));
+            }
             for (skip, limit) in [(0, 100), (1, 2), (2, 1), (3, 9), (40, 2)] {
                 let part = KeyPart::skipping(skip, limit);
-                let page = reader.nft_ids(&token, who, &part).unwrap();
+                let page = reader.nft_ids(&token, who, &part, None).unwrap();
                 let wanted: Vec<U256> = ids.iter().copied().skip(skip as usize).take(limit).collect();
                 assert_eq!(
                     (page.ids, page.total),
@@ -119,8 +119,13 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
             let held: Vec<(Address, U256)> = now
                 .tokens
                 .iter()
-                .filter(|(_, token)| token.kind == kind)
-                .filter_map(|(address, token)| Some((*address, *token.balances.get(who)?)))
+                .filter_map(|(address, token)| {
+                    let held = match token.kind == kind {
+                        true => token.balances.get(who),
+                        false => token.others.get(&(kind, *who)),
+                    };
+                    Some((*address, *held?))
+                })
                 .collect();
             for (skip, limit) in [(0, 100), (1, 1), (9, 3)] {
                 let part = KeyPart::skipping(skip, limit);
@@ -144,7 +149,9 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
 fn check_units(reader: &Reader, now: &Ledger, who: &Address, contracts: &BTreeSet<Address>) {
     for only in contracts.iter().map(Some).chain([None]) {
         let tokens = now.tokens.iter().filter(|(address, token)| {
-            only.is_none_or(|only| only == *address) && token.balances.contains_key(who)
+            let own = token.kind == TokenKind::Erc1155 && token.balances.contains_key(who);
+            let other = token.others.contains_key(&(TokenKind::Erc1155, *who));
+            only.is_none_or(|only| only == *address) && (own || other)
         });
         let held: Vec<(Address, U256, U256)> = tokens
             .flat_map(|(address, token)| token.units.iter().map(move |(key, units)| (address, key, units)))

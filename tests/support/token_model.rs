@@ -161,6 +161,10 @@ pub struct Token {
     pub burnt: U256,
     pub balances: BTreeMap<Address, U256>,
     pub owners: BTreeMap<U256, Address>,
+    /// What is held by other standards than its own.
+    pub others: BTreeMap<(TokenKind, Address), U256>,
+    /// Ids that were sent to the zero address; some were made again since.
+    pub buried: BTreeSet<U256>,
     /// Units by holder and id, of ERC-1155.
     pub units: BTreeMap<(Address, U256), U256>,
     /// Of whatever standard.
@@ -194,6 +198,11 @@ struct Moved {
     unwrapped: (U256, bool),
 }
 
+/// A token, and the standard by which it is moved where that is not its own.
+type Of = (Address, Option<TokenKind>);
+/// What a block moves, by token, standard and holder.
+type AllMoved = BTreeMap<(Address, Option<TokenKind>, Address), Moved>;
+
 fn add(sum: &mut (U256, bool), value: U256) {
     let (total, over) = sum.0.overflowing_add(value);
     *sum = (if over { U256::MAX } else { total }, sum.1 | over);
@@ -203,7 +212,7 @@ impl Ledger {
     /// Takes up a block.
     pub fn apply(&mut self, bundle: &Bundle) {
         let number = bundle.block.number();
-        let mut moved: BTreeMap<(Address, Address), Moved> = BTreeMap::new();
+        let mut moved = AllMoved::new();
         let mut index = 0;
         for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
             // Mints and burns that a deposit or withdrawal of the same transaction may tell of too.
@@ -229,8 +238,17 @@ impl Ledger {
                 index += 1;
             }
         }
-        for ((address, who), moved) in moved {
+        for ((address, other, who), moved) in moved {
             let token = self.tokens.get_mut(&address).unwrap();
+            if let Some(kind) = other {
+                if !who.is_zero() {
+                    let held = token.others.entry((kind, who)).or_default();
+                    *held = held
+                        .saturating_add(moved.incoming.0)
+                        .saturating_sub(moved.outgoing.0);
+                }
+                continue;
+            }
             token.doubted |= moved.incoming.1 | moved.outgoing.1 | moved.unwrapped.1;
             if who.is_zero() {
                 for (sum, (value, _)) in [
@@ -255,6 +273,7 @@ impl Ledger {
         self.move_units(number);
         for token in self.tokens.values_mut() {
             token.balances.retain(|_, balance| !balance.is_zero());
+            token.others.retain(|_, balance| !balance.is_zero());
             token.doubted |= token.wrapped && matches!(token.kind, TokenKind::Erc721 | TokenKind::Erc1155);
         }
     }
@@ -267,7 +286,7 @@ impl Ledger {
             for row in moved.clone() {
                 let token = self.tokens.get_mut(&row.token).unwrap();
                 let who = if gains { row.to } else { row.from };
-                if token.kind != TokenKind::Erc1155 || who.is_zero() {
+                if who.is_zero() {
                     continue;
                 }
                 let units = token.units.entry((who, row.id.unwrap())).or_default();
@@ -285,7 +304,7 @@ impl Ledger {
         log: &Log,
         (block, hash, log_index): (u64, B256, u32),
         told: &mut Vec<(Address, Address, U256, bool)>,
-        moved: &mut BTreeMap<(Address, Address), Moved>,
+        moved: &mut AllMoved,
     ) {
         let topics = log.topics.as_slice();
         let words = words(&log.data);
@@ -345,12 +364,15 @@ impl Ledger {
                     return;
                 }
                 if minted {
-                    shift(moved, log.address, Address::ZERO, who, *value);
+                    shift(moved, (log.address, None), Address::ZERO, who, *value);
                 } else {
-                    let zero = moved.entry((log.address, Address::ZERO)).or_default();
+                    let zero = moved.entry((log.address, None, Address::ZERO)).or_default();
                     add(&mut zero.unwrapped, *value);
                     if !who.is_zero() {
-                        add(&mut moved.entry((log.address, who)).or_default().outgoing, *value);
+                        add(
+                            &mut moved.entry((log.address, None, who)).or_default().outgoing,
+                            *value,
+                        );
                     }
                 }
                 return;
@@ -378,29 +400,30 @@ impl Ledger {
             });
             let token = self.tokens.get_mut(&log.address).unwrap();
             token.transfers += 1;
-            if !own {
-                continue;
-            }
+            let of = (log.address, Some(kind).filter(|_| !own));
             if kind != TokenKind::Erc721 {
-                shift(moved, log.address, from, to, value);
+                shift(moved, of, from, to, value);
                 continue;
             }
             let id = id.unwrap();
             let owner = token.owners.remove(&id);
             token.doubted |= owner.unwrap_or(Address::ZERO) != from;
+            if to.is_zero() {
+                token.buried.insert(id);
+            }
             // Who is known to own it loses it; supply follows what the log says.
             if from.is_zero() {
-                shift_one(moved, log.address, Address::ZERO, false);
+                shift_one(moved, of, Address::ZERO, false);
             }
             if to.is_zero() {
-                shift_one(moved, log.address, Address::ZERO, true);
+                shift_one(moved, of, Address::ZERO, true);
             }
             if let Some(owner) = owner {
-                shift_one(moved, log.address, owner, false);
+                shift_one(moved, of, owner, false);
             }
             if !to.is_zero() {
                 token.owners.insert(id, to);
-                shift_one(moved, log.address, to, true);
+                shift_one(moved, of, to, true);
             }
         }
     }
@@ -418,8 +441,8 @@ fn word_of(number: &U256) -> [u8; 32] {
     number.to_be_bytes()
 }
 
-fn shift_one(moved: &mut BTreeMap<(Address, Address), Moved>, token: Address, who: Address, gains: bool) {
-    let moved = moved.entry((token, who)).or_default();
+fn shift_one(moved: &mut AllMoved, (token, other): Of, who: Address, gains: bool) {
+    let moved = moved.entry((token, other, who)).or_default();
     let sum = if gains {
         &mut moved.incoming
     } else {
@@ -428,13 +451,10 @@ fn shift_one(moved: &mut BTreeMap<(Address, Address), Moved>, token: Address, wh
     add(sum, U256::from(1));
 }
 
-fn shift(
-    moved: &mut BTreeMap<(Address, Address), Moved>,
-    token: Address,
-    from: Address,
-    to: Address,
-    value: U256,
-) {
-    add(&mut moved.entry((token, from)).or_default().outgoing, value);
-    add(&mut moved.entry((token, to)).or_default().incoming, value);
+fn shift(moved: &mut AllMoved, (token, other): Of, from: Address, to: Address, value: U256) {
+    add(
+        &mut moved.entry((token, other, from)).or_default().outgoing,
+        value,
+    );
+    add(&mut moved.entry((token, other, to)).or_default().incoming, value);
 }

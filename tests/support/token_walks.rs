@@ -36,7 +36,7 @@ pub fn holders(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
 
 pub fn ids(reader: &Reader, token: &Token, owner: &Address, all: &[U256]) {
     walk(all, |part: &KeyPart<IdCursor>| {
-        let page = reader.nft_ids(token, owner, part).unwrap();
+        let page = reader.nft_ids(token, owner, part, None).unwrap();
         assert_eq!(page.total, all.len() as u64);
         (page.ids, page.next)
     });

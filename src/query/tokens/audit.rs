@@ -3,17 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use super::super::transactions::topics;
 use super::super::{QueryError, Reader};
 use super::Token;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::log_row::decode_block_row;
-use crate::codec::tokens as keys;
+use crate::codec::tokens::{self as keys, MIXED};
 use crate::codec::value::{FrameSlice, TransactionSlice};
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
-use crate::store::{Table, Units};
+use crate::store::{Scan, Table, Units, View};
 
 /// What an account has of a token after a block, by the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,37 +105,30 @@ impl Reader {
     ) -> Result<Vec<Address>, QueryError> {
         // Who sent what the ledger never saw coming has no row of a balance, but is in the lists of transfers.
         let id = token.id;
-        let kind = match token.kind() {
-            TokenKind::Erc721 => PostingKind::TokenAccountErc721,
-            TokenKind::Erc1155 => PostingKind::TokenAccountErc1155,
-            TokenKind::Erc20 | TokenKind::Unknown => PostingKind::TokenAccountErc20,
+        let kinds: &[TokenKind] = match token.state.flags & MIXED {
+            0 => &[token.kind()],
+            _ => &[TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155],
         };
-        let list = |account: &Address| Term::token_account(kind, id, account);
-        let last = Address::repeat_byte(0xff);
-        let mut end = list(&last).piece_key();
-        end.push(0);
-        // Each list has an open piece.
-        let mut lists = self
-            .view
-            .scan(Table::OpenPostings, list(&Address::ZERO).piece_key(), end)?;
         let start = keys::balance(id, &Address::ZERO, 0).to_vec();
         let mut balances = self.view.scan(Table::TokenBalances, start, end_of(id))?;
+        let mut lists = Vec::with_capacity(kinds.len());
+        for kind in kinds {
+            lists.push(Participants::of(&self.view, id, *kind)?);
+        }
+        let last = Address::repeat_byte(0xff);
         let mut found: Vec<Address> = Vec::new();
         let mut after = after.copied();
         while found.len() < limit && after != Some(last) {
             let next = after.map_or(Address::with_last_byte(1), |after| next_address(&after));
-            let held = match balances.seek(&keys::balance(id, &next, 0))? {
+            let mut nearest = match balances.seek(&keys::balance(id, &next, 0))? {
                 Some((key, _)) => Some(balance_place(key)?.0),
                 None => None,
             };
-            let listed = match lists.seek(&list(&next).piece_key())? {
-                Some((key, _)) => key
-                    .get(5..)
-                    .and_then(<[u8]>::first_chunk::<20>)
-                    .map(|account| Address::from(*account)),
-                None => None,
-            };
-            let Some(holder) = [held, listed].into_iter().flatten().min() else {
+            for list in &mut lists {
+                let listed = list.at_or_after(&next)?;
+                nearest = [nearest, listed].into_iter().flatten().min();
+            }
+            let Some(holder) = nearest else {
                 break;
             };
             found.push(holder);
@@ -146,13 +137,22 @@ impl Reader {
         Ok(found)
     }
 
+    /// The first account at or after an address that took part in transfers of a token by a standard.
+    pub(super) fn next_participant(
+        &self,
+        token: u32,
+        kind: TokenKind,
+        at: &Address,
+    ) -> Result<Option<Address>, QueryError> {
+        Participants::of(&self.view, token, kind)?.at_or_after(at)
+    }
+
     /// The token events of blocks, in their order.
     ///
     /// # Errors
     ///
     /// When the store fails.
     pub fn token_touches(&self, blocks: BlockRange) -> Result<Vec<Touch>, QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
         let last = blocks.last().min(self.head().number);
         if last < blocks.first() {
             return Ok(Vec::new());
@@ -162,12 +162,9 @@ impl Reader {
         let mut units = Units::new(&self.view, Table::LogsByBlock)?;
         let (mut data, mut found) = (Vec::new(), Vec::new());
         for ordinal in first..end {
-            let row = units.row(ordinal)?;
-            let mut reader = row.reader;
-            let place = decode_block_row(&mut reader).map_err(corrupt)?;
-            let token = self.view.emitter_address(place.emitter)?;
-            let topics = topics(&self.view, &mut reader, &mut data)?;
-            let Some(event) = TokenEvent::of(&token, &topics, &data) else {
+            let log = units.log(&self.view, ordinal, &mut data)?;
+            let token = self.view.emitter_address(log.emitter)?;
+            let Some(event) = TokenEvent::of(&token, &log.topics, &data) else {
                 continue;
             };
             let accounts = match event {
@@ -181,6 +178,37 @@ impl Reader {
             found.push(Touch { token, accounts });
         }
         Ok(found)
+    }
+}
+
+/// The accounts that took part in transfers of a token by a standard, by address.
+struct Participants<'v> {
+    /// Each list has an open piece.
+    lists: Scan<'v>,
+    kind: PostingKind,
+    token: u32,
+}
+
+impl<'v> Participants<'v> {
+    fn of(view: &'v View, token: u32, kind: TokenKind) -> Result<Self, QueryError> {
+        let kind = match kind {
+            TokenKind::Erc721 => PostingKind::TokenAccountErc721,
+            TokenKind::Erc1155 => PostingKind::TokenAccountErc1155,
+            TokenKind::Erc20 | TokenKind::Unknown => PostingKind::TokenAccountErc20,
+        };
+        let list = |account: &Address| Term::token_account(kind, token, account).piece_key();
+        let mut end = list(&Address::repeat_byte(0xff));
+        end.push(0);
+        let lists = view.scan(Table::OpenPostings, list(&Address::ZERO), end)?;
+        Ok(Self { lists, kind, token })
+    }
+
+    fn at_or_after(&mut self, account: &Address) -> Result<Option<Address>, QueryError> {
+        let key = Term::token_account(self.kind, self.token, account).piece_key();
+        let found = self.lists.seek(&key)?;
+        Ok(found
+            .and_then(|(key, _)| key.get(5..)?.first_chunk::<20>())
+            .map(|account| Address::from(*account)))
     }
 }
 

@@ -5,13 +5,11 @@ use std::time::Instant;
 
 use super::Standard;
 use crate::codec::keys::Term;
-use crate::codec::log_row::decode_block_row;
 use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
 use crate::model::{Address, B256, TokenEvent, TokenKind};
 use crate::query::QueryError;
 use crate::query::expression::{Conjunction, Filter, Union};
 use crate::query::page::{ListQuery, Rows, Selected};
-use crate::query::transactions::topics;
 use crate::store::{Direction, PostingCursor, Table, Units, View};
 
 /// Selects a page of them by a walk over the logs that may be such transfers.
@@ -169,12 +167,8 @@ impl<'v> Walk<'v> {
 
     /// The ordinals of the transfers of a log, in the order of the page; none where it is no such transfer.
     fn transfers(&mut self, log: u64, descending: bool) -> Result<Vec<u64>, QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
-        let row = self.logs.row(log)?;
-        let mut body = row.reader;
-        decode_block_row(&mut body).map_err(corrupt)?;
-        let topics = topics(self.view, &mut body, &mut self.data)?;
-        let event = TokenEvent::of(self.token, &topics, &self.data);
+        let whole = self.logs.log(self.view, log, &mut self.data)?;
+        let event = TokenEvent::of(self.token, &whole.topics, &self.data);
         let Some(event) = event.filter(|event| event.kind() == self.standard.kind()) else {
             return Ok(Vec::new());
         };

@@ -1,9 +1,8 @@
-//! What an account holds: tokens (T6, T7) and ids (T10).
+//! What an account holds: tokens (T6, T7).
 
 use std::iter::Peekable;
 
-use super::Token;
-use super::places::{IdCursor, KeyPart, TokenCursor};
+use super::places::{KeyPart, TokenCursor};
 use crate::codec::amount::read_amount;
 use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
@@ -38,21 +37,11 @@ pub struct HoldingPage {
     pub next: Option<TokenCursor>,
 }
 
-/// A page of ids, ascending as numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NftPage {
-    /// The ids.
-    pub ids: Vec<U256>,
-    /// How many there are in all.
-    pub total: u64,
-    /// Where the next page begins, where there is one.
-    pub next: Option<IdCursor>,
-}
-
 /// Walks over what an account holds: by the ledger, or by what contracts said last where it is not right.
 struct HoldingWalk<'a> {
     reader: &'a Reader,
     holder: &'a Address,
+    kind: TokenKind,
     scan: Scan<'a>,
     told: Peekable<std::iter::Copied<std::slice::Iter<'a, (Address, U256)>>>,
 }
@@ -82,6 +71,7 @@ impl<'a> HoldingWalk<'a> {
         Ok(Self {
             reader,
             holder,
+            kind,
             scan,
             told: told.iter().copied().peekable(),
         })
@@ -96,7 +86,7 @@ impl<'a> HoldingWalk<'a> {
                 .map(|(key, value)| {
                     let token = tokens::decode_holding(key).map_err(corrupt)?;
                     let balance = read_amount(value).map_err(corrupt)?;
-                    let refreshed = self.reader.refreshed(&token, self.holder)?;
+                    let refreshed = self.reader.refreshed(&token, self.kind, self.holder)?;
                     Ok::<_, QueryError>((token, refreshed.unwrap_or(balance)))
                 })
                 .transpose()?;
@@ -169,8 +159,7 @@ impl Reader {
     fn without_rows(&self, holder: &Address, kind: TokenKind) -> Result<Vec<(Address, U256)>, QueryError> {
         let mut found = Vec::new();
         for token in self.token_facts.held_by(holder, TOLD_MAX)? {
-            let known = self.token(&token)?;
-            if known.is_some_and(|known| known.kind() == kind && !known.is_exact())
+            if self.is_told_of(&token, kind)?
                 && self.view.holding(holder, kind, &token)?.is_zero()
                 && let Some(balance) = self.token_facts.balance(&token, holder)?
             {
@@ -189,83 +178,26 @@ impl Reader {
         Ok(found)
     }
 
-    /// What the contract said last that an account holds, where the ledger does not know it.
-    fn refreshed(&self, token: &Address, holder: &Address) -> Result<Option<U256>, QueryError> {
+    /// What the contract said last that an account holds by a standard, where the ledger does not know it.
+    pub(super) fn refreshed(
+        &self,
+        token: &Address,
+        kind: TokenKind,
+        holder: &Address,
+    ) -> Result<Option<U256>, QueryError> {
         // Of most tokens nothing was said, as they are exact: the token itself need not be looked up for that.
         let Some(balance) = self.token_facts.balance(token, holder)? else {
             return Ok(None);
         };
-        let exact = self.token(token)?.is_none_or(|token| token.is_exact());
-        Ok((!exact).then_some(balance))
+        Ok(self.is_told_of(token, kind)?.then_some(balance))
     }
 
-    /// The ids of an ERC-721 token that an account owns, by the ledger (T10).
-    pub fn nft_ids(
-        &self,
-        token: &Token,
-        owner: &Address,
-        part: &KeyPart<IdCursor>,
-    ) -> Result<NftPage, QueryError> {
-        let from = tokens::nft_id(token.id, owner, &U256::ZERO);
-        let mut to = tokens::nft_id(token.id, owner, &U256::MAX).to_vec();
-        to.push(0);
-        let total = if token.is_flagged() {
-            // Its balance may count more than ids.
-            let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to.clone())?;
-            let mut count = 0;
-            scan.seek(&from)?;
-            while scan.item()?.is_some() {
-                count += 1;
-                scan.step()?;
-            }
-            count
-        } else if token.kind() == TokenKind::Erc721 {
-            let held = self.view.holding(owner, TokenKind::Erc721, &token.address)?;
-            u64::try_from(held).unwrap_or(u64::MAX)
-        } else {
-            0
-        };
-        // Whom the contract says to hold none holds none of what events name.
-        let told = self.refreshed(&token.address, owner)?;
-        let total = if told.is_some_and(|told| told.is_zero()) {
-            0
-        } else {
-            total
-        };
-        let mut page = NftPage {
-            total,
-            ..NftPage::default()
-        };
-        let skip = if part.after.is_some() { 0 } else { part.skip };
-        if skip >= total {
-            return Ok(page);
+    /// Whether it is the contract that tells what is held of a token by a standard: it is not exact, and its `balanceOf` speaks
+    /// of that one.
+    fn is_told_of(&self, token: &Address, kind: TokenKind) -> Result<bool, QueryError> {
+        match self.token(token)?.filter(|token| !token.is_exact()) {
+            Some(token) => Ok(self.standard_of_balances(&token)? == kind),
+            None => Ok(false),
         }
-        let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to)?;
-        // Walked from the end of the list that is nearer.
-        let left = total - 1 - skip;
-        if let Some(place) = part.after {
-            scan.seek_behind(&tokens::nft_id(token.id, owner, &place.id()))?;
-        } else if skip <= left {
-            scan.seek(&from)?;
-            for _ in 0..skip {
-                scan.step()?;
-            }
-        } else {
-            scan.seek_back(&tokens::nft_id(token.id, owner, &U256::MAX))?;
-            for _ in 0..left {
-                scan.step_back()?;
-            }
-        }
-        // One more than asked for says whether rows follow.
-        while page.ids.len() <= part.limit
-            && let Some((key, _)) = scan.item()?
-        {
-            let id = tokens::decode_nft_id(key);
-            page.ids
-                .push(id.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::NftIds.name()))?);
-            scan.step()?;
-        }
-        page.next = part.cut(&mut page.ids, IdCursor::of);
-        Ok(page)
     }
 }

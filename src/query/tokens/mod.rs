@@ -5,6 +5,7 @@ mod facts;
 mod foreign;
 mod holders;
 mod holdings;
+mod ids;
 mod multi_holdings;
 mod observed;
 mod places;
@@ -13,7 +14,8 @@ mod transfers;
 pub use audit::{LedgerBalance, Touch};
 pub use facts::{Exactness, NativeDiffers, NoTokenFacts, TokenFacts, Verdict, ZeroAddress};
 pub use holders::HolderPage;
-pub use holdings::{Held, HoldingPage, NftPage};
+pub use holdings::{Held, HoldingPage};
+pub use ids::NftPage;
 pub use multi_holdings::{HeldId, HeldIdPage};
 pub use observed::{ObservedFacts, is_on, is_told_on, stands};
 pub use places::{HeldIdCursor, HolderCursor, IdCursor, KeyCursor, KeyPart, TokenCursor};
@@ -190,6 +192,17 @@ impl Reader {
 
     fn list_count(&self, term: Term) -> Result<u64, QueryError> {
         Ok(PostingCursor::open(&self.view, term, Direction::Forward)?.count())
+    }
+
+    /// The standard that `balanceOf` of a token speaks of: ERC-20 where it ever moved by that, else its own.
+    fn standard_of_balances(&self, token: &Token) -> Result<TokenKind, QueryError> {
+        let own = token.kind();
+        let fungible = own != TokenKind::Erc20
+            && token.state.flags & MIXED != 0
+            && self
+                .next_participant(token.id, TokenKind::Erc20, &Address::ZERO)?
+                .is_some();
+        Ok(if fungible { TokenKind::Erc20 } else { own })
     }
 
     /// What the chain tells of a token besides its balances (T5).

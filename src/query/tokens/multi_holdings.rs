@@ -8,11 +8,10 @@ use std::time::Instant;
 
 use super::places::{HeldIdCursor, KeyPart};
 use crate::clock;
+use crate::codec::Corrupt;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::log_row::decode_block_row;
 use crate::codec::tokens;
 use crate::model::{Address, TokenEvent, TokenKind, TokenMetadata, U256};
-use crate::query::transactions::topics;
 use crate::query::{QueryError, Reader};
 use crate::store::{Direction, PostingCursor, Table, Units, View};
 
@@ -187,8 +186,7 @@ impl Sum {
         mut list: PostingCursor<'_>,
         deadline: Option<Instant>,
     ) -> Result<(), QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
-        let wrong = || corrupt(crate::codec::Corrupt("transfer"));
+        let wrong = || QueryError::Corrupt(Corrupt("transfer"), Table::LogsByBlock.name());
         let mut logs = Units::new(view, Table::LogsByBlock)?;
         let (mut data, mut last, mut steps) = (Vec::new(), None, 0u32);
         list.seek(0)?;
@@ -204,11 +202,9 @@ impl Sum {
             let topics = match &last {
                 Some((at, topics)) if *at == log => topics,
                 _ => {
-                    let row = logs.row(log)?;
-                    self.begin(row.block);
-                    let mut body = row.reader;
-                    decode_block_row(&mut body).map_err(corrupt)?;
-                    &last.insert((log, topics(view, &mut body, &mut data)?)).1
+                    let whole = logs.log(view, log, &mut data)?;
+                    self.begin(whole.block);
+                    &last.insert((log, whole.topics)).1
                 }
             };
             let Some(TokenEvent::Multi { from, to, items }) = TokenEvent::of(token, topics, &data) else {

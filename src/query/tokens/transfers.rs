@@ -5,16 +5,15 @@ use std::time::Instant;
 use alloy_primitives::map::{Entry, HashMap};
 
 use super::foreign;
+use crate::codec::Corrupt;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::log_row::decode_block_row;
 use crate::codec::tokens::MIXED;
 use crate::codec::value::TransactionSlice;
-use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, Topics, U256};
+use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::accounts::price;
 use crate::query::page::{ListQuery, Page, Paged, Rows};
-use crate::query::transactions::topics;
 use crate::query::{QueryError, Reader};
-use crate::store::{Table, Units};
+use crate::store::{Table, Units, WholeLog};
 
 /// The standard whose transfers are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,11 +152,8 @@ impl Paged for TransferPage {
 /// The log of the transfer that was visited last: the items of a batch follow each other.
 struct Log {
     ordinal: u64,
-    block: u64,
-    index: u32,
-    transaction_index: u32,
     token: Address,
-    topics: Topics,
+    whole: WholeLog,
 }
 
 impl TransferPage {
@@ -189,8 +185,7 @@ impl TransferPage {
         } = self;
         let logs = Units::opened(logs, &view, Table::LogsByBlock)?;
         let transactions = Units::opened(transactions, &view, Table::Transactions)?;
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::LogsByBlock.name());
-        let wrong = || corrupt(crate::codec::Corrupt("transfer"));
+        let wrong = || QueryError::Corrupt(Corrupt("transfer"), Table::LogsByBlock.name());
         let mut data = Vec::new();
         let mut last: Option<Log> = None;
         let mut around: Option<(u64, Around)> = None;
@@ -202,21 +197,16 @@ impl TransferPage {
             let log = match &last {
                 Some(last) if last.ordinal == log => last,
                 _ => {
-                    let row = logs.row(log)?;
-                    let (block, index) = (row.block, row.index as u32);
-                    let mut body = row.reader;
-                    let place = decode_block_row(&mut body).map_err(corrupt)?;
+                    let whole = logs.log(&view, log, &mut data)?;
                     last.insert(Log {
                         ordinal: log,
-                        block,
-                        index,
-                        transaction_index: place.transaction_index,
-                        token: view.emitter_address(place.emitter)?,
-                        topics: topics(&view, &mut body, &mut data)?,
+                        token: view.emitter_address(whole.emitter)?,
+                        whole,
                     })
                 }
             };
-            let (number, token) = (log.block, log.token);
+            let (token, log) = (log.token, &log.whole);
+            let number = log.block;
             let event = TokenEvent::of(&token, &log.topics, &data).ok_or_else(wrong)?;
             let (from, to, id, value) = match event {
                 TokenEvent::Fungible { from, to, value } => (from, to, None, value),

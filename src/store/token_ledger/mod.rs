@@ -9,6 +9,7 @@ mod render;
 mod replay;
 
 pub(super) use render::{Held, TokenTotals, prepare, render_balances, render_tokens};
+pub(super) use replay::{pass, replay};
 
 use alloy_primitives::map::{AddressMap, HashMap};
 
@@ -32,6 +33,16 @@ pub struct BatchToken {
     pub id: u32,
     /// Its place among what the batch changes.
     slot: usize,
+    /// The standard by which it is moved, where that is not its own.
+    other: Option<TokenKind>,
+}
+
+impl BatchToken {
+    /// Whether what is moved is of the token's own standard, that of its first transfer.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        self.other.is_none()
+    }
 }
 
 /// What a block moved to and from an account.
@@ -81,7 +92,7 @@ impl Flows {
 
 impl Flow {
     /// Adds another of the same block; answers whether a sum passed what fits.
-    fn add(&mut self, other: &Self) -> bool {
+    pub(super) fn add(&mut self, other: &Self) -> bool {
         let (incoming, a) = self.incoming.overflowing_add(other.incoming);
         let (outgoing, b) = self.outgoing.overflowing_add(other.outgoing);
         self.incoming = if a { U256::MAX } else { incoming };
@@ -153,6 +164,8 @@ pub(super) struct TokenMoves {
     pub(super) changes: Vec<TokenChange>,
     /// By slot and account.
     pub(super) balances: HashMap<(usize, Address), Flows>,
+    /// Of other standards than the token's own, by slot, standard and account: only what is held now is kept of them.
+    pub(super) others: HashMap<(usize, TokenKind, Address), Flows>,
     /// By slot and id.
     pub(super) ids: HashMap<(usize, U256), Vec<Passage>>,
 }
@@ -189,18 +202,22 @@ impl TokenMoves {
 
     /// Moves `flow` to or from an account; answers whether it is new to the batch.
     fn add(&mut self, slot: usize, account: Address, flow: Flow) -> bool {
-        match self.balances.entry((slot, account)) {
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(Flows::One(flow));
-                true
-            }
-            std::collections::hash_map::Entry::Occupied(mut entry) => {
-                if entry.get_mut().add(flow) {
-                    self.flag(slot, OVERFLOWN);
-                }
+        match add_flow(&mut self.balances, (slot, account), flow) {
+            Added::New => true,
+            Added::More => false,
+            Added::Passed => {
+                self.flag(slot, OVERFLOWN);
                 false
             }
         }
+    }
+
+    /// The same of a standard that is not the token's own, of which nothing is doubted: the token is.
+    fn add_other(&mut self, slot: usize, kind: TokenKind, account: Address, flow: Flow) -> bool {
+        matches!(
+            add_flow(&mut self.others, (slot, kind, account), flow),
+            Added::New
+        )
     }
 
     /// Counts what came from and went to the zero address.
@@ -219,6 +236,29 @@ impl TokenMoves {
     }
 }
 
+/// What became of a movement.
+enum Added {
+    /// The first of its account.
+    New,
+    /// Beside others.
+    More,
+    /// Beside others, and a sum passed what fits.
+    Passed,
+}
+
+fn add_flow<K: Eq + std::hash::Hash>(flows: &mut HashMap<K, Flows>, key: K, flow: Flow) -> Added {
+    match flows.entry(key) {
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            entry.insert(Flows::One(flow));
+            Added::New
+        }
+        std::collections::hash_map::Entry::Occupied(mut entry) => match entry.get_mut().add(flow) {
+            false => Added::More,
+            true => Added::Passed,
+        },
+    }
+}
+
 /// About how many bytes of memory an account's part takes, beyond what it adds to the write.
 const MOVE_BYTES: usize = 280;
 
@@ -228,7 +268,11 @@ impl Batch {
         if let Some(&slot) = self.moves.slots.get(address)
             && let Some(change) = self.moves.changes.get(slot)
         {
-            return Ok(BatchToken { id: change.id, slot });
+            return Ok(BatchToken {
+                id: change.id,
+                slot,
+                other: None,
+            });
         }
         let token = match self.dictionary.tokens.get(address) {
             Some(&token) => token,
@@ -250,7 +294,11 @@ impl Batch {
             supply: Vec::new(),
         });
         self.bytes += 200;
-        Ok(BatchToken { id: token.id, slot })
+        Ok(BatchToken {
+            id: token.id,
+            slot,
+            other: None,
+        })
     }
 
     fn find_token(&mut self, address: &Address) -> Result<TokenId, StoreError> {
@@ -276,11 +324,11 @@ impl Batch {
         })
     }
 
-    /// States that a token emitted a transfer of `kind`, log `ordinal`; answers whether that is its standard, which
-    /// the first one settles.
-    pub fn token_emits(&mut self, token: BatchToken, kind: TokenKind, ordinal: u64) -> bool {
+    /// States that a token emitted a transfer of `kind`, log `ordinal`; answers the token as that transfer moves it: by its
+    /// own standard, which the first one settles, or by another one.
+    pub fn token_emits(&mut self, token: BatchToken, kind: TokenKind, ordinal: u64) -> BatchToken {
         let Some(change) = self.moves.changes.get_mut(token.slot) else {
-            return false;
+            return token;
         };
         if change.kind == TokenKind::Unknown {
             change.kind = kind;
@@ -288,7 +336,10 @@ impl Batch {
         } else if change.kind != kind {
             change.flags |= MIXED;
         }
-        change.kind == kind
+        BatchToken {
+            other: Some(kind).filter(|_| change.kind != kind),
+            ..token
+        }
     }
 
     /// Whether deposits and withdrawals move balances of a token: where it has another standard than ERC-20 they do
@@ -317,6 +368,14 @@ impl Batch {
             incoming: U256::ZERO,
             outgoing: value,
         };
+        if let Some(kind) = token.other {
+            for (account, flow) in [(from, outgoing), (to, incoming)] {
+                if !account.is_zero() && self.moves.add_other(token.slot, kind, *account, flow) {
+                    self.bytes += MOVE_BYTES;
+                }
+            }
+            return;
+        }
         let sums = SupplyFlow {
             block,
             minted: if from.is_zero() { value } else { U256::ZERO },
@@ -364,7 +423,7 @@ impl Batch {
             to_zero: U256::from(u8::from(burnt)),
             ..SupplyFlow::default()
         };
-        if from.is_zero() || to.is_zero() {
+        if token.is_own() && (from.is_zero() || to.is_zero()) {
             self.moves
                 .add_supply(token.slot, one(from.is_zero(), to.is_zero()));
         }

@@ -19,6 +19,8 @@ use crate::store::view::family;
 /// What moved of one account's holding of a token.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Held {
+    /// By the token's own standard, which has a history, holders and sums; else what is held now is all there is.
+    own: bool,
     holder: Address,
     kind_before: TokenKind,
     address: Address,
@@ -74,11 +76,29 @@ pub(in crate::store) fn prepare(
             change.flags |= OVERFLOWN;
         }
         held.push(Held {
+            own: true,
             holder,
             kind_before: change.kind_before,
             address: change.address,
             token: change.id,
             kind: change.kind,
+            flows,
+        });
+    }
+    for ((slot, kind, holder), mut flows) in moves.others.drain() {
+        let Some(change) = moves.changes.get(slot) else {
+            return Err(StoreError::Overflow("a balance without its token"));
+        };
+        if let Flows::Many(many) = &mut flows {
+            settle(many);
+        }
+        held.push(Held {
+            own: false,
+            holder,
+            kind_before: kind,
+            address: change.address,
+            token: change.id,
+            kind,
             flows,
         });
     }
@@ -136,6 +156,10 @@ fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreEr
             Ok(Address::from(bytes))
         });
         let before = owner.transpose().map_err(corrupt(Table::NftOwners, key))?;
+        let own = moves
+            .changes
+            .get(*slot)
+            .is_some_and(|change| change.kind == TokenKind::Erc721);
         let (now, flags) = pass(before, passages, |block, who, gained| {
             let one = |this: bool| U256::from(u8::from(this));
             let flow = Flow {
@@ -143,9 +167,13 @@ fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreEr
                 incoming: one(gained),
                 outgoing: one(!gained),
             };
-            moves.add(*slot, who, flow);
+            if own {
+                moves.add(*slot, who, flow);
+            } else {
+                moves.add_other(*slot, TokenKind::Erc721, who, flow);
+            }
         });
-        if flags != 0 {
+        if own && flags != 0 {
             moves.flag(*slot, flags);
         }
         if now != before {
@@ -185,6 +213,9 @@ pub(in crate::store) fn render_balances(
             let (token, holder) = (held.token, &held.holder);
             let mut written = Ok(());
             let (now, flags) = replay(before, held.flows.as_slice(), |block, after| {
+                if !held.own {
+                    return;
+                }
                 value.clear();
                 put_amount(&mut value, after);
                 if written.is_ok() {
@@ -193,7 +224,7 @@ pub(in crate::store) fn render_balances(
                 }
             });
             written?;
-            if flags != 0 {
+            if held.own && flags != 0 {
                 *totals.flags.entry(token).or_default() |= flags;
             }
             let renamed = held.kind != held.kind_before;
@@ -210,7 +241,7 @@ pub(in crate::store) fn render_balances(
                 let key = tokens::holding(holder, held.kind, &held.address);
                 put(Table::Holdings, &key, Some(&value), found.filter(|_| !renamed))?;
             }
-            if now == before {
+            if now == before || !held.own {
                 continue;
             }
             let bucket = |amount: &U256| (token, tokens::bucket(amount));

@@ -6,7 +6,11 @@ use crate::model::{Address, U256};
 
 /// Applies movements to a balance, in the order of their blocks; hands each balance that differs from the one before
 /// to `changed`. Answers the last one, and what is to be said of the token.
-pub(super) fn replay(before: U256, flows: &[Flow], mut changed: impl FnMut(u64, &U256)) -> (U256, u8) {
+pub(in crate::store) fn replay(
+    before: U256,
+    flows: &[Flow],
+    mut changed: impl FnMut(u64, &U256),
+) -> (U256, u8) {
     let (mut balance, mut flags) = (before, 0);
     for flow in flows {
         let (sum, over) = balance.overflowing_add(flow.incoming);
@@ -30,7 +34,7 @@ pub(super) fn replay(before: U256, flows: &[Flow], mut changed: impl FnMut(u64, 
 
 /// Hands an id on; tells `moved` of each block that gave it to an account (`true`) or took it away. Answers the last
 /// owner, and what is to be said of the token.
-pub(super) fn pass(
+pub(in crate::store) fn pass(
     before: Option<Address>,
     passages: &[Passage],
     mut moved: impl FnMut(u64, Address, bool),

@@ -75,10 +75,11 @@ fn push<'a>(
     let id = token.id;
     match *event {
         TokenEvent::Fungible { from, to, value } => {
-            if batch.token_emits(token, TokenKind::Erc20, ordinal) {
+            let token = batch.token_emits(token, TokenKind::Erc20, ordinal);
+            if token.is_own() {
                 batch.posting(Term::token(PostingKind::TokenTransfers, id), ordinal);
-                batch.move_token(token, &from, &to, value);
             }
+            batch.move_token(token, &from, &to, value);
             for account in [from, to] {
                 batch.posting(Term::account(PostingKind::AccountErc20, &account), ordinal);
                 let both = Term::token_account(PostingKind::TokenAccountErc20, id, &account);
@@ -86,10 +87,11 @@ fn push<'a>(
             }
         }
         TokenEvent::Unique { from, to, id: nft } => {
-            if batch.token_emits(token, TokenKind::Erc721, ordinal) {
+            let token = batch.token_emits(token, TokenKind::Erc721, ordinal);
+            if token.is_own() {
                 batch.posting(Term::token(PostingKind::TokenTransfers, id), ordinal);
-                batch.move_id(token, nft, &from, &to);
             }
+            batch.move_id(token, nft, &from, &to);
             for account in [from, to] {
                 batch.posting(Term::account(PostingKind::AccountErc721, &account), ordinal);
                 let both = Term::token_account(PostingKind::TokenAccountErc721, id, &account);
@@ -97,14 +99,14 @@ fn push<'a>(
             }
         }
         TokenEvent::Multi { from, to, items } => {
-            let own = batch.token_emits(token, TokenKind::Erc1155, ordinal);
+            let token = batch.token_emits(token, TokenKind::Erc1155, ordinal);
             for (position, (_, value)) in items.iter().enumerate() {
                 let position = narrow(position, "position in a batch")?;
                 let ordinal = batch.multi_transfer(ordinal, position);
-                if own {
+                if token.is_own() {
                     batch.posting(Term::token(PostingKind::TokenMultiTransfers, id), ordinal);
-                    batch.move_token(token, &from, &to, value);
                 }
+                batch.move_token(token, &from, &to, value);
                 for account in [from, to] {
                     batch.posting(Term::account(PostingKind::AccountErc1155, &account), ordinal);
                     let both = Term::token_account(PostingKind::TokenAccountErc1155, id, &account);
