@@ -11,7 +11,7 @@ use super::judge::{Answers, Conclusion, Differs, Plan, Sums, Suspect, SuspectAns
 use super::queue::{Ended, Job, Work};
 use crate::model::{Address, BlockId, Difference, TokenKind, TokenVerdict, U256};
 use crate::node::{ErrorClass, NodeError, Told};
-use crate::query::{LedgerBalance, QueryError, Reader, Token, is_on, stands};
+use crate::query::{LedgerBalance, ObservedFacts, QueryError, Reader, Token, is_on, stands};
 use crate::store::ToldBalance;
 use crate::tasks;
 
@@ -82,7 +82,11 @@ impl Tools {
         read: impl FnOnce(&Reader, &Self) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, Failure> {
         let tools = Arc::clone(self);
-        let work = move || read(&Reader::new(tools.store.view()), &tools);
+        let work = move || {
+            let view = tools.store.view();
+            let facts = ObservedFacts::new(Arc::clone(&tools.observed), Arc::clone(&view), true);
+            read(&Reader::new(view).with_token_facts(Arc::new(facts)), &tools)
+        };
         match tasks::blocking(work).await {
             Ok(read) => read.map_err(Failure::Store),
             Err(_) => Err(Failure::Moved),
@@ -90,13 +94,17 @@ impl Tools {
     }
 
     async fn judge(self: &Arc<Self>, token: Address, accounts: Vec<Address>) -> Result<Outcome, Failure> {
-        let Some((ledger, plan)) = self
-            .read(move |reader, tools| plan(reader, tools, token, &accounts))
-            .await?
-        else {
+        let read = move |reader: &Reader, tools: &Self| {
+            let Some((ledger, plan)) = plan(reader, tools, token, &accounts)? else {
+                return Ok(None);
+            };
+            let standard = reader.standard_of_balances(&ledger)?;
+            Ok(Some((ledger, standard, plan)))
+        };
+        let Some((ledger, standard, plan)) = self.read(read).await? else {
             return Ok(Outcome::Done);
         };
-        if ledger.kind() == TokenKind::Erc1155 {
+        if standard == TokenKind::Erc1155 {
             // It has no balance and no supply as a whole to compare.
             self.keep(&plan, &Conclusion::unasked(None), None);
             return Ok(Outcome::Done);
@@ -271,18 +279,22 @@ impl Tools {
             let by_events = move |reader: &Reader, tools: &Self| {
                 let mut found = Vec::with_capacity(silent.len());
                 if let Some(ledger) = reader.token(&token)? {
+                    // Of which standard it would tell is not known yet.
+                    if ledger.is_mixed() && reader.token_metadata_told(&token)?.is_none() {
+                        return Ok(None);
+                    }
                     silent.retain(|holder| is_sure || tools.observed.balance(&token, holder).is_none());
                     for holder in silent {
                         found.push(ToldBalance {
                             holder,
-                            balance: reader.token_balance_at(&ledger, &holder, block)?,
+                            balance: reader.balance_by_events(&ledger, &holder, block)?,
                             block,
                         });
                     }
                 }
-                Ok(found)
+                Ok(Some(found))
             };
-            told.extend(self.read(by_events).await?);
+            told.extend(self.read(by_events).await?.ok_or(Failure::Behind)?);
         }
         // Noted first: where the block is orphaned from here on, whoever finds that looks for what was told after it.
         self.valued.note(&self.store.view(), head, token);

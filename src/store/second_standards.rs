@@ -28,15 +28,18 @@ use crate::model::{Address, TokenEvent, TokenKind, U256};
 const CACHE_BYTES: usize = 64 << 20;
 /// Rows are written when so many bytes of them are together.
 const WRITE_BYTES: usize = 4 << 20;
+/// How many tokens are looked at between two lines in the log.
+const TOKENS_A_LINE: u32 = 1 << 20;
 
-/// Does it. A second time it writes the same rows.
+/// Does it. A second time it writes the same rows, and takes off what is not so any more: between an interrupted migration and
+/// the next one the quarry of layout 6 may have gone on with the store.
 pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
     take_unfinal_off(db)?;
-    let key = db
+    let identity = db
         .get_cf(family(db, Table::Meta)?, IDENTITY)
         .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?
         .unwrap_or_default();
-    let identity = Identity::decode(&key).map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))?;
+    let identity = Identity::decode(&identity).map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))?;
     let options = OpenOptions {
         read_only: true,
         ..OpenOptions::new(directory)
@@ -44,64 +47,86 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
     let cache = options::cache(CACHE_BYTES);
     let store = Store::assemble(Arc::clone(db), &options, cache, identity, Filters::InParts, false)?;
     let view = store.view();
-    let mut found = 0u64;
-    for token in 0..view.checkpoint().tokens {
+    let (mut found, tokens) = (0u64, view.checkpoint().tokens);
+    for token in 0..tokens {
         let state = view.token_state(token)?;
         if state.flags & MIXED != 0 {
-            let held = Held::of(&view, token, state.kind)?;
-            held.write(db, token)?;
+            let held = view.other_holdings(token, state.kind)?;
+            held.write(&view, db, token, state.kind)?;
             found += 1;
+            tracing::debug!(address = ?held.address, logs = held.logs, "a token of several standards");
+        }
+        if (token + 1).is_multiple_of(TOKENS_A_LINE) {
+            tracing::info!(
+                looked_at = token + 1,
+                tokens,
+                found,
+                "tokens of several standards"
+            );
         }
     }
-    tracing::info!(found, "tokens of several standards");
+    tracing::info!(tokens, found, "tokens of several standards");
     Ok(())
 }
 
-/// What is held of one token by standards that are not its own.
+/// What is held of one token by standards that are not its own, as its logs tell: read out of them, with no look at what is stored
+/// of it.
 #[derive(Debug, Default)]
-struct Held {
+pub struct OtherHoldings {
+    /// Smallest units, or number of ids, by account and standard; of accounts that had some once, none.
+    pub amounts: BTreeMap<(Address, TokenKind), U256>,
+    /// Owners of ids.
+    pub owners: BTreeMap<U256, Address>,
     address: Address,
-    amounts: BTreeMap<(Address, TokenKind), U256>,
-    owners: BTreeMap<U256, Address>,
+    /// Logs that were read.
+    logs: u64,
     /// What the block under the walk moves.
     block: u64,
     flows: BTreeMap<(Address, TokenKind), Flow>,
 }
 
-impl Held {
-    /// Reads what the token emitted.
-    fn of(view: &View, token: u32, own: TokenKind) -> Result<Self, StoreError> {
-        let mut held = Self {
-            address: view.token_address(token)?,
-            ..Self::default()
+impl View {
+    /// What is held of a token by standards other than `own`: reads all of its transfers.
+    pub fn other_holdings(&self, token: u32, own: TokenKind) -> Result<OtherHoldings, StoreError> {
+        let mut held = OtherHoldings {
+            address: self.token_address(token)?,
+            ..OtherHoldings::default()
         };
-        let Some(emitter) = view.emitter(&held.address)? else {
+        let moved = |kind: TokenKind| Ok::<_, StoreError>(kind != own && self.moved_by(token, kind)?);
+        let single = moved(TokenKind::Erc20)? || moved(TokenKind::Erc721)?;
+        let multi = moved(TokenKind::Erc1155)?;
+        let Some(emitter) = self.emitter(&held.address)? else {
             return Ok(held);
         };
         let mut lists = Vec::new();
-        for topic in [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH] {
-            if let Some(signature) = view.signature(&topic)? {
+        for (topic, wanted) in [
+            (TRANSFER, single),
+            (TRANSFER_SINGLE, multi),
+            (TRANSFER_BATCH, multi),
+        ] {
+            if let Some(signature) = self.signature(&topic)?.filter(|_| wanted) {
                 let term = Term::log_address_topic0(emitter, signature);
-                let mut list = PostingCursor::open(view, term, Direction::Forward)?;
+                let mut list = PostingCursor::open(self, term, Direction::Forward)?;
                 list.seek(0)?;
                 lists.push(list);
             }
         }
-        let mut logs = Units::new(view, Table::LogsByBlock)?;
+        let mut logs = Units::new(self, Table::LogsByBlock)?;
         let mut data = Vec::new();
-        while let Some(list) = lists
+        while let Some((ordinal, list)) = lists
             .iter_mut()
-            .filter(|list| list.current().is_some())
-            .min_by_key(|list| list.current())
+            .filter_map(|list| Some((list.current()?, list)))
+            .min_by_key(|(ordinal, _)| *ordinal)
         {
-            let Some(ordinal) = list.current() else { break };
             list.step()?;
-            let log = logs.log(view, ordinal, &mut data)?;
+            let log = logs.log(self, ordinal, &mut data)?;
+            held.logs += 1;
             if log.block != held.block {
                 held.end_block();
                 held.block = log.block;
             }
-            if let Some(event) = TokenEvent::of(&held.address.clone(), &log.topics, &data)
+            let address = held.address;
+            if let Some(event) = TokenEvent::of(&address, &log.topics, &data)
                 && event.kind() != own
             {
                 held.take(&event);
@@ -110,7 +135,9 @@ impl Held {
         held.end_block();
         Ok(held)
     }
+}
 
+impl OtherHoldings {
     fn take(&mut self, event: &TokenEvent<'_>) {
         match event {
             TokenEvent::Fungible { from, to, value } => self.pay(TokenKind::Erc20, from, to, *value),
@@ -167,7 +194,7 @@ impl Held {
         }
     }
 
-    fn write(&self, db: &DB, token: u32) -> Result<(), StoreError> {
+    fn write(&self, view: &View, db: &DB, token: u32, own: TokenKind) -> Result<(), StoreError> {
         let (holdings, owners, ids) = (
             family(db, Table::Holdings)?,
             family(db, Table::NftOwners)?,
@@ -185,12 +212,45 @@ impl Held {
         };
         let mut value = Vec::with_capacity(32);
         for ((holder, kind), amount) in &self.amounts {
+            let key = tokens::holding(holder, *kind, &self.address);
             if !amount.is_zero() {
                 value.clear();
                 put_amount(&mut value, amount);
-                write.put_cf(holdings, tokens::holding(holder, *kind, &self.address), &value);
-                put_all(&mut write, WRITE_BYTES)?;
+                write.put_cf(holdings, key, &value);
+            } else if view.get(Table::Holdings, &key)?.is_some() {
+                write.delete_cf(holdings, key);
             }
+            put_all(&mut write, WRITE_BYTES)?;
+        }
+        if own == TokenKind::Erc721 {
+            return put_all(&mut write, 0);
+        }
+        // Both tables by themselves: one of them may have reached the disk without the other.
+        let end_of = |key: &[u8]| [key, &[0]].concat();
+        let [from, to] = [U256::ZERO, U256::MAX].map(|id| tokens::nft_owner(token, &id));
+        let mut scan = view.scan(Table::NftOwners, from.to_vec(), end_of(&to))?;
+        scan.seek(&from)?;
+        while let Some((key, owner)) = scan.item()? {
+            let id = key.last_chunk::<32>().map(|id| U256::from_be_bytes(*id));
+            let told = id.and_then(|id| self.owners.get(&id));
+            if told.is_none_or(|told| told.as_slice() != owner) {
+                write.delete_cf(owners, key);
+            }
+            put_all(&mut write, WRITE_BYTES)?;
+            scan.step()?;
+        }
+        let from = tokens::nft_id(token, &Address::ZERO, &U256::ZERO);
+        let to = tokens::nft_id(token, &Address::repeat_byte(0xff), &U256::MAX);
+        let mut scan = view.scan(Table::NftIds, from.to_vec(), end_of(&to))?;
+        scan.seek(&from)?;
+        while let Some((key, _)) = scan.item()? {
+            let id = tokens::decode_nft_id(key).map_err(StoreError::corrupt(Table::NftIds.name(), key))?;
+            let told = self.owners.get(&id);
+            if told.is_none_or(|told| tokens::nft_id(token, told, &id) != key) {
+                write.delete_cf(ids, key);
+            }
+            put_all(&mut write, WRITE_BYTES)?;
+            scan.step()?;
         }
         for (id, owner) in &self.owners {
             write.put_cf(owners, tokens::nft_owner(token, id), owner);

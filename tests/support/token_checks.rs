@@ -75,7 +75,7 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
             );
             let owned = expected.owners.iter().filter(|(_, owner)| *owner == who);
             let mut ids: Vec<U256> = owned.map(|(id, _)| *id).collect();
-            if who.is_zero() && zero == ZeroAddress::Holds {
+            if who.is_zero() && zero == ZeroAddress::Holds && expected.kind == TokenKind::Erc721 {
                 let left = |id: &&U256| !expected.owners.contains_key(*id);
                 ids.extend(expected.buried.iter().filter(left));
             }

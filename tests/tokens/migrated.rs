@@ -2,88 +2,235 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use quarry::codec::tokens::{MIXED, TokenState};
-use quarry::model::TokenKind;
-use quarry::store::migrate;
+use quarry::audit::{Audit, Mismatch, Observer};
+use quarry::codec::tokens::{self, MIXED, TokenState};
+use quarry::codec::value::Undo;
+use quarry::model::{Address, B256, BlockRange, TokenKind, U256};
+use quarry::store::{Store, Table, migrate};
+use quarry::sync::ChainRules;
 use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options};
 
 use crate::{backfill, chain, digests, follow, open, scratch};
 
-/// Takes out of a store what layout 6 did not have; answers how many rows of each table.
-fn to_layout_6(directory: &Path) -> BTreeMap<&'static str, usize> {
-    let path = directory.join("rocksdb");
-    let tables = DB::list_cf(&Options::default(), &path).unwrap();
-    let tables = tables
-        .into_iter()
-        .map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
-    let db = DB::open_cf_descriptors(&Options::default(), &path, tables).unwrap();
-    let family = |name: &str| db.cf_handle(name).unwrap();
-    let rows = |name: &str| {
-        let rows = db.iterator_cf(family(name), IteratorMode::Start);
-        rows.map(Result::unwrap).collect::<Vec<_>>()
-    };
-    let states: BTreeMap<Vec<u8>, TokenState> = rows("token_states")
-        .into_iter()
-        .map(|(key, value)| (key.to_vec(), TokenState::decode(&value).unwrap()))
-        .collect();
-    let ids: BTreeMap<Vec<u8>, Vec<u8>> = rows("tokens")
-        .into_iter()
-        .map(|(address, id)| (address.to_vec(), id.to_vec()))
-        .collect();
-    let mut gone = BTreeMap::new();
-    let mut take = |name: &'static str, key: &[u8]| {
-        db.delete_cf(family(name), key).unwrap();
-        *gone.entry(name).or_default() += 1;
-    };
-    for (key, _) in rows("holdings") {
-        let state = &states[&ids[&key[21..]]];
-        if key[20] != state.kind as u8 {
-            assert_ne!(state.flags & MIXED, 0);
-            take("holdings", &key);
+/// A row of a table: key and value.
+type Row = (&'static str, Box<[u8]>, Box<[u8]>);
+/// Key and value.
+type Pair = (Box<[u8]>, Box<[u8]>);
+
+/// The tables of a store as they lie on disk.
+struct Raw(DB);
+
+impl Raw {
+    fn open(directory: &Path) -> Self {
+        let path = directory.join("rocksdb");
+        let tables = DB::list_cf(&Options::default(), &path).unwrap();
+        let tables = tables
+            .into_iter()
+            .map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
+        Self(DB::open_cf_descriptors(&Options::default(), &path, tables).unwrap())
+    }
+
+    fn rows(&self, name: &str) -> Vec<Pair> {
+        let rows = self
+            .0
+            .iterator_cf(self.0.cf_handle(name).unwrap(), IteratorMode::Start);
+        rows.map(Result::unwrap).collect()
+    }
+
+    fn put(&self, (name, key, value): &Row) {
+        self.0
+            .put_cf(self.0.cf_handle(name).unwrap(), key, value)
+            .unwrap();
+    }
+
+    /// Whether a row is of a token by another standard than the token's own.
+    fn is_other(&self) -> impl Fn(&str, &[u8]) -> bool {
+        let states = self.rows("token_states").into_iter();
+        let states: BTreeMap<Box<[u8]>, TokenState> = states
+            .map(|(key, value)| (key, TokenState::decode(&value).unwrap()))
+            .collect();
+        let ids: BTreeMap<_, _> = self.rows("tokens").into_iter().collect();
+        move |table, key| match table {
+            "holdings" => {
+                let state = &states[&ids[&key[21..]]];
+                let other = key[20] != state.kind as u8;
+                assert!(!other || state.flags & MIXED != 0);
+                other
+            }
+            "nft_owners" | "nft_ids" => states[&key[..4]].kind != TokenKind::Erc721,
+            _ => false,
         }
     }
-    for name in ["nft_owners", "nft_ids"] {
-        for (key, _) in rows(name) {
-            if states[&key[..4]].kind != TokenKind::Erc721 {
-                take(name, &key);
+
+    fn others(&self) -> Vec<Row> {
+        let is_other = self.is_other();
+        let tables = ["holdings", "nft_owners", "nft_ids"].into_iter();
+        let rows = tables.flat_map(|name| {
+            self.rows(name)
+                .into_iter()
+                .map(move |(key, value)| (name, key, value))
+        });
+        rows.filter(|(name, key, _)| is_other(name, key)).collect()
+    }
+
+    /// Takes out what layout 6 did not have, of undo records too; answers the rows.
+    fn to_layout_6(&self) -> Vec<Row> {
+        let is_other = self.is_other();
+        for (key, undo) in self.rows("undo") {
+            let mut undo = Undo::decode(&undo).unwrap();
+            undo.rows
+                .retain(|(code, key, _)| !is_other(Table::from_code(*code).unwrap().name(), key));
+            self.put(&("undo", key, undo.encode().into()));
+        }
+        let gone = self.others();
+        for (name, key, _) in &gone {
+            self.0.delete_cf(self.0.cf_handle(name).unwrap(), key).unwrap();
+        }
+        let meta = self.0.cf_handle("meta").unwrap();
+        let mut identity = self.0.get_cf(meta, b"identity").unwrap().unwrap();
+        identity[0] = 6;
+        self.0.put_cf(meta, b"identity", identity).unwrap();
+        gone
+    }
+}
+
+/// A store that has the first blocks of a chain as final ones, and others on top.
+fn filled(directory: &Path, seed: u64, last_final: usize, len: usize) {
+    let bundles = chain(seed, 80);
+    let store = open(directory);
+    let mut writer = store.writer().unwrap();
+    backfill(&mut writer, &bundles[..last_final], 11);
+    follow(&mut writer, &bundles[last_final..len]);
+}
+
+/// Rows of other standards that are not so, of accounts that ever took part and of ids.
+fn stale(store: &Store) -> Vec<Row> {
+    let view = store.view();
+    let mut rows: Vec<Row> = Vec::new();
+    for token in 0..view.checkpoint().tokens {
+        let state = view.token_state(token).unwrap();
+        for kind in [TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155] {
+            if state.flags & MIXED == 0 || kind == state.kind {
+                continue;
+            }
+            let mut participants = view.participants(token, kind).unwrap();
+            let mut next = Address::with_last_byte(1);
+            while let Some(holder) = participants.at_or_after(&next).unwrap() {
+                let address = view.token_address(token).unwrap();
+                let key = tokens::holding(&holder, kind, &address);
+                // An account of ERC-721 may have been named without ever owning an id.
+                if kind != TokenKind::Erc721 || view.holding(&holder, kind, &address).unwrap() > U256::ZERO {
+                    rows.push(("holdings", Box::new(key), Box::new([0x77, 0x77])));
+                }
+                next = Address::from_word((U256::from_be_bytes(holder.into_word().0) + U256::ONE).into());
+                if kind == TokenKind::Erc721 {
+                    // Owner and id in both tables, and in one of them.
+                    let [both, one, none] = [1, 2, 500].map(U256::from);
+                    let owner = Box::from(holder.as_slice());
+                    rows.push(("nft_owners", Box::new(tokens::nft_owner(token, &both)), owner));
+                    for id in [both, one, none] {
+                        rows.push((
+                            "nft_ids",
+                            Box::new(tokens::nft_id(token, &holder, &id)),
+                            Box::new([]),
+                        ));
+                    }
+                }
             }
         }
     }
-    let mut identity = db.get_cf(family("meta"), b"identity").unwrap().unwrap();
-    identity[0] = 6;
-    db.put_cf(family("meta"), b"identity", identity).unwrap();
-    gone
+    rows
 }
 
 #[test]
 fn holdings_by_other_standards_are_added_to_a_store_of_layout_6() {
-    let mut kinds = BTreeSet::new();
-    for seed in [20, 41] {
+    let (mut tables, mut stale_rows) = (BTreeSet::new(), 0);
+    for seed in [20, 41, 42] {
         let bundles = chain(seed, 80);
-        let (old, fresh) = (scratch::directory(), scratch::directory());
-        let store = open(old.path());
-        let mut writer = store.writer().unwrap();
-        backfill(&mut writer, &bundles[..60], 11);
-        // Blocks that are not final are taken off: what they overwrote did not have these rows.
-        follow(&mut writer, &bundles[60..]);
-        drop(writer);
-        drop(store);
-        let gone = to_layout_6(old.path());
-        kinds.extend(gone.keys().copied());
+        let [old, fresh] = [(); 2].map(|()| scratch::directory());
+        filled(old.path(), seed, 60, 80);
+        filled(fresh.path(), seed, 60, 60);
+        let store = open(fresh.path());
+        let stale = stale(&store);
+        let raw = Raw::open(old.path());
+        let gone = raw.to_layout_6();
+        tables.extend(gone.iter().map(|(name, ..)| *name));
+        // A migration that was interrupted left them, and the quarry of layout 6 went on.
+        stale.iter().for_each(|row| raw.put(row));
+        stale_rows += stale.len();
+        drop(raw);
         let (from, done) = migrate(old.path()).unwrap();
         assert_eq!((from, done.len()), (6, 1));
         assert_eq!(migrate(old.path()).unwrap(), (7, Vec::new()));
-        let store = open(fresh.path());
-        backfill(&mut store.writer().unwrap(), &bundles[..60], 60);
-        let expected = digests(&store);
         let migrated = open(old.path());
-        assert_eq!(digests(&migrated), expected, "seed {seed}");
+        assert_eq!(digests(&migrated), digests(&store), "seed {seed}");
         // And it goes on.
         for store in [&store, &migrated] {
             backfill(&mut store.writer().unwrap(), &bundles[60..], 7);
         }
         assert_eq!(digests(&migrated), digests(&store), "seed {seed}");
     }
-    assert_eq!(kinds, ["holdings", "nft_ids", "nft_owners"].into());
+    assert_eq!(tables, ["holdings", "nft_ids", "nft_owners"].into());
+    assert!(stale_rows > 50, "{stale_rows} rows that are not so");
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Mismatch>>);
+
+impl Observer for Heard {
+    fn begins(&self, _: &'static str, _: u64) {}
+    fn advances(&self, _: u64) {}
+    fn mismatch(&self, mismatch: &Mismatch) {
+        self.0.lock().unwrap().push(mismatch.clone());
+    }
+}
+
+/// What an audit says of the present of tokens; the blocks of a plain chain are not sealed, and other checks say so.
+fn complaints(store: &Arc<Store>) -> Vec<String> {
+    let heard = Heard::default();
+    let rules = ChainRules::new(7, B256::repeat_byte(1), None, 0, true).verify;
+    let range = BlockRange::new(0, store.view().head().unwrap().number).unwrap();
+    Audit::new(store.view(), range, rules, &heard).run().unwrap();
+    let heard = heard.0.into_inner().unwrap().into_iter();
+    heard
+        .filter(|mismatch| mismatch.check == "holders, holdings, ids and sums of tokens")
+        .map(|mismatch| mismatch.text)
+        .collect()
+}
+
+#[test]
+fn an_audit_sees_each_such_row() {
+    let directory = scratch::directory();
+    filled(directory.path(), 20, 60, 80);
+    assert_eq!(complaints(&open(directory.path())), [""; 0]);
+    let others = Raw::open(directory.path()).others();
+    let mut seen = BTreeMap::new();
+    for (name, key, value) in others {
+        let seen = seen.entry(name).or_insert(0);
+        if *seen == 4 {
+            continue;
+        }
+        *seen += 1;
+        for altered in [None, Some([&value[..], &[1]].concat())] {
+            let raw = Raw::open(directory.path());
+            let family = raw.0.cf_handle(name).unwrap();
+            match &altered {
+                Some(altered) if name == "holdings" => raw.0.put_cf(family, &key, altered).unwrap(),
+                Some(_) => continue,
+                None => raw.0.delete_cf(family, &key).unwrap(),
+            }
+            drop(raw);
+            let said = complaints(&open(directory.path()));
+            assert!(
+                !said.is_empty(),
+                "{name} 0x{} {altered:?}",
+                const_hex::encode(&key)
+            );
+            Raw::open(directory.path()).put(&(name, key.clone(), value.clone()));
+        }
+    }
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert_eq!(complaints(&open(directory.path())), [""; 0]);
 }

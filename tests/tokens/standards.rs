@@ -12,11 +12,18 @@ use crate::{chain, follow, open, scratch};
 
 /// What contracts said last; none of them is exact.
 #[derive(Debug)]
-struct Said(BTreeMap<(Address, Address), u64>);
+struct Said {
+    balances: BTreeMap<(Address, Address), u64>,
+    /// Which of them tell decimals.
+    coins: Vec<Address>,
+}
 
 impl TokenFacts for Said {
-    fn metadata(&self, _: &Address) -> Result<Option<TokenMetadata>, StoreError> {
-        Ok(None)
+    fn metadata(&self, token: &Address) -> Result<Option<TokenMetadata>, StoreError> {
+        Ok(Some(TokenMetadata {
+            decimals: self.coins.contains(token).then_some(18),
+            ..TokenMetadata::default()
+        }))
     }
 
     fn verdict(&self, _: &Address, _: bool) -> Result<Verdict, StoreError> {
@@ -27,12 +34,15 @@ impl TokenFacts for Said {
     }
 
     fn balance(&self, token: &Address, holder: &Address) -> Result<Option<U256>, StoreError> {
-        Ok(self.0.get(&(*token, *holder)).map(|&balance| U256::from(balance)))
+        Ok(self
+            .balances
+            .get(&(*token, *holder))
+            .map(|&balance| U256::from(balance)))
     }
 
     fn held_by(&self, holder: &Address, _: usize) -> Result<Vec<Address>, StoreError> {
         Ok(self
-            .0
+            .balances
             .iter()
             .filter(|((_, who), balance)| who == holder && **balance > 0)
             .map(|((token, _), _)| *token)
@@ -42,7 +52,7 @@ impl TokenFacts for Said {
 
 #[test]
 fn what_a_contract_tells_is_of_one_standard() {
-    let [coins_first, ids_first, ids_alone] = [0xab, 0xac, 0xad].map(Address::repeat_byte);
+    let [coins_first, ids_first, ids_alone, stray] = [0xab, 0xac, 0xad, 0xae].map(Address::repeat_byte);
     let [who, silent, collector] = [0x21, 0x22, 0x23].map(Address::repeat_byte);
     let coins = |token: Address, to: Address, amount: u64| Log {
         address: token,
@@ -65,6 +75,9 @@ fn what_a_contract_tells_is_of_one_standard() {
         id(ids_alone, who, 1),
         id(ids_alone, who, 2),
         id(coins_first, collector, 11),
+        id(stray, who, 4),
+        // By its topics one of ERC-20, of a contract that has no decimals: the id was not indexed.
+        coins(stray, who, 6),
     ];
     for (receipt, log) in receipts.zip(logs) {
         receipt.logs.push(log);
@@ -73,12 +86,16 @@ fn what_a_contract_tells_is_of_one_standard() {
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
     follow(&mut writer, &bundles);
+    let reader = |said: &[(Address, Address, u64)]| {
+        let said = said.iter().map(|&(token, who, balance)| ((token, who), balance));
+        let said = Said {
+            balances: said.collect(),
+            coins: vec![coins_first, ids_first],
+        };
+        Reader::new(store.view()).with_token_facts(Arc::new(said))
+    };
     let held = |said: &[(Address, Address, u64)], who: Address, kind: TokenKind| {
-        let said = said
-            .iter()
-            .map(|&(token, who, balance)| ((token, who), balance))
-            .collect();
-        let reader = Reader::new(store.view()).with_token_facts(Arc::new(Said(said)));
+        let reader = reader(said);
         let page = reader.holdings(&who, kind, &KeyPart::skipping(0, 10)).unwrap();
         let held = page
             .tokens
@@ -87,11 +104,7 @@ fn what_a_contract_tells_is_of_one_standard() {
         held.collect::<Vec<_>>()
     };
     let ids = |said: &[(Address, Address, u64)], token: Address| {
-        let said = said
-            .iter()
-            .map(|&(token, who, balance)| ((token, who), balance))
-            .collect();
-        let reader = Reader::new(store.view()).with_token_facts(Arc::new(Said(said)));
+        let reader = reader(said);
         let token = reader.token(&token).unwrap().unwrap();
         let part = KeyPart::skipping(0, 10);
         let page = reader.nft_ids(&token, &who, &part, None).unwrap();
@@ -100,34 +113,42 @@ fn what_a_contract_tells_is_of_one_standard() {
     };
     // Nothing was told: by events.
     let (erc20, erc721) = (TokenKind::Erc20, TokenKind::Erc721);
-    assert_eq!(held(&[], who, erc20), [(coins_first, 500), (ids_first, 100)]);
-    let by_events = [(coins_first, 2), (ids_first, 1), (ids_alone, 2)];
+    assert_eq!(
+        held(&[], who, erc20),
+        [(coins_first, 500), (ids_first, 100), (stray, 6)]
+    );
+    let by_events = [(coins_first, 2), (ids_first, 1), (ids_alone, 2), (stray, 1)];
     assert_eq!(held(&[], who, erc721), by_events);
     // Told: coins of both, and the number of ids of what has no coins.
     let said = [
         (coins_first, who, 777),
         (ids_first, who, 888),
         (ids_alone, who, 5),
+        (stray, who, 2),
+        (stray, silent, 3),
         (ids_first, silent, 30),
     ];
-    assert_eq!(held(&said, who, erc20), [(coins_first, 777), (ids_first, 888)]);
+    assert_eq!(
+        held(&said, who, erc20),
+        [(coins_first, 777), (ids_first, 888), (stray, 6)]
+    );
     assert_eq!(
         held(&said, who, erc721),
-        [(coins_first, 2), (ids_first, 1), (ids_alone, 5)]
+        [(coins_first, 2), (ids_first, 1), (ids_alone, 5), (stray, 2)]
     );
     // Whom no event named has coins, and no ids.
     assert_eq!(held(&said, silent, erc20), [(ids_first, 30)]);
-    assert_eq!(held(&said, silent, erc721), []);
+    assert_eq!(held(&said, silent, erc721), [(stray, 3)]);
     // Who has no coins may have ids; who has none of a contract of ids alone has none.
-    let none = [coins_first, ids_first, ids_alone].map(|token| (token, who, 0));
-    assert_eq!(held(&none, who, erc20), []);
+    let none = [coins_first, ids_first, ids_alone, stray].map(|token| (token, who, 0));
+    assert_eq!(held(&none, who, erc20), [(stray, 6)]);
     assert_eq!(held(&none, who, erc721), [(coins_first, 2), (ids_first, 1)]);
     assert_eq!(ids(&none, coins_first), [7, 9]);
     assert_eq!(ids(&none, ids_first), [3]);
     assert_eq!(ids(&none, ids_alone), [0; 0]);
     assert_eq!(ids(&said, ids_alone), [1, 2]);
     // Whoever took part by either standard is asked for.
-    let reader = Reader::new(store.view());
+    let reader = reader(&said);
     let token = reader.token(&coins_first).unwrap().unwrap();
     assert_eq!(
         reader.ledger_holders_ever(&token, None, 10).unwrap(),

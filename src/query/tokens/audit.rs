@@ -7,11 +7,10 @@ use super::super::{QueryError, Reader};
 use super::Token;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes;
-use crate::codec::keys::{PostingKind, Term};
-use crate::codec::tokens::{self as keys, MIXED};
+use crate::codec::tokens as keys;
 use crate::codec::value::{FrameSlice, TransactionSlice};
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
-use crate::store::{Scan, Table, Units, View};
+use crate::store::{Table, Units};
 
 /// What an account has of a token after a block, by the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +104,15 @@ impl Reader {
     ) -> Result<Vec<Address>, QueryError> {
         // Who sent what the ledger never saw coming has no row of a balance, but is in the lists of transfers.
         let id = token.id;
-        let kinds: &[TokenKind] = match token.state.flags & MIXED {
-            0 => &[token.kind()],
-            _ => &[TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155],
+        let kinds: &[TokenKind] = match token.is_mixed() {
+            false => &[token.kind()],
+            true => &[TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155],
         };
         let start = keys::balance(id, &Address::ZERO, 0).to_vec();
         let mut balances = self.view.scan(Table::TokenBalances, start, end_of(id))?;
         let mut lists = Vec::with_capacity(kinds.len());
         for kind in kinds {
-            lists.push(Participants::of(&self.view, id, *kind)?);
+            lists.push(self.view.participants(id, *kind)?);
         }
         let last = Address::repeat_byte(0xff);
         let mut found: Vec<Address> = Vec::new();
@@ -135,16 +134,6 @@ impl Reader {
             after = Some(holder);
         }
         Ok(found)
-    }
-
-    /// The first account at or after an address that took part in transfers of a token by a standard.
-    pub(super) fn next_participant(
-        &self,
-        token: u32,
-        kind: TokenKind,
-        at: &Address,
-    ) -> Result<Option<Address>, QueryError> {
-        Participants::of(&self.view, token, kind)?.at_or_after(at)
     }
 
     /// The token events of blocks, in their order.
@@ -178,37 +167,6 @@ impl Reader {
             found.push(Touch { token, accounts });
         }
         Ok(found)
-    }
-}
-
-/// The accounts that took part in transfers of a token by a standard, by address.
-struct Participants<'v> {
-    /// Each list has an open piece.
-    lists: Scan<'v>,
-    kind: PostingKind,
-    token: u32,
-}
-
-impl<'v> Participants<'v> {
-    fn of(view: &'v View, token: u32, kind: TokenKind) -> Result<Self, QueryError> {
-        let kind = match kind {
-            TokenKind::Erc721 => PostingKind::TokenAccountErc721,
-            TokenKind::Erc1155 => PostingKind::TokenAccountErc1155,
-            TokenKind::Erc20 | TokenKind::Unknown => PostingKind::TokenAccountErc20,
-        };
-        let list = |account: &Address| Term::token_account(kind, token, account).piece_key();
-        let mut end = list(&Address::repeat_byte(0xff));
-        end.push(0);
-        let lists = view.scan(Table::OpenPostings, list(&Address::ZERO), end)?;
-        Ok(Self { lists, kind, token })
-    }
-
-    fn at_or_after(&mut self, account: &Address) -> Result<Option<Address>, QueryError> {
-        let key = Term::token_account(self.kind, self.token, account).piece_key();
-        let found = self.lists.seek(&key)?;
-        Ok(found
-            .and_then(|(key, _)| key.get(5..)?.first_chunk::<20>())
-            .map(|account| Address::from(*account)))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use super::Token;
 use super::places::{IdCursor, KeyPart};
-use super::{Token, ZeroAddress};
 use crate::clock;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::tokens;
+use crate::codec::tokens::{self, WRAPPED};
 use crate::model::{Address, TokenEvent, TokenKind, U256};
 use crate::query::{QueryError, Reader};
 use crate::store::{Direction, PostingCursor, Table, Units};
@@ -42,8 +42,8 @@ impl Reader {
         let from = tokens::nft_id(token.id, owner, &U256::ZERO);
         let mut to = tokens::nft_id(token.id, owner, &U256::MAX).to_vec();
         to.push(0);
-        let total = if token.is_flagged() {
-            // Its balance may count more than ids.
+        let total = if token.kind() == TokenKind::Erc721 && token.state.flags & WRAPPED != 0 {
+            // Its balance counts more than ids.
             let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to.clone())?;
             let mut count = 0;
             scan.seek(&from)?;
@@ -52,11 +52,9 @@ impl Reader {
                 scan.step()?;
             }
             count
-        } else if token.kind() == TokenKind::Erc721 {
+        } else {
             let held = self.view.holding(owner, TokenKind::Erc721, &token.address)?;
             u64::try_from(held).unwrap_or(u64::MAX)
-        } else {
-            0
         };
         // Whom the contract says to hold none holds none of what events name.
         let told = self.refreshed(&token.address, TokenKind::Erc721, owner)?;
@@ -109,10 +107,12 @@ impl Reader {
         part: &KeyPart<IdCursor>,
         deadline: Option<Instant>,
     ) -> Result<NftPage, QueryError> {
-        let mut ids = BTreeSet::new();
-        if !matches!(token.verdict.zero, ZeroAddress::Holds) {
+        let held = token.verdict.zero.zero_holds(token.state.to_zero);
+        if token.kind() != TokenKind::Erc721 || !token.is_exact() || held.is_zero() {
             return Ok(NftPage::default());
         }
+        let late = || deadline.is_some_and(|deadline| clock::now() >= deadline);
+        let (mut ids, mut sent) = (BTreeSet::new(), U256::ZERO);
         let view = &self.view;
         let term = Term::token_account(PostingKind::TokenAccountErc721, token.id, &Address::ZERO);
         let mut list = PostingCursor::open(view, term, Direction::Forward)?;
@@ -121,9 +121,7 @@ impl Reader {
         list.seek(0)?;
         while let Some(ordinal) = list.current() {
             steps = steps.wrapping_add(1);
-            if steps.is_multiple_of(LOGS_PER_LOOK)
-                && deadline.is_some_and(|deadline| clock::now() >= deadline)
-            {
+            if steps.is_multiple_of(LOGS_PER_LOOK) && late() {
                 return Err(QueryError::TimedOut);
             }
             let log = logs.log(view, ordinal, &mut data)?;
@@ -132,11 +130,18 @@ impl Reader {
                 && to.is_zero()
             {
                 ids.insert(id);
+                sent += U256::ONE;
+                if sent == held {
+                    break;
+                }
             }
             list.step()?;
         }
         let mut left = Vec::with_capacity(ids.len());
-        for id in ids {
+        for (step, id) in ids.into_iter().enumerate() {
+            if step.is_multiple_of(LOGS_PER_LOOK as usize) && late() {
+                return Err(QueryError::TimedOut);
+            }
             if view
                 .get(Table::NftOwners, &tokens::nft_owner(token.id, &id))?
                 .is_none()

@@ -53,6 +53,12 @@ impl Token {
         self.state.flags & DOUBTS != 0
     }
 
+    /// Whether it moved by another standard than its own, too.
+    #[must_use]
+    pub const fn is_mixed(&self) -> bool {
+        self.state.flags & MIXED != 0
+    }
+
     /// Whether the stored blocks hold all of its logs. Else lists of it would be short, and its ledger is not exact.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
@@ -194,15 +200,31 @@ impl Reader {
         Ok(PostingCursor::open(&self.view, term, Direction::Forward)?.count())
     }
 
-    /// The standard that `balanceOf` of a token speaks of: ERC-20 where it ever moved by that, else its own.
-    fn standard_of_balances(&self, token: &Token) -> Result<TokenKind, QueryError> {
+    /// The standard that `balanceOf` of a token speaks of. Of a contract of several it is ERC-20 where it moves by that, but for one
+    /// of ids that tells no decimals, as ERC-721 has none: a single log that looks like another standard's changes nothing there.
+    pub fn standard_of_balances(&self, token: &Token) -> Result<TokenKind, QueryError> {
         let own = token.kind();
-        let fungible = own != TokenKind::Erc20
-            && token.state.flags & MIXED != 0
-            && self
-                .next_participant(token.id, TokenKind::Erc20, &Address::ZERO)?
-                .is_some();
-        Ok(if fungible { TokenKind::Erc20 } else { own })
+        if own == TokenKind::Erc20 || !token.is_mixed() {
+            return Ok(own);
+        }
+        let told = self.token_metadata_told(&token.address)?;
+        let counts_coins = told.map_or(own != TokenKind::Erc721, |told| told.decimals.is_some());
+        if counts_coins && self.view.moved_by(token.id, TokenKind::Erc20)? {
+            return Ok(TokenKind::Erc20);
+        }
+        if own == TokenKind::Erc1155 && self.view.moved_by(token.id, TokenKind::Erc721)? {
+            return Ok(TokenKind::Erc721);
+        }
+        Ok(own)
+    }
+
+    /// What an account held after a block by events, of what `balanceOf` speaks of; now, where that is another standard than
+    /// the token's own.
+    pub fn balance_by_events(&self, token: &Token, holder: &Address, block: u64) -> Result<U256, QueryError> {
+        match self.standard_of_balances(token)? {
+            own if own == token.kind() => self.token_balance_at(token, holder, block),
+            other => Ok(self.view.holding(holder, other, &token.address)?),
+        }
     }
 
     /// What the chain tells of a token besides its balances (T5).
@@ -212,9 +234,9 @@ impl Reader {
             _ => PostingKind::TokenTransfers,
         };
         let own = self.list_count(Term::token(kind, token.id))?;
-        let others = match token.state.flags & MIXED {
-            0 => 0,
-            _ => foreign::count(&self.view, &token.address, token.kind(), own)?,
+        let others = match token.is_mixed() {
+            false => 0,
+            true => foreign::count(&self.view, &token.address, token.kind(), own)?,
         };
         Ok(TokenStory {
             transfers: own + others,
