@@ -7,27 +7,20 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/heard.rs"]
+mod heard;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use quarry::audit::{Audit, Check, Mismatch, Observer};
+use heard::Heard;
+use quarry::audit::{Audit, Check, Mismatch};
 use quarry::codec::tokens::DOUBTS;
 use quarry::model::BlockRange;
 use quarry::store::{OpenOptions, Store, Table};
 use quarry::sync::verify::Rules;
 use quarry::sync::{ChainRules, genesis};
-
-#[derive(Default)]
-struct Heard(Mutex<Vec<Mismatch>>);
-
-impl Observer for Heard {
-    fn begins(&self, _: &'static str, _: u64) {}
-    fn advances(&self, _: u64) {}
-    fn mismatch(&self, mismatch: &Mismatch) {
-        self.0.lock().unwrap().push(mismatch.clone());
-    }
-}
 
 fn options(directory: &Path) -> OpenOptions {
     OpenOptions {

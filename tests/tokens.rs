@@ -9,6 +9,8 @@
 
 #[path = "support/token_checks.rs"]
 mod checks;
+#[path = "support/heard.rs"]
+mod heard;
 #[path = "tokens/known.rs"]
 mod known;
 #[path = "tokens/migrated.rs"]

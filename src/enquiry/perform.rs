@@ -82,15 +82,19 @@ impl Tools {
         read: impl FnOnce(&Reader, &Self) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, Failure> {
         let tools = Arc::clone(self);
-        let work = move || {
-            let view = tools.store.view();
-            let facts = ObservedFacts::new(Arc::clone(&tools.observed), Arc::clone(&view), true);
-            read(&Reader::new(view).with_token_facts(Arc::new(facts)), &tools)
-        };
+        let work = move || read(&Reader::new(tools.store.view()), &tools);
         match tasks::blocking(work).await {
             Ok(read) => read.map_err(Failure::Store),
             Err(_) => Err(Failure::Moved),
         }
+    }
+
+    /// A reader that knows what was told: which standard a `balanceOf` speaks of follows from it. Others know nothing, or what
+    /// is compared would be what was compared before.
+    fn informed(&self) -> Reader {
+        let view = self.store.view();
+        let facts = ObservedFacts::new(Arc::clone(&self.observed), Arc::clone(&view), true);
+        Reader::new(view).with_token_facts(Arc::new(facts))
     }
 
     async fn judge(self: &Arc<Self>, token: Address, accounts: Vec<Address>) -> Result<Outcome, Failure> {
@@ -98,7 +102,7 @@ impl Tools {
             let Some((ledger, plan)) = plan(reader, tools, token, &accounts)? else {
                 return Ok(None);
             };
-            let standard = reader.standard_of_balances(&ledger)?;
+            let standard = tools.informed().standard_of_balances(&ledger)?;
             Ok(Some((ledger, standard, plan)))
         };
         let Some((ledger, standard, plan)) = self.read(read).await? else {
@@ -276,7 +280,8 @@ impl Tools {
         // By a number, whoever answers may lack the contract: then its silence takes nothing away that was told.
         let is_sure = self.hashes.are_taken();
         if !silent.is_empty() {
-            let by_events = move |reader: &Reader, tools: &Self| {
+            let by_events = move |_: &Reader, tools: &Self| {
+                let reader = tools.informed();
                 let mut found = Vec::with_capacity(silent.len());
                 if let Some(ledger) = reader.token(&token)? {
                     // Of which standard it would tell is not known yet.

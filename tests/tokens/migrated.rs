@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use quarry::audit::{Audit, Mismatch, Observer};
+use quarry::audit::Audit;
 use quarry::codec::tokens::{self, MIXED, TokenState};
 use quarry::codec::value::Undo;
 use quarry::model::{Address, B256, BlockRange, TokenKind, U256};
@@ -12,6 +12,7 @@ use quarry::store::{Store, Table, migrate};
 use quarry::sync::ChainRules;
 use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options};
 
+use crate::heard::Heard;
 use crate::{backfill, chain, digests, follow, open, scratch};
 
 /// A row of a table: key and value.
@@ -174,17 +175,6 @@ fn holdings_by_other_standards_are_added_to_a_store_of_layout_6() {
     }
     assert_eq!(tables, ["holdings", "nft_ids", "nft_owners"].into());
     assert!(stale_rows > 50, "{stale_rows} rows that are not so");
-}
-
-#[derive(Default)]
-struct Heard(Mutex<Vec<Mismatch>>);
-
-impl Observer for Heard {
-    fn begins(&self, _: &'static str, _: u64) {}
-    fn advances(&self, _: u64) {}
-    fn mismatch(&self, mismatch: &Mismatch) {
-        self.0.lock().unwrap().push(mismatch.clone());
-    }
 }
 
 /// What an audit says of the present of tokens; the blocks of a plain chain are not sealed, and other checks say so.
