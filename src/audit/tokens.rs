@@ -248,11 +248,7 @@ pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryEr
         for ((holder, kind), amount) in told.amounts.iter().filter(|(_, amount)| !amount.is_zero()) {
             token.others = token.others.wrapping_add(other_holding(holder, *kind, *amount));
         }
-        for (id, owner) in told
-            .owners
-            .iter()
-            .filter(|_| token.state.kind != TokenKind::Erc721)
-        {
+        for (id, owner) in &told.owners {
             token.others = token
                 .others
                 .wrapping_add(fingerprint((owner.0.0, id.to_be_bytes::<32>())));

@@ -5,20 +5,12 @@ use crate::codec::keys::{PostingKind, Term};
 use crate::model::{Address, TokenKind};
 
 /// The accounts that took part in transfers of a token by a standard, by address.
+#[derive(Debug)]
 pub struct Participants<'v> {
     /// Each list has an open piece.
     lists: Scan<'v>,
     kind: PostingKind,
     token: u32,
-}
-
-impl std::fmt::Debug for Participants<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Participants")
-            .field("kind", &self.kind)
-            .field("token", &self.token)
-            .finish_non_exhaustive()
-    }
 }
 
 impl View {

@@ -226,10 +226,8 @@ impl OtherHoldings {
             return put_all(&mut write, 0);
         }
         // Both tables by themselves: one of them may have reached the disk without the other.
-        let end_of = |key: &[u8]| [key, &[0]].concat();
-        let [from, to] = [U256::ZERO, U256::MAX].map(|id| tokens::nft_owner(token, &id));
-        let mut scan = view.scan(Table::NftOwners, from.to_vec(), end_of(&to))?;
-        scan.seek(&from)?;
+        let mut scan = view.scan_token(Table::NftOwners, token)?;
+        scan.seek(&tokens::token(token))?;
         while let Some((key, owner)) = scan.item()? {
             let id = key.last_chunk::<32>().map(|id| U256::from_be_bytes(*id));
             let told = id.and_then(|id| self.owners.get(&id));
@@ -239,10 +237,8 @@ impl OtherHoldings {
             put_all(&mut write, WRITE_BYTES)?;
             scan.step()?;
         }
-        let from = tokens::nft_id(token, &Address::ZERO, &U256::ZERO);
-        let to = tokens::nft_id(token, &Address::repeat_byte(0xff), &U256::MAX);
-        let mut scan = view.scan(Table::NftIds, from.to_vec(), end_of(&to))?;
-        scan.seek(&from)?;
+        let mut scan = view.scan_token(Table::NftIds, token)?;
+        scan.seek(&tokens::token(token))?;
         while let Some((key, _)) = scan.item()? {
             let id = tokens::decode_nft_id(key).map_err(StoreError::corrupt(Table::NftIds.name(), key))?;
             let told = self.owners.get(&id);

@@ -64,13 +64,15 @@ impl Reader {
     ) -> Result<Option<LedgerBalance>, QueryError> {
         let id = token.id;
         let table = Table::TokenBalances;
-        let from = keys::balance(id, &Address::ZERO, 0).to_vec();
-        let mut scan = self.view.scan(table, from.clone(), end_of(id))?;
+        let mut scan = self.view.scan_token(table, id)?;
         let start = keys::balance(id, at, 0);
         let first = match scan.seek(&start)?.map(|(key, _)| balance_place(key)) {
             Some(place) => Some(place?),
             // Beyond the last account: the first one.
-            None => scan.seek(&from)?.map(|(key, _)| balance_place(key)).transpose()?,
+            None => scan
+                .seek(&keys::token(id))?
+                .map(|(key, _)| balance_place(key))
+                .transpose()?,
         };
         let Some((holder, _)) = first else {
             return Ok(None);
@@ -108,8 +110,7 @@ impl Reader {
             false => &[token.kind()],
             true => &[TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155],
         };
-        let start = keys::balance(id, &Address::ZERO, 0).to_vec();
-        let mut balances = self.view.scan(Table::TokenBalances, start, end_of(id))?;
+        let mut balances = self.view.scan_token(Table::TokenBalances, id)?;
         let mut lists = Vec::with_capacity(kinds.len());
         for kind in kinds {
             lists.push(self.view.participants(id, *kind)?);
@@ -216,13 +217,6 @@ fn next_address(address: &Address) -> Address {
         }
     }
     *address
-}
-
-fn end_of(id: u32) -> Vec<u8> {
-    match id.checked_add(1) {
-        Some(next) => keys::token(next).to_vec(),
-        None => vec![0xff; 5],
-    }
 }
 
 fn amount(value: &[u8]) -> Result<U256, QueryError> {

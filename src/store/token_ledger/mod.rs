@@ -162,10 +162,8 @@ pub(super) struct TokenMoves {
     slots: AddressMap<usize>,
     /// By slot.
     pub(super) changes: Vec<TokenChange>,
-    /// By slot and account.
-    pub(super) balances: HashMap<(usize, Address), Flows>,
-    /// Of other standards than the token's own, by slot, standard and account: only what is held now is kept of them.
-    pub(super) others: HashMap<(usize, TokenKind, Address), Flows>,
+    /// By slot, standard where it is not the token's own, and account.
+    pub(super) balances: HashMap<(usize, Option<TokenKind>, Address), Flows>,
     /// By slot and id.
     pub(super) ids: HashMap<(usize, U256), Vec<Passage>>,
 }
@@ -200,24 +198,22 @@ impl TokenMoves {
         }
     }
 
-    /// Moves `flow` to or from an account; answers whether it is new to the batch.
-    fn add(&mut self, slot: usize, account: Address, flow: Flow) -> bool {
-        match add_flow(&mut self.balances, (slot, account), flow) {
-            Added::New => true,
-            Added::More => false,
-            Added::Passed => {
-                self.flag(slot, OVERFLOWN);
+    /// Moves `flow` to or from an account, by another standard than the token's own where that is given; answers whether it is
+    /// new to the batch.
+    fn add(&mut self, slot: usize, other: Option<TokenKind>, account: Address, flow: Flow) -> bool {
+        match self.balances.entry((slot, other, account)) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(Flows::One(flow));
+                true
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => {
+                // Of another standard nothing is doubted: the token is.
+                if entry.get_mut().add(flow) && other.is_none() {
+                    self.flag(slot, OVERFLOWN);
+                }
                 false
             }
         }
-    }
-
-    /// The same of a standard that is not the token's own, of which nothing is doubted: the token is.
-    fn add_other(&mut self, slot: usize, kind: TokenKind, account: Address, flow: Flow) -> bool {
-        matches!(
-            add_flow(&mut self.others, (slot, kind, account), flow),
-            Added::New
-        )
     }
 
     /// Counts what came from and went to the zero address.
@@ -233,29 +229,6 @@ impl TokenMoves {
             }
             _ => change.supply.push(flow),
         }
-    }
-}
-
-/// What became of a movement.
-enum Added {
-    /// The first of its account.
-    New,
-    /// Beside others.
-    More,
-    /// Beside others, and a sum passed what fits.
-    Passed,
-}
-
-fn add_flow<K: Eq + std::hash::Hash>(flows: &mut HashMap<K, Flows>, key: K, flow: Flow) -> Added {
-    match flows.entry(key) {
-        std::collections::hash_map::Entry::Vacant(entry) => {
-            entry.insert(Flows::One(flow));
-            Added::New
-        }
-        std::collections::hash_map::Entry::Occupied(mut entry) => match entry.get_mut().add(flow) {
-            false => Added::More,
-            true => Added::Passed,
-        },
     }
 }
 
@@ -368,27 +341,19 @@ impl Batch {
             incoming: U256::ZERO,
             outgoing: value,
         };
-        if let Some(kind) = token.other {
-            for (account, flow) in [(from, outgoing), (to, incoming)] {
-                if !account.is_zero() && self.moves.add_other(token.slot, kind, *account, flow) {
-                    self.bytes += MOVE_BYTES;
-                }
-            }
-            return;
-        }
         let sums = SupplyFlow {
             block,
             minted: if from.is_zero() { value } else { U256::ZERO },
             to_zero: if to.is_zero() { value } else { U256::ZERO },
             ..SupplyFlow::default()
         };
-        if from.is_zero() || to.is_zero() {
+        if token.is_own() && (from.is_zero() || to.is_zero()) {
             self.moves.add_supply(token.slot, sums);
         }
-        if !from.is_zero() && self.moves.add(token.slot, *from, outgoing) {
+        if !from.is_zero() && self.moves.add(token.slot, token.other, *from, outgoing) {
             self.bytes += MOVE_BYTES;
         }
-        if !to.is_zero() && self.moves.add(token.slot, *to, incoming) {
+        if !to.is_zero() && self.moves.add(token.slot, token.other, *to, incoming) {
             self.bytes += MOVE_BYTES;
         }
     }
@@ -409,7 +374,7 @@ impl Batch {
             incoming: U256::ZERO,
             outgoing: value,
         };
-        if !from.is_zero() && self.moves.add(token.slot, *from, outgoing) {
+        if !from.is_zero() && self.moves.add(token.slot, token.other, *from, outgoing) {
             self.bytes += MOVE_BYTES;
         }
     }

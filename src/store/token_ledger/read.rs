@@ -4,7 +4,7 @@ use crate::codec::amount::read_amount;
 use crate::codec::bytes::Reader;
 use crate::codec::tokens::{self, TokenState};
 use crate::model::{Address, TokenKind, U256};
-use crate::store::{FlatArray, StoreError, Table, View};
+use crate::store::{FlatArray, Scan, StoreError, Table, View};
 
 impl View {
     /// The id of a token; `None` for an address that emitted none of its logs.
@@ -22,6 +22,15 @@ impl View {
             number: u64::from(token),
         })?;
         TokenState::decode(&value).map_err(StoreError::corrupt(name, &key))
+    }
+
+    /// The rows of a token in a table whose keys begin with its id.
+    pub fn scan_token(&self, table: Table, token: u32) -> Result<Scan<'_>, StoreError> {
+        let end = match token.checked_add(1) {
+            Some(next) => tokens::token(next).to_vec(),
+            None => vec![0xff; 5],
+        };
+        self.scan(table, tokens::token(token).to_vec(), end)
     }
 
     /// What was minted and what was sent to the zero address up to a block.

@@ -66,39 +66,23 @@ pub(in crate::store) fn prepare(
     render_ids(moves, rows)?;
     rename(moves, rows.store, tokens_before)?;
     let mut held = Vec::with_capacity(moves.balances.len());
-    for ((slot, holder), mut flows) in moves.balances.drain() {
+    for ((slot, other, holder), mut flows) in moves.balances.drain() {
         let Some(change) = moves.changes.get_mut(slot) else {
             return Err(StoreError::Overflow("a balance without its token"));
         };
         if let Flows::Many(many) = &mut flows
             && settle(many)
+            && other.is_none()
         {
             change.flags |= OVERFLOWN;
         }
         held.push(Held {
-            own: true,
+            own: other.is_none(),
             holder,
-            kind_before: change.kind_before,
+            kind_before: other.unwrap_or(change.kind_before),
             address: change.address,
             token: change.id,
-            kind: change.kind,
-            flows,
-        });
-    }
-    for ((slot, kind, holder), mut flows) in moves.others.drain() {
-        let Some(change) = moves.changes.get(slot) else {
-            return Err(StoreError::Overflow("a balance without its token"));
-        };
-        if let Flows::Many(many) = &mut flows {
-            settle(many);
-        }
-        held.push(Held {
-            own: false,
-            holder,
-            kind_before: kind,
-            address: change.address,
-            token: change.id,
-            kind,
+            kind: other.unwrap_or(change.kind),
             flows,
         });
     }
@@ -124,7 +108,7 @@ fn rename(moves: &mut TokenMoves, store: &Store, tokens_before: u32) -> Result<(
             let (_, holder) = tokens::decode_holder(key).map_err(corrupt(Table::Holders, key))?;
             moves
                 .balances
-                .entry((slot, holder))
+                .entry((slot, None, holder))
                 .or_insert_with(|| Flows::Many(Vec::new()));
             scan.next();
         }
@@ -156,10 +140,8 @@ fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreEr
             Ok(Address::from(bytes))
         });
         let before = owner.transpose().map_err(corrupt(Table::NftOwners, key))?;
-        let own = moves
-            .changes
-            .get(*slot)
-            .is_some_and(|change| change.kind == TokenKind::Erc721);
+        let kind = moves.changes.get(*slot).map(|change| change.kind);
+        let other = Some(TokenKind::Erc721).filter(|own| kind != Some(*own));
         let (now, flags) = pass(before, passages, |block, who, gained| {
             let one = |this: bool| U256::from(u8::from(this));
             let flow = Flow {
@@ -167,13 +149,9 @@ fn render_ids(moves: &mut TokenMoves, rows: &mut Rows<'_>) -> Result<(), StoreEr
                 incoming: one(gained),
                 outgoing: one(!gained),
             };
-            if own {
-                moves.add(*slot, who, flow);
-            } else {
-                moves.add_other(*slot, TokenKind::Erc721, who, flow);
-            }
+            moves.add(*slot, other, who, flow);
         });
-        if own && flags != 0 {
+        if other.is_none() && flags != 0 {
             moves.flag(*slot, flags);
         }
         if now != before {
