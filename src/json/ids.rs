@@ -9,11 +9,11 @@ use sha1::{Digest as _, Sha1, Sha1Core};
 use uuid::{Builder, Uuid};
 
 /// Bytes of a SHA-1 block.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 /// Bytes of a log's message: namespace, block hash, `l`, log index.
 const LOG_MESSAGE: usize = 16 + 32 + 1 + 4;
 /// SHA-1's initial state (FIPS 180-4 section 5.3.1).
-const INITIAL_STATE: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+pub(super) const INITIAL_STATE: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 /// The namespace of one chain's ids.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl UuidSpace {
     /// What the id of a log is made of, to be filled in.
     #[inline]
     pub(super) fn log_message(&self) -> LogMessage {
-        LogMessage(self.log_block.into())
+        LogMessage(self.log_block)
     }
 
     /// The id of a token transfer; `position` is its place in a `TransferBatch`, else 0.
@@ -83,8 +83,8 @@ impl UuidSpace {
 
 /// The padded block of a log's message, filled in where it lies and read some time later: who reads at once, or copies, waits for the narrow
 /// writes.
-#[derive(Clone, Debug)]
-pub(super) struct LogMessage(Block<Sha1Core>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogMessage(pub(super) [u8; BLOCK]);
 
 impl LogMessage {
     #[inline]
@@ -96,7 +96,8 @@ impl LogMessage {
     #[inline]
     pub(super) fn id(&self) -> Uuid {
         let mut state = INITIAL_STATE;
-        sha1::compress(&mut state, std::slice::from_ref(&self.0));
+        let block: &Block<Sha1Core> = (&self.0).into();
+        sha1::compress(&mut state, std::slice::from_ref(block));
         let mut bytes = [0; 16];
         for (four, word) in bytes.chunks_exact_mut(4).zip(state) {
             four.copy_from_slice(&word.to_be_bytes());

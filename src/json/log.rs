@@ -1,5 +1,7 @@
 //! The log entry of the specification (L1, L2, L3).
 
+#[cfg(target_arch = "x86_64")]
+use super::id_lanes;
 use super::ids::LogMessage;
 use super::tail::{Piece, Tail};
 #[cfg(target_arch = "x86_64")]
@@ -39,22 +41,20 @@ const ENTRY_MAX: usize = HEAD.len()
     + 4 * 20;
 
 /// Entries whose ids are waiting, at most. An id is one long chain of dependent instructions; a few chains in a
-/// row overlap, and beside the text of a row they do not.
+/// row overlap or go side by side, and beside the text of a row they do not.
 const IDS_WAITING: usize = 16;
+/// So many ids are made side by side sooner than one after the other.
+#[cfg(target_arch = "x86_64")]
+const LANES_WORTH: usize = 8;
 
 /// Writes log entries one after the other.
 #[derive(Debug)]
 pub struct LogWriter {
-    ids: UuidSpace,
-    waiting: Vec<Waiting>,
+    /// Where the text of each entry stands that has no id yet.
+    waiting: Vec<usize>,
+    /// What the ids of these are made of, in their order; then what is left of earlier ones.
+    messages: Box<[LogMessage; IDS_WAITING]>,
     code: Code,
-}
-
-/// An entry that has no id yet: where its text stands, and what the id is made of.
-#[derive(Clone, Debug)]
-struct Waiting {
-    at: usize,
-    message: LogMessage,
 }
 
 /// What the code that writes entries was compiled for.
@@ -90,8 +90,8 @@ impl LogWriter {
     #[must_use]
     pub fn new(ids: UuidSpace) -> Self {
         Self {
-            ids,
             waiting: Vec::with_capacity(IDS_WAITING),
+            messages: Box::new([ids.log_message(); IDS_WAITING]),
             code: Code::all().pop().unwrap_or(Code::Any),
         }
     }
@@ -102,12 +102,9 @@ impl LogWriter {
     /// Its room is made once, and its pieces follow each other in it: copied in known lengths and encoded without calls
     /// (`docs/decisions/0012-log-writer.md`).
     pub fn entry(&mut self, out: &mut Vec<u8>, log: &LogEntry<'_>) {
-        self.waiting.push(Waiting {
-            at: out.len(),
-            message: self.ids.log_message(),
-        });
-        if let Some(waiting) = self.waiting.last_mut() {
-            waiting.message.fill(&log.block_hash, log.log_index);
+        if let Some(message) = self.messages.get_mut(self.waiting.len()) {
+            message.fill(&log.block_hash, log.log_index);
+            self.waiting.push(out.len());
         }
         entry_without_id(self.code, out, log);
         if self.waiting.len() == IDS_WAITING {
@@ -117,26 +114,38 @@ impl LogWriter {
 
     /// Fills in the ids that are waiting.
     pub fn finish(&mut self, out: &mut [u8]) {
-        fill_ids(self.code, &self.waiting, out);
+        fill_ids(self.code, &self.waiting, &self.messages, out);
         self.waiting.clear();
     }
 }
 
+/// The ids of the first messages, one after the other.
+fn ids_in_turn(messages: &[LogMessage; IDS_WAITING], count: usize) -> [[u8; 16]; IDS_WAITING] {
+    let mut ids = [[0; 16]; IDS_WAITING];
+    for (id, message) in ids.iter_mut().zip(messages).take(count) {
+        *id = message.id().into_bytes();
+    }
+    ids
+}
+
 /// The digits of ids in the heads of their entries. A macro as [`write_entry`] is.
 macro_rules! fill_ids {
-    ($waiting:expr, $out:expr, $word:path) => {{
-        let (waiting, out): (&[Waiting], &mut [u8]) = ($waiting, $out);
-        for waiting in waiting {
-            let mut id = [0; 32];
-            id[..16].copy_from_slice(waiting.message.id().as_bytes());
-            let digits = $word(&id);
-            let head = out.get_mut(waiting.at..).and_then(<[u8]>::first_chunk_mut::<45>);
-            if let Some(text) = head {
-                text[9..17].copy_from_slice(&digits[..8]);
-                text[18..22].copy_from_slice(&digits[8..12]);
-                text[23..27].copy_from_slice(&digits[12..16]);
-                text[28..32].copy_from_slice(&digits[16..20]);
-                text[33..45].copy_from_slice(&digits[20..32]);
+    ($waiting:expr, $ids:expr, $out:expr, $word:path) => {{
+        let (waiting, ids, out): (&[usize], &[[u8; 16]; IDS_WAITING], &mut [u8]) = ($waiting, &$ids, $out);
+        for (waiting, ids) in waiting.chunks(2).zip(ids.as_chunks::<2>().0) {
+            let mut both = [0; 32];
+            both[..16].copy_from_slice(&ids[0]);
+            both[16..].copy_from_slice(&ids[1]);
+            let digits = $word(&both);
+            for (&at, digits) in waiting.iter().zip(digits.as_chunks::<32>().0) {
+                let head = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<45>);
+                if let Some(text) = head {
+                    text[9..17].copy_from_slice(&digits[..8]);
+                    text[18..22].copy_from_slice(&digits[8..12]);
+                    text[23..27].copy_from_slice(&digits[12..16]);
+                    text[28..32].copy_from_slice(&digits[16..20]);
+                    text[33..45].copy_from_slice(&digits[20..32]);
+                }
             }
         }
     }};
@@ -146,25 +155,34 @@ macro_rules! fill_ids {
     unsafe_code,
     reason = "calling code compiled for features that were found at run time"
 )]
-fn fill_ids(code: Code, waiting: &[Waiting], out: &mut [u8]) {
+fn fill_ids(code: Code, waiting: &[usize], messages: &[LogMessage; IDS_WAITING], out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2")]
-    fn with_avx512(waiting: &[Waiting], out: &mut [u8]) {
-        fill_ids!(waiting, out, words::with_avx512);
+    fn with_avx512(waiting: &[usize], messages: &[LogMessage; IDS_WAITING], out: &mut [u8]) {
+        let ids = if waiting.len() < LANES_WORTH {
+            ids_in_turn(messages, waiting.len())
+        } else {
+            id_lanes::ids(&messages.map(|message| message.0))
+        };
+        fill_ids!(waiting, ids, out, words::with_avx512);
     }
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn with_avx2(waiting: &[Waiting], out: &mut [u8]) {
-        fill_ids!(waiting, out, words::with_avx2);
+    fn with_avx2(waiting: &[usize], messages: &[LogMessage; IDS_WAITING], out: &mut [u8]) {
+        let ids = ids_in_turn(messages, waiting.len());
+        fill_ids!(waiting, ids, out, words::with_avx2);
     }
     match code {
-        Code::Any => fill_ids!(waiting, out, writer::hex_word),
+        Code::Any => {
+            let ids = ids_in_turn(messages, waiting.len());
+            fill_ids!(waiting, ids, out, writer::hex_word);
+        }
         // SAFETY: `Code::all` has it only where the processor has the features.
         #[cfg(target_arch = "x86_64")]
-        Code::Avx2 => unsafe { with_avx2(waiting, out) },
+        Code::Avx2 => unsafe { with_avx2(waiting, messages, out) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Code::Avx512 => unsafe { with_avx512(waiting, out) },
+        Code::Avx512 => unsafe { with_avx512(waiting, messages, out) },
     }
 }
 

@@ -11,6 +11,8 @@
 //! * [`holder`], [`holding`], [`inventory_item`], [`transfer`]: items of the lists of tokens.
 //! * [`rpc`]: blocks, transactions, receipts and traces as an execution node states them.
 
+#[cfg(target_arch = "x86_64")]
+mod id_lanes;
 mod ids;
 mod list;
 mod log;
