@@ -1,4 +1,5 @@
-//! What was looked up in a snapshot before: tokens by address, and hashes of blocks that verdicts rest on.
+//! What was looked up in a snapshot before: tokens by address, ids of contracts and signatures, and hashes of blocks that
+//! verdicts rest on.
 //!
 //! It belongs to one [`View`] and goes with it. What a view sees never changes, so nothing here can be out of date:
 //! a commit, an unwinding or a new finality is a new view, which begins with nothing.
@@ -8,6 +9,7 @@ use std::sync::{PoisonError, RwLock};
 
 use alloy_primitives::map::HashMap;
 
+use super::schema::Table;
 use super::{StoreError, View};
 use crate::codec::tokens::TokenState;
 use crate::model::{Address, B256};
@@ -63,25 +65,53 @@ impl<K: Eq + Hash, V: Copy> Shards<K, V> {
 pub(super) struct Known {
     tokens: Shards<Address, KnownToken>,
     hashes: Shards<u64, B256>,
+    emitters: Shards<Address, u32>,
+    signatures: Shards<B256, u32>,
+}
+
+/// What `known` remembers of `key`; otherwise `look_up` does, and what it finds is remembered. That there is nothing is not:
+/// there are too many keys without a row.
+fn remembered<K: Eq + Hash, V: Copy, E>(
+    known: &Shards<K, V>,
+    place: u8,
+    key: K,
+    look_up: impl FnOnce() -> Result<Option<V>, E>,
+) -> Result<Option<V>, E> {
+    if let Some(value) = known.get(place, &key) {
+        return Ok(Some(value));
+    }
+    let found = look_up()?;
+    if let Some(value) = found {
+        known.put(place, key, value);
+    }
+    Ok(found)
 }
 
 impl View {
     /// A token that was looked up in this view before; otherwise `look_up` does, and what it finds is remembered.
-    /// That there is none is not: there are too many addresses without a token.
     pub fn known_token<E>(
         &self,
         address: &Address,
         look_up: impl FnOnce() -> Result<Option<KnownToken>, E>,
     ) -> Result<Option<KnownToken>, E> {
         let [.., place] = address.0.0;
-        if let Some(token) = self.known.tokens.get(place, address) {
-            return Ok(Some(token));
-        }
-        let found = look_up()?;
-        if let Some(token) = found {
-            self.known.tokens.put(place, *address, token);
-        }
-        Ok(found)
+        remembered(&self.known.tokens, place, *address, look_up)
+    }
+
+    /// The id of an emitter; `None` when it never emitted.
+    pub fn emitter(&self, address: &Address) -> Result<Option<u32>, StoreError> {
+        let [.., place] = address.0.0;
+        remembered(&self.known.emitters, place, *address, || {
+            self.id(Table::Emitters, address.as_slice())
+        })
+    }
+
+    /// The id of a signature; `None` when no log has it as topic 0.
+    pub fn signature(&self, topic: &B256) -> Result<Option<u32>, StoreError> {
+        let [.., place] = topic.0;
+        remembered(&self.known.signatures, place, *topic, || {
+            self.id(Table::Signatures, topic.as_slice())
+        })
     }
 
     /// The hash of a block that is asked for again and again: once it was read, it is in memory.

@@ -82,8 +82,13 @@ pub(super) enum Filters {
 /// A filter over the keys of a file, in parts, and the file's index in parts too.
 pub(super) fn filter(block: &mut BlockBasedOptions) {
     block.set_bloom_filter(10.0, false);
-    block.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    index_in_parts(block);
     block.set_partition_filters(true);
+}
+
+/// The index of a file in parts of a few kilobytes under a small root.
+fn index_in_parts(block: &mut BlockBasedOptions) {
+    block.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     block.set_metadata_block_size(4 << 10);
 }
 
@@ -165,6 +170,9 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
             // A scattered hit unpacks one unit: blocks of about one unit (measured: 4 KB doubles
             // scattered gets against 16 KB for a tenth more bytes).
             block.set_block_size(4 << 10);
+            // In one piece it is 300 KB for each 64 MiB file, some gigabytes of a mainnet, and without a place in the cache each hit
+            // reads one (decision 0045).
+            index_in_parts(&mut block);
         }
         Profile::Runs => {
             // Read in sequence; a block is about one run. The filter is for the open piece's look-up.
@@ -175,6 +183,7 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
         Profile::Ordered => {
             // Neighbours share most of their keys, and a page is a few of them.
             block.set_block_size(4 << 10);
+            index_in_parts(&mut block);
         }
         Profile::History(prefix) => {
             // A seek for the last row of one account: the filter is over the account, so that levels without
@@ -197,7 +206,16 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
         options.set_target_file_size_base(WHOLE_FILE_BYTES);
     }
     options.set_block_based_table_factory(&block);
+    with_plain_indexes(options)
+}
+
+/// The same options, with the indexes of files stored as they are. They are a two-hundredth of a table, and unpacking a part of one
+/// takes as long as unpacking the block that it leads to (decision 0045).
+fn with_plain_indexes(mut options: Options) -> Options {
+    // There is no call for it; a RocksDB that does not know the word goes without.
     options
+        .get_options_from_string("block_based_table_factory={enable_index_compression=false}")
+        .unwrap_or(options)
 }
 
 /// Changes options of the tables of some profiles in an open database. One that cannot be changed stays as it is, which costs
@@ -224,4 +242,31 @@ pub(super) fn written(store: &super::Store, line: &str) -> usize {
         .max();
     let options = std::fs::read_to_string(newest.unwrap()).unwrap();
     options.lines().filter(|other| other.trim() == line).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::B256;
+    use crate::store::{OpenOptions, Store};
+
+    #[test]
+    fn indexes_of_long_tables_are_in_parts_and_none_is_packed() {
+        let home = tempfile::tempdir().unwrap();
+        let options = OpenOptions::new(home.path());
+        let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
+        let small = Table::ALL
+            .iter()
+            .filter(|table| table.describe().profile == Profile::Small)
+            .count();
+        // RocksDB's own table `default` is as RocksDB makes it.
+        assert_eq!(
+            written(&store, "enable_index_compression=false"),
+            Table::ALL.len()
+        );
+        assert_eq!(
+            written(&store, "index_type=kTwoLevelIndexSearch"),
+            Table::ALL.len() - small
+        );
+    }
 }

@@ -249,16 +249,6 @@ impl View {
             .transpose()
     }
 
-    /// The id of an emitter; `None` when it never emitted.
-    pub fn emitter(&self, address: &Address) -> Result<Option<u32>, StoreError> {
-        self.id(Table::Emitters, address.as_slice())
-    }
-
-    /// The id of a signature; `None` when no log has it as topic 0.
-    pub fn signature(&self, topic: &B256) -> Result<Option<u32>, StoreError> {
-        self.id(Table::Signatures, topic.as_slice())
-    }
-
     fn hash_candidates(&self, kind: keys::HashKind, hash: &B256) -> Result<Vec<u64>, StoreError> {
         let key = keys::hash(kind, hash);
         let Some(value) = self.get(Table::Hashes, &key)? else {
