@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::against::{NODE, POSTGRES, POSTGRES_FLAT};
 use super::figures::{count, duration};
 use super::measure::Condition;
 use super::report::Report;
@@ -185,7 +186,11 @@ impl Report {
                 NAMES - 8.0,
                 y + BAR,
                 escaped(asked.question.published.name),
-                if comparison.with == "node" { "c1" } else { "c2" },
+                match comparison.with {
+                    NODE => "c1",
+                    POSTGRES => "c2",
+                    _ => "c3",
+                },
                 escaped(asked.question.published.name),
                 comparison.with,
                 escaped(&comparison.asked),
@@ -201,9 +206,10 @@ impl Report {
             "<line class=\"one\" x1=\"{one:.1}\" x2=\"{one:.1}\" y1=\"{TOP}\" y2=\"{height:.1}\"/>"
         );
         format!(
-            "<section>\n<h2>Against others</h2>\n<p>How many times as long the other took for the same logs: bars to the right of 1x \
-             are answers that this service gave sooner.</p>\n<p class=\"legend\"><span class=\"c1\"><i></i>node</span><span \
-             class=\"c2\"><i></i>postgres</span></p>\n{}</section>\n",
+            "<section>\n<h2>Against others</h2>\n<p>How many times as long the other took for the same logs as this service over \
+             HTTP: bars to the right of 1x are answers that it gave sooner.</p>\n<p class=\"legend\"><span \
+             class=\"c1\"><i></i>{NODE}</span><span class=\"c2\"><i></i>{POSTGRES}</span><span \
+             class=\"c3\"><i></i>{POSTGRES_FLAT}</span></p>\n{}</section>\n",
             picture(&svg, height + 6.0, "Ratios by question")
         )
     }

@@ -59,19 +59,24 @@ impl Report {
         let mut rows = String::new();
         for asked in &self.questions {
             for found in &asked.comparisons {
-                let ratio = or_none(found.ratio, ratio);
-                let _ = writeln!(
+                let _ = write!(
                     rows,
-                    "<tr><th>{}</th><td class=\"word\">{}</td><td>{}</td><td class=\"word\">{}</td><td>{}</td><td>{}</td><td>{ratio}</td>\
-                     <td class=\"word\">{}</td></tr>",
+                    "<tr><th>{}</th><td class=\"word\">{}</td><td>{}</td><td class=\"word\">{}</td>",
                     escaped(asked.question.published.name),
                     found.with,
                     found.rows,
                     found.verdict.word(),
-                    or_none(found.ours_ms, duration),
-                    or_none(found.theirs_ms, duration),
-                    escaped(&found.asked),
                 );
+                for cell in [
+                    or_none(found.ours_ms, duration),
+                    or_none(found.ours_in_process_ms, duration),
+                    or_none(found.theirs_ms, duration),
+                    or_none(found.ratio, ratio),
+                    or_none(found.ratio_in_process, ratio),
+                ] {
+                    let _ = write!(rows, "<td>{cell}</td>");
+                }
+                let _ = writeln!(rows, "<td class=\"word\">{}</td></tr>", escaped(&found.asked));
             }
         }
         let mut text = String::new();
@@ -79,8 +84,8 @@ impl Report {
             let _ = write!(
                 text,
                 "<section>\n<h2>Answers compared</h2>\n<p>{}</p>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th>\
-                 <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>service</th><th>other</th><th>ratio</th>\
-                 <th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
+                 <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>over HTTP</th><th>in process</th>\
+                 <th>other</th><th>ratio</th><th>in process</th><th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
                 escaped(&self.others.join(" "))
             );
         }

@@ -1,6 +1,6 @@
-//! The logs of a store, in order, for whoever loads them elsewhere.
+//! The logs and transactions of a store, in order, for whoever loads them elsewhere.
 
-use crate::model::{B256, LogEntry, Topics};
+use crate::model::{Address, B256, BlockEntry, LogEntry, Topics, U256};
 use crate::query::{QueryError, Reader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -49,10 +49,30 @@ pub struct LoadedLogs {
     pub logs: u64,
 }
 
-/// Gives the logs of the first blocks of a store, batch by batch, read on a thread that may block.
-pub struct Source {
-    batches: Receiver<Result<Vec<OwnedLog>, QueryError>>,
-    plan: LoadedLogs,
+/// What is loaded of a transaction.
+#[derive(Debug)]
+pub struct Placed {
+    /// Transaction hash.
+    pub hash: B256,
+    /// Its block.
+    pub block_number: u64,
+    /// Its block's hash.
+    pub block_hash: B256,
+    /// Its block's time, Unix seconds.
+    pub timestamp: u64,
+    /// Its place in the block.
+    pub index: u32,
+    /// Sender.
+    pub from: Address,
+    /// Recipient; `None` for a creation.
+    pub to: Option<Address>,
+    /// Value in wei.
+    pub value: U256,
+}
+
+/// Gives rows of the first blocks of a store, batch by batch, read on a thread that may block.
+pub struct Source<T> {
+    batches: Receiver<Result<Vec<T>, QueryError>>,
 }
 
 /// Which logs of a store are loaded where at most `logs_max` may be: those of whole blocks from the first on.
@@ -84,18 +104,21 @@ pub fn plan(reader: &Reader, logs_max: u64) -> Result<LoadedLogs, QueryError> {
     })
 }
 
-impl Source {
-    /// Begins to read what was planned.
+/// Reads all rows of what was planned and sends them; ends early where nobody listens any more.
+type Read<T> = fn(&Reader, LoadedLogs, &Sender<Result<Vec<T>, QueryError>>) -> Result<(), QueryError>;
+
+impl<T: Send + 'static> Source<T> {
+    /// Begins to read what was planned: [`logs`] or [`transactions`].
     #[must_use]
-    pub fn begin(reader: Reader, plan: LoadedLogs) -> Self {
+    pub fn begin(reader: Reader, plan: LoadedLogs, read: Read<T>) -> Self {
         let (sender, batches) = channel(WAITING);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = send(&reader, plan.logs, &sender) {
+            if let Err(error) = read(&reader, plan, &sender) {
                 // Nobody listens any more where this fails.
                 let _ = sender.blocking_send(Err(error));
             }
         });
-        Self { batches, plan }
+        Self { batches }
     }
 
     /// The next batch; `None` after the last.
@@ -103,26 +126,25 @@ impl Source {
     /// # Errors
     ///
     /// One sentence, as the store fails.
-    pub async fn next(&mut self) -> Result<Option<Vec<OwnedLog>>, String> {
+    pub async fn next(&mut self) -> Result<Option<Vec<T>>, String> {
         let batch = self.batches.recv().await.transpose();
         batch.map_err(|error| error.to_string())
     }
-
-    /// What was loaded when `logs` were.
-    #[must_use]
-    pub const fn loaded(&self, logs: u64) -> LoadedLogs {
-        LoadedLogs { logs, ..self.plan }
-    }
 }
 
-fn send(
+/// The logs of what was planned, in order.
+///
+/// # Errors
+///
+/// As the store fails.
+pub fn logs(
     reader: &Reader,
-    logs: u64,
+    plan: LoadedLogs,
     to: &Sender<Result<Vec<OwnedLog>, QueryError>>,
 ) -> Result<(), QueryError> {
     let mut first = 0;
-    while first < logs {
-        let end = logs.min(first + BATCH);
+    while first < plan.logs {
+        let end = plan.logs.min(first + BATCH);
         let mut batch = Vec::with_capacity(BATCH as usize);
         reader.logs_at((first..end).collect())?.visit(&mut |log| {
             batch.push(OwnedLog::of(log));
@@ -132,6 +154,37 @@ fn send(
             break;
         }
         first = end;
+    }
+    Ok(())
+}
+
+/// The transactions of the blocks that were planned, in order, a batch a block.
+///
+/// # Errors
+///
+/// As the store fails.
+pub fn transactions(
+    reader: &Reader,
+    plan: LoadedLogs,
+    to: &Sender<Result<Vec<Placed>, QueryError>>,
+) -> Result<(), QueryError> {
+    for number in plan.first_block..=plan.last_block {
+        let Some(BlockEntry { block, .. }) = reader.block(number, true)? else {
+            continue;
+        };
+        let placed = (0..).zip(&block.transactions).map(|(index, transaction)| Placed {
+            hash: transaction.hash,
+            block_number: number,
+            block_hash: block.hash,
+            timestamp: block.header.timestamp,
+            index,
+            from: transaction.from,
+            to: transaction.to,
+            value: transaction.value,
+        });
+        if to.blocking_send(Ok(placed.collect())).is_err() {
+            break;
+        }
     }
     Ok(())
 }

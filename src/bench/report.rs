@@ -195,7 +195,16 @@ impl Report {
         }
         let mut lines = vec![
             [
-                "compared", "with", "rows", "answers", "service", "other", "ratio", "asked",
+                "compared",
+                "with",
+                "rows",
+                "answers",
+                "over HTTP",
+                "in process",
+                "other",
+                "ratio",
+                "in process",
+                "asked",
             ]
             .map(str::to_owned)
             .to_vec(),
@@ -208,15 +217,17 @@ impl Report {
                     comparison.rows.to_string(),
                     comparison.verdict.word().to_owned(),
                     or_none(comparison.ours_ms, duration),
+                    or_none(comparison.ours_in_process_ms, duration),
                     or_none(comparison.theirs_ms, duration),
                     or_none(comparison.ratio, ratio),
+                    or_none(comparison.ratio_in_process, ratio),
                     comparison.asked.clone(),
                 ]);
             }
         }
         if lines.len() > 1 {
             out.push('\n');
-            aligned(&mut out, &lines, &[0, 1, 3, 7]);
+            aligned(&mut out, &lines, &[0, 1, 3, 9]);
         }
         let (first, last) = self.heads();
         out.push_str(&format!("\nhead: {first} at the beginning, {last} at the end\n"));

@@ -56,7 +56,11 @@ impl Session {
     fn steps(&self, question: &Question) -> usize {
         let warm: usize = self.ways.iter().map(|way| self.clients_of(way).len()).sum();
         let cold = self.bed.as_ref().map_or(0, |_| self.ways.len());
-        let others = usize::from(self.node.is_some()) + usize::from(self.postgres.is_some());
+        let databases = self
+            .postgres
+            .as_ref()
+            .map_or(0, |_| postgres::COMPARISONS as usize);
+        let others = usize::from(self.node.is_some()) + databases;
         warm + cold + question.filter.as_ref().map_or(0, |_| others)
     }
 
@@ -124,13 +128,14 @@ impl Session {
 
     /// How long others may take to answer a question, at most.
     fn waiting(&self, question: &Question) -> Duration {
-        let [node, postgres] = &self.patience;
+        let [node, database] = &self.patience;
         let asked = [
-            self.node.as_ref().map(|_| node),
-            self.postgres.as_ref().map(|_| postgres),
+            self.node.as_ref().map(|_| node.answer()),
+            self.postgres
+                .as_ref()
+                .map(|_| database.answer() * postgres::COMPARISONS),
         ];
-        let asked = asked.into_iter().flatten();
-        let waiting = asked.map(|patience| patience.answer() * WAITED).sum();
+        let waiting = asked.into_iter().flatten().map(|answer| answer * WAITED).sum();
         question.filter.as_ref().map_or(Duration::ZERO, |_| waiting)
     }
 
@@ -209,9 +214,14 @@ impl Session {
                 return;
             }
         };
+        let mut in_process = match first {
+            Way::InProcess(_) => first.client().await.ok(),
+            Way::Http(_) => None,
+        };
         let [node_patience, postgres_patience] = &mut self.patience;
         let mut round = Round {
             service: &mut service,
+            in_process: in_process.as_mut(),
             facts,
             is_no_hit: question.is_no_hit,
             seconds: turn.seconds,
@@ -227,6 +237,8 @@ impl Session {
         if let Some((other, loaded)) = &mut self.postgres {
             turn.begins(&format!("{name} against PostgreSQL"));
             postgres::with_postgres(other, loaded, filter, &mut round).await;
+            // One of its comparisons was counted when it began.
+            turn.done += postgres::COMPARISONS as usize - 1;
         }
     }
 }

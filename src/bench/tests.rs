@@ -211,8 +211,10 @@ fn report() -> Report {
         rows: 7,
         rounds: 3,
         ours_ms: Some(2.0),
+        ours_in_process_ms: Some(1.0),
         theirs_ms: Some(50.0),
         ratio: Some(25.0),
+        ratio_in_process: Some(50.0),
         untimed: None,
     };
     let questions = asked.into_iter().enumerate().map(|(place, question)| Asked {

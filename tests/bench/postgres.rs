@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::binary::{eventually, list, number};
+use super::binary::{eventually, list, number, text};
 use super::{SHORT, bench, imported, question, read};
 
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
@@ -159,9 +159,26 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
         .iter()
         .filter(|asked| asked["group"] == "logs")
     {
-        let comparison = &asked["comparisons"][0];
-        assert_eq!(comparison["verdict"], "equal", "{comparison}");
-        rows += number(&comparison["rows"]);
+        // With a join as an explorer asks, and without.
+        let comparisons = list(&asked["comparisons"]);
+        let names: Vec<_> = comparisons.iter().map(|found| text(&found["with"])).collect();
+        assert_eq!(names, ["postgres", "postgres-flat"]);
+        for comparison in comparisons {
+            assert_eq!(comparison["verdict"], "equal", "{comparison}");
+            for figure in [
+                "ours_ms",
+                "ours_in_process_ms",
+                "theirs_ms",
+                "ratio",
+                "ratio_in_process",
+            ] {
+                assert!(
+                    comparison[figure].as_f64().is_some_and(|it| it > 0.0),
+                    "{comparison}"
+                );
+            }
+        }
+        rows += number(&comparisons[0]["rows"]);
     }
     assert!(rows > 100, "{rows} rows were compared");
     let logs = number(&report["store"]["logs"]);
@@ -169,6 +186,19 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
         server.sql("SELECT count(*) FROM quarry_bench_mainnet.logs"),
         logs.to_string()
     );
+    let transactions = number(&report["store"]["transactions"]);
+    assert_eq!(
+        server.sql("SELECT count(*) FROM quarry_bench_mainnet.transactions"),
+        transactions.to_string()
+    );
+    // An answer without the join would not notice this.
+    server.sql("UPDATE quarry_bench_mainnet.transactions SET timestamp = timestamp + 1");
+    let outcome = bench(&args).refused(&["answers differ"]);
+    assert!(outcome.stdout.contains("timestamp"), "{}", outcome.stdout);
+    let report = read(&json);
+    let asked = question(&report, "address-hot");
+    assert_eq!(asked["comparisons"][1]["verdict"], "equal", "{asked}");
+    server.sql("UPDATE quarry_bench_mainnet.transactions SET timestamp = timestamp - 1");
 
     // The second run finds them there, and finds what somebody changed.
     server.sql("UPDATE quarry_bench_mainnet.logs SET data = '\\x99'");

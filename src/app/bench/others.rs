@@ -6,7 +6,7 @@ use super::Terminal;
 use crate::app::{AppError, verify};
 use crate::bench::against::node::lacks_head;
 use crate::bench::against::postgres::Postgres;
-use crate::bench::load::{self, LoadedLogs, Source};
+use crate::bench::load::{self, LoadedLogs};
 use crate::bench::statistics::StoreFacts;
 use crate::clock;
 use crate::node::{Node, NodeConfig};
@@ -76,18 +76,20 @@ pub(super) async fn postgres(
         let began = clock::now();
         terminal.bar.set_length(plan.logs);
         postgres
-            .load(Source::begin(reader, plan), &|done, what| {
+            .load(reader, plan, &|done, what| {
                 terminal.loads(done, plan.logs, what);
             })
             .await?;
         let seconds = (clock::now() - began).as_secs_f64();
         format!("loaded and indexed in {seconds:.1} s")
     };
-    let bytes = postgres.bytes().await?;
+    let (bytes, transactions) = postgres.bytes().await?;
     postgres.end_statements_after(answer_time).await?;
     let told = format!(
-        "PostgreSQL at {}: {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log); rows in the \
-         binary protocol, the same JSON written from them by the same writer; warm.",
+        "PostgreSQL at {}: {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log), and {transactions} \
+         bytes of transactions; rows in the binary protocol, the same JSON written from them by the same writer; warm. \
+         postgres: the page is cut from the logs and joined with its transactions, as an explorer's tables want it; postgres-flat: \
+         one table with all columns of an answer.",
         postgres.shown(),
         plan.logs,
         plan.first_block,

@@ -8,22 +8,33 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::answer::{Client, logs};
+use super::answer::{Client, Failure, logs};
 use super::compare::{Differences, Row, differences};
 use super::figures::median;
 use super::filter::LogFilter;
 use super::statistics::StoreFacts;
 use crate::clock;
 
-/// Each side is asked at most so often for its time, in turn.
-const ROUNDS_MAX: usize = 200;
+/// Turns of each side at most, and how long one lasts: an answer at least, and further ones that begin within it. Each side
+/// finds the caches of the processor as it left them itself, but for its first answer; a service is not asked in turn with another.
+const TURNS_MAX: usize = 200;
+const TURN: Duration = Duration::from_millis(25);
 /// Another is not asked any more after so many answers in a row that did not come in time.
 const LATE_MAX: u32 = 2;
+
+/// Whom answers are compared with, as reports name them.
+pub(super) const NODE: &str = "node";
+/// An explorer's tables: logs, and what a log does not have by a join.
+pub(super) const POSTGRES: &str = "postgres";
+/// One table with all columns of an answer.
+pub(super) const POSTGRES_FLAT: &str = "postgres-flat";
+/// In the order in which they are told.
+const OTHERS: [&str; 3] = [NODE, POSTGRES, POSTGRES_FLAT];
 
 /// A question that both were asked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// `node` or `postgres`.
+    /// `node`, `postgres` or `postgres-flat`.
     pub with: &'static str,
     /// What was asked, in words.
     pub asked: String,
@@ -31,14 +42,18 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Rows of the service's answer.
     pub rows: u64,
-    /// How often each was asked for its time.
+    /// How often each had its turn to be asked for its time.
     pub rounds: u64,
     /// The median of the service over HTTP, one client, milliseconds; `None` where it was not timed.
     pub ours_ms: Option<f64>,
+    /// The median of the service in process, without a socket; `None` where it runs in another one.
+    pub ours_in_process_ms: Option<f64>,
     /// The median of the other.
     pub theirs_ms: Option<f64>,
-    /// Theirs by ours, of answers that are equal: how many times as long it took.
+    /// Theirs by ours over HTTP, of answers that are equal: how many times as long it took.
     pub ratio: Option<f64>,
+    /// Theirs by ours in process.
+    pub ratio_in_process: Option<f64>,
     /// Why timing ended before its time, where it did.
     pub untimed: Option<String>,
 }
@@ -72,8 +87,10 @@ impl Comparison {
             rows,
             rounds: 0,
             ours_ms: None,
+            ours_in_process_ms: None,
             theirs_ms: None,
             ratio: None,
+            ratio_in_process: None,
             untimed: None,
         }
     }
@@ -84,21 +101,31 @@ impl Comparison {
     }
 
     /// Takes the times that there are so far.
-    fn times(&mut self, ours: &[f64], theirs: &[f64]) {
-        self.rounds = ours.len() as u64;
-        self.ours_ms = median(ours.to_vec());
-        self.theirs_ms = median(theirs.to_vec());
-        let both = self.ours_ms.zip(self.theirs_ms);
-        self.ratio = both
-            .filter(|(ours, _)| *ours > 0.0 && self.verdict == Verdict::Equal)
-            .map(|(ours, theirs)| theirs / ours);
+    fn times(&mut self, times: &Times) {
+        self.rounds = times.turns;
+        self.ours_ms = median(times.ours.clone());
+        self.ours_in_process_ms = median(times.in_process.clone());
+        self.theirs_ms = median(times.theirs.clone());
+        let theirs = self.theirs_ms.filter(|_| self.verdict == Verdict::Equal);
+        let by = |ours: Option<f64>| Some(theirs? / ours.filter(|ours| *ours > 0.0)?);
+        self.ratio = by(self.ours_ms);
+        self.ratio_in_process = by(self.ours_in_process_ms);
     }
+}
+
+/// How long each took, milliseconds.
+#[derive(Default)]
+struct Times {
+    turns: u64,
+    ours: Vec<f64>,
+    in_process: Vec<f64>,
+    theirs: Vec<f64>,
 }
 
 /// Comparisons with one other, counted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tally {
-    /// `node` or `postgres`.
+    /// `node`, `postgres` or `postgres-flat`.
     pub with: &'static str,
     /// Answers that are equal.
     pub equal: u64,
@@ -108,8 +135,10 @@ pub struct Tally {
     pub differ: u64,
     /// Questions that one of them did not answer.
     pub unanswered: u64,
-    /// The median of the ratios of equal answers; `None` where there is none.
+    /// The median of the ratios of equal answers, over HTTP; `None` where there is none.
     pub median_ratio: Option<f64>,
+    /// The same in process.
+    pub median_ratio_in_process: Option<f64>,
 }
 
 impl Tally {
@@ -128,9 +157,12 @@ impl Tally {
                 differ: count(|verdict| matches!(verdict, Verdict::Differ { .. })),
                 unanswered: count(|verdict| matches!(verdict, Verdict::Unanswered(_))),
                 median_ratio: median(of.iter().filter_map(|found| found.ratio).collect()),
+                median_ratio_in_process: median(
+                    of.iter().filter_map(|found| found.ratio_in_process).collect(),
+                ),
             })
         };
-        ["node", "postgres"].into_iter().filter_map(with).collect()
+        OTHERS.into_iter().filter_map(with).collect()
     }
 }
 
@@ -138,13 +170,14 @@ impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "against {}: {} answers equal, {} empty, {} differ, {} not compared; median ratio {}",
+            "against {}: {} answers equal, {} empty, {} differ, {} not compared; median ratio {} over HTTP, {} in process",
             self.with,
             self.equal,
             self.empty,
             self.differ,
             self.unanswered,
-            super::figures::or_none(self.median_ratio, super::figures::ratio)
+            super::figures::or_none(self.median_ratio, super::figures::ratio),
+            super::figures::or_none(self.median_ratio_in_process, super::figures::ratio)
         )
     }
 }
@@ -205,7 +238,7 @@ impl Patience {
 /// Whom the service is compared with.
 trait Other {
     /// Its name in reports.
-    const NAME: &'static str;
+    fn name(&self) -> &'static str;
 
     /// The logs of a filter.
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal>;
@@ -216,8 +249,10 @@ trait Other {
 
 /// The service's part in a comparison, the time for it, and where it goes.
 pub struct Round<'a> {
-    /// Asks the service.
+    /// Asks the service, over HTTP.
     pub service: &'a mut Client,
+    /// Asks it in process, where that can be done.
+    pub in_process: Option<&'a mut Client>,
     /// The store that it answers from.
     pub facts: &'a StoreFacts,
     /// Whether no row is what is expected.
@@ -236,6 +271,7 @@ pub struct Round<'a> {
 async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<'_>) {
     let Round {
         service,
+        in_process,
         facts,
         patience,
         found,
@@ -252,7 +288,7 @@ async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<
     let (ours, theirs) = match both.await {
         Ok(both) => both,
         Err(why) => {
-            found.push(Comparison::unanswered(O::NAME, asked, why));
+            found.push(Comparison::unanswered(other.name(), asked, why));
             return;
         }
     };
@@ -261,26 +297,59 @@ async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<
         Differences { count: 0, .. } => Verdict::Equal,
         Differences { count, told } => Verdict::Differ { rows: count, told },
     };
-    found.push(Comparison::untimed(O::NAME, asked, verdict, ours.len() as u64));
+    found.push(Comparison::untimed(
+        other.name(),
+        asked,
+        verdict,
+        ours.len() as u64,
+    ));
     let Some(comparison) = found.last_mut() else {
         return;
     };
     let until = round.deadline.min(clock::now() + round.seconds);
-    let (mut of_us, mut of_them) = (Vec::new(), Vec::new());
-    while of_us.len() < ROUNDS_MAX && (of_us.is_empty() || clock::now() < until) {
-        let began = clock::now();
-        if let Err(failure) = service.get(&target).await {
-            comparison.untimed = Some(format!("the service: {}", failure.why));
+    let mut times = Times::default();
+    for turn in 0..TURNS_MAX {
+        if turn > 0 && clock::now() >= until {
             break;
         }
-        let between = clock::now();
-        if let Err(why) = patience.wait(other.answer(filter)).await {
+        let mut asked = ask_for_a_turn(&mut times.ours, async || told(service.get(&target).await)).await;
+        if let (Ok(()), Some(in_process)) = (&asked, in_process.as_mut()) {
+            let ask = async || told(in_process.get(&target).await);
+            asked = ask_for_a_turn(&mut times.in_process, ask).await;
+        }
+        if asked.is_ok() {
+            let ask = async || patience.wait(other.answer(filter)).await;
+            asked = ask_for_a_turn(&mut times.theirs, ask).await;
+        }
+        if let Err(why) = asked {
             comparison.untimed = Some(why);
             break;
         }
-        of_us.push((between - began).as_secs_f64() * 1e3);
-        of_them.push((clock::now() - between).as_secs_f64() * 1e3);
-        comparison.times(&of_us, &of_them);
+        times.turns += 1;
+        comparison.times(&times);
+    }
+}
+
+/// A failure of the service, in words.
+fn told(got: Result<u64, Failure>) -> Result<(), String> {
+    got.map(drop)
+        .map_err(|failure| format!("the service: {}", failure.why))
+}
+
+/// Asks again and again for a turn and notes how long each answer took, milliseconds.
+async fn ask_for_a_turn(
+    times: &mut Vec<f64>,
+    mut ask: impl AsyncFnMut() -> Result<(), String>,
+) -> Result<(), String> {
+    let turn = clock::now() + TURN;
+    loop {
+        let began = clock::now();
+        ask().await?;
+        let now = clock::now();
+        times.push((now - began).as_secs_f64() * 1e3);
+        if now >= turn {
+            return Ok(());
+        }
     }
 }
 
@@ -304,7 +373,12 @@ mod tests {
 
     fn found(verdict: Verdict) -> Comparison {
         let mut found = Comparison::untimed("node", String::new(), verdict, 1);
-        found.times(&[2.0, 4.0], &[30.0, 30.0]);
+        found.times(&Times {
+            turns: 2,
+            ours: vec![2.0, 4.0],
+            in_process: vec![1.0, 2.0],
+            theirs: vec![30.0, 30.0],
+        });
         found
     }
 
@@ -314,7 +388,8 @@ mod tests {
             rows: 1,
             told: Vec::new(),
         };
-        assert_eq!(found(Verdict::Equal).ratio, Some(10.0));
+        let equal = found(Verdict::Equal);
+        assert_eq!((equal.ratio, equal.ratio_in_process), (Some(10.0), Some(20.0)));
         assert_eq!(found(Verdict::Empty).ratio, None);
         assert_eq!(found(differ.clone()).ratio, None);
         let all = [found(differ), found(Verdict::Empty)];
@@ -324,10 +399,11 @@ mod tests {
         };
         assert_eq!(
             tally.to_string(),
-            "against node: 0 answers equal, 1 empty, 1 differ, 0 not compared; median ratio -"
+            "against node: 0 answers equal, 1 empty, 1 differ, 0 not compared; median ratio - over HTTP, - in process"
         );
         let json = serde_json::to_value(tally).unwrap();
         assert_eq!(json["median_ratio"], serde_json::Value::Null);
+        assert_eq!(json["median_ratio_in_process"], serde_json::Value::Null);
     }
 
     #[tokio::test]

@@ -17,7 +17,9 @@ const METHOD: &str = "eth_getLogs";
 struct OfNode<'a>(&'a Node);
 
 impl Other for OfNode<'_> {
-    const NAME: &'static str = "node";
+    fn name(&self) -> &'static str {
+        super::NODE
+    }
 
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal> {
         let mut all: Option<Vec<Row>> = None;
@@ -105,7 +107,7 @@ pub async fn with_node(node: &Node, filter: &LogFilter, round: &mut Round<'_>) {
         Ok(filter) => compare(&mut OfNode(node), &filter, round).await,
         Err(why) => {
             let asked = super::in_words(filter);
-            round.found.push(Comparison::unanswered(OfNode::NAME, asked, why));
+            round.found.push(Comparison::unanswered(super::NODE, asked, why));
         }
     }
 }

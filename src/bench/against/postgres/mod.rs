@@ -1,39 +1,61 @@
 //! The same logs in PostgreSQL, with the indexes that explorers keep, asked in SQL.
 
+mod tables;
+
 use std::time::Duration;
 
 use tokio_postgres::config::{Config, Host};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client as Database, NoTls, Row};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client as Database, NoTls, Row, Statement};
 
-use super::cells::{entry, int4, number, signed, topics, word};
+use self::tables::{COLUMNS, MARK};
+use super::cells::{entry, number, topics};
 use super::{Comparison, Other, Refusal, Round, compare};
 use crate::bench::compare::Row as Compared;
 use crate::bench::filter::{LogFilter, SqlValue};
-use crate::bench::load::{LoadedLogs, OwnedLog, Source};
+use crate::bench::load::LoadedLogs;
 use crate::bench::pick::deep_page;
 use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
-use crate::model::{B256, Bytes, PlacedLog};
+use crate::model::{Bytes, PlacedLog};
 
-/// Indexes beside the primary key (block, log index). Those of Blockscout's `logs` in spirit, each ending with the
-/// order of the answers, so that pages need no sorting.
-const INDEXES: [(&str, &str); 7] = [
-    ("address", "address, block_number, log_index"),
-    ("address_topic0", "address, topic0, block_number, log_index"),
-    ("topic0", "topic0, block_number, log_index"),
-    ("topic1", "topic1, block_number, log_index"),
-    ("topic2", "topic2, block_number, log_index"),
-    ("topic3", "topic3, block_number, log_index"),
-    ("transaction", "transaction_hash"),
-];
+/// How the rows of a page are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// As an explorer's tables want it: the page is cut from `logs`, and what a log does not have (the transaction's place
+    /// in its block, and the time) comes from `transactions` by its hash. Blockscout's query with the page cut before the join.
+    Explorer,
+    /// From a table of logs that has all columns of an answer; no explorer keeps one.
+    Flat,
+}
 
-/// The version of the tables; another one is loaded anew.
-const LAYOUT: i32 = 1;
+impl Shape {
+    const ALL: [Self; 2] = [Self::Explorer, Self::Flat];
 
-const COLUMNS: &str = "block_number, log_index, transaction_index, block_hash, transaction_hash, timestamp, address, \
-                       topic0, topic1, topic2, topic3, data";
+    /// Its name in reports.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Explorer => super::POSTGRES,
+            Self::Flat => super::POSTGRES_FLAT,
+        }
+    }
+
+    /// The statement for the rows that `conditions` leave, in their order; the columns are [`COLUMNS`].
+    fn sql(self, schema: &str, conditions: &str) -> String {
+        match self {
+            Self::Flat => format!("SELECT {COLUMNS} FROM {schema}.logs {conditions}"),
+            Self::Explorer => format!(
+                "SELECT l.block_number, l.log_index, t.transaction_index, l.block_hash, l.transaction_hash, t.timestamp, \
+                 l.address, l.topic0, l.topic1, l.topic2, l.topic3, l.data \
+                 FROM (SELECT block_number, log_index, block_hash, transaction_hash, address, topic0, topic1, topic2, topic3, \
+                 data FROM {schema}.logs {conditions}) AS l \
+                 JOIN {schema}.transactions AS t ON t.hash = l.transaction_hash \
+                 ORDER BY l.block_number, l.log_index"
+            ),
+        }
+    }
+}
 
 /// A database that could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +86,8 @@ pub struct Postgres {
     schema: String,
     ids: UuidSpace,
     text: Vec<u8>,
+    /// The statement that was asked last, parsed once, as drivers keep them.
+    prepared: Option<(String, Statement)>,
 }
 
 impl Postgres {
@@ -94,6 +118,7 @@ impl Postgres {
             schema: format!("quarry_bench_{}", facts.chain),
             ids: UuidSpace::new(facts.chain_id),
             text: Vec::new(),
+            prepared: None,
         })
     }
 
@@ -131,161 +156,6 @@ impl Postgres {
         }
     }
 
-    /// What is loaded already; `None` where nothing is, or not to its end.
-    ///
-    /// # Errors
-    ///
-    /// When a statement fails or the schema is somebody else's.
-    pub async fn loaded(&self) -> Result<Option<LoadedLogs>, PostgresError> {
-        if !self.is_there().await? {
-            return Ok(None);
-        }
-        let sql = format!(
-            "SELECT chain_id, first_block, last_block, last_hash, logs FROM {}.loaded WHERE layout = $1",
-            self.schema
-        );
-        let row = match self.database.query_opt(&sql, &[&LAYOUT]).await {
-            Ok(row) => row,
-            // The mark is ours, the tables are not there: it was not finished.
-            Err(error) if error.code().is_some() => return Ok(None),
-            Err(error) => return Err(self.failed(&error)),
-        };
-        Ok(row.map(|row| LoadedLogs {
-            chain_id: number(row.get(0)),
-            first_block: number(row.get(1)),
-            last_block: number(row.get(2)),
-            last_hash: word(row.get(3)),
-            logs: number(row.get(4)),
-        }))
-    }
-
-    /// Makes the schema anew and loads the logs of `source` by binary COPY, then makes the indexes and has the tables
-    /// analysed. `progress` is told how many logs are loaded, then what is made of them.
-    ///
-    /// # Errors
-    ///
-    /// When a statement fails, the schema is somebody else's, or the logs cannot be read.
-    pub async fn load(
-        &self,
-        mut source: Source,
-        progress: &(dyn Fn(u64, &str) + Sync),
-    ) -> Result<LoadedLogs, PostgresError> {
-        let schema = &self.schema;
-        self.drop_schema().await?;
-        self.run(&format!(
-            "BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS '{MARK}'; COMMIT;
-             CREATE TABLE {schema}.logs (
-               block_number bigint NOT NULL, log_index integer NOT NULL, transaction_index integer NOT NULL,
-               block_hash bytea NOT NULL, transaction_hash bytea NOT NULL, timestamp bigint NOT NULL,
-               address bytea NOT NULL, topic0 bytea, topic1 bytea, topic2 bytea, topic3 bytea, data bytea NOT NULL);
-             CREATE TABLE {schema}.loaded (
-               layout integer NOT NULL, chain_id bigint NOT NULL, first_block bigint NOT NULL,
-               last_block bigint NOT NULL, last_hash bytea NOT NULL, logs bigint NOT NULL);"
-        ))
-        .await?;
-        let sql = format!("COPY {schema}.logs ({COLUMNS}) FROM STDIN (FORMAT binary)");
-        let sink = self
-            .database
-            .copy_in(&sql)
-            .await
-            .map_err(|error| self.failed(&error))?;
-        let types = [
-            Type::INT8,
-            Type::INT4,
-            Type::INT4,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::INT8,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-        ];
-        let mut writer = Box::pin(tokio_postgres::binary_copy::BinaryCopyInWriter::new(sink, &types));
-        let mut done = 0u64;
-        while let Some(batch) = source.next().await.map_err(PostgresError::Source)? {
-            for OwnedLog { log, topics, data } in &batch {
-                let topic = |place: usize| topics.get(place).map(B256::as_slice);
-                let values: [&(dyn ToSql + Sync); 12] = [
-                    &signed(log.block_number),
-                    &int4(log.log_index),
-                    &int4(log.transaction_index),
-                    &log.block_hash.as_slice(),
-                    &log.transaction_hash.as_slice(),
-                    &signed(log.timestamp),
-                    &log.address.as_slice(),
-                    &topic(0),
-                    &topic(1),
-                    &topic(2),
-                    &topic(3),
-                    &data.as_slice(),
-                ];
-                let written = writer.as_mut().write(&values).await;
-                written.map_err(|error| self.failed(&error))?;
-            }
-            done += batch.len() as u64;
-            progress(done, "loading");
-        }
-        writer
-            .as_mut()
-            .finish()
-            .await
-            .map_err(|error| self.failed(&error))?;
-        // More than the default, so that indexes are sorted in memory; for this session only.
-        self.run("SET maintenance_work_mem = '256MB'").await?;
-        progress(done, "primary key");
-        self.run(&format!(
-            "ALTER TABLE {schema}.logs ADD PRIMARY KEY (block_number, log_index)"
-        ))
-        .await?;
-        for (name, columns) in INDEXES {
-            progress(done, name);
-            self.run(&format!("CREATE INDEX logs_{name} ON {schema}.logs ({columns})"))
-                .await?;
-        }
-        progress(done, "analyze");
-        self.run(&format!("VACUUM ANALYZE {schema}.logs")).await?;
-        let loaded = source.loaded(done);
-        let sql = format!("INSERT INTO {schema}.loaded VALUES ($1, $2, $3, $4, $5, $6)");
-        let values: [&(dyn ToSql + Sync); 6] = [
-            &LAYOUT,
-            &signed(loaded.chain_id),
-            &signed(loaded.first_block),
-            &signed(loaded.last_block),
-            &loaded.last_hash.as_slice(),
-            &signed(loaded.logs),
-        ];
-        let inserted = self.database.execute(&sql, &values).await;
-        inserted.map_err(|error| self.failed(&error))?;
-        Ok(loaded)
-    }
-
-    /// Bytes that the logs and their indexes take.
-    ///
-    /// # Errors
-    ///
-    /// When the statement fails.
-    pub async fn bytes(&self) -> Result<u64, PostgresError> {
-        let sql = format!("SELECT pg_total_relation_size('{}.logs')", self.schema);
-        let row = self.database.query_one(&sql, &[]).await;
-        Ok(number(row.map_err(|error| self.failed(&error))?.get(0)))
-    }
-
-    /// Drops the schema, if it is there and ours.
-    ///
-    /// # Errors
-    ///
-    /// When the statement fails or the schema is somebody else's.
-    pub async fn drop_schema(&self) -> Result<(), PostgresError> {
-        if self.is_there().await? {
-            self.run("RESET statement_timeout").await?;
-            self.run(&format!("DROP SCHEMA {} CASCADE", self.schema)).await?;
-        }
-        Ok(())
-    }
-
     /// Has the server end each statement after so long.
     ///
     /// # Errors
@@ -297,32 +167,31 @@ impl Postgres {
     }
 
     /// How many logs a filter finds on all of its pages.
-    async fn count(&self, filter: &LogFilter) -> Result<u64, Refusal> {
+    async fn count(&mut self, filter: &LogFilter) -> Result<u64, Refusal> {
         let all = LogFilter {
             page: 1,
             offset: u64::MAX,
             ..filter.clone()
         };
-        let of_all = |conditions: &str| {
-            format!(
-                "SELECT count(*) FROM (SELECT 1 FROM {}.logs {conditions}) AS found",
-                self.schema
-            )
+        let of_all = |schema: &str, conditions: &str| {
+            format!("SELECT count(*) FROM (SELECT 1 FROM {schema}.logs {conditions}) AS found")
         };
         let rows = self.query(&all, of_all).await?;
         Ok(rows.first().map_or(0, |row| number(row.get(0))))
     }
 
-    async fn rows(&self, filter: &LogFilter) -> Result<Vec<Row>, Refusal> {
-        self.query(filter, |conditions| {
-            format!("SELECT {COLUMNS} FROM {}.logs {conditions}", self.schema)
-        })
-        .await
+    async fn rows(&mut self, shape: Shape, filter: &LogFilter) -> Result<Vec<Row>, Refusal> {
+        self.query(filter, |schema, conditions| shape.sql(schema, conditions))
+            .await
     }
 
-    async fn query(&self, filter: &LogFilter, sql: impl Fn(&str) -> String) -> Result<Vec<Row>, Refusal> {
+    async fn query(
+        &mut self,
+        filter: &LogFilter,
+        sql: impl Fn(&str, &str) -> String,
+    ) -> Result<Vec<Row>, Refusal> {
         let (conditions, values) = filter.sql();
-        let sql = sql(&conditions);
+        let sql = sql(&self.schema, &conditions);
         let values: Vec<Box<dyn ToSql + Sync>> = values
             .into_iter()
             .map(|value| match value {
@@ -331,11 +200,24 @@ impl Postgres {
             })
             .collect();
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value).collect();
-        let rows = self.database.query(&sql, &values).await;
-        rows.map_err(|error| Refusal {
-            why: self.failed(&error).to_string(),
+        let statement = match self.prepared.take() {
+            Some((of, statement)) if of == sql => statement,
+            _ => self
+                .database
+                .prepare(&sql)
+                .await
+                .map_err(|error| self.refused(&error))?,
+        };
+        let rows = self.database.query(&statement, &values).await;
+        self.prepared = Some((sql, statement));
+        rows.map_err(|error| self.refused(&error))
+    }
+
+    fn refused(&self, error: &tokio_postgres::Error) -> Refusal {
+        Refusal {
+            why: self.failed(error).to_string(),
             is_late: error.code() == Some(&SqlState::QUERY_CANCELED),
-        })
+        }
     }
 }
 
@@ -364,14 +246,19 @@ pub fn shown(url: &str) -> Result<String, PostgresError> {
     Ok(format!("postgres://{}", hosts.collect::<Vec<_>>().join(",")))
 }
 
-/// What the schema says of itself.
-const MARK: &str = "made by quarry bench";
+/// The database, asked in one way.
+struct Asked<'a> {
+    postgres: &'a mut Postgres,
+    shape: Shape,
+}
 
-impl Other for Postgres {
-    const NAME: &'static str = "postgres";
+impl Other for Asked<'_> {
+    fn name(&self) -> &'static str {
+        self.shape.name()
+    }
 
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Compared>, Refusal> {
-        let rows = self.rows(filter).await?;
+        let rows = self.postgres.rows(self.shape, filter).await?;
         let compared = rows.iter().map(|row| {
             let topics = topics(row);
             let log = entry(row, &topics);
@@ -393,37 +280,46 @@ impl Other for Postgres {
     }
 
     async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
-        let rows = self.rows(filter).await?;
-        let mut writer = LogWriter::new(self.ids.clone());
-        self.text.clear();
+        let Self { postgres, shape } = self;
+        let rows = postgres.rows(*shape, filter).await?;
+        let mut writer = LogWriter::new(postgres.ids.clone());
+        postgres.text.clear();
         for row in &rows {
-            writer.entry(&mut self.text, &entry(row, &topics(row)));
+            writer.entry(&mut postgres.text, &entry(row, &topics(row)));
         }
-        writer.finish(&mut self.text);
+        writer.finish(&mut postgres.text);
         Ok(())
     }
 }
 
-/// Asks the service and the database for a page of the blocks that are loaded.
+/// How many comparisons [`with_postgres`] makes of a question.
+pub const COMPARISONS: u32 = Shape::ALL.len() as u32;
+
+/// Asks the service and the database for a page of the blocks that are loaded: as an explorer would ask, then without a join.
 pub async fn with_postgres(
     postgres: &mut Postgres,
     loaded: &LoadedLogs,
     filter: &LogFilter,
     round: &mut Round<'_>,
 ) {
-    match within_loaded(postgres, loaded, filter, round).await {
-        Ok(filter) => compare(postgres, &filter, round).await,
+    match within_loaded(&mut *postgres, loaded, filter, round).await {
+        Ok(filter) => {
+            for shape in Shape::ALL {
+                compare(&mut Asked { postgres, shape }, &filter, round).await;
+            }
+        }
         Err(why) => {
             let asked = super::in_words(filter);
-            let unanswered = Comparison::unanswered(Postgres::NAME, asked, why);
-            round.found.push(unanswered);
+            let unanswered =
+                Shape::ALL.map(|shape| Comparison::unanswered(shape.name(), asked.clone(), why.clone()));
+            round.found.extend(unanswered);
         }
     }
 }
 
 /// The filter over the blocks that are loaded; of a far page, where they are not all, the page that lies as far in them.
 async fn within_loaded(
-    postgres: &Postgres,
+    postgres: &mut Postgres,
     loaded: &LoadedLogs,
     filter: &LogFilter,
     round: &mut Round<'_>,
