@@ -52,6 +52,10 @@ fn main() {
     };
     let transfer = named.signatures.transfer;
     let by = |emitter, rows| format!("address={emitter}&offset={rows}");
+    let again = |name, query: String, connections, budget| Case {
+        asked: Asked::Again(format!("/api/logs/get-logs?{query}")),
+        ..list(name, String::new(), connections, budget)
+    };
     let cases = [
         list("medium, 10,000 rows", by(named.medium, 10_000), 4, 0.6),
         list("hot, 10,000 rows", by(named.hot, 10_000), 4, 0.6),
@@ -62,8 +66,15 @@ fn main() {
             0.6,
         ),
         list("medium, 100 rows", by(named.medium, 100), 16, 0.7),
+        again("medium, 100 rows, again", by(named.medium, 100), 16, 0.8),
         list(
             "wallet topic1, 300 rows",
+            format!("topic1={}", named.wallet),
+            16,
+            0.0,
+        ),
+        again(
+            "wallet topic1, 300 rows, again",
             format!("topic1={}", named.wallet),
             16,
             0.0,

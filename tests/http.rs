@@ -27,6 +27,8 @@ mod days;
 mod documentation;
 #[path = "http/encoding.rs"]
 mod encoding;
+#[path = "http/kept.rs"]
+mod kept;
 #[path = "support/ledger.rs"]
 mod ledger;
 #[path = "support/lists.rs"]

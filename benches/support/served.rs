@@ -53,8 +53,10 @@ pub(crate) struct Case {
 
 /// The paths of a case.
 pub(crate) enum Asked {
-    /// The same one again and again; the static body is its answer.
+    /// The same one again and again, made anew each time; the static body is its answer.
     One(String),
+    /// The same one again and again, as a client asks that says nothing of caches.
+    Again(String),
     /// These in turn; the static body has the length given, else the mean length of their answers.
     Many(Vec<String>, Option<usize>),
 }
@@ -117,8 +119,12 @@ fn wrk(
     connections: u64,
     script: Option<&PathBuf>,
     seconds: u64,
+    anew: bool,
 ) -> (f64, String) {
     let mut command = Command::new("wrk");
+    if anew {
+        command.args(["-H", "Cache-Control: no-cache"]);
+    }
     command.args([
         "-t1",
         "--latency",
@@ -167,7 +173,7 @@ pub(crate) fn print_head() {
 pub(crate) async fn compare(service: SocketAddr, case: &Case) {
     let connections = case.connections;
     let (path, body, script) = match &case.asked {
-        Asked::One(path) => (path.clone(), get(service, path).await, None),
+        Asked::One(path) | Asked::Again(path) => (path.clone(), get(service, path).await, None),
         Asked::Many(paths, length) => {
             let mut lengths = Vec::new();
             for path in paths.iter().take(100) {
@@ -187,8 +193,9 @@ pub(crate) async fn compare(service: SocketAddr, case: &Case) {
     let seconds = filled::env("QUARRY_BENCH_SECONDS", 3);
     for round in 0..=filled::env("QUARRY_BENCH_ROUNDS", 5) {
         let (path, script) = (path.clone(), script.clone());
+        let anew = matches!(case.asked, Asked::One(_));
         let asked = tokio::task::spawn_blocking(move || {
-            let ask = |address, seconds| wrk(address, &path, connections, script.as_ref(), seconds);
+            let ask = |address, seconds| wrk(address, &path, connections, script.as_ref(), seconds, anew);
             // The first round warms caches.
             if round == 0 {
                 ask(service, 1);

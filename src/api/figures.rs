@@ -4,19 +4,22 @@ use std::sync::atomic::Ordering;
 
 use crate::clock;
 use crate::http::header::{CONTENT_TYPE, HeaderValue};
-use crate::http::{HttpError, Pool, Response, StatusCode, Traffic, json_response};
+use crate::http::{HttpError, Response, StatusCode, json_response};
 use crate::metrics::{Page, resident_bytes};
 use crate::model::ChainName;
 use crate::status::ChainStatus;
 
+use crate::desk::Desk;
 use crate::desk::context::Chains;
 
 /// The page. Blocks.
-pub(super) fn metrics(chains: &dyn Chains, traffic: &Traffic, pool: &Pool) -> Result<Response, HttpError> {
+pub(super) fn metrics(desk: &Desk) -> Result<Response, HttpError> {
+    let chains = desk.chains();
     let mut page = Page::default();
     process(&mut page);
-    traffic.measure(&mut page);
-    pool.measure(&mut page);
+    desk.traffic().measure(&mut page);
+    desk.pool().measure(&mut page);
+    desk.measure(&mut page);
     for chain in ChainName::ALL {
         index(&mut page, chains, chain);
         if let Some(status) = chains.status(chain) {

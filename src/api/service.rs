@@ -191,9 +191,7 @@ impl Inner {
                 Report::Status => reports::status(inner.desk.chains(), inner.desk.traffic()),
                 Report::OpenApi => Ok(reports::openapi()),
                 Report::Docs => Ok(reports::docs()),
-                Report::Metrics => {
-                    figures::metrics(inner.desk.chains(), inner.desk.traffic(), inner.desk.pool())
-                }
+                Report::Metrics => figures::metrics(&inner.desk),
             };
             response.map(|response| delivery.deliver(response, Lifetime::Revalidate, None))
         };

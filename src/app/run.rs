@@ -50,6 +50,7 @@ pub(super) async fn serve_chains(
     };
     let settings = Settings {
         rpc_passthrough: service.rpc_passthrough,
+        kept_bytes: service.kept_bytes,
         ..Settings::default()
     };
     let front = Arc::new(front(Arc::new(Registry::new(chains)), pool, settings));

@@ -49,7 +49,7 @@ impl Memory {
 pub(super) fn open_options(config: &Config, chain: ChainName, chains: usize) -> OpenOptions {
     let open = OpenOptions::new(config.store_dir(chain));
     OpenOptions {
-        cache_bytes: config.cache_size.0 / chains.max(1),
+        cache_bytes: config.cache_size.0.saturating_sub(config.service.kept_bytes) / chains.max(1),
         memtable_bytes: Memory::of(config).memtables,
         open_tables_max: files::of_tables(open.open_tables_max, chains),
         ..open

@@ -52,8 +52,20 @@ pub(super) fn deep_page(count: u64) -> (u64, u64) {
     (offset, count.saturating_mul(9) / 10 / offset + 1)
 }
 
-pub(super) fn deep<T>(list: Counted<T>, filter: LogFilter, what: &str) -> Picked {
-    let (offset, page) = deep_page(list.count);
+/// Rows of a page and the page that is the hundredth, of 10,000 rows where the list has so many.
+pub(super) fn hundredth_page(count: u64) -> (u64, u64) {
+    let rows = (count / 100).clamp(1, PAGE);
+    (rows, (count / rows).min(100))
+}
+
+/// A page far into a list: its rows and its number, by the length of the list.
+pub(super) fn deep<T>(
+    page_of: fn(u64) -> (u64, u64),
+    list: Counted<T>,
+    filter: LogFilter,
+    what: &str,
+) -> Picked {
+    let (offset, page) = page_of(list.count);
     if page < 2 {
         return Err("the longest list has one page".to_owned());
     }

@@ -2,8 +2,8 @@
 
 use super::filter::LogFilter;
 use super::pick::{
-    Asked, PAGE, Picked, accounts, address, apart, by_hash, deep, deep_page, either, hot, in_turn, listed,
-    medium, meeting, paths, range, series, silent, some_token, thinned, topic,
+    Asked, PAGE, Picked, accounts, address, apart, by_hash, deep, deep_page, either, hot, hundredth_page,
+    in_turn, listed, medium, meeting, paths, range, series, silent, some_token, thinned, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Published, Question};
@@ -52,6 +52,7 @@ static SET: &[(Published, Pick)] = &[
         |s| {
             let hot = hot(s)?;
             deep(
+                deep_page,
                 hot,
                 LogFilter::of(hot.what, 100),
                 &format!("{} with {} logs", hot.what, hot.count),
@@ -112,8 +113,24 @@ static SET: &[(Published, Pick)] = &[
         |s| {
             let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
             deep(
+                deep_page,
                 hot,
                 LogFilter::with(0, hot.what, 100),
+                &format!("topic 0 {} with {} logs", hot.what, hot.count),
+            )
+        },
+    ),
+    entry(
+        Logs,
+        "topic-hot-page-100",
+        "the hundredth page of up to 10,000 logs with the same topic 0",
+        "a long page far into the longest list",
+        |s| {
+            let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
+            deep(
+                hundredth_page,
+                hot,
+                LogFilter::with(0, hot.what, PAGE),
                 &format!("topic 0 {} with {} logs", hot.what, hot.count),
             )
         },

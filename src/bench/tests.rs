@@ -76,6 +76,19 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
     assert!(named("address-rare").targets[0].contains(&address(3)));
     // Nine tenths of 130,000 are 1,170 pages of 100.
     assert!(named("address-hot-deep").targets[0].ends_with("page=1171&offset=100"));
+    let far = named("topic-hot-page-100");
+    let rows = (far
+        .picked
+        .split(" with ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap())
+    .parse::<u64>()
+    .unwrap()
+        / 100;
+    assert!(far.targets[0].ends_with(&format!("page=100&offset={}", rows.min(10_000))));
     assert!(named("topic-range-hot").targets[0].contains("fromblock=4999&toblock=5198"));
     // All others end at the head, which may move on while they are asked.
     assert!(named("address-hot").targets[0].contains("&toblock=10099&"));

@@ -147,7 +147,7 @@ impl Config {
         };
         let cache_size = size("cache_size", &store.cache_size, &file.cache_size)?;
         let backfill_memory = size("backfill_memory", &store.backfill_memory, &file.backfill_memory)?;
-        let service = ServiceConfig::merge(merge, listen, file)?;
+        let service = ServiceConfig::merge(merge, listen, file, cache_size)?;
         let sections = [&file.mainnet, &file.testnet];
         let nodes = chain::nodes(merge, node, sections);
         // Flags of one chain alone speak of `mainnet`, or of the only one that has a node.

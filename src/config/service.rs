@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::merge::{Merge, as_is};
-use super::{ConfigError, ConfigFile};
+use super::{ByteSize, ConfigError, ConfigFile};
 use crate::cli::ListenArgs;
 
 /// Bounds on clients.
@@ -20,10 +20,15 @@ pub struct ServiceConfig {
     pub trust_proxy: bool,
     /// Whether JSON-RPC passes methods of state on to the node.
     pub rpc_passthrough: bool,
+    /// Bytes of short answers that are kept to be given again: a share of `--cache-size`.
+    pub kept_bytes: usize,
 }
 
 /// An hour: longer is no bound.
 const CLIENT_TIMEOUT_MAX: u64 = 3600;
+
+/// Of the memory for what is read often, answers that are given again take one part in so many.
+const KEPT_SHARE: usize = 32;
 
 /// Far more than a kernel gives descriptors for.
 const CONNECTIONS_MAX: usize = 1 << 24;
@@ -43,6 +48,7 @@ impl ServiceConfig {
         merge: &mut Merge<'_>,
         args: &ListenArgs,
         file: &ConfigFile,
+        cache_size: ByteSize,
     ) -> Result<Self, ConfigError> {
         let max_connections = merge.value(
             "max_connections",
@@ -85,6 +91,7 @@ impl ServiceConfig {
             rate_limit: NonZeroU32::new(rate_limit),
             trust_proxy,
             rpc_passthrough,
+            kept_bytes: cache_size.0 / KEPT_SHARE,
         })
     }
 }
@@ -95,7 +102,12 @@ mod tests {
     use crate::cli::Given;
 
     fn merged(args: &ListenArgs, file: &ConfigFile) -> Result<ServiceConfig, ConfigError> {
-        ServiceConfig::merge(&mut Merge::new(&Given::default(), None), args, file)
+        ServiceConfig::merge(
+            &mut Merge::new(&Given::default(), None),
+            args,
+            file,
+            ByteSize(1 << 30),
+        )
     }
 
     #[test]

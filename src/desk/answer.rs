@@ -166,6 +166,11 @@ impl Plan {
         }
     }
 
+    /// Whether its answer takes so much more than to look for it among those that were kept.
+    pub(crate) fn is_worth_keeping(&self) -> bool {
+        self.lane == Lane::Scan || self.quick == Quick::No
+    }
+
     /// A list.
     pub(crate) fn scan(work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static) -> Self {
         Self {

@@ -4,6 +4,7 @@ use crate::http::{Delivery, EntityTag, Lifetime, Request, Response, header};
 use crate::model::B256;
 
 use super::answer::Snapshot;
+use super::kept::Question;
 
 /// What an answer speaks of. It decides whether the answer can ever be another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +106,37 @@ impl<'a> Determinants<'a> {
             self.upload,
         ];
         EntityTag::of(parts.into_iter().chain(rest.iter().copied()))
+    }
+
+    /// The question by which an answer is kept as it goes out; `None` where the client says what it has, or wants no body.
+    pub(crate) fn question(&self, delivery: &Delivery, snapshot: &Snapshot) -> Option<Question> {
+        let form = delivery.form()?;
+        // How far the node is decides which blocks may be asked for.
+        let extent = snapshot.status.is_some().then(|| snapshot.extent());
+        let [node_head, node_limit] = extent
+            .map_or([0; 2], |extent| [extent.node_head, extent.node_limit])
+            .map(u64::to_be_bytes);
+        let parts: [&[u8]; 13] = [
+            form.as_bytes(),
+            &self.chain_id,
+            &self.first_block,
+            self.genesis,
+            self.head.as_slice(),
+            &self.revision,
+            &self.facts,
+            &node_head,
+            &node_limit,
+            self.path.as_bytes(),
+            self.query.as_bytes(),
+            &self.accept,
+            self.upload,
+        ];
+        let mut question = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
+        for part in parts {
+            question.extend_from_slice(&(part.len() as u32).to_be_bytes());
+            question.extend_from_slice(part);
+        }
+        Some(question.into_boxed_slice())
     }
 
     /// How long an answer that speaks of `reach` lasts, and its tag where that need not be made of its bytes:

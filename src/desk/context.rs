@@ -117,6 +117,8 @@ pub struct Settings {
     pub upstream_timeout: Duration,
     /// Whether methods of state (`eth_call` and its like) are passed on to the node.
     pub rpc_passthrough: bool,
+    /// Bytes of short answers that are kept to be given again; 0 for none.
+    pub kept_bytes: usize,
 }
 
 impl Default for Settings {
@@ -126,6 +128,7 @@ impl Default for Settings {
             replica_unseen_max: Duration::from_secs(10),
             upstream_timeout: Duration::from_secs(10),
             rpc_passthrough: false,
+            kept_bytes: 16 << 20,
         }
     }
 }

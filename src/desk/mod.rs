@@ -22,6 +22,7 @@ pub(crate) mod day_values;
 pub(crate) mod days;
 pub(crate) mod faults;
 pub(crate) mod frames;
+mod kept;
 pub(crate) mod lists;
 pub(crate) mod logs;
 pub(crate) mod office;

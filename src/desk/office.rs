@@ -8,6 +8,7 @@ use crate::http::{
     Delivery, ErrorStatus, FrameBuffers, FrameSource as _, HttpError, Lane, Lifetime, Pool, Request,
     Response, Traffic,
 };
+use crate::metrics::Page;
 use crate::model::ChainName;
 use crate::query::{give_up, is_from_memory};
 
@@ -16,6 +17,7 @@ use super::caching::Determinants;
 use super::context::{Chains, Settings, UpstreamError};
 use super::counting::{Counted, counted, counted_from_memory};
 use super::faults::{not_configured, still_indexing, upstream_failed_with};
+use super::kept::{KeptAnswers, Question as Asked};
 
 /// How long the look-ups of one batch may take before the rest of them is refused.
 const ALL_TIME_MAX: Duration = Duration::from_secs(20);
@@ -34,6 +36,7 @@ pub struct Desk {
     buffers: FrameBuffers,
     traffic: Arc<Traffic>,
     settings: Settings,
+    kept: Option<KeptAnswers>,
 }
 
 /// How a dialect reads requests and says no.
@@ -47,7 +50,8 @@ pub(crate) trait Dialect: Send + Sync + 'static {
 
 /// What came of a look-up.
 enum Found {
-    Answer(Response),
+    /// An answer, and the question that it may be kept for.
+    Answer(Response, Option<Asked>),
     /// A refusal, and the snapshot that it speaks of where there was one.
     Refused(Option<Facts>, HttpError),
     /// What [`Answer::AskNode`] asks.
@@ -86,6 +90,7 @@ impl Desk {
             pool,
             buffers: FrameBuffers::default(),
             traffic: Arc::new(Traffic::new(operations)),
+            kept: KeptAnswers::new(settings.kept_bytes),
             settings,
         })
     }
@@ -108,6 +113,13 @@ impl Desk {
     /// Choices of the operator.
     pub(crate) const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What is kept, on the page of figures.
+    pub(crate) fn measure(&self, page: &mut Page) {
+        if let Some(kept) = &self.kept {
+            kept.measure(page);
+        }
     }
 
     /// Answers an operation on a chain.
@@ -134,7 +146,7 @@ impl Desk {
         let mut waits = MOVED_WAITS_MS.map(Duration::from_millis).into_iter();
         loop {
             let (facts, told) = match self.find(dialect, request, chain, plan).await? {
-                Found::Answer(response) => return Ok(response),
+                Found::Answer(response, _) => return Ok(response),
                 Found::Refused(facts, error) => (facts, Err(error)),
                 Found::Question(facts, question) => {
                     let told = match self.ask(chain, question).await {
@@ -178,15 +190,19 @@ impl Desk {
         if plan.quick != Quick::AmongFew {
             self.pool.asked_else();
         }
+        let is_kept = self.kept.is_some() && plan.is_worth_keeping();
+        if is_kept && let Some(response) = self.kept_answer(request, chain) {
+            return Ok(Found::Answer(response, None));
+        }
         let is_quick = match plan.quick {
             Quick::No => false,
             Quick::Yes => true,
             Quick::AmongFew => self.pool.makes_at_once(),
         };
         if is_quick && !is_coded() {
-            let look_up = || self.look_up(request, chain, plan);
+            let look_up = || self.look_up(request, chain, plan, is_kept);
             if let Some(found) = counted_from_memory(&self.traffic, request.operation(), look_up) {
-                return Ok(found);
+                return Ok(self.keep(found));
             }
             // The plan went with the attempt. It was made of the request alone, and is made of it again.
             plan = dialect.plan(request)?;
@@ -194,25 +210,49 @@ impl Desk {
         let (inner, asked) = (Arc::clone(self), Arc::clone(request));
         let looked_up = self.pool.run(plan.lane, move || {
             counted(&inner.traffic, asked.operation(), || {
-                inner.look_up(&asked, chain, plan)
+                inner.look_up(&asked, chain, plan, is_kept)
             })
         });
-        Ok(looked_up.await?)
+        Ok(self.keep(looked_up.await?))
+    }
+
+    /// The answer to a question that was kept, on the snapshot of now.
+    fn kept_answer(&self, request: &Request, chain: ChainName) -> Option<Response> {
+        let snapshot = self.snapshot(chain).ok()?;
+        let question = Determinants::new(request, &snapshot).question(&Delivery::of(request), &snapshot)?;
+        let mut response = self.kept.as_ref()?.get(&question)?;
+        snapshot.facts().add_to(&mut response);
+        Some(response)
+    }
+
+    /// Keeps what was found, if it is worth it. What an attempt found that ended early never comes here.
+    fn keep(&self, found: Found) -> Found {
+        match (found, &self.kept) {
+            (Found::Answer(response, Some(question)), Some(kept)) => {
+                kept.offer(question, &response);
+                Found::Answer(response, None)
+            }
+            (found, _) => found,
+        }
     }
 
     /// Takes a snapshot, does the work on it, and makes the answer that the client wants of it. Blocks.
-    fn look_up(&self, request: &Request, chain: ChainName, plan: Plan) -> Found {
+    fn look_up(&self, request: &Request, chain: ChainName, plan: Plan, is_kept: bool) -> Found {
         let snapshot = match self.snapshot(chain) {
             Ok(snapshot) => snapshot,
             Err(error) => return Found::Refused(None, error),
         };
         let facts = snapshot.facts();
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
+        let mut question = None;
         let mut response = match determinants.unchanged(&delivery) {
             Some(response) => response,
             None => match (plan.work)(&snapshot) {
                 Ok(Answer::Whole(body, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    if is_kept {
+                        question = determinants.question(&delivery, &snapshot);
+                    }
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
                 Ok(Answer::Begun(first, source, extra)) => {
@@ -236,7 +276,7 @@ impl Desk {
             },
         };
         facts.add_to(&mut response);
-        Found::Answer(response)
+        Found::Answer(response, question)
     }
 
     /// Does several plans on one snapshot, in order, each counted at its place: what each found, and what headers say of

@@ -88,11 +88,21 @@ impl EntityTag {
     }
 }
 
+/// Whether a line of `Cache-Control` of a request wants nothing that was kept.
+fn refuses_kept(line: &HeaderValue) -> bool {
+    let directives = line.as_bytes().split(|&byte| byte == b',');
+    directives.map(<[u8]>::trim_ascii).any(|directive| {
+        directive.eq_ignore_ascii_case(b"no-cache") || directive.eq_ignore_ascii_case(b"no-store")
+    })
+}
+
 /// How a client wants its answer: in which coding, and which versions it has.
 #[derive(Clone, Debug, Default)]
 pub struct Delivery {
     wanted: Wanted,
     head_only: bool,
+    /// Nothing that was kept will do.
+    anew: bool,
     /// `If-None-Match`, line by line.
     had: Vec<HeaderValue>,
 }
@@ -104,6 +114,20 @@ impl Delivery {
         self.wanted.coding.is_some()
     }
 
+    /// In which form a whole body goes out, where one that is kept will do: the client names no version that it has, wants the body, and
+    /// does not ask for it to be made anew (`Cache-Control: no-cache`, RFC 9111, 5.2.1.4).
+    #[must_use]
+    pub fn form(&self) -> Option<&'static str> {
+        let named = match (self.wanted.coding, self.wanted.always) {
+            (None, _) => "",
+            (Some(coding), false) => coding.name(),
+            (Some(Coding::Zstd), true) => "always zstd",
+            (Some(Coding::Brotli), true) => "always br",
+            (Some(Coding::Gzip), true) => "always gzip",
+        };
+        (self.had.is_empty() && !self.head_only && !self.anew).then_some(named)
+    }
+
     /// What the request's headers say.
     #[must_use]
     pub fn of(request: &Request) -> Self {
@@ -111,6 +135,7 @@ impl Delivery {
         Self {
             wanted: Wanted::of(headers),
             head_only: request.is_head(),
+            anew: headers.get_all(CACHE_CONTROL).iter().any(refuses_kept),
             // What is asked by POST is not kept under its address.
             had: if request.is_post() {
                 Vec::new()

@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, Empty};
 use hyper::StatusCode;
 use hyper::body::Body as HttpBody;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{HOST, HeaderMap};
+use hyper::header::{CACHE_CONTROL, HOST, HeaderMap, HeaderValue};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
@@ -97,6 +97,7 @@ impl Connection {
         let broken = |error: hyper::Error| ClientError::Broken(error.to_string());
         let request = hyper::Request::get(target)
             .header(HOST, &self.authority)
+            .header(CACHE_CONTROL, NO_CACHE)
             .body(Empty::new())
             .map_err(|_| ClientError::Target(target.to_owned()))?;
         self.sender.ready().await.map_err(broken)?;
@@ -105,6 +106,9 @@ impl Connection {
     }
 }
 
+/// Whoever measures a service asks it to do the work each time, in place of giving again what it gave before.
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+
 /// Asks a handler in the same process, without a socket; else as [`Connection::get`].
 ///
 /// # Errors
@@ -112,6 +116,7 @@ impl Connection {
 /// When the body breaks off.
 pub async fn ask(handler: &dyn Handler, target: &str, visit: impl FnMut(&[u8])) -> Result<Got, ClientError> {
     let request = hyper::Request::get(target)
+        .header(CACHE_CONTROL, NO_CACHE)
         .body(())
         .map_err(|_| ClientError::Target(target.to_owned()))?;
     let (parts, ()) = request.into_parts();

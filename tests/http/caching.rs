@@ -54,7 +54,7 @@ impl Proxy {
 }
 
 /// Every kind of answer: final and not, whole and in frames, by number, by hash and by word.
-fn targets(world: &Mined) -> Vec<String> {
+pub(crate) fn targets(world: &Mined) -> Vec<String> {
     let list = format!("/api/logs/get-logs?address={}", world.busiest());
     let last = world.head();
     let mut targets = vec![

@@ -181,6 +181,11 @@ impl Mined {
         self.writer.finalize(number).unwrap();
     }
 
+    /// The node says that its head is this one.
+    pub(crate) fn node_head_is(&self, number: u64) {
+        self.status.set_node_head(number);
+    }
+
     /// Takes the newest block away.
     pub(crate) fn unwind(&mut self) {
         let head = self.head();
