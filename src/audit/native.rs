@@ -140,6 +140,14 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
                 "a sum of its supply is less than that of the block before",
             );
         }
+        // The allocation was known from the first block on; openings that a node told come as they are met.
+        if view.checkpoint().native.allocated && supply.opening != opening {
+            let text = format!(
+                "its supply opened with {}, accounts with {opening}",
+                supply.opening
+            );
+            tally.wrong(Some(block), text);
+        }
         (before, sums) = (net, supply);
     }
     for block in gained.into_keys() {
