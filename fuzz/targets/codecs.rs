@@ -19,11 +19,12 @@ use quarry::codec::tokens::{
     TokenState, decode_holder, decode_holder_count, decode_holding, decode_nft_id, read_supply,
 };
 use quarry::codec::value::{
-    AccountRow, Checkpoint, Creation, DayRow, Finality, FrameSlice, FundingRow, Identity, SupplyRow, Tail,
-    TransactionSlice, Undo, decode_block, decode_fees, decode_frame, decode_frame_place,
-    decode_new_addresses, decode_transaction, encode_block, encode_frame, encode_transaction,
+    AccountRow, CallOf, Checkpoint, Creation, DayRow, Finality, FrameRow, FundingRow, Identity, SupplyRow,
+    Tail, TransactionSlice, Undo, decode_block, decode_fees, decode_frame_place, decode_new_addresses,
+    decode_transaction, encode_block, encode_frame, encode_transaction,
 };
 use quarry::codec::{Corrupt, amount};
+use quarry::model::{Address, U256};
 
 /// How many decoders there are.
 pub(crate) const KINDS: u8 = 34;
@@ -78,12 +79,25 @@ fn transaction(bytes: &[u8]) {
 }
 
 fn frame(bytes: &[u8]) {
-    let _ = (FrameSlice::decode(bytes), decode_frame_place(bytes));
-    kept(bytes, decode_frame, |(place, frame)| {
-        let mut again = Vec::new();
-        encode_frame(*place, frame, &mut again);
-        again
-    });
+    let Ok(row) = FrameRow::decode(bytes) else { return };
+    assert_eq!(decode_frame_place(bytes), Ok(row.transaction_index()));
+    // The call that it may leave to its transaction.
+    let to = match &row {
+        FrameRow::OfTransaction(top) if top.kind.is_creation() => None,
+        _ => Some(Address::ZERO),
+    };
+    let call = CallOf {
+        from: Address::ZERO,
+        to,
+        value: U256::ZERO,
+        input: &[],
+    };
+    let frame = row.with(&call);
+    let mut again = Vec::new();
+    encode_frame(&frame, Some(&call), &mut again);
+    let read = FrameRow::decode(&again).expect("what was written").with(&call);
+    assert_eq!(read.transaction_index, frame.transaction_index);
+    assert_eq!(read.into_frame(), frame.into_frame());
 }
 
 fn words(bytes: &[u8]) {

@@ -1,7 +1,7 @@
 //! Whom samples are drawn from: all of few, parties of what happened, and which tokens a ledger may be asked about.
 
 use super::{Audit, Ordinals};
-use crate::codec::value::{FrameSlice, TransactionSlice};
+use crate::codec::value::{FrameRow, TransactionSlice};
 use crate::codec::{keys, tokens};
 use crate::model::{Address, BlockRange, TokenKind};
 use crate::query::{Exactness, QueryError, Token};
@@ -170,17 +170,28 @@ impl<'a> Parties<'a> {
             self.of_block(random)?
         } else if !frames.is_empty() && (transactions.is_empty() || random.bool()) {
             let row = self.frames.row(random.u64(frames))?;
-            let frame = FrameSlice::decode(row.bytes())
+            let block = row.block;
+            let row = FrameRow::decode(row.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
-            [Some(frame.from), frame.to].into_iter().flatten().collect()
+            let index = u64::from(row.transaction_index());
+            match row {
+                FrameRow::Whole(frame) => [Some(frame.from), frame.to].into_iter().flatten().collect(),
+                FrameRow::OfTransaction(_) => {
+                    let first = self.audit.view.first_transaction(block)?;
+                    self.of_transaction(first + index)?
+                }
+            }
         } else {
-            let row = self.transactions.row(random.u64(transactions))?;
-            let row = TransactionSlice::decode(row.bytes())
-                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
-            let parties = [Some(row.from), row.to, row.contract_address];
-            parties.into_iter().flatten().collect::<Vec<_>>()
+            self.of_transaction(random.u64(transactions))?
         };
         Ok(random.choice(parties))
+    }
+
+    fn of_transaction(&mut self, ordinal: u64) -> Result<Vec<Address>, QueryError> {
+        let row = TransactionSlice::decode(self.transactions.row(ordinal)?.bytes())
+            .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+        let parties = [Some(row.from), row.to, row.contract_address];
+        Ok(parties.into_iter().flatten().collect())
     }
 
     fn of_block(&self, random: &mut fastrand::Rng) -> Result<Vec<Address>, QueryError> {

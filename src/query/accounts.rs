@@ -138,8 +138,8 @@ impl TransactionPage {
                         Some(frames) => frames,
                         none => none.insert(TopFrames::new(&view)?),
                     };
-                    let frame = frames.frame(number, index)?.ok_or(QueryError::NeedsTraces)?;
-                    frame.error.is_none()
+                    let top = frames.outcome(number, index)?.ok_or(QueryError::NeedsTraces)?;
+                    top.error.is_none()
                 }
             };
             let (gas_price, fee) = price_and_fee(&view, number, &slice)?;

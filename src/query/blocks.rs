@@ -2,8 +2,8 @@
 
 use super::{QueryError, Reader};
 use crate::codec::keys;
-use crate::codec::value::{decode_block, decode_frame};
-use crate::model::{Block, BlockEntry, Bundle, TransactionTrace};
+use crate::codec::value::{CallOf, FrameRow, decode_block};
+use crate::model::{Block, BlockEntry, Bundle, Transaction, TransactionTrace};
 use crate::store::{StoreError, Table, Units, View};
 
 /// Transactions of a block (B1).
@@ -131,7 +131,7 @@ impl Reader {
         for (ordinal, transaction) in (first..).zip(&block.transactions) {
             receipts.push(reader.receipt(ordinal, transaction.hash)?.0);
         }
-        let traces = self.traces(number, block.transactions.len())?;
+        let traces = self.traces(number, &block.transactions)?;
         Ok(Some(Bundle {
             block,
             receipts,
@@ -140,24 +140,27 @@ impl Reader {
         }))
     }
 
-    /// The frames of a block, by transaction; `None` where they are not stored.
-    pub fn traces(
+    /// The frames of a block, by its transactions; `None` where they are not stored.
+    fn traces(
         &self,
         number: u64,
-        transactions: usize,
+        transactions: &[Transaction],
     ) -> Result<Option<Vec<TransactionTrace>>, QueryError> {
         let Some(frames) = self.view.block_frames(number)? else {
             return Ok(None);
         };
         let end = self.view.first_frame(number + 1)?;
-        let mut traces = vec![TransactionTrace::default(); transactions];
+        let mut traces = vec![TransactionTrace::default(); transactions.len()];
         let mut units = Units::new(&self.view, Table::Frames)?;
         for ordinal in frames.first_frame..end {
             let row = units.row(ordinal)?;
-            let (index, frame) = decode_frame(row.bytes())
+            let row = FrameRow::decode(row.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
-            if let Some(trace) = traces.get_mut(index as usize) {
-                trace.frames.push(frame);
+            let index = row.transaction_index() as usize;
+            if let Some((trace, transaction)) = traces.get_mut(index).zip(transactions.get(index)) {
+                trace
+                    .frames
+                    .push(row.with(&CallOf::from(transaction)).into_frame());
             }
         }
         Ok(Some(traces))

@@ -7,7 +7,7 @@ use super::internal::TopFrames;
 use super::transactions::fill_blob_gas;
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::decode_frame;
+use crate::codec::value::{CallOf, FrameRow};
 use crate::model::{Address, B256, BlockId, Frame, Header, TransactionEntry};
 use crate::store::{Direction, PostingCursor, Table, Units};
 
@@ -98,14 +98,17 @@ impl Reader {
         let index = ordinal - facts.first_transaction;
         let mut units = Units::new(&self.view, Table::Frames)?;
         let mut frames = Vec::new();
+        let mut transactions = Units::new(&self.view, Table::Transactions)?;
+        let (_, transaction) = Self::transaction_row(&mut transactions, ordinal)?;
+        let call = CallOf::from(&transaction.transaction);
         let first = TopFrames::new(&self.view)?.first_of(number, index)?;
         for row in first..self.view.first_frame(number + 1)? {
-            let (place, frame) = decode_frame(units.row(row)?.bytes())
+            let row = FrameRow::decode(units.row(row)?.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
-            if u64::from(place) != index {
+            if u64::from(row.transaction_index()) != index {
                 break;
             }
-            frames.push(frame);
+            frames.push(row.with(&call).into_frame());
         }
         Ok(TracedTransaction {
             hash: self.view.transaction_hash(ordinal)?,

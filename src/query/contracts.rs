@@ -4,7 +4,7 @@ use alloy_primitives::{b256, hex};
 
 use super::{LogQuery, QueryError, Reader};
 use crate::codec::Corrupt;
-use crate::codec::value::decode_frame;
+use crate::codec::value::FrameRow;
 use crate::model::{Address, B256, Bytes, ContractFacts};
 use crate::store::{Table, Units};
 
@@ -165,18 +165,19 @@ impl Reader {
         };
         if let Some(frame) = creation.frame {
             let mut units = Units::new(&self.view, Table::Frames)?;
-            let (_, frame) = decode_frame(units.row(frame)?.bytes())
+            let frame = FrameRow::decode(units.row(frame)?.bytes())
+                .and_then(FrameRow::nested)
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
             return Ok(ContractCode {
-                init: Some(frame.input),
-                runtime: Some(frame.output),
+                init: Some(Bytes::copy_from_slice(frame.input)),
+                runtime: Some(Bytes::copy_from_slice(frame.output)),
             });
         }
         let mut units = Units::new(&self.view, Table::Transactions)?;
         let (_, row) = Self::transaction_row(&mut units, ordinal)?;
         Ok(ContractCode {
             init: Some(row.transaction.input),
-            runtime: self.top_frame(ordinal)?.map(|frame| frame.output),
+            runtime: self.top_outcome(ordinal)?.map(|top| top.output),
         })
     }
 

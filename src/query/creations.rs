@@ -2,7 +2,7 @@
 
 use super::{QueryError, Reader};
 use crate::codec::keys;
-use crate::codec::value::{Creation, decode_frame};
+use crate::codec::value::{Creation, FrameRow};
 use crate::model::{Address, B256, Bytes};
 use crate::store::{Table, Units};
 
@@ -82,10 +82,10 @@ impl Reader {
             None => row.transaction.input,
             Some(frame) => {
                 let mut units = Units::new(&self.view, Table::Frames)?;
-                decode_frame(units.row(frame)?.bytes())
-                    .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?
-                    .1
-                    .input
+                let frame = FrameRow::decode(units.row(frame)?.bytes())
+                    .and_then(FrameRow::nested)
+                    .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
+                Bytes::copy_from_slice(frame.input)
             }
         };
         Ok(Created::Known(ContractCreation {

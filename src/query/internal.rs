@@ -4,8 +4,8 @@
 use super::page::{ListQuery, Page, Paged, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::{FrameSlice, decode_frame, decode_frame_place};
-use crate::model::{Address, B256, BlockId, Frame, InternalTransaction};
+use crate::codec::value::{CallOf, FrameRow, FrameSlice, TransactionSlice, decode_frame_place};
+use crate::model::{Address, B256, BlockId, Bytes, InternalTransaction};
 use crate::store::{Table, Units, View};
 
 /// A page of internal transactions.
@@ -40,6 +40,15 @@ fn corrupt(corrupt: crate::codec::Corrupt) -> QueryError {
     QueryError::Corrupt(corrupt, Table::Frames.name())
 }
 
+/// What became of a transaction's top call.
+#[derive(Clone, Debug)]
+pub(super) struct TopOutcome {
+    /// Its error, as traces word it; `None` on success.
+    pub(super) error: Option<String>,
+    /// Return data, or code of a creation.
+    pub(super) output: Bytes,
+}
+
 /// The frames of transactions, found by their places.
 pub(super) struct TopFrames<'v> {
     view: &'v View,
@@ -68,8 +77,8 @@ impl<'v> TopFrames<'v> {
         Ok(low)
     }
 
-    /// The top call of the transaction at position `index` of a block; `None` where its frames are not stored.
-    pub(super) fn frame(&mut self, block: u64, index: u64) -> Result<Option<Frame>, QueryError> {
+    /// What became of the top call of the transaction at position `index` of a block; `None` where its frames are not stored.
+    pub(super) fn outcome(&mut self, block: u64, index: u64) -> Result<Option<TopOutcome>, QueryError> {
         if self.view.block_frames(block)?.is_none() {
             return Ok(None);
         }
@@ -77,9 +86,13 @@ impl<'v> TopFrames<'v> {
         if first == self.view.first_frame(block + 1)? {
             return Ok(None);
         }
-        let (place, frame) = decode_frame(self.units.row(first)?.bytes()).map_err(corrupt)?;
-        let is_top = u64::from(place) == index && frame.path.is_empty();
-        Ok(is_top.then_some(frame))
+        let row = FrameRow::decode(self.units.row(first)?.bytes()).map_err(corrupt)?;
+        let is_top = u64::from(row.transaction_index()) == index && row.is_top();
+        let (output, error) = row.outcome();
+        Ok(is_top.then(|| TopOutcome {
+            error: error.map(str::to_owned),
+            output: Bytes::copy_from_slice(output),
+        }))
     }
 
     /// Visits the frames of the transaction at position `index` of a block in the order of execution, until
@@ -95,10 +108,23 @@ impl<'v> TopFrames<'v> {
         }
         let first = self.first_of(block, index)?;
         let end = self.view.first_frame(block + 1)?;
+        let transaction = self.view.first_transaction(block)? + index;
+        let mut transactions = Units::new(self.view, Table::Transactions)?;
         for ordinal in first..end.min(first.saturating_add(limit)) {
-            let row = self.units.row(ordinal)?;
-            let frame = FrameSlice::decode(row.bytes()).map_err(corrupt)?;
-            if u64::from(frame.transaction_index) != index || !visitor(&frame) {
+            let row = FrameRow::decode(self.units.row(ordinal)?.bytes()).map_err(corrupt)?;
+            if u64::from(row.transaction_index()) != index {
+                break;
+            }
+            let frame = match row {
+                FrameRow::Whole(frame) => frame,
+                FrameRow::OfTransaction(top) => {
+                    let row = TransactionSlice::decode(transactions.row(transaction)?.bytes());
+                    let row =
+                        row.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+                    top.with(&CallOf::from(row))
+                }
+            };
+            if !visitor(&frame) {
                 break;
             }
         }
@@ -183,7 +209,9 @@ impl InternalPage {
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let number = row.block;
-            let frame = FrameSlice::decode(row.bytes()).map_err(corrupt)?;
+            let frame = FrameRow::decode(row.bytes())
+                .and_then(FrameRow::nested)
+                .map_err(corrupt)?;
             let block = view.block(number)?;
             let transaction = block.first_transaction + u64::from(frame.transaction_index);
             Ok(visitor(&InternalTransaction {

@@ -1,11 +1,9 @@
 //! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
-use super::internal::TopFrames;
+use super::internal::{TopFrames, TopOutcome};
 use super::{QueryError, Reader};
 use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
-use crate::model::{
-    Address, B256, BlockId, Bloom, Bytes, Frame, FrameKind, Header, Log, Receipt, TransactionEntry,
-};
+use crate::model::{Address, B256, BlockId, Bloom, Bytes, FrameKind, Header, Log, Receipt, TransactionEntry};
 use crate::store::{BlockFacts, Table, Units, View};
 
 /// So many frames of a transaction are looked through for whose code ran.
@@ -152,8 +150,8 @@ impl Reader {
         if let Some(success) = self.view.transaction_status(ordinal)? {
             return Ok(success.into());
         }
-        Ok(match self.top_frame(ordinal)? {
-            Some(frame) => frame.error.is_none().into(),
+        Ok(match self.top_outcome(ordinal)? {
+            Some(top) => top.error.is_none().into(),
             None => TransactionStatus::NeedsTraces,
         })
     }
@@ -167,11 +165,11 @@ impl Reader {
         if stated == Some(true) {
             return Ok(Execution::Succeeded);
         }
-        Ok(match self.top_frame(ordinal)? {
-            Some(frame) if stated.is_none() && frame.error.is_none() => Execution::Succeeded,
-            Some(frame) => Execution::Failed {
-                error: frame.error.unwrap_or_default(),
-                output: frame.output,
+        Ok(match self.top_outcome(ordinal)? {
+            Some(top) if stated.is_none() && top.error.is_none() => Execution::Succeeded,
+            Some(top) => Execution::Failed {
+                error: top.error.unwrap_or_default(),
+                output: top.output,
             },
             None => Execution::NeedsTraces,
         })
@@ -221,11 +219,11 @@ impl Reader {
         Ok(stored.then_some(ran))
     }
 
-    /// The top call of a transaction; `None` where the frames of its block are not stored.
-    pub(super) fn top_frame(&self, ordinal: u64) -> Result<Option<Frame>, QueryError> {
+    /// What became of the top call of a transaction; `None` where the frames of its block are not stored.
+    pub(super) fn top_outcome(&self, ordinal: u64) -> Result<Option<TopOutcome>, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
-        TopFrames::new(&self.view)?.frame(block, index)
+        TopFrames::new(&self.view)?.outcome(block, index)
     }
 
     /// A transaction's row in its place, without its logs.

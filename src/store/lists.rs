@@ -63,6 +63,12 @@ impl<'a> UnitRow<'a> {
 }
 
 impl<'a> Unit<'a> {
+    /// The ordinal of its last row.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.first + (self.header.count - 1)
+    }
+
     /// The row with an ordinal; `None` where it lies in another unit.
     #[inline(always)]
     pub fn row(&mut self, ordinal: u64) -> Result<Option<UnitRow<'a>>, StoreError> {

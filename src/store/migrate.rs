@@ -10,7 +10,7 @@ use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
 
 use super::open::IDENTITY;
 use super::schema::{SCHEMA_VERSION, Table};
-use super::{StoreError, open_pieces, options, second_standards};
+use super::{StoreError, open_pieces, options, second_standards, top_calls};
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
 const CACHE_BYTES: usize = 256 << 20;
@@ -38,6 +38,11 @@ const STEPS: &[Step] = &[
         from: 6,
         about: "blocks that are not final taken off (the sync fetches them again), and holdings of tokens by other standards than their own added",
         apply: second_standards::apply,
+    },
+    Step {
+        from: 7,
+        about: "blocks that are not final taken off (the sync fetches them again), and what top calls repeat of their transactions left out of their rows",
+        apply: top_calls::apply,
     },
 ];
 

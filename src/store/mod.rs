@@ -43,6 +43,7 @@ mod secondary;
 mod stages;
 mod tail;
 mod token_ledger;
+mod top_calls;
 mod view;
 mod whole_log;
 mod writer;

@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 7;
+pub const SCHEMA_VERSION: u32 = 8;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl Table {
             },
             Self::Frames => Description {
                 name: "frames",
-                doc: "call frames, in units of one block",
+                doc: "call frames, in units of one block; a top call's row leaves out what its transaction's row says",
                 key: "| ordinal of the unit's last frame u64 |",
                 value: "| block varint | first index varint | count varint | (length varint, bincode frame)* |",
                 profile: Profile::AppendUnits,

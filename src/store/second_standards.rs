@@ -34,19 +34,7 @@ const TOKENS_A_LINE: u32 = 1 << 20;
 /// Does it. A second time it writes the same rows, and takes off what is not so any more: between an interrupted migration and
 /// the next one the quarry of layout 6 may have gone on with the store.
 pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
-    take_unfinal_off(db)?;
-    let identity = db
-        .get_cf(family(db, Table::Meta)?, IDENTITY)
-        .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?
-        .unwrap_or_default();
-    let identity = Identity::decode(&identity).map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))?;
-    let options = OpenOptions {
-        read_only: true,
-        ..OpenOptions::new(directory)
-    };
-    let cache = options::cache(CACHE_BYTES);
-    let store = Store::assemble(Arc::clone(db), &options, cache, identity, Filters::InParts, false)?;
-    let view = store.view();
+    let view = settled(db, directory)?;
     let (mut found, tokens) = (0u64, view.checkpoint().tokens);
     for token in 0..tokens {
         let state = view.token_state(token)?;
@@ -67,6 +55,23 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
     }
     tracing::info!(tokens, found, "tokens of several standards");
     Ok(())
+}
+
+/// Takes the blocks off that are not final, and gives what is left as readers see it.
+pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, StoreError> {
+    take_unfinal_off(db)?;
+    let identity = db
+        .get_cf(family(db, Table::Meta)?, IDENTITY)
+        .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?
+        .unwrap_or_default();
+    let identity = Identity::decode(&identity).map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))?;
+    let options = OpenOptions {
+        read_only: true,
+        ..OpenOptions::new(directory)
+    };
+    let cache = options::cache(CACHE_BYTES);
+    let store = Store::assemble(Arc::clone(db), &options, cache, identity, Filters::InParts, false)?;
+    Ok(store.view())
 }
 
 /// What is held of one token by standards that are not its own, as its logs tell: read out of them, with no look at what is stored

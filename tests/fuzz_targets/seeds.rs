@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use quarry::api::endpoints;
 use quarry::codec::log_row::{BlockRow, RunBuilder, RunRow, encode_block_row, encode_body};
 use quarry::codec::value::{
-    AccountRow, Checkpoint, DayRow, Finality, FundingRow, SupplyRow, encode_block, encode_frame,
-    encode_transaction,
+    AccountRow, CallOf, Checkpoint, DayRow, Finality, FrameSlice, FundingRow, SupplyRow, encode_block,
+    encode_frame, encode_transaction,
 };
 use quarry::codec::{chunk, keys, observed, posting, tokens};
 use quarry::model::{Address, Bundle, U256};
@@ -56,8 +56,13 @@ pub(crate) fn codecs() -> Vec<Vec<u8>> {
             let row = written(|out| encode_transaction(transaction, receipt, 3, out));
             seeds.push(of_kind(4, row));
         }
-        for frame in bundle.traces.iter().flatten().flat_map(|trace| &trace.frames) {
-            seeds.push(of_kind(7, written(|out| encode_frame(1, frame, out))));
+        let traces = bundle.traces.iter().flatten().zip(&bundle.block.transactions);
+        for (trace, transaction) in traces {
+            let call = CallOf::from(transaction);
+            for frame in &trace.frames {
+                let frame = FrameSlice::of(1, frame);
+                seeds.push(of_kind(7, written(|out| encode_frame(&frame, Some(&call), out))));
+            }
         }
     }
     seeds.truncate(400);

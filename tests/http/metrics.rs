@@ -64,7 +64,9 @@ async fn figures_move_with_what_is_asked() {
     let rows = rows.filter(|log| log.address == world.busiest()).count();
     // Each once: what is asked again may be given again.
     for number in 5..8 {
-        world.get(&format!("/api/block/{number}/transaction-count"), &[]).await;
+        world
+            .get(&format!("/api/block/{number}/transaction-count"), &[])
+            .await;
     }
     world.get("/api/block/x/transaction-count", &[]).await;
     world.get("/nowhere", &[]).await;

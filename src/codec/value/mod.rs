@@ -18,7 +18,9 @@ mod transaction;
 
 pub use days::{DayRow, decode_new_addresses};
 pub use fees::{BlockFees, FeeRow, Paid, blob_gas_used, blob_price};
-pub use frame::{FrameSlice, decode_frame, decode_frame_place, encode_frame};
+pub use frame::{
+    CallOf, FRAME_UNIT_BYTES_MAX, FrameRow, FrameSlice, TopSlice, decode_frame_place, encode_frame,
+};
 pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow};
 pub use record::{
     Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, NativeFault, NativeFaultReason, NativeState,

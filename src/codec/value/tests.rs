@@ -1,7 +1,7 @@
 //! Golden bytes: what bincode writes is part of the store's layout.
 
 use super::*;
-use crate::model::{Frame, FrameKind};
+use crate::model::{Frame, FrameKind, Transaction};
 
 fn hex(bytes: &[u8]) -> String {
     const_hex::encode(bytes)
@@ -88,9 +88,91 @@ fn rows_are_these_bytes_and_read_back() {
     let (from, to) = ("01".repeat(20), "02".repeat(20));
     let wanted = format!("0300020002{from}01{to}020100fb08520700000109 00").replace(' ', "");
     let mut row = Vec::new();
-    encode_frame(3, &frame, &mut row);
+    encode_frame(&FrameSlice::of(3, &frame), None, &mut row);
     assert_eq!(hex(&row), wanted);
-    assert_eq!(decode_frame(&row), Ok((3, frame)));
+    let read = FrameRow::decode(&row).and_then(FrameRow::nested).unwrap();
+    assert_eq!((read.transaction_index, read.into_frame()), (3, frame));
+}
+
+#[test]
+fn top_calls_leave_out_what_their_transactions_say() {
+    let to = Some(Address::repeat_byte(2));
+    let transaction = Transaction {
+        from: Address::repeat_byte(1),
+        to,
+        value: U256::from(256),
+        input: Bytes::from_static(&[9; 5]),
+        ..Transaction::default()
+    };
+    let call = CallOf::from(&transaction);
+    let top = Frame {
+        kind: FrameKind::Call,
+        path: Vec::new(),
+        from: transaction.from,
+        to,
+        value: transaction.value,
+        gas: 21_000,
+        gas_used: 7,
+        input: transaction.input.clone(),
+        output: Bytes::from_static(&[8]),
+        error: Some("no".to_owned()),
+        reverted: true,
+    };
+    let row_of = |frame: &Frame, call: &CallOf<'_>| {
+        let mut row = Vec::new();
+        encode_frame(&FrameSlice::of(3, frame), Some(call), &mut row);
+        let read = FrameRow::decode(&row).unwrap();
+        assert!(read.is_top() == frame.path.is_empty() && read.transaction_index() == 3);
+        assert_eq!(read.outcome(), (&frame.output[..], frame.error.as_deref()));
+        assert_eq!(read.with(call).into_frame(), *frame);
+        hex(&row)
+    };
+    assert_eq!(row_of(&top, &call), "038000fb08520701026e6f010108");
+    // A contract that was made is in no transaction.
+    let creating = CallOf { to: None, ..call };
+    let made = Frame {
+        kind: FrameKind::Create,
+        to: Some(Address::repeat_byte(7)),
+        error: None,
+        reverted: false,
+        ..top.clone()
+    };
+    let wanted = format!(
+        "03{:02x}01{}fb0852070000 0108",
+        0x80 | FrameKind::Create as u8,
+        "07".repeat(20)
+    );
+    assert_eq!(row_of(&made, &creating), wanted.replace(' ', ""));
+    // Whatever differs from the transaction is said whole.
+    let whole = |change: fn(&mut Frame)| {
+        let mut frame = top.clone();
+        change(&mut frame);
+        let row = row_of(&frame, &call);
+        assert!(row.len() > 80 && !row.starts_with("0380"), "{row}");
+    };
+    whole(|frame| frame.path = vec![0]);
+    whole(|frame| frame.from = Address::repeat_byte(3));
+    whole(|frame| frame.to = None);
+    whole(|frame| frame.value = U256::ZERO);
+    whole(|frame| frame.input = Bytes::new());
+    whole(|frame| frame.kind = FrameKind::CallCode);
+    whole(|frame| frame.kind = FrameKind::Create);
+    for (kind, created) in [
+        (FrameKind::Call, true),
+        (FrameKind::DelegateCall, false),
+        (FrameKind::Create2, true),
+    ] {
+        let created = if created {
+            format!("01{}", "07".repeat(20))
+        } else {
+            "00".to_owned()
+        };
+        let row = format!("03{:02x}{created}fb085207000000", 0x80 | kind as u8);
+        assert!(
+            FrameRow::decode(&const_hex::decode(row).unwrap()).is_err(),
+            "{kind:?}"
+        );
+    }
 }
 
 #[test]

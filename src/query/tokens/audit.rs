@@ -8,7 +8,7 @@ use super::Token;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes;
 use crate::codec::tokens as keys;
-use crate::codec::value::{FrameSlice, TransactionSlice};
+use crate::codec::value::{FrameRow, TransactionSlice};
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
 use crate::store::{Table, Units};
 
@@ -198,7 +198,9 @@ impl Reader {
         }
         let mut units = Units::new(&self.view, Table::Frames)?;
         for ordinal in self.view.first_frame(blocks.first())?..self.view.first_frame(last + 1)? {
-            let frame = FrameSlice::decode(units.row(ordinal)?.bytes()).map_err(corrupt(Table::Frames))?;
+            let row = FrameRow::decode(units.row(ordinal)?.bytes()).map_err(corrupt(Table::Frames))?;
+            // Whom transactions call was looked at above.
+            let FrameRow::Whole(frame) = row else { continue };
             if matches!(frame.kind, FrameKind::Call | FrameKind::CallCode) && !frame.reverted {
                 found.extend(frame.to);
             }

@@ -3,12 +3,9 @@
 use super::narrow;
 use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
-use crate::codec::value::{Creation, encode_frame};
+use crate::codec::value::{CallOf, Creation, FRAME_UNIT_BYTES_MAX, FrameSlice, encode_frame};
 use crate::model::{Block, TransactionTrace};
 use crate::store::{Batch, StoreError, Table};
-
-/// A unit of frames; they carry call data and code, and are read transaction by transaction.
-const UNIT_BYTES_MAX: usize = 8000;
 
 /// Pushes the frames of a block whose transactions begin at ordinal `first_transaction`.
 pub(super) fn derive(
@@ -19,7 +16,7 @@ pub(super) fn derive(
 ) -> Result<(), StoreError> {
     let count: usize = traces.iter().map(|trace| trace.frames.len()).sum();
     let first = batch.frames(count as u64);
-    let mut units = UnitBuilder::new(block.number(), UNIT_BYTES_MAX);
+    let mut units = UnitBuilder::new(block.number(), FRAME_UNIT_BYTES_MAX);
     let (mut ordinal, mut stored, mut internal) = (first, first, 0u32);
     let mut put = |batch: &mut Batch, unit: Option<(u64, &[u8])>| {
         if let Some((count, value)) = unit {
@@ -31,9 +28,10 @@ pub(super) fn derive(
     let mut row = Vec::with_capacity(512);
     for (index, trace) in traces.iter().enumerate() {
         let transaction_index = narrow(index, "transaction index")?;
+        let call = block.transactions.get(index).map(CallOf::from);
         for frame in &trace.frames {
             row.clear();
-            encode_frame(transaction_index, frame, &mut row);
+            encode_frame(&FrameSlice::of(transaction_index, frame), call.as_ref(), &mut row);
             put(batch, units.push(&row))?;
             // The top call is the transaction itself and is in none of the lists.
             if !frame.path.is_empty() {
