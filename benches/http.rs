@@ -73,6 +73,12 @@ fn main() {
             16,
             0.0,
         ),
+        list(
+            "wallet topic1, 300 rows, one client",
+            format!("topic1={}", named.wallet),
+            1,
+            0.0,
+        ),
         again(
             "wallet topic1, 300 rows, again",
             format!("topic1={}", named.wallet),

@@ -53,6 +53,8 @@ mod prices;
 mod rewards;
 #[path = "http/rpc.rs"]
 mod rpc;
+#[path = "http/scattered_lists.rs"]
+mod scattered_lists;
 #[path = "http/short_lists.rs"]
 mod short_lists;
 #[path = "http/token_lists.rs"]
