@@ -19,24 +19,16 @@
 )]
 
 use quarry::model::{Bundle, TokenEvent};
-use quarry::store::{FlatArray, Store, Table};
+use quarry::store::Table;
 use support::filled::{self, Memory};
 use support::memory::{Peak, stated};
 use support::part::Part;
+use support::sizes::{Share, sizes};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod support;
-
-/// What a row of the table of sizes counts towards.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Share {
-    Logs,
-    Chain,
-    Tokens,
-    Native,
-}
 
 /// Movements that the token ledger counts.
 fn transfers(bundle: &Bundle) -> u64 {
@@ -47,50 +39,6 @@ fn transfers(bundle: &Bundle) -> u64 {
             _ => 1,
         })
         .sum()
-}
-
-fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
-    let mut sizes = Vec::new();
-    for (name, _, bytes) in store.sizes() {
-        let share = match name {
-            "logs_by_block" | "logs_by_emitter" | "emitters" | "signatures" => Share::Logs,
-            "postings" | "open_postings" => continue,
-            "tokens" | "token_states" | "token_balances" | "token_supply" | "holders" | "holdings"
-            | "nft_owners" | "nft_ids" | "holder_counts" => Share::Tokens,
-            "accounts" | "balances" | "funding" | "supply" => Share::Native,
-            _ => Share::Chain,
-        };
-        sizes.push((name.to_owned(), bytes, share));
-    }
-    for (name, bytes) in store.posting_bytes().expect("sizes") {
-        let of_chain = ["account", "internal", "other nested"];
-        let share = if name.starts_with("token") || name.contains("ERC-") {
-            Share::Tokens
-        } else if of_chain.iter().any(|start| name.starts_with(start)) {
-            Share::Chain
-        } else {
-            Share::Logs
-        };
-        sizes.push((format!("postings: {name}"), bytes, share));
-    }
-    let view = store.view();
-    for array in FlatArray::ALL {
-        let bytes = view.array_len(array) * array.width() as u64;
-        let share = match array {
-            FlatArray::Tokens | FlatArray::MultiTransfers => Share::Tokens,
-            FlatArray::TransactionHashes
-            | FlatArray::TransactionStatuses
-            | FlatArray::BlockFrames
-            | FlatArray::BlockEarnings => Share::Chain,
-            FlatArray::Blocks
-            | FlatArray::LogEmitters
-            | FlatArray::LogSignatures
-            | FlatArray::Emitters
-            | FlatArray::Signatures => Share::Logs,
-        };
-        sizes.push((format!("array {}", array.name()), bytes, share));
-    }
-    sizes
 }
 
 fn main() {

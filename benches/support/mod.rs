@@ -14,6 +14,7 @@ pub(crate) mod part;
 pub(crate) mod recorded;
 pub(crate) mod served;
 pub(crate) mod shares;
+pub(crate) mod sizes;
 
 use quarry::model::{Bundle, LogEntry};
 
