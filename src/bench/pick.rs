@@ -8,6 +8,8 @@ use crate::model::{Address, B256, ChainName, Day};
 pub(super) const PAGE: u64 = 10_000;
 /// Blocks of a short range.
 const RANGE: u64 = 200;
+/// Rows of a short page far into a list.
+const DEEP_ROWS: u64 = 100;
 /// Targets of a question about single things.
 const TARGETS: usize = 100;
 
@@ -48,8 +50,17 @@ pub(super) fn topic(s: &Statistics, offset: u64) -> Picked {
 
 /// Rows of a page and the page that lies nine tenths into a list: 100 rows, fewer of a list of less than 200.
 pub(super) fn deep_page(count: u64) -> (u64, u64) {
-    let offset = (count / 20).clamp(1, 100);
+    let offset = (count / 20).clamp(1, DEEP_ROWS);
     (offset, count.saturating_mul(9) / 10 / offset + 1)
+}
+
+/// The far page of a list of this length that stands for one of a longer list.
+pub(super) fn as_far(page: &LogFilter, count: u64) -> (u64, u64) {
+    if page.offset > DEEP_ROWS {
+        hundredth_page(count)
+    } else {
+        deep_page(count)
+    }
 }
 
 /// Rows of a page and the page that is the hundredth, of 10,000 rows where the list has so many.

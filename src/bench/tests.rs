@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::against::{Comparison, Tally, Verdict};
 use super::figures::Latencies;
+use super::filter::LogFilter;
 use super::measure::{Answers, Condition, Measurement};
+use super::pick::as_far;
 use super::question::Group;
 use super::report::{Asked, Machine, Report, Settings};
 use super::set::{published, questions};
@@ -76,19 +78,16 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
     assert!(named("address-rare").targets[0].contains(&address(3)));
     // Nine tenths of 130,000 are 1,170 pages of 100.
     assert!(named("address-hot-deep").targets[0].ends_with("page=1171&offset=100"));
-    let far = named("topic-hot-page-100");
-    let rows = (far
-        .picked
-        .split(" with ")
-        .nth(1)
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap())
-    .parse::<u64>()
-    .unwrap()
-        / 100;
-    assert!(far.targets[0].ends_with(&format!("page=100&offset={}", rows.min(10_000))));
+    assert!(named("topic-hot-page-100").targets[0].ends_with("page=100&offset=5000"));
+    let short = LogFilter::of(Address::ZERO, 100);
+    assert_eq!(as_far(&short, 130_000), (100, 1171));
+    let long = LogFilter {
+        offset: 10_000,
+        ..short
+    };
+    assert_eq!(as_far(&long, 2_500_000), (10_000, 100));
+    assert_eq!(as_far(&long, 500_000), (5_000, 100));
+    assert_eq!(as_far(&long, 70), (1, 70));
     assert!(named("topic-range-hot").targets[0].contains("fromblock=4999&toblock=5198"));
     // All others end at the head, which may move on while they are asked.
     assert!(named("address-hot").targets[0].contains("&toblock=10099&"));

@@ -15,7 +15,7 @@ use super::{Comparison, Other, Refusal, Round, compare};
 use crate::bench::compare::Row as Compared;
 use crate::bench::filter::{LogFilter, SqlValue};
 use crate::bench::load::LoadedLogs;
-use crate::bench::pick::deep_page;
+use crate::bench::pick::as_far;
 use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
 use crate::model::{Bytes, PlacedLog};
@@ -336,7 +336,7 @@ async fn within_loaded(
     if filter.page == 1 || to == asked {
         return Ok(filter);
     }
-    let (offset, page) = deep_page(round.patience.wait(postgres.count(&filter)).await?);
+    let (offset, page) = as_far(&filter, round.patience.wait(postgres.count(&filter)).await?);
     Ok(LogFilter {
         offset,
         page,
