@@ -22,7 +22,7 @@ use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_bl
 use quarry::model::{Address, B256, Bundle};
 use quarry::query::{ListQuery, Page, Paged as _, QueryError, Reader, RowCursor};
 use quarry::store::{OpenOptions, Store, Writer};
-use quarry::sync::derive::{NonceRules, derive};
+use quarry::sync::derive::{NonceRules, derive, derive_traces};
 use serde_json::Value;
 
 const CHAIN_ID: u64 = 7;
@@ -412,4 +412,41 @@ fn what_lies_in_traces_needs_them() {
     let expected = part(&model(&reader, &bundles, list), list, &later);
     assert!(!items.is_empty());
     assert_eq!(items, expected);
+}
+
+/// Frames that are filled in later are what their node told, also where it says another sender than the node of the blocks did.
+#[test]
+fn frames_of_another_node_stay_its_word() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let mut told = chain(3, 12, None);
+    let mut untraced = told.clone();
+    for bundle in &mut untraced {
+        bundle.traces = None;
+    }
+    let mut writer = store.writer().unwrap();
+    commit(&mut writer, &untraced, untraced.len());
+    let (view, rules) = (store.view(), NonceRules::default());
+    let mut batch = writer.batch();
+    let mut altered = 0;
+    for bundle in &mut told {
+        let traces = bundle.traces.as_mut().unwrap();
+        for (transaction, trace) in bundle.block.transactions.iter_mut().zip(traces.iter_mut()) {
+            transaction.from = Address::repeat_byte(0xee);
+            for frame in trace.frames.iter_mut().filter(|frame| frame.path.is_empty()) {
+                frame.from = transaction.from;
+                altered += 1;
+            }
+        }
+        let traces = bundle.traces.as_deref().unwrap();
+        let first = view.block(bundle.block.number()).unwrap().first_transaction;
+        derive_traces(bundle, traces, (&view, first), &rules, &mut batch).unwrap();
+    }
+    assert!(altered > 5);
+    writer.commit_final(batch).unwrap();
+    let reader = Reader::new(store.view());
+    for bundle in &told {
+        let read = reader.bundle(bundle.block.number()).unwrap().unwrap();
+        assert_eq!(read.traces, bundle.traces, "block {}", bundle.block.number());
+    }
 }

@@ -111,12 +111,15 @@ impl<'a> Determinants<'a> {
     /// The question by which an answer is kept as it goes out; `None` where the client says what it has, or wants no body.
     pub(crate) fn question(&self, delivery: &Delivery, snapshot: &Snapshot) -> Option<Question> {
         let form = delivery.form()?;
-        // How far the node is decides which blocks may be asked for.
-        let extent = snapshot.status.is_some().then(|| snapshot.extent());
+        // How far the node is decides which blocks may be asked for, and its words which are `safe` and `finalized`.
+        let status = snapshot.status.as_ref();
+        let extent = status.map(|_| snapshot.extent());
+        let words = status.map_or([None; 2], |status| [status.safe(), status.finalized()]);
+        let [safe, finalized] = words.map(|number| number.map_or([0xff; 8], u64::to_be_bytes));
         let [node_head, node_limit] = extent
             .map_or([0; 2], |extent| [extent.node_head, extent.node_limit])
             .map(u64::to_be_bytes);
-        let parts: [&[u8]; 13] = [
+        let parts: [&[u8]; 15] = [
             form.as_bytes(),
             &self.chain_id,
             &self.first_block,
@@ -126,6 +129,8 @@ impl<'a> Determinants<'a> {
             &self.facts,
             &node_head,
             &node_limit,
+            &safe,
+            &finalized,
             self.path.as_bytes(),
             self.query.as_bytes(),
             &self.accept,

@@ -10,7 +10,7 @@ use crate::http::{
 };
 use crate::metrics::Page;
 use crate::model::ChainName;
-use crate::query::{give_up, is_from_memory};
+use crate::query::{from_memory, give_up, is_from_memory};
 
 use super::answer::{Answer, Facts, Plan, Question, Quick, Snapshot, begun, whole};
 use super::caching::Determinants;
@@ -191,7 +191,8 @@ impl Desk {
             self.pool.asked_else();
         }
         let is_kept = self.kept.is_some() && plan.is_worth_keeping();
-        if is_kept && let Some(response) = self.kept_answer(request, chain) {
+        // Out of memory, as all that is done by this thread: to take a snapshot may be to look for imports.
+        if is_kept && let Some(response) = from_memory(|| self.kept_answer(request, chain)).flatten() {
             return Ok(Found::Answer(response, None));
         }
         let is_quick = match plan.quick {
@@ -244,15 +245,17 @@ impl Desk {
         };
         let facts = snapshot.facts();
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
+        // Before the work: what the node says may be another thing after it.
+        let asked = is_kept
+            .then(|| determinants.question(&delivery, &snapshot))
+            .flatten();
         let mut question = None;
         let mut response = match determinants.unchanged(&delivery) {
             Some(response) => response,
             None => match (plan.work)(&snapshot) {
                 Ok(Answer::Whole(body, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
-                    if is_kept {
-                        question = determinants.question(&delivery, &snapshot);
-                    }
+                    question = asked;
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
                 Ok(Answer::Begun(first, source, extra)) => {

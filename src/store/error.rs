@@ -224,7 +224,7 @@ impl StoreError {
     }
 
     /// A decoding failure at a key.
-    pub(super) fn corrupt(table: &'static str, key: &[u8]) -> impl Fn(Corrupt) -> Self {
+    pub(crate) fn corrupt(table: &'static str, key: &[u8]) -> impl Fn(Corrupt) -> Self {
         move |corrupt| Self::Corrupt {
             table,
             key: const_hex::encode(key),

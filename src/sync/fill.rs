@@ -79,7 +79,13 @@ fn commit(
             });
             break;
         };
-        derive_traces(&bundle, traces, stored.first_transaction, rules, &mut batch)?;
+        derive_traces(
+            &bundle,
+            traces,
+            (&view, stored.first_transaction),
+            rules,
+            &mut batch,
+        )?;
         if batch.bytes() >= batch_bytes_max {
             writer.commit_final(batch)?;
             batch = writer.batch();

@@ -529,7 +529,7 @@ async fn new_addresses_wait_for_traces() {
         for bundle in part {
             let first = view.block(bundle.block.number()).unwrap().first_transaction;
             let traces = bundle.traces.as_deref().unwrap();
-            derive_traces(bundle, traces, first, &rules(true), &mut batch).unwrap();
+            derive_traces(bundle, traces, (&view, first), &rules(true), &mut batch).unwrap();
         }
         writer.commit_final(batch).unwrap();
     }

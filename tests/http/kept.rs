@@ -55,7 +55,7 @@ async fn what_was_kept_is_what_would_be_made_anew() {
         ]
         .map(|more| format!("{list}&{more}")),
     );
-    for step in 0..7 {
+    for step in 0..9 {
         match step {
             0 => {}
             1 | 3 => world.mine(0),
@@ -66,7 +66,10 @@ async fn what_was_kept_is_what_would_be_made_anew() {
                 world.unwind();
                 world.mine(9);
             }
-            _ => world.finalize(41),
+            6 => world.finalize(41),
+            // What is safe moves on, and nothing is written.
+            7 => world.safe_is(20),
+            _ => world.safe_is(41),
         }
         let (_, before) = read_and_given(&world).await;
         for target in &targets {

@@ -186,6 +186,11 @@ impl Mined {
         self.status.set_node_head(number);
     }
 
+    /// The node says that this block is safe.
+    pub(crate) fn safe_is(&self, number: u64) {
+        self.status.set_safe(number);
+    }
+
     /// Takes the newest block away.
     pub(crate) fn unwind(&mut self) {
         let head = self.head();

@@ -3,15 +3,19 @@
 use super::narrow;
 use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
-use crate::codec::value::{CallOf, Creation, FRAME_UNIT_BYTES_MAX, FrameSlice, encode_frame};
+use crate::codec::value::{
+    CallOf, Creation, FRAME_UNIT_BYTES_MAX, FrameSlice, TransactionSlice, encode_frame,
+};
 use crate::model::{Block, TransactionTrace};
-use crate::store::{Batch, StoreError, Table};
+use crate::store::{Batch, StoreError, Table, Units, View};
 
-/// Pushes the frames of a block whose transactions begin at ordinal `first_transaction`.
+/// Pushes the frames of a block whose transactions begin at ordinal `first_transaction`, and are stored already where there is a view:
+/// what their rows say is left out then, which another node may have told.
 pub(super) fn derive(
     block: &Block,
     traces: &[TransactionTrace],
     first_transaction: u64,
+    view: Option<&View>,
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
     let count: usize = traces.iter().map(|trace| trace.frames.len()).sum();
@@ -25,10 +29,23 @@ pub(super) fn derive(
         }
         Ok::<_, StoreError>(())
     };
+    let mut transactions = view
+        .map(|view| Units::new(view, Table::Transactions))
+        .transpose()?;
     let mut row = Vec::with_capacity(512);
     for (index, trace) in traces.iter().enumerate() {
         let transaction_index = narrow(index, "transaction index")?;
-        let call = block.transactions.get(index).map(CallOf::from);
+        let call = match &mut transactions {
+            None => block.transactions.get(index).map(CallOf::from),
+            Some(transactions) => {
+                let ordinal = first_transaction + index as u64;
+                let row = TransactionSlice::decode(transactions.row(ordinal)?.bytes());
+                Some(CallOf::from(row.map_err(StoreError::corrupt(
+                    Table::Transactions.name(),
+                    &keys::number(ordinal),
+                ))?))
+            }
+        };
         for frame in &trace.frames {
             row.clear();
             encode_frame(&FrameSlice::of(transaction_index, frame), call.as_ref(), &mut row);

@@ -12,7 +12,7 @@ mod tokens;
 mod transactions;
 
 use crate::model::{Bundle, TransactionTrace};
-use crate::store::{Batch, StoreError};
+use crate::store::{Batch, StoreError, View};
 
 pub use nonces::NonceRules;
 
@@ -28,7 +28,7 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
     tokens::derive(bundle, first_log, batch)?;
     let traces = bundle.traces.as_deref().filter(|_| traced);
     if let Some(traces) = traces {
-        frames::derive(block, traces, base, batch)?;
+        frames::derive(block, traces, base, None, batch)?;
     }
     nonces::derive(bundle, traces, rules, batch)?;
     match traces {
@@ -37,16 +37,16 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
     }
 }
 
-/// Pushes the frames of a block that is stored without them, and what follows from them; its transactions begin at
+/// Pushes the frames of a block that is stored (in `view`) without them, and what follows from them; its transactions begin at
 /// ordinal `first`.
 pub fn derive_traces(
     bundle: &Bundle,
     traces: &[TransactionTrace],
-    first: u64,
+    (view, first): (&View, u64),
     rules: &NonceRules,
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
-    frames::derive(&bundle.block, traces, first, batch)?;
+    frames::derive(&bundle.block, traces, first, Some(view), batch)?;
     nonces::derive_traces(&bundle.block, traces, rules, batch)?;
     native::derive(bundle, traces, first, &rules.native, batch)
 }
