@@ -1,6 +1,7 @@
 //! Answers that are given again: what is asked over and over is looked up once, and nobody sees an older answer for it.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quarry::http::Limits;
@@ -8,6 +9,9 @@ use quarry::http::Limits;
 use crate::caching::targets;
 use crate::metrics::figures;
 use crate::mined::{Mined, header};
+
+/// So long an answer is given again.
+const KEPT_FOR: Duration = Duration::from_secs(1);
 
 const NEW: (&str, &str) = ("cache-control", "max-age=0, No-Cache");
 
@@ -92,20 +96,31 @@ async fn a_page_is_looked_up_once_for_all_who_ask_for_it() {
     let world = Mined::start(40, Limits::default()).await;
     let page = format!("/api/logs/get-logs?address={}&offset=20", world.busiest());
     let gzip = [("accept-encoding", "gzip")];
-    let plain = ask(&world, &page, &[]).await;
-    let coded = ask(&world, &page, &gzip).await;
-    assert_eq!(header(&coded, "content-encoding"), Some("gzip"));
-    assert_eq!(header(&plain, "content-encoding"), None);
+    // A machine that has much else to do may take longer than answers are kept for.
+    let mut tries = 0;
+    let (plain, after) = loop {
+        let began = Instant::now();
+        let plain = ask(&world, &page, &[]).await;
+        let coded = ask(&world, &page, &gzip).await;
+        assert_eq!(header(&coded, "content-encoding"), Some("gzip"));
+        assert_eq!(header(&plain, "content-encoding"), None);
+        let before = read_and_given(&world).await;
+        for _ in 0..5 {
+            let again = world.get(&page, &[]).await;
+            assert_eq!((again.body(), headers(&again)), (plain.body(), headers(&plain)));
+            let again = world.get(&page, &gzip).await;
+            assert_eq!((again.body(), headers(&again)), (coded.body(), headers(&coded)));
+        }
+        let after = read_and_given(&world).await;
+        if began.elapsed() < KEPT_FOR {
+            assert_eq!(after, (before.0, before.1 + 10.0));
+            break (plain, after);
+        }
+        tries += 1;
+        assert!(tries < 20, "a dozen pages take longer than a second");
+        tokio::time::sleep(KEPT_FOR).await;
+    };
     let tag = header(&plain, "etag").unwrap().to_owned();
-    let before = read_and_given(&world).await;
-    for _ in 0..5 {
-        let again = world.get(&page, &[]).await;
-        assert_eq!((again.body(), headers(&again)), (plain.body(), headers(&plain)));
-        let again = world.get(&page, &gzip).await;
-        assert_eq!((again.body(), headers(&again)), (coded.body(), headers(&coded)));
-    }
-    let after = read_and_given(&world).await;
-    assert_eq!(after, (before.0, before.1 + 10.0));
     // Who has it is told so, who wants it anew gets it anew, and HEAD has no body.
     let unchanged = world.get(&page, &[("if-none-match", &tag)]).await;
     assert_eq!(unchanged.status(), 304);
