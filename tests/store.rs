@@ -7,6 +7,8 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/image.rs"]
+mod image;
 #[path = "support/plain.rs"]
 mod plain;
 #[path = "support/scratch.rs"]

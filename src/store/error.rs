@@ -137,6 +137,18 @@ pub enum StoreError {
         /// RocksDB's words, or what is missing.
         words: String,
     },
+    /// A log of RocksDB's ends in what its reader does not get past; whoever opens the store for writing mends it.
+    #[error(
+        "the store in `{}` was cut off from power and its log `{}` ends in garbage: open it for writing once, with `quarry run` or `quarry sync`, which leaves that out",
+        path.display(),
+        log.file_name().unwrap_or_default().display()
+    )]
+    Torn {
+        /// The store's directory.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
     /// What was imported beside a store is of another chain or version.
     #[error(
         "the imports in `{}` are of another chain or version: remove the directory and import again",

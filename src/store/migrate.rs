@@ -10,7 +10,7 @@ use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
 
 use super::open::IDENTITY;
 use super::schema::{SCHEMA_VERSION, Table};
-use super::{StoreError, open_pieces, options, second_standards, top_calls};
+use super::{StoreError, open_pieces, options, second_standards, top_calls, torn};
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
 const CACHE_BYTES: usize = 256 << 20;
@@ -137,6 +137,7 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     if !database.join("CURRENT").exists() {
         return Err(absent());
     }
+    torn::mend(&database)?;
     let found = peek(&database)?.ok_or_else(absent)?;
     if found == wanted {
         return Ok((found, Vec::new()));

@@ -44,6 +44,7 @@ mod stages;
 mod tail;
 mod token_ledger;
 mod top_calls;
+mod torn;
 mod view;
 mod whole_log;
 mod writer;

@@ -15,7 +15,7 @@ use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{StoreError, filters, migrate, options};
+use super::{Imported, StoreError, filters, migrate, options, torn};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -176,6 +176,12 @@ impl Store {
             });
         }
         if path.join("CURRENT").exists() {
+            if options.read_only {
+                torn::refuse(&path, &options.directory)?;
+            } else {
+                torn::mend(&path)?;
+                torn::mend(&Imported::directory_of(&options.directory))?;
+            }
             migrate::check_before_opening(&options.directory, &path)?;
         }
         let flats = options.directory.join("flat");

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rocksdb::{ColumnFamilyDescriptor, DB, LogLevel, Options};
 
-use super::{StoreError, options};
+use super::{StoreError, options, torn};
 
 /// How often an instance catches up again when the writer changed its tables meanwhile.
 const CATCH_UPS_MAX: usize = 40;
@@ -109,6 +109,7 @@ impl Secondary {
         mut options: Options,
         tables: Vec<(&'static str, Options)>,
     ) -> Result<Self, StoreError> {
+        torn::refuse(database, database.parent().unwrap_or(database))?;
         let home = Home::of(database)?;
         let manifest = Mark::of(database)?.manifest;
         // The writer's compactions remove files under their names: all of them are opened, and kept.

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// What a name in a database's directory means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(in crate::store) enum Kind {
     /// A table: written once.
     Table,
     /// A log: grows.
@@ -32,7 +32,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// What a file is by its name; `None` for the diary, the lock, the options and whatever else is no part of a copy.
-pub(super) fn kind_of(name: &str) -> Option<Kind> {
+pub(in crate::store) fn kind_of(name: &str) -> Option<Kind> {
     match name {
         "CURRENT" => return Some(Kind::Current),
         "IDENTITY" => return Some(Kind::About),
@@ -51,7 +51,7 @@ pub(super) fn kind_of(name: &str) -> Option<Kind> {
 }
 
 /// The files of a database's directory by name.
-pub(super) fn list(directory: &Path) -> io::Result<BTreeMap<String, Kind>> {
+pub(in crate::store) fn list(directory: &Path) -> io::Result<BTreeMap<String, Kind>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory)? {
         if let Ok(name) = entry?.file_name().into_string()

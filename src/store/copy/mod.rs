@@ -4,7 +4,7 @@
 //! as it does after a crash; then the arrays are copied up to the records that these tables speak of. They are there:
 //! the writer forces arrays to disk before the row that counts them is written, and never changes a record.
 
-mod database;
+pub(super) mod database;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::flat::{ARRAYS, FlatArray, sync_directory};
 use super::open::{FINALITY, identity_of};
 use super::schema::Table;
 use super::view::family;
-use super::{Observed, OpenOptions, Store, StoreError, View, imported, migrate, observed, options};
+use super::{Observed, OpenOptions, Store, StoreError, View, imported, migrate, observed, options, torn};
 use crate::codec::value::Finality;
 
 /// How often a copy is begun anew when a file went away under it.
@@ -169,6 +169,7 @@ fn every_table(options: &mut Options) {
 
 /// Opens the copied tables as their writer would after a crash, so that what the logs hold becomes tables.
 fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
+    torn::mend(database)?;
     let cache = Cache::new_lru_cache(8 << 20);
     let descriptors =
         options::tables(&cache, 16 << 20, options::Filters::InParts).map(|(name, mut options)| {
@@ -211,6 +212,7 @@ fn beside(
     options.set_disable_auto_compactions(true);
     every_table(&mut options);
     copy_database(&from, &to, stopped, || {
+        torn::mend(&to)?;
         DB::open(&options, &to)
             .map(drop)
             .map_err(StoreError::rocks("database"))

@@ -8,7 +8,7 @@ use super::{ImportRow, Imported, NAME, options};
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
 use crate::model::ImportRecord;
-use crate::store::StoreError;
+use crate::store::{StoreError, torn};
 
 /// Writes what an import brings; holds the lock of the store of imports while it lives.
 pub struct ImportWriter {
@@ -31,6 +31,7 @@ impl ImportWriter {
         let directory = Imported::directory_of(store);
         let mut options = options();
         options.create_if_missing(true);
+        torn::mend(&directory)?;
         let db = DB::open(&options, &directory).map_err(|source| {
             // RocksDB names no kind for it.
             if source.to_string().contains("lock") {

@@ -12,6 +12,7 @@ use crate::codec::value::Identity;
 use crate::store::StoreError;
 use crate::store::options::filter;
 use crate::store::secondary::{Learnt, Secondary};
+use crate::store::torn;
 
 /// A file of this name in its directory says that the side store is to be made anew.
 pub(in crate::store) const DAMAGED: &str = "DAMAGED";
@@ -126,6 +127,10 @@ fn open_for_reading(directory: &Path, wanted: &[u8]) -> Option<DB> {
     if !directory.join("CURRENT").exists() || directory.join(DAMAGED).exists() {
         return None;
     }
+    if let Err(error) = torn::refuse(directory, directory) {
+        tracing::warn!(%error, "the side store cannot be read");
+        return None;
+    }
     let opened = DB::open_for_read_only(&options(), directory, false);
     match opened.and_then(|db| Ok((is_of(&db, wanted)?, db))) {
         Ok((true, db)) => Some(db),
@@ -173,6 +178,9 @@ fn open_or_make(directory: &Path, wanted: &[u8]) -> Option<DB> {
 fn try_open(directory: &Path) -> Result<DB, rocksdb::Error> {
     // A failure shows when the database is opened.
     let _ = std::fs::create_dir_all(directory);
+    if let Err(error) = torn::mend(directory) {
+        tracing::warn!(%error, "the side store's logs are not looked at");
+    }
     DB::open(&options(), directory)
 }
 
