@@ -85,7 +85,7 @@ test-rust:
 	$(CARGO) build --release --locked --manifest-path tests/clients/explorers/Cargo.toml
 	@export QUARRY_ANVIL="$${QUARRY_ANVIL:-$$($(SETUP) anvil)}"; \
 	export QUARRY_EXPLORERS="$${QUARRY_EXPLORERS:-$(CARGO_TARGET_DIR)/release/quarry-explorers}"; \
-	echo '$(CARGO) test --release --locked'; $(CARGO) test --release --locked
+	echo '$(CARGO) test --release --locked --no-fail-fast'; $(CARGO) test --release --locked --no-fail-fast
 
 # Every life is one seed; a failed one says with which it is lived again.
 simulate: setup-build ## Live simulated lives of chain, node and store: SEEDS=1000 of them, or SEED=42 alone

@@ -1,11 +1,11 @@
 //! What a power cut may leave at the end of RocksDB's own logs, told before RocksDB reads them.
 //!
 //! RocksDB knows garbage behind what was forced to disk by its checksum, and stops reading there. One kind it does not get past: a
-//! record whose type is one of logs that are written over (`kRecyclable…`), in a log that did not begin with such a one. Its reader
-//! finds that record bad without going past it, and finds it again for ever (RocksDB 11.8, `log::Reader::ReadPhysicalRecord`;
-//! <https://github.com/facebook/rocksdb/issues/13333>): the store would never open. Logs of a store are never written
-//! over, so such a type stands in none of their records; it is made that of a whole record, which fails its checksum as all other garbage
-//! does. What is read of the log is the same.
+//! record whose type is one of logs that are written over (`kRecyclableFullType` and its like), in a log that did not begin with such
+//! a one. Its reader finds that record bad without going past it, and finds it again for ever (RocksDB 11.8,
+//! `log::Reader::ReadPhysicalRecord`; RocksDB's issue 13333): the store would never open. Logs of a store are never written over, so
+//! such a type stands in none of their records; it is made that of a whole record, which fails its checksum as all other garbage does.
+//! What is read of the log is the same.
 //!
 //! Format: blocks of 32 KiB, in them records of checksum u32, length u16 (both little-endian), type u8 and so many bytes; fewer than
 //! seven bytes at the end of a block are padding (RocksDB's wiki, "Write Ahead Log File Format").
