@@ -401,7 +401,7 @@ fn bodies(parts: &Parts, view: &Arc<View>, generator: &Generator) {
     let mut copying = Copying::new();
     let mut random = Random::new(13);
     let logs = view.checkpoint().logs;
-    let mut units = Units::new(view, Table::LogsByBlock).expect("units");
+    let mut units = Units::new(view, Table::LogsByBlock);
     parts.row(
         "read a body at a random place (a unit each)",
         "logs",

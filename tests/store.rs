@@ -18,6 +18,8 @@ mod scratch;
 mod beside;
 #[path = "store/damaged.rs"]
 mod damaged;
+#[path = "store/kept_rows.rs"]
+mod kept_rows;
 #[path = "store/small_memory.rs"]
 mod small_memory;
 

@@ -17,6 +17,11 @@ pub(super) fn store(page: &mut Page, chain: &'static str, store: &Store) {
             figures.cache_pinned,
         ),
         (
+            "quarry_store_kept_row_bytes",
+            "Rows of final blocks that were sought again and again, kept beside the cache of blocks.",
+            figures.kept_rows,
+        ),
+        (
             "quarry_store_memtable_bytes",
             "Rows that are not in tables yet.",
             figures.memtables,

@@ -19,7 +19,7 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
         logs.end - logs.start,
     );
     let sums = Sums::new(audit.range);
-    let mut units = Units::new(view, Table::LogsByBlock)?;
+    let mut units = Units::new(view, Table::LogsByBlock);
     for ordinal in logs {
         let row = units.row(ordinal)?;
         let (block, index) = (row.block, row.index);

@@ -156,8 +156,8 @@ impl<'a> Parties<'a> {
         Ok(Self {
             audit,
             ordinals: Ordinals::of(&audit.view, audit.range)?,
-            transactions: Units::new(&audit.view, Table::Transactions)?,
-            frames: Units::new(&audit.view, Table::Frames)?,
+            transactions: Units::new(&audit.view, Table::Transactions),
+            frames: Units::new(&audit.view, Table::Frames),
         })
     }
 

@@ -66,14 +66,36 @@ impl UnitBuilder {
     fn end_unit(&mut self) -> u64 {
         let count = std::mem::take(&mut self.count);
         self.done.clear();
-        put_varint(&mut self.done, self.block);
-        put_varint(&mut self.done, self.first_index);
-        put_varint(&mut self.done, count);
+        let header = Header {
+            block: self.block,
+            first_index: self.first_index,
+            count,
+        };
+        put_header(&mut self.done, header);
         self.done.extend_from_slice(&self.rows);
         self.rows.clear();
         self.first_index += count;
         count
     }
+}
+
+fn put_header(out: &mut Vec<u8>, header: Header) {
+    put_varint(out, header.block);
+    put_varint(out, header.first_index);
+    put_varint(out, header.count);
+}
+
+/// Makes `out` the unit of one row, the one at `index` of `block`.
+pub fn put_one_row(out: &mut Vec<u8>, block: u64, index: u64, row: &[u8]) {
+    out.clear();
+    let header = Header {
+        block,
+        first_index: index,
+        count: 1,
+    };
+    put_header(out, header);
+    put_varint(out, row.len() as u64);
+    out.extend_from_slice(row);
 }
 
 /// Reads a unit row by row.
@@ -129,6 +151,12 @@ pub struct UnitStarts {
 }
 
 impl UnitStarts {
+    /// Those of no unit.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { starts: Vec::new() }
+    }
+
     /// Begins with the unit in `bytes`, which hold `what`; answers what stands before its rows.
     pub fn begin(&mut self, bytes: &[u8], what: &'static str) -> Result<Header, Corrupt> {
         self.starts.clear();

@@ -121,7 +121,7 @@ impl TransactionPage {
         visitor: &mut dyn FnMut(&ListedTransaction<'_>) -> bool,
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let units = Units::opened(&mut self.units, &view, Table::Transactions)?;
+        let units = Units::opened(&mut self.units, &view, Table::Transactions);
         let mut top_frames = None;
         let mut hashes = Hashes::of(&self.page);
         self.page.visit(|ordinal| {
@@ -134,10 +134,7 @@ impl TransactionPage {
                 Some(success) => success,
                 // Before Byzantium only the top frame tells.
                 None => {
-                    let frames = match &mut top_frames {
-                        Some(frames) => frames,
-                        none => none.insert(TopFrames::new(&view)?),
-                    };
+                    let frames = top_frames.get_or_insert_with(|| TopFrames::new(&view));
                     let top = frames.outcome(number, index)?.ok_or(QueryError::NeedsTraces)?;
                     top.error.is_none()
                 }

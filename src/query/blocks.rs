@@ -107,7 +107,7 @@ impl Reader {
             .map(|ordinal| self.view.transaction_hash(ordinal))
             .collect::<Result<Vec<_>, _>>()?;
         if full {
-            let mut units = Units::new(&self.view, Table::Transactions)?;
+            let mut units = Units::new(&self.view, Table::Transactions);
             for (ordinal, &hash) in ordinals.zip(&transaction_hashes) {
                 let mut transaction = Self::transaction_row(&mut units, ordinal)?.1.transaction;
                 transaction.hash = hash;
@@ -127,7 +127,7 @@ impl Reader {
         };
         let first = self.view.first_transaction(number)?;
         let mut receipts = Vec::with_capacity(block.transactions.len());
-        let mut reader = self.receipt_reader()?;
+        let mut reader = self.receipt_reader();
         for (ordinal, transaction) in (first..).zip(&block.transactions) {
             receipts.push(reader.receipt(ordinal, transaction.hash)?.0);
         }
@@ -151,7 +151,7 @@ impl Reader {
         };
         let end = self.view.first_frame(number + 1)?;
         let mut traces = vec![TransactionTrace::default(); transactions.len()];
-        let mut units = Units::new(&self.view, Table::Frames)?;
+        let mut units = Units::new(&self.view, Table::Frames);
         for ordinal in frames.first_frame..end {
             let row = units.row(ordinal)?;
             let row = FrameRow::decode(row.bytes())

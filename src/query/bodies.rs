@@ -50,8 +50,8 @@ impl Reader {
         let facts = self.view.block(number)?;
         let end = self.view.first_transaction(number + 1)?;
         let header = self.block_row(number)?.header;
-        let mut receipts = self.receipt_reader()?;
-        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let mut receipts = self.receipt_reader();
+        let mut units = Units::new(&self.view, Table::Transactions);
         let first = facts.first_transaction.saturating_add(places.start).min(end);
         let last = facts.first_transaction.saturating_add(places.end).min(end);
         let mut entries = Vec::with_capacity(usize::try_from(last.saturating_sub(first)).unwrap_or(0));
@@ -96,12 +96,12 @@ impl Reader {
             return Err(QueryError::NeedsTraces);
         }
         let index = ordinal - facts.first_transaction;
-        let mut units = Units::new(&self.view, Table::Frames)?;
+        let mut units = Units::new(&self.view, Table::Frames);
         let mut frames = Vec::new();
-        let mut transactions = Units::new(&self.view, Table::Transactions)?;
+        let mut transactions = Units::new(&self.view, Table::Transactions);
         let (_, transaction) = Self::transaction_row(&mut transactions, ordinal)?;
         let call = CallOf::from(&transaction.transaction);
-        let first = TopFrames::new(&self.view)?.first_of(number, index)?;
+        let first = TopFrames::new(&self.view).first_of(number, index)?;
         for row in first..self.view.first_frame(number + 1)? {
             let row = FrameRow::decode(units.row(row)?.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
@@ -126,7 +126,7 @@ impl Reader {
     pub fn transaction_by_nonce(&self, sender: &Address, nonce: u64) -> Result<Option<B256>, QueryError> {
         let term = Term::account(PostingKind::AccountSent, sender);
         let mut sent = PostingCursor::open(&self.view, term, Direction::Forward)?;
-        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let mut units = Units::new(&self.view, Table::Transactions);
         let (mut low, mut high) = (0, sent.count());
         while low < high {
             let middle = low + (high - low) / 2;

@@ -164,7 +164,7 @@ impl Reader {
             return Ok(ContractCode::default());
         };
         if let Some(frame) = creation.frame {
-            let mut units = Units::new(&self.view, Table::Frames)?;
+            let mut units = Units::new(&self.view, Table::Frames);
             let frame = FrameRow::decode(units.row(frame)?.bytes())
                 .and_then(FrameRow::nested)
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
@@ -173,7 +173,7 @@ impl Reader {
                 runtime: Some(Bytes::copy_from_slice(frame.output)),
             });
         }
-        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let mut units = Units::new(&self.view, Table::Transactions);
         let (_, row) = Self::transaction_row(&mut units, ordinal)?;
         Ok(ContractCode {
             init: Some(row.transaction.input),

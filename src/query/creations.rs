@@ -76,12 +76,12 @@ impl Reader {
         if creation.factory.is_some() && !self.has_traces() {
             return Ok(Created::NeedsTraces);
         }
-        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let mut units = Units::new(&self.view, Table::Transactions);
         let (block, row) = Self::transaction_row(&mut units, ordinal)?;
         let init_code = match creation.frame {
             None => row.transaction.input,
             Some(frame) => {
-                let mut units = Units::new(&self.view, Table::Frames)?;
+                let mut units = Units::new(&self.view, Table::Frames);
                 let frame = FrameRow::decode(units.row(frame)?.bytes())
                     .and_then(FrameRow::nested)
                     .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;

@@ -55,7 +55,7 @@ impl GasTeller {
         if let Some((_, paid)) = self.last.filter(|(last, _)| *last == ordinal) {
             return Ok(paid);
         }
-        let units = Units::opened(&mut self.units, &self.view, Table::Transactions)?;
+        let units = Units::opened(&mut self.units, &self.view, Table::Transactions);
         let row = units.row(ordinal)?;
         let slice = TransactionSlice::decode(row.bytes())
             .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;

@@ -56,9 +56,9 @@ pub(super) struct TopFrames<'v> {
 }
 
 impl<'v> TopFrames<'v> {
-    pub(super) fn new(view: &'v View) -> Result<Self, QueryError> {
-        let units = Units::new(view, Table::Frames)?;
-        Ok(Self { view, units })
+    pub(super) const fn new(view: &'v View) -> Self {
+        let units = Units::new(view, Table::Frames);
+        Self { view, units }
     }
 
     /// The first frame ordinal of the block's transactions from position `index` on; the block's frames must be
@@ -109,7 +109,7 @@ impl<'v> TopFrames<'v> {
         let first = self.first_of(block, index)?;
         let end = self.view.first_frame(block + 1)?;
         let transaction = self.view.first_transaction(block)? + index;
-        let mut transactions = Units::new(self.view, Table::Transactions)?;
+        let mut transactions = Units::new(self.view, Table::Transactions);
         for ordinal in first..end.min(first.saturating_add(limit)) {
             let row = FrameRow::decode(self.units.row(ordinal)?.bytes()).map_err(corrupt)?;
             if u64::from(row.transaction_index()) != index {
@@ -175,7 +175,7 @@ impl Reader {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         self.needs_traces_to(block)?;
         let index = ordinal - facts.first_transaction;
-        let mut frames = TopFrames::new(&self.view)?;
+        let mut frames = TopFrames::new(&self.view);
         let range = frames.first_of(block, index)?..frames.first_of(block, index + 1)?;
         let page = Page::of_range(&self.view, lists(&whole(), all), Rows::Frames, range, query)?;
         Ok(Some(InternalPage::of(page)))
@@ -205,7 +205,7 @@ impl InternalPage {
         visitor: &mut dyn FnMut(&InternalTransaction<'_>) -> bool,
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
-        let units = Units::opened(&mut self.units, &view, Table::Frames)?;
+        let units = Units::opened(&mut self.units, &view, Table::Frames);
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let number = row.block;

@@ -54,7 +54,7 @@ impl Reader {
             found.append(&mut of_one);
             for kind in FRAMES {
                 let mut calls = self.open(kind, account, direction)?;
-                let mut units = Units::new(&self.view, Table::Frames)?;
+                let mut units = Units::new(&self.view, Table::Frames);
                 walk(&mut calls, &frames, direction, |frame| {
                     let row = units.row(frame)?;
                     let place = decode_frame_place(row.bytes())
@@ -100,7 +100,7 @@ impl Reader {
         if block >= checkpoint.next_traced {
             return Ok(checkpoint.frames);
         }
-        TopFrames::new(&self.view)?.first_of(block, ordinal - facts.first_transaction)
+        TopFrames::new(&self.view).first_of(block, ordinal - facts.first_transaction)
     }
 }
 

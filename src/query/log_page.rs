@@ -26,7 +26,7 @@ enum Open {
 impl Open {
     fn new(view: &Arc<View>, bodies: Bodies) -> Result<Self, QueryError> {
         Ok(match bodies {
-            Bodies::ByBlock => Self::Units(Units::owned(view, Table::LogsByBlock)?),
+            Bodies::ByBlock => Self::Units(Units::owned(view, Table::LogsByBlock)),
             Bodies::ByEmitter(emitter, address) => Self::Runs(Runs::owned(view, emitter)?, address),
         })
     }

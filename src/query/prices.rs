@@ -174,7 +174,7 @@ impl Prices<'_> {
 
     /// The price that a log tells; `None` where it is none: zero, below zero, beyond all bounds, or another event.
     fn read(&mut self, ordinal: u64, decimals: u8) -> Result<Option<Usd>, QueryError> {
-        let bodies = Units::opened(&mut self.bodies, &self.reader.view, Table::LogsByBlock)?;
+        let bodies = Units::opened(&mut self.bodies, &self.reader.view, Table::LogsByBlock);
         let log = bodies.log(&self.reader.view, ordinal, &mut Vec::new())?;
         let &[_, answer, _] = log.topics.as_slice() else {
             return Ok(None);

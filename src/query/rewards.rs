@@ -107,7 +107,7 @@ impl Reader {
         }
         let block = self.block_row(number)?;
         let ordinals = self.view.first_transaction(number)?..self.view.first_transaction(number + 1)?;
-        let mut transactions = Units::new(&self.view, Table::Transactions)?;
+        let mut transactions = Units::new(&self.view, Table::Transactions);
         let mut fees = Vec::with_capacity(usize::try_from(ordinals.end - ordinals.start).unwrap_or(0));
         for ordinal in ordinals {
             let fee = decode_fees(transactions.row(ordinal)?.bytes())

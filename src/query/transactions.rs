@@ -102,12 +102,12 @@ pub(super) fn fill_blob_gas(entry: &mut TransactionEntry, header: &Header) {
 }
 
 impl Reader {
-    pub(super) fn receipt_reader(&self) -> Result<ReceiptReader<'_>, QueryError> {
-        Ok(ReceiptReader {
+    pub(super) fn receipt_reader(&self) -> ReceiptReader<'_> {
+        ReceiptReader {
             view: &self.view,
-            transactions: Units::new(&self.view, Table::Transactions)?,
-            logs: Units::new(&self.view, Table::LogsByBlock)?,
-        })
+            transactions: Units::new(&self.view, Table::Transactions),
+            logs: Units::new(&self.view, Table::LogsByBlock),
+        }
     }
 
     /// A transaction's row and its block's number.
@@ -185,7 +185,7 @@ impl Reader {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let place = (block, ordinal - facts.first_transaction);
         let (mut said, mut top) = (Vec::new(), None);
-        TopFrames::new(&self.view)?.visit(place, FRAMES_MAX, &mut |frame| {
+        TopFrames::new(&self.view).visit(place, FRAMES_MAX, &mut |frame| {
             if frame.path.is_empty() {
                 top = frame.to;
             }
@@ -209,7 +209,7 @@ impl Reader {
         selector: [u8; 4],
     ) -> Result<Option<Vec<Address>>, QueryError> {
         let mut ran = Vec::new();
-        let stored = TopFrames::new(&self.view)?.visit(place, FRAMES_MAX, &mut |frame| {
+        let stored = TopFrames::new(&self.view).visit(place, FRAMES_MAX, &mut |frame| {
             let delegated = matches!(frame.kind, FrameKind::DelegateCall | FrameKind::CallCode);
             if delegated && frame.from == *contract && frame.input.starts_with(&selector) {
                 ran.extend(frame.to);
@@ -223,7 +223,7 @@ impl Reader {
     pub(super) fn top_outcome(&self, ordinal: u64) -> Result<Option<TopOutcome>, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
-        TopFrames::new(&self.view)?.outcome(block, index)
+        TopFrames::new(&self.view).outcome(block, index)
     }
 
     /// A transaction's row in its place, without its logs.
@@ -254,13 +254,13 @@ impl Reader {
 
     /// The transaction at this place among all, with the logs of its receipt or without.
     pub(super) fn entry(&self, ordinal: u64, with_logs: bool) -> Result<TransactionEntry, QueryError> {
-        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let mut units = Units::new(&self.view, Table::Transactions);
         let (number, row) = Self::transaction_row(&mut units, ordinal)?;
         let facts = self.view.block(number)?;
         let header = self.block_row(number)?.header;
         let mut entry = self.placed(row, ordinal, number, &facts, &header)?;
         if with_logs {
-            entry.receipt = self.receipt_reader()?.receipt(ordinal, entry.transaction.hash)?.0;
+            entry.receipt = self.receipt_reader().receipt(ordinal, entry.transaction.hash)?.0;
         }
         fill_blob_gas(&mut entry, &header);
         Ok(entry)

@@ -87,6 +87,8 @@ pub struct Figures {
     pub cache: u64,
     /// Of those, what cannot be evicted now.
     pub cache_pinned: u64,
+    /// Rows of units that are kept by themselves, for they were sought again and again.
+    pub kept_rows: u64,
     /// Rows not written to tables yet.
     pub memtables: u64,
     /// Tables, without those that only open snapshots still need.
@@ -111,6 +113,7 @@ impl Store {
         Figures {
             cache: self.cache.get_usage() as u64,
             cache_pinned: self.cache.get_pinned_usage() as u64,
+            kept_rows: self.kept.as_ref().map_or(0, |kept| kept.bytes()),
             memtables: self.unflushed_bytes(),
             tables: self.sum("rocksdb.live-sst-files-size"),
             arrays: FlatArray::ALL

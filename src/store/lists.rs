@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::StoreError;
+use super::kept_rows::Spread;
 use super::scan::Scan;
 use super::schema::Table;
 use super::view::View;
 use crate::codec::bytes::Reader;
-use crate::codec::chunk::{Header, UnitReader, UnitStarts};
+use crate::codec::chunk::{self, Header, UnitReader, UnitStarts};
 use crate::codec::keys;
 use crate::codec::log_row::{ROW, RunReader, StoredRow};
 use crate::metrics::visits;
@@ -17,12 +18,43 @@ use crate::metrics::visits;
 /// A unit is read where it lies in RocksDB's block. Stepping from row to row would wait for memory at each of them, so
 /// the lines up to the wanted row are touched first, all at once.
 pub struct Units<'v> {
-    scan: Scan<'v>,
+    source: Source<'v>,
+    /// Opened by the first unit that is read; rows that are kept need none.
+    scan: Option<Scan<'v>>,
     table: Table,
+    /// A row that was kept, as a unit of its own. While there is one `first`, `header` and `starts` are of it and not of the unit
+    /// under the scan.
+    kept: Option<Arc<[u8]>>,
     /// Ordinal of the unit's first row.
     first: u64,
     header: Option<Header>,
     starts: UnitStarts,
+    spread: Spread,
+    /// A row that is about to be kept.
+    one: Vec<u8>,
+}
+
+/// Whose rows.
+enum Source<'v> {
+    Borrowed(&'v View),
+    Owned(Arc<View>),
+}
+
+impl<'v> Source<'v> {
+    fn view(&self) -> &View {
+        match self {
+            Self::Borrowed(view) => view,
+            Self::Owned(view) => view,
+        }
+    }
+
+    fn scan(&self, table: Table) -> Result<Scan<'v>, StoreError> {
+        let (from, to) = (Vec::new(), vec![0xff; 9]);
+        match self {
+            Self::Borrowed(view) => view.scan(table, from, to),
+            Self::Owned(view) => view.scan_owned(table, from, to),
+        }
+    }
 }
 
 impl std::fmt::Debug for Units<'_> {
@@ -40,6 +72,7 @@ pub struct Unit<'a> {
     header: Header,
     value: &'a [u8],
     starts: &'a mut UnitStarts,
+    given: &'a mut u64,
     table: Table,
 }
 
@@ -85,6 +118,7 @@ impl<'a> Unit<'a> {
             StoreError::corrupt(name, &key)(corrupt)
         })?;
         visits::row();
+        *self.given += 1;
         Ok(Some(UnitRow {
             block: self.header.block,
             index: self.header.first_index + place,
@@ -95,18 +129,21 @@ impl<'a> Unit<'a> {
 
 impl<'v> Units<'v> {
     /// Rows of `table`, one of the tables of units.
-    pub fn new(view: &'v View, table: Table) -> Result<Self, StoreError> {
-        let scan = view.scan(table, Vec::new(), vec![0xff; 9])?;
-        Ok(Self::over(scan, table))
+    pub const fn new(view: &'v View, table: Table) -> Self {
+        Self::of(Source::Borrowed(view), table)
     }
 
-    fn over(scan: Scan<'v>, table: Table) -> Self {
+    const fn of(source: Source<'v>, table: Table) -> Self {
         Self {
-            scan,
+            source,
+            scan: None,
             table,
+            kept: None,
             first: 0,
             header: None,
-            starts: UnitStarts::default(),
+            starts: UnitStarts::new(),
+            spread: Spread::new(),
+            one: Vec::new(),
         }
     }
 
@@ -124,15 +161,19 @@ impl<'v> Units<'v> {
             Some(header) if ordinal.wrapping_sub(self.first) < header.count => header,
             _ => self.load(ordinal)?,
         };
-        let (_, value) = self
-            .scan
-            .item()?
-            .ok_or_else(|| missing(self.table.name(), "row", ordinal))?;
+        let value = match (&self.kept, &self.scan) {
+            (Some(row), _) => row,
+            (None, scan) => {
+                let item = scan.as_ref().map(Scan::item).transpose()?.flatten();
+                item.ok_or_else(|| missing(self.table.name(), "row", ordinal))?.1
+            }
+        };
         Ok(Unit {
             first: self.first,
             header,
             value,
             starts: &mut self.starts,
+            given: self.spread.given(),
             table: self.table,
         })
     }
@@ -141,28 +182,38 @@ impl<'v> Units<'v> {
     fn load(&mut self, ordinal: u64) -> Result<Header, StoreError> {
         let name = self.table.name();
         let missing = || missing(name, "row", ordinal);
+        let is_far = self.spread.next(ordinal);
         let mut found = false;
-        if let Some(before) = self.header.take() {
+        // Where a kept row was given last the scan stands somewhere else.
+        let before = self.header.take().filter(|_| self.kept.take().is_none());
+        if is_far && let Some(header) = self.take_kept(ordinal)? {
+            return Ok(header);
+        }
+        if let (Some(before), Some(scan)) = (before, &mut self.scan) {
             let end = self.first.wrapping_add(before.count);
             // A step is cheaper than a seek only where it ends there: each unit is about a disk block of its own.
             if ordinal >= end && ordinal - end < before.count {
-                if let Some((key, _)) = self.scan.step()? {
+                if let Some((key, _)) = scan.step()? {
                     let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
                     found = last >= ordinal;
                 }
             } else if ordinal < self.first
                 && self.first - ordinal <= before.count
-                && let Some((key, value)) = self.scan.step_back()?
+                && let Some((key, value)) = scan.step_back()?
             {
                 let last = keys::decode_number(key).map_err(StoreError::corrupt(name, key))?;
                 let unit = UnitReader::new(value, name).map_err(StoreError::corrupt(name, key))?;
                 found = last.wrapping_add(1).wrapping_sub(unit.header().count) <= ordinal;
             }
         }
-        if !found && self.scan.seek(&keys::number(ordinal))?.is_none() {
+        let scan = match &mut self.scan {
+            Some(scan) => scan,
+            none => none.insert(self.source.scan(self.table)?),
+        };
+        if !found && scan.seek(&keys::number(ordinal))?.is_none() {
             return Err(missing());
         }
-        let (key, value) = self.scan.item()?.ok_or_else(missing)?;
+        let (key, value) = scan.item()?.ok_or_else(missing)?;
         let corrupt = StoreError::corrupt(name, key);
         let last = keys::decode_number(key).map_err(&corrupt)?;
         let header = self.starts.begin(value, name).map_err(&corrupt)?;
@@ -172,9 +223,45 @@ impl<'v> Units<'v> {
         if ordinal < self.first || last < ordinal {
             return Err(missing());
         }
-        self.header = Some(header);
         visits::unit();
+        self.spread.passed(header.count);
+        let view = self.source.view();
+        if is_far
+            && let Some(kept) = &view.kept
+            && view.finalized() >= Some(header.block)
+        {
+            let place = ordinal - self.first;
+            let row = self
+                .starts
+                .row(value, place as usize, name)
+                .map_err(&corrupt)?
+                .rest();
+            if kept.comes_again(self.table, ordinal, row.len()) {
+                chunk::put_one_row(&mut self.one, header.block, header.first_index + place, row);
+                kept.keep(self.table, ordinal, &self.one);
+            }
+        }
+        self.header = Some(header);
         Ok(header)
+    }
+
+    /// Moves to a row that is kept, if this one is and its block is final in this view.
+    fn take_kept(&mut self, ordinal: u64) -> Result<Option<Header>, StoreError> {
+        let view = self.source.view();
+        let Some(row) = view.kept.as_ref().and_then(|kept| kept.get(self.table, ordinal)) else {
+            return Ok(None);
+        };
+        let name = self.table.name();
+        let corrupt = StoreError::corrupt(name, &[]);
+        let header = self.starts.begin(&row, name).map_err(corrupt)?;
+        // Another block may have been where a view from before has one that is not final.
+        if view.finalized() < Some(header.block) {
+            return Ok(None);
+        }
+        self.first = ordinal;
+        self.kept = Some(row);
+        self.header = Some(header);
+        Ok(Some(header))
     }
 }
 
@@ -225,21 +312,13 @@ impl std::fmt::Debug for Runs<'_> {
 
 impl Units<'static> {
     /// Rows of `table`, read piece by piece: keeps the view.
-    pub fn owned(view: &Arc<View>, table: Table) -> Result<Self, StoreError> {
-        let scan = view.scan_owned(table, Vec::new(), vec![0xff; 9])?;
-        Ok(Self::over(scan, table))
+    pub fn owned(view: &Arc<View>, table: Table) -> Self {
+        Self::of(Source::Owned(Arc::clone(view)), table)
     }
 
     /// Those in `place`, opened now where there are none yet.
-    pub fn opened<'a>(
-        place: &'a mut Option<Self>,
-        view: &Arc<View>,
-        table: Table,
-    ) -> Result<&'a mut Self, StoreError> {
-        Ok(match place {
-            Some(units) => units,
-            none => none.insert(Self::owned(view, table)?),
-        })
+    pub fn opened<'a>(place: &'a mut Option<Self>, view: &Arc<View>, table: Table) -> &'a mut Self {
+        place.get_or_insert_with(|| Self::owned(view, table))
     }
 }
 

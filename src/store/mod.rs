@@ -18,6 +18,7 @@ mod flat;
 mod heartbeat;
 mod imported;
 mod inspect;
+mod kept_rows;
 mod known;
 mod ledger;
 mod lists;

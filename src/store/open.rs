@@ -9,13 +9,14 @@ use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactO
 use super::beside::Stand;
 use super::bulk::Bulk;
 use super::flat::{ARRAYS, Flats, sync_directory};
+use super::kept_rows::KeptRows;
 use super::options::Filters;
 use super::pen::State;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{Imported, StoreError, filters, migrate, options, torn};
+use super::{Imported, StoreError, filters, kept_rows, migrate, options, torn};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -70,6 +71,8 @@ pub struct Store {
     pub(super) directory: PathBuf,
     pub(super) identity: Arc<Identity>,
     pub(super) cache: Cache,
+    /// Rows that were sought again and again; for all views.
+    pub(super) kept: Option<Arc<KeptRows>>,
     pub(super) observer: Option<Observer>,
     /// The bound that RocksDB keeps memtables in use to, bytes.
     pub(super) memtable_bytes: usize,
@@ -200,7 +203,11 @@ impl Store {
             }
         }
         // The cache counts all blocks, indexes and filters of all tables.
-        let cache = options::cache(options.cache_bytes);
+        let kept_bytes = kept_rows::share_of(options.cache_bytes);
+        let caches = (
+            options::cache(options.cache_bytes - kept_bytes),
+            KeptRows::new(kept_bytes),
+        );
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
         let per_table = options.memtable_bytes / 2;
         let database = options::database(
@@ -218,7 +225,7 @@ impl Store {
             filters::of_database(&path, options.cache_bytes)
         };
         let open = || {
-            let descriptors = options::tables(&cache, per_table, filters)
+            let descriptors = options::tables(&caches.0, per_table, filters)
                 .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
             if options.read_only {
                 DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
@@ -273,14 +280,14 @@ impl Store {
                 });
             }
         };
-        Self::assemble(Arc::new(db), options, cache, identity, filters, false)
+        Self::assemble(Arc::new(db), options, caches, identity, filters, false)
     }
 
     /// A store over an open database. `still`: the database is of a replica, and stands still while it is read.
     pub(super) fn assemble(
         db: Arc<DB>,
         options: &OpenOptions,
-        cache: Cache,
+        (cache, kept): (Cache, Option<Arc<KeptRows>>),
         identity: Identity,
         filters: Filters,
         still: bool,
@@ -324,6 +331,7 @@ impl Store {
             checkpoint,
             finality.clone(),
             Arc::clone(&identity),
+            kept.clone(),
         );
         let state = State {
             flats,
@@ -338,6 +346,7 @@ impl Store {
             directory: options.directory.clone(),
             identity,
             cache,
+            kept,
             observer: options.observer.clone(),
             memtable_bytes: options.memtable_bytes,
             waits: AtomicBool::new(false),

@@ -316,6 +316,7 @@ impl Pen {
             self.state.checkpoint,
             self.state.finality.clone(),
             Arc::clone(&self.store.identity),
+            self.store.kept.clone(),
         ));
     }
 }

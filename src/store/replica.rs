@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use rocksdb::Cache;
 
+use super::kept_rows::KeptRows;
 use super::open::{Store, identity_of};
 use super::secondary::{Caught, Home, Mark, Secondary};
-use super::{OpenOptions, StoreError, migrate, options};
+use super::{OpenOptions, StoreError, kept_rows, migrate, options};
 use crate::clock;
 
 /// Instances at most. While all but the newest are read, by answers that are taken slowly, nothing newer is shown.
@@ -66,6 +67,8 @@ pub struct Replica {
     /// Whether another store lies there than the one that was shown last.
     replaced: bool,
     cache: Cache,
+    /// Rows that were sought again and again in the store that lies there.
+    kept: Option<Arc<KeptRows>>,
     instances: Vec<Secondary>,
     shown: Option<Shown>,
     chain: (u64, [u8; 32]),
@@ -99,6 +102,7 @@ impl Replica {
                 path: options.directory.clone(),
             });
         }
+        let kept_bytes = kept_rows::share_of(options.cache_bytes);
         let mut replica = Self {
             options: OpenOptions {
                 read_only: true,
@@ -107,7 +111,8 @@ impl Replica {
             home: Home::of(&database)?,
             database,
             replaced: false,
-            cache: options::cache(options.cache_bytes),
+            cache: options::cache(options.cache_bytes - kept_bytes),
+            kept: KeptRows::new(kept_bytes),
             instances: Vec::new(),
             shown: None,
             chain: Default::default(),
@@ -180,6 +185,7 @@ impl Replica {
             self.shown = None;
             self.home = Home::of(&self.database)?;
             self.replaced = true;
+            self.kept = KeptRows::new(kept_rows::share_of(self.options.cache_bytes));
         }
         // A writer that was started again has another manifest: who followed the old one is of no use any more.
         let shown = self.shown.as_ref().map(|shown| shown.place);
@@ -244,7 +250,7 @@ impl Replica {
         let store = Store::assemble(
             Arc::clone(instance.db()),
             &self.options,
-            self.cache.clone(),
+            (self.cache.clone(), self.kept.clone()),
             identity,
             options::Filters::InParts,
             true,

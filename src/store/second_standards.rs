@@ -70,7 +70,14 @@ pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, Store
         ..OpenOptions::new(directory)
     };
     let cache = options::cache(CACHE_BYTES);
-    let store = Store::assemble(Arc::clone(db), &options, cache, identity, Filters::InParts, false)?;
+    let store = Store::assemble(
+        Arc::clone(db),
+        &options,
+        (cache, None),
+        identity,
+        Filters::InParts,
+        false,
+    )?;
     Ok(store.view())
 }
 
@@ -116,7 +123,7 @@ impl View {
                 lists.push(list);
             }
         }
-        let mut logs = Units::new(self, Table::LogsByBlock)?;
+        let mut logs = Units::new(self, Table::LogsByBlock);
         let mut data = Vec::new();
         while let Some((ordinal, list)) = lists
             .iter_mut()

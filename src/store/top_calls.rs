@@ -29,7 +29,7 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
     let mut unlogged = WriteOptions::default();
     unlogged.disable_wal(true);
     let mut write = WriteBatch::default();
-    let mut reading = Reading::new(&view)?;
+    let mut reading = Reading::new(&view);
     let (first, end) = (view.identity().first_block, view.checkpoint().next_traced);
     for number in first..end.min(view.checkpoint().next_block) {
         reading.replace(number, |key, value| match value {
@@ -55,12 +55,12 @@ struct Reading<'v> {
 }
 
 impl<'v> Reading<'v> {
-    fn new(view: &'v View) -> Result<Self, StoreError> {
-        Ok(Self {
+    const fn new(view: &'v View) -> Self {
+        Self {
             view,
-            frames: Units::new(view, Table::Frames)?,
-            transactions: Units::new(view, Table::Transactions)?,
-        })
+            frames: Units::new(view, Table::Frames),
+            transactions: Units::new(view, Table::Transactions),
+        }
     }
 
     /// Hands the units of a block to `change`, first those that go (without a value), then those that come.

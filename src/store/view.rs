@@ -7,6 +7,7 @@ use self_cell::self_cell;
 
 use super::batch::{NO_SIGNATURE, STATUS_NOT_SAID};
 use super::flat::{FlatArray, FlatView, address, hash};
+use super::kept_rows::KeptRows;
 use super::known::Known;
 use super::scan::RawIterator;
 use super::schema::Table;
@@ -41,6 +42,8 @@ pub struct View {
     identity: Arc<Identity>,
     revision: u64,
     pub(super) known: Known,
+    /// Rows of final blocks, also from views before this one.
+    pub(super) kept: Option<Arc<KeptRows>>,
 }
 
 /// What the last transaction of an account says of its nonce.
@@ -67,11 +70,12 @@ impl View {
         checkpoint: Checkpoint,
         finality: Finality,
         identity: Arc<Identity>,
+        kept: Option<Arc<KeptRows>>,
     ) -> Self {
         // Taken before the snapshot: a write in between is told by the next view's.
         let revision = db.latest_sequence_number();
         let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Snapshot(db.snapshot()));
-        Self::over(cell, revision, flats, checkpoint, finality, identity)
+        Self::over(cell, revision, flats, (checkpoint, finality), identity, kept)
     }
 
     /// A view over a secondary instance that stands still as long as anybody but its replica holds it.
@@ -81,19 +85,20 @@ impl View {
         checkpoint: Checkpoint,
         finality: Finality,
         identity: Arc<Identity>,
+        kept: Option<Arc<KeptRows>>,
     ) -> Self {
         let revision = db.latest_sequence_number();
         let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Still(db));
-        Self::over(cell, revision, flats, checkpoint, finality, identity)
+        Self::over(cell, revision, flats, (checkpoint, finality), identity, kept)
     }
 
     fn over(
         cell: SnapshotCell,
         revision: u64,
         flats: Vec<FlatView>,
-        checkpoint: Checkpoint,
-        finality: Finality,
+        (checkpoint, finality): (Checkpoint, Finality),
         identity: Arc<Identity>,
+        kept: Option<Arc<KeptRows>>,
     ) -> Self {
         Self {
             cell,
@@ -103,6 +108,7 @@ impl View {
             identity,
             revision,
             known: Known::default(),
+            kept,
         }
     }
 
@@ -309,7 +315,7 @@ impl View {
         let Some(ordinal) = sent.seek(last)? else {
             return Ok(None);
         };
-        let mut units = Units::new(self, Table::Transactions)?;
+        let mut units = Units::new(self, Table::Transactions);
         let row = units.row(ordinal)?;
         let row = decode_transaction(row.bytes()).map_err(StoreError::corrupt(
             Table::Transactions.name(),

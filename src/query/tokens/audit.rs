@@ -149,7 +149,7 @@ impl Reader {
         }
         let first = self.view.block(blocks.first())?.first_log;
         let end = self.view.first_log(last + 1)?;
-        let mut units = Units::new(&self.view, Table::LogsByBlock)?;
+        let mut units = Units::new(&self.view, Table::LogsByBlock);
         let (mut data, mut found) = (Vec::new(), Vec::new());
         for ordinal in first..end {
             let log = units.log(&self.view, ordinal, &mut data)?;
@@ -185,7 +185,7 @@ impl Reader {
         if last < blocks.first() {
             return Ok(found);
         }
-        let mut units = Units::new(&self.view, Table::Transactions)?;
+        let mut units = Units::new(&self.view, Table::Transactions);
         for ordinal in self.view.first_transaction(blocks.first())?..self.view.first_transaction(last + 1)? {
             let row = TransactionSlice::decode(units.row(ordinal)?.bytes())
                 .map_err(corrupt(Table::Transactions))?;
@@ -196,7 +196,7 @@ impl Reader {
         if self.view.block_frames(last)?.is_none() {
             return Ok(found);
         }
-        let mut units = Units::new(&self.view, Table::Frames)?;
+        let mut units = Units::new(&self.view, Table::Frames);
         for ordinal in self.view.first_frame(blocks.first())?..self.view.first_frame(last + 1)? {
             let row = FrameRow::decode(units.row(ordinal)?.bytes()).map_err(corrupt(Table::Frames))?;
             // Whom transactions call was looked at above.

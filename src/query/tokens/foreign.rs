@@ -26,7 +26,7 @@ pub(super) fn select(
         cursor.check(view, rows)?;
         range = cursor.rest(range, query.descending);
     }
-    let mut walk = Walk::new(view, token, standard)?;
+    let mut walk = Walk::new(view, token, standard);
     let (mut skipped, mut more, mut hits) = (0, false, Vec::new());
     let mut take = |ordinal: u64| {
         if skipped < query.skip {
@@ -69,7 +69,7 @@ pub(super) fn count(view: &View, token: &Address, own: TokenKind, owned: u64) ->
         if standard.kind() == own {
             continue;
         }
-        Walk::new(view, token, standard)?.each(0..end, Direction::Forward, None, |found| {
+        Walk::new(view, token, standard).each(0..end, Direction::Forward, None, |found| {
             count += found.len() as u64;
             true
         })?;
@@ -122,14 +122,14 @@ struct Walk<'v> {
 }
 
 impl<'v> Walk<'v> {
-    fn new(view: &'v View, token: &'v Address, standard: Standard) -> Result<Self, QueryError> {
-        Ok(Self {
+    const fn new(view: &'v View, token: &'v Address, standard: Standard) -> Self {
+        Self {
             view,
             token,
             standard,
-            logs: Units::new(view, Table::LogsByBlock)?,
+            logs: Units::new(view, Table::LogsByBlock),
             data: Vec::new(),
-        })
+        }
     }
 
     /// Hands the transfers of each log on, until `take` has enough. Whether it came to the end of the logs.

@@ -116,7 +116,7 @@ impl Reader {
         let view = &self.view;
         let term = Term::token_account(PostingKind::TokenAccountErc721, token.id, &Address::ZERO);
         let mut list = PostingCursor::open(view, term, Direction::Forward)?;
-        let mut logs = Units::new(view, Table::LogsByBlock)?;
+        let mut logs = Units::new(view, Table::LogsByBlock);
         let (mut data, mut steps) = (Vec::new(), 0u32);
         list.seek(0)?;
         while let Some(ordinal) = list.current() {

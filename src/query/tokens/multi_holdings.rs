@@ -187,7 +187,7 @@ impl Sum {
         deadline: Option<Instant>,
     ) -> Result<(), QueryError> {
         let wrong = || QueryError::Corrupt(Corrupt("transfer"), Table::LogsByBlock.name());
-        let mut logs = Units::new(view, Table::LogsByBlock)?;
+        let mut logs = Units::new(view, Table::LogsByBlock);
         let (mut data, mut last, mut steps) = (Vec::new(), None, 0u32);
         list.seek(0)?;
         while let Some(ordinal) = list.current() {

@@ -183,8 +183,8 @@ impl TransferPage {
             transactions,
             metadata,
         } = self;
-        let logs = Units::opened(logs, &view, Table::LogsByBlock)?;
-        let transactions = Units::opened(transactions, &view, Table::Transactions)?;
+        let logs = Units::opened(logs, &view, Table::LogsByBlock);
+        let transactions = Units::opened(transactions, &view, Table::Transactions);
         let wrong = || QueryError::Corrupt(Corrupt("transfer"), Table::LogsByBlock.name());
         let mut data = Vec::new();
         let mut last: Option<Log> = None;

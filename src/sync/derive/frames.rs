@@ -29,9 +29,7 @@ pub(super) fn derive(
         }
         Ok::<_, StoreError>(())
     };
-    let mut transactions = view
-        .map(|view| Units::new(view, Table::Transactions))
-        .transpose()?;
+    let mut transactions = view.map(|view| Units::new(view, Table::Transactions));
     let mut row = Vec::with_capacity(512);
     for (index, trace) in traces.iter().enumerate() {
         let transaction_index = narrow(index, "transaction index")?;
