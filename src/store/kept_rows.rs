@@ -2,8 +2,8 @@
 //!
 //! A scattered hit wants one row of a unit. RocksDB finds it by a walk through all levels of a table, and most of the time of a hit
 //! goes there although every block that it passes lies in the cache. Rows of final blocks never change, so one that was sought
-//! twice is kept by itself, as a unit of one row: it takes a fifteenth of the unit's room and is found by its ordinal. Rows that are reached
-//! from a neighbour are not kept: they cost little.
+//! twice is kept by itself, as a unit of one row: it takes a fifteenth of the unit's room and is found by its ordinal. Where the wanted rows lie
+//! close together whole units are read, and none is kept ([`Spread`]).
 //!
 //! Why so: `docs/decisions/0048-kept-rows.md`.
 

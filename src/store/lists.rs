@@ -13,7 +13,8 @@ use crate::codec::keys;
 use crate::codec::log_row::{ROW, RunReader, StoredRow};
 use crate::metrics::visits;
 
-/// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read.
+/// Rows of a table of units by ordinal. Ordinals may come in any order; neighbours share a read, and rows far apart that are sought
+/// again and again are kept by themselves (`super::kept_rows`).
 ///
 /// A unit is read where it lies in RocksDB's block. Stepping from row to row would wait for memory at each of them, so
 /// the lines up to the wanted row are touched first, all at once.
