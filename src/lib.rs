@@ -42,6 +42,7 @@ pub mod enquiry;
 pub mod http;
 pub mod import;
 pub mod json;
+pub mod marks;
 pub mod metrics;
 pub mod model;
 pub mod node;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use plain::{ChainConfig, Rng, account, topic};
 use quarry::codec::keys::Term;
-use quarry::model::{Address, B256, Bundle};
+use quarry::model::{Address, B256, Bundle, LogEntry};
 use quarry::query::{Closest, LogQuery, Operator, Paged as _, Reader, RowCursor, TransactionStatus};
 use quarry::store::{BlockEarnings, Direction, OpenOptions, PostingCursor, Store, StoreError, Writer};
 use quarry::sync::derive::{NonceRules, derive};
@@ -292,6 +292,22 @@ struct Row {
     data: Vec<u8>,
 }
 
+impl Row {
+    fn of(log: &LogEntry<'_>) -> Self {
+        Self {
+            block: log.block_number,
+            block_hash: log.block_hash,
+            timestamp: log.timestamp,
+            transaction: log.transaction_hash,
+            transaction_index: log.transaction_index,
+            log_index: log.log_index,
+            address: log.address,
+            topics: log.topics.to_vec(),
+            data: log.data.to_vec(),
+        }
+    }
+}
+
 fn rows(bundles: &[Bundle]) -> Vec<Row> {
     let mut all = Vec::new();
     for bundle in bundles {
@@ -348,17 +364,7 @@ fn ask(reader: &Reader, query: &LogQuery, frame: usize) -> (Vec<Row>, Option<u64
         let mut room = frame;
         let more = page
             .visit(&mut |log| {
-                found.push(Row {
-                    block: log.block_number,
-                    block_hash: log.block_hash,
-                    timestamp: log.timestamp,
-                    transaction: log.transaction_hash,
-                    transaction_index: log.transaction_index,
-                    log_index: log.log_index,
-                    address: log.address,
-                    topics: log.topics.to_vec(),
-                    data: log.data.to_vec(),
-                });
+                found.push(Row::of(log));
                 room -= 1;
                 room > 0
             })

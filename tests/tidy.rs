@@ -75,7 +75,9 @@ const ROOMS: &[Room] = &[
     Room {
         name: "desk",
         about: "what the dialects share: snapshots, plans, pages, questions to the node",
-        may: &["http", "query", "json", "model", "status", "metrics", "clock"],
+        may: &[
+            "http", "query", "json", "model", "status", "metrics", "marks", "clock",
+        ],
     },
     Room {
         name: "http",
@@ -124,7 +126,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "store",
         about: "RocksDB: tables, flat arrays, batches, views, scans, postings, undo",
-        may: &["codec", "model", "metrics", "clock"],
+        may: &["codec", "model", "metrics", "marks", "clock"],
     },
     Room {
         name: "codec",
@@ -155,6 +157,11 @@ const ROOMS: &[Room] = &[
         name: "status",
         about: "what a chain's sync is doing, between writer and reporter",
         may: &["clock"],
+    },
+    Room {
+        name: "marks",
+        about: "what came once, so that what comes again is known",
+        may: &[],
     },
     Room {
         name: "metrics",
@@ -192,6 +199,7 @@ const ALL_BELOW_APP: &[&str] = &[
     "shutdown",
     "tasks",
     "status",
+    "marks",
     "metrics",
 ];
 

@@ -85,17 +85,19 @@ fn put_header(out: &mut Vec<u8>, header: Header) {
     put_varint(out, header.count);
 }
 
-/// Makes `out` the unit of one row, the one at `index` of `block`.
-pub fn put_one_row(out: &mut Vec<u8>, block: u64, index: u64, row: &[u8]) {
-    out.clear();
+/// The unit of one row, the one at `index` of `block`.
+#[must_use]
+pub fn unit_of_row(block: u64, index: u64, row: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(row.len() + 16);
     let header = Header {
         block,
         first_index: index,
         count: 1,
     };
-    put_header(out, header);
-    put_varint(out, row.len() as u64);
+    put_header(&mut out, header);
+    put_varint(&mut out, row.len() as u64);
     out.extend_from_slice(row);
+    out
 }
 
 /// Reads a unit row by row.
@@ -151,12 +153,6 @@ pub struct UnitStarts {
 }
 
 impl UnitStarts {
-    /// Those of no unit.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { starts: Vec::new() }
-    }
-
     /// Begins with the unit in `bytes`, which hold `what`; answers what stands before its rows.
     pub fn begin(&mut self, bytes: &[u8], what: &'static str) -> Result<Header, Corrupt> {
         self.starts.clear();

@@ -18,6 +18,7 @@ use quick_cache::sync::Cache;
 use crate::clock;
 use crate::http::header::HeaderMap;
 use crate::http::{Body, FRAME_BYTES, Response, StatusCode};
+use crate::marks::Marks;
 use crate::metrics::Page;
 
 /// So long an answer is given again. Whoever asks a page over and over asks far oftener; whatever an answer may be made of
@@ -30,7 +31,7 @@ const BODY_BYTES_MAX: usize = FRAME_BYTES;
 /// A guess at what headers and the table take for each answer.
 const ANSWER_BYTES: u64 = 2048;
 
-/// Questions that came once are remembered by their digests, each at its place among these.
+/// So many questions that came once are remembered.
 const ASKED: usize = 4096;
 
 /// All that determines an answer, as bytes.
@@ -55,7 +56,8 @@ impl Weighter<Question, Kept> for Weight {
 /// See the module.
 pub(crate) struct KeptAnswers {
     answers: Cache<Question, Kept, Weight>,
-    asked: Box<[AtomicU64]>,
+    /// Questions that came once.
+    asked: Marks,
     given: AtomicU64,
 }
 
@@ -64,7 +66,7 @@ impl KeptAnswers {
     pub(crate) fn new(bytes: usize) -> Option<Self> {
         (bytes > 0).then(|| Self {
             answers: Cache::with_weighter(bytes / BODY_BYTES_MAX + 1, bytes as u64, Weight),
-            asked: (0..ASKED).map(|_| AtomicU64::new(0)).collect(),
+            asked: Marks::new(ASKED),
             given: AtomicU64::new(0),
         })
     }
@@ -87,12 +89,7 @@ impl KeptAnswers {
         if response.status() != StatusCode::OK || body.len() > BODY_BYTES_MAX {
             return;
         }
-        let digest = xxhash_rust::xxh3::xxh3_64(&question);
-        let came_before = self
-            .asked
-            .get(digest as usize % ASKED)
-            .is_some_and(|place| place.swap(digest, Ordering::Relaxed) == digest);
-        if came_before {
+        if self.asked.came_before(xxhash_rust::xxh3::xxh3_64(&question)) {
             let kept = Kept {
                 headers: response.headers().clone(),
                 // The body's own buffer is used again for other frames, and longer than it.

@@ -56,7 +56,7 @@ pub(super) struct TopFrames<'v> {
 }
 
 impl<'v> TopFrames<'v> {
-    pub(super) const fn new(view: &'v View) -> Self {
+    pub(super) fn new(view: &'v View) -> Self {
         let units = Units::new(view, Table::Frames);
         Self { view, units }
     }

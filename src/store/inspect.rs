@@ -111,9 +111,9 @@ impl Store {
     pub fn figures(&self) -> Figures {
         let view = self.view();
         Figures {
-            cache: self.cache.get_usage() as u64,
-            cache_pinned: self.cache.get_pinned_usage() as u64,
-            kept_rows: self.kept.as_ref().map_or(0, |kept| kept.bytes()),
+            cache: self.caches.blocks.get_usage() as u64,
+            cache_pinned: self.caches.blocks.get_pinned_usage() as u64,
+            kept_rows: self.caches.rows.as_ref().map_or(0, |kept| kept.bytes()),
             memtables: self.unflushed_bytes(),
             tables: self.sum("rocksdb.live-sst-files-size"),
             arrays: FlatArray::ALL

@@ -10,13 +10,13 @@
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use alloy_primitives::map::DefaultHashBuilder;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::schema::Table;
+use crate::marks::Marks;
 
 /// Of what a store may take for what it read, this share is for rows.
 const SHARE: usize = 8;
@@ -46,8 +46,8 @@ impl Weighter<u64, OneRow> for Weight {
 pub(super) struct KeptRows {
     rows: Cache<u64, OneRow, Weight, DefaultHashBuilder>,
     hasher: DefaultHashBuilder,
-    /// Rows that were sought once, by a part of their hash; each at its place among these.
-    sought: Box<[AtomicU32]>,
+    /// Rows that were sought once.
+    sought: Marks,
 }
 
 impl fmt::Debug for KeptRows {
@@ -83,7 +83,7 @@ impl KeptRows {
                     DefaultLifecycle::default(),
                 ),
                 hasher,
-                sought: (0..rows).map(|_| AtomicU32::new(0)).collect(),
+                sought: Marks::new(rows),
             })
         })
     }
@@ -96,19 +96,11 @@ impl KeptRows {
 
     /// Whether a row, which was sought just now, was sought not long ago too: then it is worth being kept.
     pub(super) fn comes_again(&self, table: Table, ordinal: u64, bytes: usize) -> bool {
-        if bytes > ROW_BYTES_MAX {
-            return false;
-        }
-        let hash = self.hasher.hash_one(key(table, ordinal));
-        // The upper half tells those of one place from each other.
-        let (place, tag) = (hash as usize % self.sought.len(), (hash >> 32) as u32);
-        self.sought
-            .get(place)
-            .is_some_and(|sought| sought.swap(tag, Ordering::Relaxed) == tag)
+        bytes <= ROW_BYTES_MAX && self.sought.came_before(self.hasher.hash_one(key(table, ordinal)))
     }
 
     /// Keeps a row, in the form of a unit of one row.
-    pub(super) fn keep(&self, table: Table, ordinal: u64, unit: &[u8]) {
+    pub(super) fn keep(&self, table: Table, ordinal: u64, unit: Vec<u8>) {
         self.rows.insert(key(table, ordinal), Arc::from(unit));
     }
 
@@ -189,7 +181,7 @@ mod tests {
         assert!(kept.comes_again(table, 7, 100) || kept.comes_again(table, 7, 100));
         assert!(!kept.comes_again(table, 8, ROW_BYTES_MAX + 1));
         assert!(!kept.comes_again(table, 8, ROW_BYTES_MAX + 1));
-        kept.keep(table, 7, b"unit");
+        kept.keep(table, 7, b"unit".to_vec());
         assert_eq!(kept.get(table, 7).as_deref(), Some(&b"unit"[..]));
         assert_eq!(kept.get(table, 8), None);
         assert_eq!(kept.get(Table::Transactions, 7), None);
@@ -202,7 +194,7 @@ mod tests {
         assert!(KeptRows::new(0).is_none());
         let kept = KeptRows::new(BYTES_MIN).unwrap();
         for ordinal in 0..10_000 {
-            kept.keep(Table::Frames, ordinal, &[0; 200]);
+            kept.keep(Table::Frames, ordinal, vec![0; 200]);
             assert!(kept.bytes() <= BYTES_MIN as u64);
         }
         assert!(kept.rows.len() > 50);

@@ -31,8 +31,6 @@ pub struct Units<'v> {
     header: Option<Header>,
     starts: UnitStarts,
     spread: Spread,
-    /// A row that is about to be kept.
-    one: Vec<u8>,
 }
 
 /// Whose rows.
@@ -130,11 +128,11 @@ impl<'a> Unit<'a> {
 
 impl<'v> Units<'v> {
     /// Rows of `table`, one of the tables of units.
-    pub const fn new(view: &'v View, table: Table) -> Self {
+    pub fn new(view: &'v View, table: Table) -> Self {
         Self::of(Source::Borrowed(view), table)
     }
 
-    const fn of(source: Source<'v>, table: Table) -> Self {
+    fn of(source: Source<'v>, table: Table) -> Self {
         Self {
             source,
             scan: None,
@@ -142,9 +140,8 @@ impl<'v> Units<'v> {
             kept: None,
             first: 0,
             header: None,
-            starts: UnitStarts::new(),
+            starts: UnitStarts::default(),
             spread: Spread::new(),
-            one: Vec::new(),
         }
     }
 
@@ -186,7 +183,8 @@ impl<'v> Units<'v> {
         let is_far = self.spread.next(ordinal);
         let mut found = false;
         // Where a kept row was given last the scan stands somewhere else.
-        let before = self.header.take().filter(|_| self.kept.take().is_none());
+        let was_kept = self.kept.take().is_some();
+        let before = self.header.take().filter(|_| !was_kept);
         if is_far && let Some(header) = self.take_kept(ordinal)? {
             return Ok(header);
         }
@@ -238,8 +236,8 @@ impl<'v> Units<'v> {
                 .map_err(&corrupt)?
                 .rest();
             if kept.comes_again(self.table, ordinal, row.len()) {
-                chunk::put_one_row(&mut self.one, header.block, header.first_index + place, row);
-                kept.keep(self.table, ordinal, &self.one);
+                let unit = chunk::unit_of_row(header.block, header.first_index + place, row);
+                kept.keep(self.table, ordinal, unit);
             }
         }
         self.header = Some(header);

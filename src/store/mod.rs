@@ -8,6 +8,7 @@
 mod batch;
 mod beside;
 mod bulk;
+mod caches;
 mod cold;
 mod copy;
 mod cursor;

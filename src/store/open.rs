@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rocksdb::{BottommostLevelCompaction, Cache, ColumnFamilyDescriptor, CompactOptions, DB};
+use rocksdb::{BottommostLevelCompaction, ColumnFamilyDescriptor, CompactOptions, DB};
 
 use super::beside::Stand;
 use super::bulk::Bulk;
+use super::caches::Caches;
 use super::flat::{ARRAYS, Flats, sync_directory};
-use super::kept_rows::KeptRows;
 use super::options::Filters;
 use super::pen::State;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{Imported, StoreError, filters, kept_rows, migrate, options, torn};
+use super::{Imported, StoreError, filters, migrate, options, torn};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -70,9 +70,7 @@ pub struct Store {
     pub(super) db: Arc<DB>,
     pub(super) directory: PathBuf,
     pub(super) identity: Arc<Identity>,
-    pub(super) cache: Cache,
-    /// Rows that were sought again and again; for all views.
-    pub(super) kept: Option<Arc<KeptRows>>,
+    pub(super) caches: Caches,
     pub(super) observer: Option<Observer>,
     /// The bound that RocksDB keeps memtables in use to, bytes.
     pub(super) memtable_bytes: usize,
@@ -202,12 +200,7 @@ impl Store {
                 sync_directory(directory)?;
             }
         }
-        // The cache counts all blocks, indexes and filters of all tables.
-        let kept_bytes = kept_rows::share_of(options.cache_bytes);
-        let caches = (
-            options::cache(options.cache_bytes - kept_bytes),
-            KeptRows::new(kept_bytes),
-        );
+        let caches = Caches::new(options.cache_bytes);
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
         let per_table = options.memtable_bytes / 2;
         let database = options::database(
@@ -225,7 +218,7 @@ impl Store {
             filters::of_database(&path, options.cache_bytes)
         };
         let open = || {
-            let descriptors = options::tables(&caches.0, per_table, filters)
+            let descriptors = options::tables(&caches.blocks, per_table, filters)
                 .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
             if options.read_only {
                 DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)
@@ -287,7 +280,7 @@ impl Store {
     pub(super) fn assemble(
         db: Arc<DB>,
         options: &OpenOptions,
-        (cache, kept): (Cache, Option<Arc<KeptRows>>),
+        caches: Caches,
         identity: Identity,
         filters: Filters,
         still: bool,
@@ -331,8 +324,8 @@ impl Store {
             checkpoint,
             finality.clone(),
             Arc::clone(&identity),
-            kept.clone(),
-        );
+        )
+        .keeping(caches.rows.clone());
         let state = State {
             flats,
             checkpoint,
@@ -345,8 +338,7 @@ impl Store {
             db,
             directory: options.directory.clone(),
             identity,
-            cache,
-            kept,
+            caches,
             observer: options.observer.clone(),
             memtable_bytes: options.memtable_bytes,
             waits: AtomicBool::new(false),
@@ -426,7 +418,7 @@ impl Store {
     /// Bytes in the block cache.
     #[must_use]
     pub fn cache_bytes(&self) -> usize {
-        self.cache.get_usage()
+        self.caches.blocks.get_usage()
     }
 
     /// Rewrites every table into its final form (after a bulk load, before measuring sizes).

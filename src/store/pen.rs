@@ -310,14 +310,14 @@ impl Pen {
     }
 
     fn publish(&self) {
-        self.store.publish(View::new(
+        let view = View::new(
             &self.store.db,
             self.state.flats.view(),
             self.state.checkpoint,
             self.state.finality.clone(),
             Arc::clone(&self.store.identity),
-            self.store.kept.clone(),
-        ));
+        );
+        self.store.publish(view.keeping(self.store.caches.rows.clone()));
     }
 }
 

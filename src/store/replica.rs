@@ -9,12 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use rocksdb::Cache;
-
-use super::kept_rows::KeptRows;
+use super::caches::Caches;
 use super::open::{Store, identity_of};
 use super::secondary::{Caught, Home, Mark, Secondary};
-use super::{OpenOptions, StoreError, kept_rows, migrate, options};
+use super::{OpenOptions, StoreError, migrate, options};
 use crate::clock;
 
 /// Instances at most. While all but the newest are read, by answers that are taken slowly, nothing newer is shown.
@@ -66,9 +64,7 @@ pub struct Replica {
     home: Home,
     /// Whether another store lies there than the one that was shown last.
     replaced: bool,
-    cache: Cache,
-    /// Rows that were sought again and again in the store that lies there.
-    kept: Option<Arc<KeptRows>>,
+    caches: Caches,
     instances: Vec<Secondary>,
     shown: Option<Shown>,
     chain: (u64, [u8; 32]),
@@ -102,7 +98,6 @@ impl Replica {
                 path: options.directory.clone(),
             });
         }
-        let kept_bytes = kept_rows::share_of(options.cache_bytes);
         let mut replica = Self {
             options: OpenOptions {
                 read_only: true,
@@ -111,8 +106,7 @@ impl Replica {
             home: Home::of(&database)?,
             database,
             replaced: false,
-            cache: options::cache(options.cache_bytes - kept_bytes),
-            kept: KeptRows::new(kept_bytes),
+            caches: Caches::new(options.cache_bytes),
             instances: Vec::new(),
             shown: None,
             chain: Default::default(),
@@ -141,7 +135,8 @@ impl Replica {
 
     fn instance(&self) -> Result<Secondary, StoreError> {
         migrate::check_before_opening(&self.options.directory, &self.database)?;
-        let tables = options::tables(&self.cache, MEMTABLE_BYTES, options::Filters::InParts).collect();
+        let tables =
+            options::tables(&self.caches.blocks, MEMTABLE_BYTES, options::Filters::InParts).collect();
         let database = options::database(MEMTABLE_BYTES, options::ALL_TABLES_OPEN);
         Secondary::open(&self.database, database, tables)
     }
@@ -185,7 +180,7 @@ impl Replica {
             self.shown = None;
             self.home = Home::of(&self.database)?;
             self.replaced = true;
-            self.kept = KeptRows::new(kept_rows::share_of(self.options.cache_bytes));
+            self.caches.leave_rows(self.options.cache_bytes);
         }
         // A writer that was started again has another manifest: who followed the old one is of no use any more.
         let shown = self.shown.as_ref().map(|shown| shown.place);
@@ -250,7 +245,7 @@ impl Replica {
         let store = Store::assemble(
             Arc::clone(instance.db()),
             &self.options,
-            (self.cache.clone(), self.kept.clone()),
+            self.caches.clone(),
             identity,
             options::Filters::InParts,
             true,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
+use super::caches::Caches;
 use super::open::{IDENTITY, OpenOptions, Store};
 use super::open_pieces::take_unfinal_off;
 use super::options::{self, Filters};
@@ -69,11 +70,14 @@ pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, Store
         read_only: true,
         ..OpenOptions::new(directory)
     };
-    let cache = options::cache(CACHE_BYTES);
+    let caches = Caches {
+        blocks: options::cache(CACHE_BYTES),
+        rows: None,
+    };
     let store = Store::assemble(
         Arc::clone(db),
         &options,
-        (cache, None),
+        caches,
         identity,
         Filters::InParts,
         false,

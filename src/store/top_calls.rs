@@ -55,7 +55,7 @@ struct Reading<'v> {
 }
 
 impl<'v> Reading<'v> {
-    const fn new(view: &'v View) -> Self {
+    fn new(view: &'v View) -> Self {
         Self {
             view,
             frames: Units::new(view, Table::Frames),

@@ -70,12 +70,11 @@ impl View {
         checkpoint: Checkpoint,
         finality: Finality,
         identity: Arc<Identity>,
-        kept: Option<Arc<KeptRows>>,
     ) -> Self {
         // Taken before the snapshot: a write in between is told by the next view's.
         let revision = db.latest_sequence_number();
         let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Snapshot(db.snapshot()));
-        Self::over(cell, revision, flats, (checkpoint, finality), identity, kept)
+        Self::over(cell, revision, flats, checkpoint, finality, identity)
     }
 
     /// A view over a secondary instance that stands still as long as anybody but its replica holds it.
@@ -85,20 +84,19 @@ impl View {
         checkpoint: Checkpoint,
         finality: Finality,
         identity: Arc<Identity>,
-        kept: Option<Arc<KeptRows>>,
     ) -> Self {
         let revision = db.latest_sequence_number();
         let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Still(db));
-        Self::over(cell, revision, flats, (checkpoint, finality), identity, kept)
+        Self::over(cell, revision, flats, checkpoint, finality, identity)
     }
 
     fn over(
         cell: SnapshotCell,
         revision: u64,
         flats: Vec<FlatView>,
-        (checkpoint, finality): (Checkpoint, Finality),
+        checkpoint: Checkpoint,
+        finality: Finality,
         identity: Arc<Identity>,
-        kept: Option<Arc<KeptRows>>,
     ) -> Self {
         Self {
             cell,
@@ -108,8 +106,13 @@ impl View {
             identity,
             revision,
             known: Known::default(),
-            kept,
+            kept: None,
         }
+    }
+
+    /// The same, with the rows that are kept of its store.
+    pub(super) fn keeping(self, kept: Option<Arc<KeptRows>>) -> Self {
+        Self { kept, ..self }
     }
 
     /// Which chain this is.

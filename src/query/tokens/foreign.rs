@@ -122,7 +122,7 @@ struct Walk<'v> {
 }
 
 impl<'v> Walk<'v> {
-    const fn new(view: &'v View, token: &'v Address, standard: Standard) -> Self {
+    fn new(view: &'v View, token: &'v Address, standard: Standard) -> Self {
         Self {
             view,
             token,
