@@ -22,8 +22,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod support;
 
-/// The tables of units, and what their rows are counted by.
-const UNITS: [&str; 4] = ["transactions", "logs_by_block", "logs_by_emitter", "frames"];
+/// The tables of units, and what was taken out of them.
+const UNITS: [&str; 5] = [
+    "transactions",
+    "array transaction_signatures",
+    "logs_by_block",
+    "logs_by_emitter",
+    "frames",
+];
 
 /// The blocks that came with their receipts, as if each followed the one before.
 fn linked(path: &Path, traced: bool) -> Vec<Bundle> {
@@ -78,7 +84,7 @@ fn main() {
         for table in UNITS {
             let (_, bytes, _) = told.iter().find(|(name, ..)| name == table).expect("a table");
             let rows = match table {
-                "transactions" => checkpoint.transactions,
+                "transactions" | "array transaction_signatures" => checkpoint.transactions,
                 "frames" => checkpoint.frames,
                 _ => checkpoint.logs,
             };

@@ -213,8 +213,9 @@ fn stores_of_other_layouts_are_refused_and_left_as_they_are() {
         ((5, "open_postings"), &migratable),
         ((6, ""), &migratable),
         ((7, ""), &migratable),
-        ((9, ""), &newer),
-        ((9, "+later"), &newer),
+        ((8, ""), &migratable),
+        ((10, ""), &newer),
+        ((10, "+later"), &newer),
     ]
     .into();
     for ((version, table), words) in cases {
@@ -247,7 +248,7 @@ fn stores_of_other_layouts_are_refused_and_left_as_they_are() {
             &["import", "chain", chain.to_str().unwrap()],
             &["checkpoint", "create", made.to_str().unwrap()],
         ];
-        let can_be = |command: &&&[&str]| !matches!(version, 5..=7) || **command != ["migrate"];
+        let can_be = |command: &&&[&str]| !matches!(version, 5..=8) || **command != ["migrate"];
         for command in commands.iter().filter(can_be) {
             over(&data, command).refused(&words);
             assert_eq!(

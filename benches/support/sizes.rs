@@ -43,6 +43,7 @@ pub(crate) fn sizes(store: &Store) -> Vec<(String, u64, Share)> {
             FlatArray::Tokens | FlatArray::MultiTransfers => Share::Tokens,
             FlatArray::TransactionHashes
             | FlatArray::TransactionStatuses
+            | FlatArray::TransactionSignatures
             | FlatArray::BlockFrames
             | FlatArray::BlockEarnings => Share::Chain,
             FlatArray::Blocks

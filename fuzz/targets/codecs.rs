@@ -18,10 +18,11 @@ use quarry::codec::observed::{
 use quarry::codec::tokens::{
     TokenState, decode_holder, decode_holder_count, decode_holding, decode_nft_id, read_supply,
 };
+use quarry::codec::transaction_row::{TransactionSlice, decode_transaction, encode_transaction};
 use quarry::codec::value::{
-    AccountRow, CallOf, Checkpoint, Creation, DayRow, Finality, FrameRow, FundingRow, Identity, SupplyRow,
-    Tail, TransactionSlice, Undo, decode_block, decode_fees, decode_frame_place, decode_new_addresses,
-    decode_transaction, encode_block, encode_frame, encode_transaction,
+    AccountRow, CallOf, Checkpoint, Creation, DayRow, FeeRow, Finality, FrameRow, FundingRow, Identity,
+    SupplyRow, Tail, Undo, decode_bincode_transaction, decode_block, decode_frame_place,
+    decode_new_addresses, encode_block, encode_frame,
 };
 use quarry::codec::{Corrupt, amount};
 use quarry::model::{Address, U256};
@@ -62,20 +63,24 @@ fn keys(bytes: &[u8]) {
 fn transaction(bytes: &[u8]) {
     let whole = decode_transaction(bytes);
     let slice = TransactionSlice::decode(bytes);
-    let fees = decode_fees(bytes);
+    let mut room = Vec::new();
+    if let Ok(slice) = &slice {
+        let _ = slice.call(&mut room);
+    }
     if let Ok(row) = whole {
         let mut again = Vec::new();
-        encode_transaction(&row.transaction, &row.receipt, row.first_log_index, &mut again);
-        // Types that lack what was read are written without it; what was written stays as it is.
+        encode_transaction(&row.transaction, &row.receipt, &row.logs, &mut again);
+        // What can be told shortly need not have been; what was written stays as it is.
         let read = decode_transaction(&again).expect("what was written");
-        let mut third = Vec::new();
-        encode_transaction(&read.transaction, &read.receipt, read.first_log_index, &mut third);
-        assert_eq!(third, again);
+        assert_eq!(read, row);
         let slice = slice.expect("what the whole row is read from");
         assert_eq!(slice.value, row.transaction.value);
-        assert_eq!(slice.input, &row.transaction.input[..]);
-        assert_eq!(fees, Ok(slice.fees));
+        assert_eq!(slice.fees, FeeRow::new(&row.transaction, &row.receipt));
+        let call = slice.call(&mut room).expect("what the whole row is read from");
+        assert_eq!(call.input, &row.transaction.input[..]);
     }
+    // Of stores that are brought up to this layout.
+    let _ = decode_bincode_transaction(bytes);
 }
 
 fn frame(bytes: &[u8]) {

@@ -1,7 +1,8 @@
 //! Whom samples are drawn from: all of few, parties of what happened, and which tokens a ledger may be asked about.
 
 use super::{Audit, Ordinals};
-use crate::codec::value::{FrameRow, TransactionSlice};
+use crate::codec::transaction_row::TransactionSlice;
+use crate::codec::value::FrameRow;
 use crate::codec::{keys, tokens};
 use crate::model::{Address, BlockRange, TokenKind};
 use crate::query::{Exactness, QueryError, Token};

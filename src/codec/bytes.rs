@@ -14,6 +14,15 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Appends `value` likewise (1 to 19 bytes).
+pub fn put_varint_u128(out: &mut Vec<u8>, mut value: u128) {
+    while value >= 0x80 {
+        out.push((value as u8) | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
 /// The length of `value` as a varint, in bytes.
 #[must_use]
 pub const fn varint_len(value: u64) -> usize {
@@ -132,6 +141,24 @@ impl<'a> Reader<'a> {
             let byte = self.byte()?;
             let low = u64::from(byte & 0x7f);
             if shift == 63 && low > 1 {
+                break;
+            }
+            value |= low << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Corrupt(self.what))
+    }
+
+    /// The next varint of up to 128 bits.
+    #[inline]
+    pub fn varint_u128(&mut self) -> Result<u128, Corrupt> {
+        let mut value = 0;
+        for shift in (0..128).step_by(7) {
+            let byte = self.byte()?;
+            let low = u128::from(byte & 0x7f);
+            if shift == 126 && low > 3 {
                 break;
             }
             value |= low << shift;
@@ -274,6 +301,19 @@ mod tests {
         }
 
         #[test]
+        fn wide_varints_round_trip(value in any::<u128>(), bits in 0u32..128) {
+            let value = value >> bits;
+            let mut out = Vec::new();
+            put_varint_u128(&mut out, value);
+            let mut reader = Reader::new(&out, "test");
+            prop_assert_eq!(reader.varint_u128(), Ok(value));
+            reader.end().unwrap();
+            if let Ok(value) = u64::try_from(value) {
+                prop_assert_eq!(Reader::new(&out, "test").varint(), Ok(value));
+            }
+        }
+
+        #[test]
         fn words_round_trip(mut word in any::<[u8; 32]>(), left in 0usize..33, right in 0usize..33) {
             word[..left].fill(0);
             word[32 - right..].fill(0);
@@ -303,6 +343,8 @@ mod tests {
             let mut reader = Reader::new(&bytes, "test");
             while reader.varint().is_ok() {}
             let mut reader = Reader::new(&bytes, "test");
+            while reader.varint_u128().is_ok() {}
+            let mut reader = Reader::new(&bytes, "test");
             while read_word(&mut reader, &mut [0; 32]).is_ok() {}
         }
     }
@@ -311,5 +353,9 @@ mod tests {
     fn an_overlong_varint_is_corrupt() {
         let mut reader = Reader::new(&[0xff; 11], "test");
         assert_eq!(reader.varint(), Err(Corrupt("test")));
+        let mut reader = Reader::new(&[0xff; 20], "test");
+        assert_eq!(reader.varint_u128(), Err(Corrupt("test")));
+        let beyond = [&[0xff; 18][..], &[4]].concat();
+        assert_eq!(Reader::new(&beyond, "test").varint_u128(), Err(Corrupt("test")));
     }
 }

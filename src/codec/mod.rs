@@ -15,6 +15,7 @@ pub mod open_list;
 pub mod open_postings;
 pub mod posting;
 pub mod tokens;
+pub mod transaction_row;
 pub mod value;
 
 /// Stored bytes that cannot be what we wrote; the text says what was being read.

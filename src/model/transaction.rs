@@ -86,7 +86,13 @@ impl Transaction {
     /// Whether a bridge or the chain itself made it, by its type or for it has no gas: its nonce need not be its sender's.
     #[must_use]
     pub fn is_made_by_chain(&self) -> bool {
-        self.gas == 0 || Self::MADE_KINDS.contains(&self.kind)
+        Self::is_of_chain(self.kind, self.gas)
+    }
+
+    /// The same by its type and gas limit.
+    #[must_use]
+    pub fn is_of_chain(kind: u8, gas: u64) -> bool {
+        gas == 0 || Self::MADE_KINDS.contains(&kind)
     }
 }
 

@@ -5,7 +5,8 @@ use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Paged, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::{FeeRow, TransactionSlice, blob_price};
+use crate::codec::transaction_row::TransactionSlice;
+use crate::codec::value::{FeeRow, blob_price};
 use crate::model::{Address, BlockId, ListedTransaction, MinedBlock, U256};
 use crate::store::{Table, Units, View};
 
@@ -124,11 +125,12 @@ impl TransactionPage {
         let units = Units::opened(&mut self.units, &view, Table::Transactions);
         let mut top_frames = None;
         let mut hashes = Hashes::of(&self.page);
+        let mut data = Vec::new();
         self.page.visit(|ordinal| {
             let row = units.row(ordinal)?;
             let (number, index) = (row.block, row.index);
-            let slice = TransactionSlice::decode(row.bytes())
-                .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+            let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name());
+            let slice = TransactionSlice::decode(row.bytes()).map_err(corrupt)?;
             let block = view.block(number)?;
             let success = match slice.status {
                 Some(success) => success,
@@ -162,7 +164,7 @@ impl TransactionPage {
                 max_priority_fee_per_gas: slice.fees.max_priority_fee_per_gas,
                 fee,
                 success,
-                input: slice.input,
+                input: slice.input.bytes(&mut data).map_err(corrupt)?,
             };
             Ok(visitor(&transaction))
         })

@@ -108,9 +108,9 @@ impl Reader {
             .collect::<Result<Vec<_>, _>>()?;
         if full {
             let mut units = Units::new(&self.view, Table::Transactions);
-            for (ordinal, &hash) in ordinals.zip(&transaction_hashes) {
+            for ordinal in ordinals {
                 let mut transaction = Self::transaction_row(&mut units, ordinal)?.1.transaction;
-                transaction.hash = hash;
+                self.view.complete(&mut transaction, ordinal)?;
                 block.transactions.push(transaction);
             }
         }

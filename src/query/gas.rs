@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::accounts::price;
 use super::{QueryError, Reader};
-use crate::codec::value::TransactionSlice;
+use crate::codec::transaction_row::TransactionSlice;
 use crate::store::{Table, Units, View};
 
 /// What a transaction paid for gas.

@@ -4,7 +4,8 @@
 use super::page::{ListQuery, Page, Paged, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::{CallOf, FrameRow, FrameSlice, TransactionSlice, decode_frame_place};
+use crate::codec::transaction_row::TransactionSlice;
+use crate::codec::value::{FrameRow, FrameSlice, decode_frame_place};
 use crate::model::{Address, B256, BlockId, Bytes, InternalTransaction};
 use crate::store::{Table, Units, View};
 
@@ -110,6 +111,7 @@ impl<'v> TopFrames<'v> {
         let end = self.view.first_frame(block + 1)?;
         let transaction = self.view.first_transaction(block)? + index;
         let mut transactions = Units::new(self.view, Table::Transactions);
+        let mut data = Vec::new();
         for ordinal in first..end.min(first.saturating_add(limit)) {
             let row = FrameRow::decode(self.units.row(ordinal)?.bytes()).map_err(corrupt)?;
             if u64::from(row.transaction_index()) != index {
@@ -119,9 +121,10 @@ impl<'v> TopFrames<'v> {
                 FrameRow::Whole(frame) => frame,
                 FrameRow::OfTransaction(top) => {
                     let row = TransactionSlice::decode(transactions.row(transaction)?.bytes());
-                    let row =
-                        row.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
-                    top.with(&CallOf::from(row))
+                    let call = row.and_then(|row| row.call(&mut data));
+                    let call =
+                        call.map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
+                    top.with(&call)
                 }
             };
             if !visitor(&frame) {

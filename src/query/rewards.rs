@@ -1,7 +1,8 @@
 //! B3: what a block brought to its fee recipient and to those of its uncles, and what it burnt.
 
 use super::{QueryError, Reader};
-use crate::codec::value::{BlockFees, FeeRow, decode_fees};
+use crate::codec::transaction_row::TransactionSlice;
+use crate::codec::value::{BlockFees, FeeRow};
 use crate::model::{Address, Block, StaticRewards, U256, uncle_inclusion_reward, uncle_reward};
 use crate::store::{Table, Units};
 
@@ -110,9 +111,9 @@ impl Reader {
         let mut transactions = Units::new(&self.view, Table::Transactions);
         let mut fees = Vec::with_capacity(usize::try_from(ordinals.end - ordinals.start).unwrap_or(0));
         for ordinal in ordinals {
-            let fee = decode_fees(transactions.row(ordinal)?.bytes())
+            let slice = TransactionSlice::decode(transactions.row(ordinal)?.bytes())
                 .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
-            fees.push(fee);
+            fees.push(slice.fees);
         }
         Ok(Some(BlockReward::of(&block, fees, &self.static_rewards)))
     }

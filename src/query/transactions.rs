@@ -2,7 +2,8 @@
 
 use super::internal::{TopFrames, TopOutcome};
 use super::{QueryError, Reader};
-use crate::codec::value::{TransactionRow, blob_gas_used, blob_price, decode_transaction};
+use crate::codec::transaction_row::{TransactionRow, decode_transaction};
+use crate::codec::value::{blob_gas_used, blob_price};
 use crate::model::{Address, B256, BlockId, Bloom, Bytes, FrameKind, Header, Log, Receipt, TransactionEntry};
 use crate::store::{BlockFacts, Table, Units, View};
 
@@ -69,12 +70,12 @@ impl ReceiptReader<'_> {
     /// The receipt of a transaction, and the place in the block of its first log.
     pub(super) fn receipt(&mut self, ordinal: u64, hash: B256) -> Result<(Receipt, u32), QueryError> {
         let (block, row) = Reader::transaction_row(&mut self.transactions, ordinal)?;
-        let first = self.view.block(block)?.first_log + u64::from(row.first_log_index);
+        let first_of_block = self.view.block(block)?.first_log;
         let mut receipt = row.receipt;
         receipt.transaction_hash = hash;
         let mut bloom = Bloom::ZERO;
         let mut data = Vec::new();
-        for ordinal in first..first + u64::from(row.logs) {
+        for ordinal in row.logs.clone().map(|place| first_of_block + u64::from(place)) {
             let whole = self.logs.log(self.view, ordinal, &mut data)?;
             let log = Log {
                 address: self.view.emitter_address(whole.emitter)?,
@@ -85,7 +86,7 @@ impl ReceiptReader<'_> {
             receipt.logs.push(log);
         }
         receipt.logs_bloom = bloom;
-        Ok((receipt, row.first_log_index))
+        Ok((receipt, row.logs.start))
     }
 }
 
@@ -110,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// A transaction's row and its block's number.
+    /// A transaction's row, without its hash and signature, and its block's number.
     pub(super) fn transaction_row(
         units: &mut Units<'_>,
         ordinal: u64,
@@ -245,9 +246,9 @@ impl Reader {
             timestamp: facts.timestamp,
             base_fee_per_gas: header.base_fee_per_gas,
             transaction_index: u32::try_from(ordinal - facts.first_transaction).unwrap_or(u32::MAX),
-            first_log_index: row.first_log_index,
+            first_log_index: row.logs.start,
         };
-        entry.transaction.hash = self.view.transaction_hash(ordinal)?;
+        self.view.complete(&mut entry.transaction, ordinal)?;
         entry.receipt.transaction_hash = entry.transaction.hash;
         Ok(entry)
     }

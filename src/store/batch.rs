@@ -20,6 +20,7 @@ use super::token_ledger::{TokenId, TokenMoves};
 use super::view::family;
 use crate::codec::keys::{self, HashKind, Term};
 use crate::codec::log_row::{RunBuilder, RunRow};
+use crate::codec::transaction_row::SIGNATURE_BYTES;
 use crate::codec::value::Checkpoint;
 use crate::codec::{Corrupt, bytes};
 use crate::model::{Address, B256};
@@ -293,18 +294,26 @@ impl Batch {
         self.bytes += 64;
     }
 
-    /// Gives the next transaction ordinal to a hash, and keeps what its receipt says became of it.
-    pub fn transaction(&mut self, hash: &B256, status: Option<bool>) -> u64 {
+    /// Gives the next transaction ordinal to a hash, and keeps its signature and what its receipt says became of it.
+    pub fn transaction(
+        &mut self,
+        hash: &B256,
+        signature: &[u8; SIGNATURE_BYTES],
+        status: Option<bool>,
+    ) -> u64 {
         let ordinal = self.checkpoint.transactions;
         self.checkpoint.transactions += 1;
         if let Some(hashes) = self.flats.get_mut(FlatArray::TransactionHashes as usize) {
             hashes.extend_from_slice(hash.as_slice());
         }
+        if let Some(signatures) = self.flats.get_mut(FlatArray::TransactionSignatures as usize) {
+            signatures.extend_from_slice(signature);
+        }
         if let Some(statuses) = self.flats.get_mut(FlatArray::TransactionStatuses as usize) {
             statuses.push(status.map_or(STATUS_NOT_SAID, u8::from));
         }
         self.hash(HashKind::Transaction, hash, ordinal);
-        self.bytes += 32;
+        self.bytes += 32 + SIGNATURE_BYTES;
         ordinal
     }
 

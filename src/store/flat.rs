@@ -15,6 +15,7 @@ use super::StoreError;
 use super::map::map;
 use super::memory;
 use super::tail::TailPages;
+use crate::codec::transaction_row::SIGNATURE_BYTES;
 use crate::model::{Address, B256};
 
 /// The arrays of a store.
@@ -43,10 +44,12 @@ pub enum FlatArray {
     MultiTransfers = 9,
     /// By log ordinal: signature u32, all ones where the log has no topic.
     LogSignatures = 10,
+    /// By transaction ordinal: r 32, s 32.
+    TransactionSignatures = 11,
 }
 
 /// Number of arrays.
-pub(super) const ARRAYS: usize = 11;
+pub(super) const ARRAYS: usize = 12;
 
 impl FlatArray {
     /// All arrays; the position is the stored code.
@@ -62,6 +65,7 @@ impl FlatArray {
         Self::Tokens,
         Self::MultiTransfers,
         Self::LogSignatures,
+        Self::TransactionSignatures,
     ];
 
     /// Bytes of a record.
@@ -75,6 +79,7 @@ impl FlatArray {
             Self::Emitters | Self::Tokens => 20,
             Self::TransactionStatuses => 1,
             Self::BlockEarnings => 19,
+            Self::TransactionSignatures => SIGNATURE_BYTES,
         }
     }
 
@@ -93,7 +98,13 @@ impl FlatArray {
             Self::Tokens => "tokens",
             Self::MultiTransfers => "multi_transfers",
             Self::LogSignatures => "log_signatures",
+            Self::TransactionSignatures => "transaction_signatures",
         }
+    }
+
+    /// Its file, where the arrays of a store are.
+    pub(super) fn path(self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}.flat", self.name()))
     }
 
     /// The drawing of a record for docs/SCHEMA.md.
@@ -116,6 +127,7 @@ impl FlatArray {
             }
             Self::MultiTransfers => "| ordinal of its log u64 | position in its batch u32 |",
             Self::LogSignatures => "| signature u32, all ones without topics |",
+            Self::TransactionSignatures => "| r 32 bytes | s 32 bytes |",
         }
     }
 }
@@ -293,7 +305,7 @@ struct FlatFile {
 
 impl FlatFile {
     fn open(directory: &Path, array: FlatArray, records: u64, read_only: bool) -> Result<Self, StoreError> {
-        let path = directory.join(format!("{}.flat", array.name()));
+        let path = array.path(directory);
         let io = |doing| StoreError::io(doing, &path);
         let file = OpenOptions::new()
             .read(true)
@@ -395,6 +407,16 @@ impl Flats {
             files,
             tails: FlatArray::ALL.map(|array| TailPages::new(array.width())),
         })
+    }
+
+    /// Makes the files of arrays that a store of an older layout lacks, which has `had` of them.
+    pub(super) fn add_new(directory: &Path, had: usize) -> Result<(), StoreError> {
+        for array in FlatArray::ALL.into_iter().skip(had) {
+            let path = array.path(directory);
+            let made = OpenOptions::new().create(true).append(true).open(&path);
+            made.map_err(StoreError::io("make", &path))?;
+        }
+        Ok(())
     }
 
     /// Records in each file.

@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteOptions};
+use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteBatch, WriteOptions};
 
 use super::open::IDENTITY;
 use super::schema::{SCHEMA_VERSION, Table};
-use super::{StoreError, open_pieces, options, second_standards, top_calls, torn};
+use super::{StoreError, open_pieces, options, second_standards, top_calls, torn, transaction_rows};
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
 const CACHE_BYTES: usize = 256 << 20;
@@ -22,8 +22,9 @@ pub(super) struct Step {
     pub(super) from: u32,
     /// What it does, for the operator.
     pub(super) about: &'static str,
-    /// Does it, over and over if need be; `Path` is the store's directory.
-    pub(super) apply: fn(&Arc<DB>, &Path) -> Result<(), StoreError>,
+    /// Does it, over and over if need be; `Path` is the store's directory. Answers what is to be written together with the new
+    /// version.
+    pub(super) apply: fn(&Arc<DB>, &Path) -> Result<WriteBatch, StoreError>,
 }
 
 /// The steps that there are, by version. None leads from versions 1 to 4: their rows lack what only blocks tell, so
@@ -43,6 +44,11 @@ const STEPS: &[Step] = &[
         from: 7,
         about: "blocks that are not final taken off (the sync fetches them again), and what top calls repeat of their transactions left out of their rows",
         apply: top_calls::apply,
+    },
+    Step {
+        from: 8,
+        about: "blocks that are not final taken off (the sync fetches them again), rows of transactions written in a shorter form, and their signatures moved into an array",
+        apply: transaction_rows::apply,
     },
 ];
 
@@ -129,7 +135,11 @@ pub fn migrate(directory: &Path) -> Result<(u32, Vec<&'static str>), StoreError>
     run(directory, STEPS, SCHEMA_VERSION)
 }
 
-fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'static str>), StoreError> {
+pub(super) fn run(
+    directory: &Path,
+    steps: &[Step],
+    wanted: u32,
+) -> Result<(u32, Vec<&'static str>), StoreError> {
     let database = directory.join("rocksdb");
     let absent = || StoreError::Absent {
         path: directory.to_path_buf(),
@@ -158,15 +168,15 @@ fn run(directory: &Path, steps: &[Step], wanted: u32) -> Result<(u32, Vec<&'stat
     let mut done = Vec::new();
     for step in way {
         tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);
-        (step.apply)(&db, directory)?;
-        raise(&db, step.from + 1)?;
+        let last = (step.apply)(&db, directory)?;
+        raise(&db, step.from + 1, last)?;
         done.push(step.about);
     }
     Ok((found, done))
 }
 
-/// Raises the version, once everything before it is on disk.
-fn raise(db: &DB, version: u32) -> Result<(), StoreError> {
+/// Raises the version and writes what comes with it, once everything before it is on disk.
+fn raise(db: &DB, version: u32, mut last: WriteBatch) -> Result<(), StoreError> {
     let failed = || StoreError::rocks("database");
     let families = Table::ALL.iter().filter_map(|table| db.cf_handle(table.name()));
     let mut flush = FlushOptions::default();
@@ -180,7 +190,8 @@ fn raise(db: &DB, version: u32) -> Result<(), StoreError> {
     }
     let mut synced = WriteOptions::default();
     synced.set_sync(true);
-    db.put_cf_opt(meta, IDENTITY, identity, &synced).map_err(failed())
+    last.put_cf(meta, IDENTITY, identity);
+    db.write_opt(last, &synced).map_err(failed())
 }
 
 #[cfg(test)]
@@ -201,7 +212,7 @@ mod tests {
     const ROWS: u32 = 20;
 
     /// Writes rows, and stops in the middle where it is told to.
-    fn first(db: &Arc<DB>, _: &Path) -> Result<(), StoreError> {
+    fn first(db: &Arc<DB>, _: &Path) -> Result<WriteBatch, StoreError> {
         BEGUN.set(BEGUN.get() + 1);
         let failed = || StoreError::rocks("database");
         let days = super::super::view::family(db, Table::Days)?;
@@ -212,11 +223,11 @@ mod tests {
             }
             db.put_cf(days, row.to_be_bytes(), b"first").map_err(failed())?;
         }
-        Ok(())
+        Ok(WriteBatch::default())
     }
 
     /// Builds on the rows of the first.
-    fn second(db: &Arc<DB>, _: &Path) -> Result<(), StoreError> {
+    fn second(db: &Arc<DB>, _: &Path) -> Result<WriteBatch, StoreError> {
         BEGUN.set(BEGUN.get() + 1);
         let failed = || StoreError::rocks("database");
         let days = super::super::view::family(db, Table::Days)?;
@@ -225,7 +236,9 @@ mod tests {
             assert!(found.is_some(), "row {row} of the first step is missing");
             db.put_cf(days, row.to_be_bytes(), b"second").map_err(failed())?;
         }
-        Ok(())
+        let mut last = WriteBatch::default();
+        last.put_cf(days, b"last", b"of the second");
+        Ok(last)
     }
 
     const NEXT: &[Step] = &[
@@ -262,6 +275,12 @@ mod tests {
         let done = run(home.path(), NEXT, wanted).unwrap();
         assert_eq!(done, (SCHEMA_VERSION, vec!["the first", "the second"]));
         assert_eq!(peek(&database).unwrap(), Some(wanted));
+        let db =
+            DB::open_cf_for_read_only(&Options::default(), &database, [Table::Days.name()], false).unwrap();
+        let last = db
+            .get_cf(db.cf_handle(Table::Days.name()).unwrap(), b"last")
+            .unwrap();
+        assert_eq!(last.as_deref(), Some(&b"of the second"[..]));
         assert_eq!(BEGUN.get(), 4);
         assert_eq!(run(home.path(), NEXT, wanted).unwrap(), (wanted, Vec::new()));
         // Ours no more.

@@ -47,6 +47,7 @@ mod tail;
 mod token_ledger;
 mod top_calls;
 mod torn;
+mod transaction_rows;
 mod view;
 mod whole_log;
 mod writer;

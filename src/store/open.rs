@@ -305,11 +305,15 @@ impl Store {
                 flat_records: vec![0; ARRAYS],
             },
         };
-        let records: [u64; ARRAYS] = finality
-            .flat_records
-            .as_slice()
-            .try_into()
-            .map_err(|_| corrupt(FINALITY)(crate::codec::Corrupt("finality")))?;
+        // A store of an older layout, which is being migrated, may have fewer arrays.
+        let mut records = [0; ARRAYS];
+        let counted = finality.flat_records.len();
+        if counted > ARRAYS || (counted < ARRAYS && identity.schema == SCHEMA_VERSION) {
+            return Err(corrupt(FINALITY)(crate::codec::Corrupt("finality")));
+        }
+        for (records, &counted) in records.iter_mut().zip(&finality.flat_records) {
+            *records = counted;
+        }
         let directory = options.directory.join("flat");
         let mut flats = Flats::open(&directory, &records, options.read_only)?;
         for number in finality.next_unfinal..checkpoint.next_block {

@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 8;
+pub const SCHEMA_VERSION: u32 = 9;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,9 +176,9 @@ impl Table {
             },
             Self::Transactions => Description {
                 name: "transactions",
-                doc: "transactions with their receipts (without hash and logs), in units of one block",
+                doc: "transactions with their receipts (without hash, signature and logs), in units of one block",
                 key: "| ordinal of the unit's last transaction u64 |",
-                value: "| block varint | first index varint | count varint | (length varint, bincode row)* |",
+                value: "| block varint | first index varint | count varint | (length varint, row of a transaction)* |",
                 profile: Profile::AppendUnits,
             },
             Self::LogsByBlock => Description {

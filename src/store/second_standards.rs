@@ -11,7 +11,8 @@ use std::sync::Arc;
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
 use super::caches::Caches;
-use super::open::{IDENTITY, OpenOptions, Store};
+use super::flat::Flats;
+use super::open::{FINALITY, IDENTITY, OpenOptions, Store};
 use super::open_pieces::take_unfinal_off;
 use super::options::{self, Filters};
 use super::schema::Table;
@@ -21,7 +22,7 @@ use super::{Direction, PostingCursor, StoreError, Units, View};
 use crate::codec::amount::put_amount;
 use crate::codec::keys::Term;
 use crate::codec::tokens::{self, MIXED};
-use crate::codec::value::Identity;
+use crate::codec::value::{Finality, Identity};
 use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
 use crate::model::{Address, TokenEvent, TokenKind, U256};
 
@@ -34,7 +35,7 @@ const TOKENS_A_LINE: u32 = 1 << 20;
 
 /// Does it. A second time it writes the same rows, and takes off what is not so any more: between an interrupted migration and
 /// the next one the quarry of layout 6 may have gone on with the store.
-pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
+pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
     let view = settled(db, directory)?;
     let (mut found, tokens) = (0u64, view.checkpoint().tokens);
     for token in 0..tokens {
@@ -55,7 +56,7 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
         }
     }
     tracing::info!(tokens, found, "tokens of several standards");
-    Ok(())
+    Ok(WriteBatch::default())
 }
 
 /// Takes the blocks off that are not final, and gives what is left as readers see it.
@@ -66,6 +67,17 @@ pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, Store
         .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?
         .unwrap_or_default();
     let identity = Identity::decode(&identity).map_err(StoreError::corrupt(Table::Meta.name(), IDENTITY))?;
+    let finality = db
+        .get_cf(family(db, Table::Meta)?, FINALITY)
+        .map_err(StoreError::rocks_at(Table::Meta.name(), FINALITY))?;
+    let arrays = match finality {
+        Some(bytes) => Finality::decode(&bytes)
+            .map_err(StoreError::corrupt(Table::Meta.name(), FINALITY))?
+            .flat_records
+            .len(),
+        None => 0,
+    };
+    Flats::add_new(&directory.join("flat"), arrays)?;
     let options = OpenOptions {
         read_only: true,
         ..OpenOptions::new(directory)

@@ -14,7 +14,7 @@ use super::view::family;
 use super::{StoreError, Units, View};
 use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys;
-use crate::codec::value::{CallOf, FRAME_UNIT_BYTES_MAX, FrameRow, TransactionSlice, encode_frame};
+use crate::codec::value::{CallOf, FRAME_UNIT_BYTES_MAX, FrameRow, decode_bincode_transaction, encode_frame};
 
 /// Rows are written when so many bytes of them are together.
 const WRITE_BYTES: usize = 4 << 20;
@@ -22,7 +22,7 @@ const WRITE_BYTES: usize = 4 << 20;
 const BLOCKS_A_LINE: u64 = 1 << 18;
 
 /// Does it. Rows of either form are read, and a block's rows are replaced in one write: what was done before comes out the same.
-pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
+pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
     let view = settled(db, directory)?;
     let frames = family(db, Table::Frames)?;
     let failed = || StoreError::rocks(Table::Frames.name());
@@ -44,7 +44,8 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<(), StoreError> {
             tracing::info!(block = number, to = end, "frames cut anew");
         }
     }
-    db.write_opt(write, &unlogged).map_err(failed())
+    db.write_opt(write, &unlogged).map_err(failed())?;
+    Ok(WriteBatch::default())
 }
 
 /// The frames of block after block, and the transactions that make the top calls.
@@ -97,10 +98,10 @@ impl<'v> Reading<'v> {
             row.clear();
             if frame.is_top() {
                 let transaction = first_transaction + u64::from(frame.transaction_index());
-                let told = TransactionSlice::decode(self.transactions.row(transaction)?.bytes()).map_err(
+                let told = decode_bincode_transaction(self.transactions.row(transaction)?.bytes()).map_err(
                     StoreError::corrupt(Table::Transactions.name(), &keys::number(transaction)),
                 )?;
-                let call = CallOf::from(told);
+                let call = CallOf::from(&told.transaction);
                 encode_frame(&frame.with(&call), Some(&call), &mut row);
             } else {
                 row.extend_from_slice(bytes);

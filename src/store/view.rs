@@ -12,10 +12,11 @@ use super::known::Known;
 use super::scan::RawIterator;
 use super::schema::Table;
 use super::{Direction, PostingCursor, StoreError, Units, flat, memory};
-use crate::codec::value::{Checkpoint, Finality, Identity, decode_transaction};
+use crate::codec::transaction_row::{TransactionSlice, signature_of};
+use crate::codec::value::{Checkpoint, Finality, Identity};
 use crate::codec::{Corrupt, bytes, keys};
 use crate::metrics::visits;
-use crate::model::{Address, B256, BlockId};
+use crate::model::{Address, B256, BlockId, Transaction};
 
 /// What reads of a view go to.
 enum Moment<'a> {
@@ -196,6 +197,16 @@ impl View {
             .map(hash)
     }
 
+    /// Puts into a transaction what its row does not say: hash and signature.
+    pub fn complete(&self, transaction: &mut Transaction, ordinal: u64) -> Result<(), StoreError> {
+        transaction.hash = self.transaction_hash(ordinal)?;
+        let record = self.record(FlatArray::TransactionSignatures, "transaction", ordinal)?;
+        if let Some(record) = record.first_chunk() {
+            (transaction.r, transaction.s) = signature_of(record);
+        }
+        Ok(())
+    }
+
     /// Whether the block of a transaction is final: files hold final blocks, tails the others.
     #[inline]
     #[must_use]
@@ -320,14 +331,13 @@ impl View {
         };
         let mut units = Units::new(self, Table::Transactions);
         let row = units.row(ordinal)?;
-        let row = decode_transaction(row.bytes()).map_err(StoreError::corrupt(
+        let sent = TransactionSlice::decode(row.bytes()).map_err(StoreError::corrupt(
             Table::Transactions.name(),
             &keys::number(ordinal),
         ))?;
-        let sent = &row.transaction;
         Ok(Some(LastSent {
             nonce_after: sent.nonce.saturating_add(1),
-            is_made_by_chain: sent.is_made_by_chain(),
+            is_made_by_chain: Transaction::is_of_chain(sent.kind, sent.gas),
         }))
     }
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use quarry::api::endpoints;
 use quarry::codec::log_row::{BlockRow, RunBuilder, RunRow, encode_block_row, encode_body};
+use quarry::codec::transaction_row::encode_transaction;
 use quarry::codec::value::{
     AccountRow, CallOf, Checkpoint, DayRow, Finality, FrameSlice, FundingRow, SupplyRow, encode_block,
-    encode_frame, encode_transaction,
+    encode_frame,
 };
 use quarry::codec::{chunk, keys, observed, posting, tokens};
 use quarry::model::{Address, Bundle, U256};
@@ -53,7 +54,7 @@ pub(crate) fn codecs() -> Vec<Vec<u8>> {
     for bundle in bundles() {
         seeds.push(of_kind(9, encode_block(&bundle.block)));
         for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
-            let row = written(|out| encode_transaction(transaction, receipt, 3, out));
+            let row = written(|out| encode_transaction(transaction, receipt, &(3..5), out));
             seeds.push(of_kind(4, row));
         }
         let traces = bundle.traces.iter().flatten().zip(&bundle.block.transactions);

@@ -77,7 +77,7 @@ impl FeeRow {
 }
 
 /// `l1Fee` of the receipts of OP Stack chains and Scroll.
-pub(super) fn l1_fee(extra: &str) -> Option<U256> {
+pub(in crate::codec) fn l1_fee(extra: &str) -> Option<U256> {
     #[derive(serde::Deserialize)]
     struct Extra<'a> {
         #[serde(rename = "l1Fee", borrow)]

@@ -3,7 +3,7 @@
 use bincode::{BorrowDecode, Encode};
 
 use super::super::Corrupt;
-use super::{CONFIG, TransactionSlice, Trimmed, decode, encode_into, trim};
+use super::{CONFIG, Trimmed, decode, encode_into, trim};
 use crate::model::{Address, Bytes, Frame, FrameKind, Transaction, U256};
 
 #[derive(Encode, BorrowDecode)]
@@ -61,17 +61,6 @@ impl<'a> From<&'a Transaction> for CallOf<'a> {
             to: transaction.to,
             value: transaction.value,
             input: &transaction.input,
-        }
-    }
-}
-
-impl<'a> From<TransactionSlice<'a>> for CallOf<'a> {
-    fn from(slice: TransactionSlice<'a>) -> Self {
-        Self {
-            from: slice.from,
-            to: slice.to,
-            value: slice.value,
-            input: slice.input,
         }
     }
 }

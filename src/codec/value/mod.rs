@@ -11,12 +11,12 @@ mod fees;
 mod frame;
 mod native;
 mod record;
-mod slice;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
 pub use days::{DayRow, decode_new_addresses};
+pub(super) use fees::l1_fee;
 pub use fees::{BlockFees, FeeRow, Paid, blob_gas_used, blob_price};
 pub use frame::{
     CallOf, FRAME_UNIT_BYTES_MAX, FrameRow, FrameSlice, TopSlice, decode_frame_place, encode_frame,
@@ -26,8 +26,7 @@ pub use record::{
     Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, NativeFault, NativeFaultReason, NativeState,
     Tail, Undo,
 };
-pub use slice::{TransactionSlice, decode_fees};
-pub use transaction::{TransactionRow, decode_transaction, encode_transaction};
+pub use transaction::decode_bincode_transaction;
 
 use super::Corrupt;
 use crate::model::{Address, B64, B256, Block, Bloom, Bytes, Header, U256, Withdrawal};

@@ -1,15 +1,17 @@
-//! Rows of transactions with their receipts.
+//! Rows of transactions as layouts up to 8 had them, for those who bring such stores up to ours.
 
-use bincode::{BorrowDecode, Encode};
+use bincode::BorrowDecode;
 
 use super::super::Corrupt;
-use super::{Trimmed, decode, encode_into, trim};
+use super::super::transaction_row::TransactionRow;
+use super::{Trimmed, decode};
 use crate::model::{AccessListItem, Address, Authorization, B256, Bytes, Receipt, Transaction};
 
 /// Address, storage keys.
 type AccessValue = ([u8; 20], Vec<[u8; 32]>);
 
-#[derive(Encode, BorrowDecode)]
+#[derive(BorrowDecode)]
+#[cfg_attr(test, derive(bincode::Encode))]
 struct AuthorizationValue<'a> {
     chain_id: Trimmed<'a>,
     address: [u8; 20],
@@ -20,7 +22,8 @@ struct AuthorizationValue<'a> {
 }
 
 /// What only some types of transactions have.
-#[derive(Encode, BorrowDecode)]
+#[derive(BorrowDecode)]
+#[cfg_attr(test, derive(bincode::Encode))]
 struct TypedValue<'a> {
     max_fee_per_gas: Option<u128>,
     max_priority_fee_per_gas: Option<u128>,
@@ -35,7 +38,8 @@ struct TypedValue<'a> {
     receipt_extra: Option<&'a str>,
 }
 
-#[derive(Encode, BorrowDecode)]
+#[derive(BorrowDecode)]
+#[cfg_attr(test, derive(bincode::Encode))]
 struct TransactionValue<'a> {
     kind: u8,
     status: Option<bool>,
@@ -61,111 +65,8 @@ struct TransactionValue<'a> {
     input: &'a [u8],
 }
 
-/// Appends a transaction's row: the transaction and its receipt, but for the hash (by ordinal) and the logs.
-pub fn encode_transaction(
-    transaction: &Transaction,
-    receipt: &Receipt,
-    first_log_index: u32,
-    out: &mut Vec<u8>,
-) {
-    let value = transaction.value.to_be_bytes::<32>();
-    let (r, s) = (
-        transaction.r.to_be_bytes::<32>(),
-        transaction.s.to_be_bytes::<32>(),
-    );
-    let authorizations: Option<Vec<_>> = transaction.authorization_list.as_ref().map(|list| {
-        list.iter()
-            .map(|a| {
-                (
-                    a.chain_id.to_be_bytes::<32>(),
-                    a.r.to_be_bytes::<32>(),
-                    a.s.to_be_bytes::<32>(),
-                    a,
-                )
-            })
-            .collect()
-    });
-    let typed =
-        (transaction.kind != 0 || transaction.extra.is_some() || receipt.extra.is_some()).then(|| {
-            TypedValue {
-                max_fee_per_gas: transaction.max_fee_per_gas,
-                max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
-                max_fee_per_blob_gas: transaction.max_fee_per_blob_gas,
-                access_list: transaction.access_list.as_ref().map(|list| {
-                    list.iter()
-                        .map(|item| {
-                            (
-                                item.address.into_array(),
-                                item.storage_keys.iter().map(|key| key.0).collect(),
-                            )
-                        })
-                        .collect()
-                }),
-                blob_versioned_hashes: transaction
-                    .blob_versioned_hashes
-                    .as_ref()
-                    .map(|list| list.iter().map(|hash| hash.0).collect()),
-                authorization_list: authorizations.as_ref().map(|list| {
-                    list.iter()
-                        .map(|(chain_id, r, s, a)| AuthorizationValue {
-                            chain_id: trim(chain_id),
-                            address: a.address.into_array(),
-                            nonce: a.nonce,
-                            y_parity: a.y_parity,
-                            r: trim(r),
-                            s: trim(s),
-                        })
-                        .collect()
-                }),
-                y_parity: transaction.y_parity,
-                blob_gas_used: receipt.blob_gas_used,
-                blob_gas_price: receipt.blob_gas_price,
-                transaction_extra: transaction.extra.as_deref(),
-                receipt_extra: receipt.extra.as_deref(),
-            }
-        });
-    let row = TransactionValue {
-        kind: transaction.kind,
-        status: receipt.status,
-        nonce: transaction.nonce,
-        from: transaction.from.into_array(),
-        to: transaction.to.map(Address::into_array),
-        value: trim(&value),
-        gas: transaction.gas,
-        gas_price: transaction.gas_price,
-        chain_id: transaction.chain_id,
-        v: transaction.v,
-        r: trim(&r),
-        s: trim(&s),
-        cumulative_gas_used: receipt.cumulative_gas_used,
-        gas_used: receipt.gas_used,
-        effective_gas_price: receipt.effective_gas_price,
-        contract_address: receipt.contract_address.map(Address::into_array),
-        root: receipt.root.map(|root| root.0),
-        receipt_kind: receipt.kind,
-        first_log_index,
-        logs: u32::try_from(receipt.logs.len()).unwrap_or(u32::MAX),
-        typed,
-        input: &transaction.input,
-    };
-    encode_into(&row, out);
-}
-
-/// A transaction's row as read back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransactionRow {
-    /// The transaction, its hash left zero.
-    pub transaction: Transaction,
-    /// The receipt, its hash, logs and bloom left empty.
-    pub receipt: Receipt,
-    /// Position in the block of its first log.
-    pub first_log_index: u32,
-    /// Number of its logs.
-    pub logs: u32,
-}
-
-/// Reads a transaction's row.
-pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
+/// Reads a transaction's row of such a store: with the signature, which lies in an array since.
+pub fn decode_bincode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
     let value: TransactionValue<'_> = decode(bytes, "transaction")?;
     let mut transaction = Transaction {
         kind: value.kind,
@@ -233,7 +134,125 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<TransactionRow, Corrupt> {
     Ok(TransactionRow {
         transaction,
         receipt,
-        first_log_index: value.first_log_index,
-        logs: value.logs,
+        logs: value.first_log_index..value.first_log_index.saturating_add(value.logs),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::transaction_row::tests::{receipt, transaction};
+    use super::super::{encode_into, trim};
+    use super::*;
+
+    /// Appends a row as layout 8 had it.
+    fn encode(transaction: &Transaction, receipt: &Receipt, logs: u32, out: &mut Vec<u8>) {
+        let value = transaction.value.to_be_bytes::<32>();
+        let (r, s) = (
+            transaction.r.to_be_bytes::<32>(),
+            transaction.s.to_be_bytes::<32>(),
+        );
+        let authorizations: Option<Vec<_>> = transaction.authorization_list.as_ref().map(|list| {
+            list.iter()
+                .map(|a| {
+                    (
+                        a.chain_id.to_be_bytes::<32>(),
+                        a.r.to_be_bytes::<32>(),
+                        a.s.to_be_bytes::<32>(),
+                        a,
+                    )
+                })
+                .collect()
+        });
+        let typed =
+            (transaction.kind != 0 || transaction.extra.is_some() || receipt.extra.is_some()).then(|| {
+                TypedValue {
+                    max_fee_per_gas: transaction.max_fee_per_gas,
+                    max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
+                    max_fee_per_blob_gas: transaction.max_fee_per_blob_gas,
+                    access_list: transaction.access_list.as_ref().map(|list| {
+                        list.iter()
+                            .map(|item| {
+                                (
+                                    item.address.into_array(),
+                                    item.storage_keys.iter().map(|key| key.0).collect(),
+                                )
+                            })
+                            .collect()
+                    }),
+                    blob_versioned_hashes: transaction
+                        .blob_versioned_hashes
+                        .as_ref()
+                        .map(|list| list.iter().map(|hash| hash.0).collect()),
+                    authorization_list: authorizations.as_ref().map(|list| {
+                        list.iter()
+                            .map(|(chain_id, r, s, a)| AuthorizationValue {
+                                chain_id: trim(chain_id),
+                                address: a.address.into_array(),
+                                nonce: a.nonce,
+                                y_parity: a.y_parity,
+                                r: trim(r),
+                                s: trim(s),
+                            })
+                            .collect()
+                    }),
+                    y_parity: transaction.y_parity,
+                    blob_gas_used: receipt.blob_gas_used,
+                    blob_gas_price: receipt.blob_gas_price,
+                    transaction_extra: transaction.extra.as_deref(),
+                    receipt_extra: receipt.extra.as_deref(),
+                }
+            });
+        let row = TransactionValue {
+            kind: transaction.kind,
+            status: receipt.status,
+            nonce: transaction.nonce,
+            from: transaction.from.into_array(),
+            to: transaction.to.map(Address::into_array),
+            value: trim(&value),
+            gas: transaction.gas,
+            gas_price: transaction.gas_price,
+            chain_id: transaction.chain_id,
+            v: transaction.v,
+            r: trim(&r),
+            s: trim(&s),
+            cumulative_gas_used: receipt.cumulative_gas_used,
+            gas_used: receipt.gas_used,
+            effective_gas_price: receipt.effective_gas_price,
+            contract_address: receipt.contract_address.map(Address::into_array),
+            root: receipt.root.map(|root| root.0),
+            receipt_kind: receipt.kind,
+            first_log_index: 7,
+            logs,
+            typed,
+            input: &transaction.input,
+        };
+        encode_into(&row, out);
+    }
+
+    #[test]
+    fn rows_of_layout_8_are_read() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..1_000 {
+            let (mut sent, mut got) = (transaction(&mut random), receipt(&mut random));
+            let logs = random.u32(..300);
+            let mut bytes = Vec::new();
+            encode(&sent, &got, logs, &mut bytes);
+            let row = decode_bincode_transaction(&bytes).unwrap();
+            // Of the oldest type nothing was said that others have.
+            if sent.kind == 0 && sent.extra.is_none() && got.extra.is_none() {
+                (got.blob_gas_used, got.blob_gas_price) = (None, None);
+                sent = Transaction {
+                    max_fee_per_gas: None,
+                    max_priority_fee_per_gas: None,
+                    max_fee_per_blob_gas: None,
+                    access_list: None,
+                    blob_versioned_hashes: None,
+                    authorization_list: None,
+                    y_parity: None,
+                    ..sent
+                };
+            }
+            assert_eq!((row.transaction, row.receipt, row.logs), (sent, got, 7..7 + logs));
+        }
+    }
 }

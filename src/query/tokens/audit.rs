@@ -8,7 +8,8 @@ use super::Token;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes;
 use crate::codec::tokens as keys;
-use crate::codec::value::{FrameRow, TransactionSlice};
+use crate::codec::transaction_row::TransactionSlice;
+use crate::codec::value::FrameRow;
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
 use crate::store::{Table, Units};
 

@@ -8,7 +8,7 @@ use super::foreign;
 use crate::codec::Corrupt;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::tokens::MIXED;
-use crate::codec::value::TransactionSlice;
+use crate::codec::transaction_row::TransactionSlice;
 use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::accounts::price;
 use crate::query::page::{ListQuery, Page, Paged, Rows};

@@ -232,6 +232,7 @@ impl View {
             (FlatArray::BlockFrames, traced),
             (FlatArray::TransactionHashes, checkpoint.transactions),
             (FlatArray::TransactionStatuses, checkpoint.transactions),
+            (FlatArray::TransactionSignatures, checkpoint.transactions),
             (FlatArray::LogEmitters, checkpoint.logs),
             (FlatArray::LogSignatures, checkpoint.logs),
             (FlatArray::Emitters, u64::from(checkpoint.emitters)),

@@ -3,9 +3,8 @@
 use super::narrow;
 use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
-use crate::codec::value::{
-    CallOf, Creation, FRAME_UNIT_BYTES_MAX, FrameSlice, TransactionSlice, encode_frame,
-};
+use crate::codec::transaction_row::TransactionSlice;
+use crate::codec::value::{CallOf, Creation, FRAME_UNIT_BYTES_MAX, FrameSlice, encode_frame};
 use crate::model::{Block, TransactionTrace};
 use crate::store::{Batch, StoreError, Table, Units, View};
 
@@ -30,7 +29,7 @@ pub(super) fn derive(
         Ok::<_, StoreError>(())
     };
     let mut transactions = view.map(|view| Units::new(view, Table::Transactions));
-    let mut row = Vec::with_capacity(512);
+    let (mut row, mut data) = (Vec::with_capacity(512), Vec::new());
     for (index, trace) in traces.iter().enumerate() {
         let transaction_index = narrow(index, "transaction index")?;
         let call = match &mut transactions {
@@ -38,10 +37,11 @@ pub(super) fn derive(
             Some(transactions) => {
                 let ordinal = first_transaction + index as u64;
                 let row = TransactionSlice::decode(transactions.row(ordinal)?.bytes());
-                Some(CallOf::from(row.map_err(StoreError::corrupt(
+                let call = row.and_then(|row| row.call(&mut data));
+                Some(call.map_err(StoreError::corrupt(
                     Table::Transactions.name(),
                     &keys::number(ordinal),
-                ))?))
+                ))?)
             }
         };
         for frame in &trace.frames {

@@ -3,16 +3,13 @@
 use super::narrow;
 use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
-use crate::codec::value::{Creation, encode_transaction};
+use crate::codec::transaction_row::{TRANSACTION_UNIT_BYTES_MAX, encode_transaction, signature};
+use crate::codec::value::Creation;
 use crate::model::{Address, Bundle};
 use crate::store::{Batch, StoreError, Table};
 
-/// A unit of transactions. Lists read neighbours of a block seldom, so a unit is little more than one
-/// disk block.
-const UNIT_BYTES_MAX: usize = 4000;
-
 pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreError> {
-    let mut units = UnitBuilder::new(bundle.block.number(), UNIT_BYTES_MAX);
+    let mut units = UnitBuilder::new(bundle.block.number(), TRANSACTION_UNIT_BYTES_MAX);
     let mut next = batch.checkpoint().transactions;
     let mut first_log_index = 0;
     let mut put = |batch: &mut Batch, unit: Option<(u64, &[u8])>| {
@@ -24,11 +21,12 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
     };
     let mut row = Vec::with_capacity(512);
     for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
-        let ordinal = batch.transaction(&transaction.hash, receipt.status);
+        let ordinal = batch.transaction(&transaction.hash, &signature(transaction), receipt.status);
         row.clear();
-        encode_transaction(transaction, receipt, first_log_index, &mut row);
+        let logs = first_log_index..first_log_index + narrow(receipt.logs.len(), "number of logs")?;
+        encode_transaction(transaction, receipt, &logs, &mut row);
         put(batch, units.push(&row))?;
-        first_log_index += narrow(receipt.logs.len(), "number of logs")?;
+        first_log_index = logs.end;
         batch.posting(
             Term::account(PostingKind::AccountSent, &transaction.from),
             ordinal,

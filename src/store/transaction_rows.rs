@@ -1,0 +1,281 @@
+//! From layout 8 to 9: rows of transactions in a form of their own, and signatures in an array.
+//!
+//! Layout 8 kept rows as bincode wrote them, with the signature, prices twice and call data with all of its zeros. Units hold more
+//! rows without that, so those of a block are cut anew, as a store that is filled now has them.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rocksdb::{DB, WriteBatch, WriteOptions};
+
+use super::flat::{FlatArray, sync_directory};
+use super::open::FINALITY;
+use super::schema::Table;
+use super::second_standards::settled;
+use super::view::family;
+use super::{StoreError, Units, View};
+use crate::codec::chunk::UnitBuilder;
+use crate::codec::keys;
+use crate::codec::transaction_row::{
+    SIGNATURE_BYTES, TRANSACTION_UNIT_BYTES_MAX, encode_transaction, signature,
+};
+use crate::codec::value::{Finality, decode_bincode_transaction};
+
+/// Rows are written when so many bytes of them are together, their signatures having been forced to disk.
+const WRITE_BYTES: usize = 32 << 20;
+/// How many blocks are done between two lines in the log.
+const BLOCKS_A_LINE: u64 = 1 << 18;
+/// In the table `meta` while it runs: the first block whose rows are of layout 8. A row does not say of which it is.
+const NEXT: &[u8] = b"migrated";
+
+/// Does it. What an interrupted run did stays done: it says how far it came in the write that did it.
+pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
+    apply_below(db, directory, u64::MAX)
+}
+
+/// Does it in the blocks below `limit`.
+fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch, StoreError> {
+    let view = settled(db, directory)?;
+    let failed = || StoreError::rocks(Table::Transactions.name());
+    let (meta, transactions) = (family(db, Table::Meta)?, family(db, Table::Transactions)?);
+    let mut unlogged = WriteOptions::default();
+    unlogged.disable_wal(true);
+    let (first, end) = (
+        view.identity().first_block,
+        view.checkpoint().next_block.min(limit),
+    );
+    let next = match db.get_cf(meta, NEXT).map_err(failed())? {
+        Some(bytes) => keys::decode_number(&bytes).map_err(StoreError::corrupt(Table::Meta.name(), NEXT))?,
+        None => first,
+    };
+    let mut signatures = Signatures::open(&directory.join("flat"))?;
+    let mut write = WriteBatch::default();
+    let mut units = Units::new(&view, Table::Transactions);
+    for number in next..end {
+        replace(
+            &view,
+            &mut units,
+            number,
+            &mut signatures,
+            |key, value| match value {
+                Some(value) => write.put_cf(transactions, key, value),
+                None => write.delete_cf(transactions, key),
+            },
+        )?;
+        if write.size_in_bytes() >= WRITE_BYTES {
+            signatures.force()?;
+            write.put_cf(meta, NEXT, keys::number(number + 1));
+            db.write_opt(std::mem::take(&mut write), &unlogged)
+                .map_err(failed())?;
+        }
+        if (number + 1).is_multiple_of(BLOCKS_A_LINE) {
+            tracing::info!(block = number, to = end, "transactions written anew");
+        }
+    }
+    signatures.force()?;
+    write.put_cf(meta, NEXT, keys::number(end));
+    db.write_opt(write, &unlogged).map_err(failed())?;
+
+    let mut last = WriteBatch::default();
+    last.delete_cf(meta, NEXT);
+    let finality = db.get_cf(meta, FINALITY).map_err(failed())?;
+    if let Some(bytes) = finality {
+        let corrupt = StoreError::corrupt(Table::Meta.name(), FINALITY);
+        let mut finality = Finality::decode(&bytes).map_err(corrupt)?;
+        finality
+            .flat_records
+            .truncate(FlatArray::TransactionSignatures as usize);
+        finality.flat_records.push(view.checkpoint().transactions);
+        last.put_cf(meta, FINALITY, finality.encode());
+    }
+    Ok(last)
+}
+
+/// Hands the units of a block to `change`, first those that go (without a value), then those that come; signatures go where
+/// they belong.
+fn replace(
+    view: &View,
+    stored: &mut Units<'_>,
+    number: u64,
+    signatures: &mut Signatures,
+    mut change: impl FnMut(&[u8], Option<&[u8]>),
+) -> Result<(), StoreError> {
+    let (first, end) = (
+        view.first_transaction(number)?,
+        view.first_transaction(number + 1)?,
+    );
+    let mut units = UnitBuilder::new(number, TRANSACTION_UNIT_BYTES_MAX);
+    let mut row = Vec::with_capacity(512);
+    let (mut next, mut made) = (first, Vec::new());
+    let mut put = |unit: Option<(u64, &[u8])>| {
+        if let Some((count, value)) = unit {
+            next += count;
+            made.push((keys::number(next - 1), value.to_vec()));
+        }
+    };
+    for ordinal in first..end {
+        let key = keys::number(ordinal);
+        let mut unit = stored.unit(ordinal)?;
+        // A unit is named by its last row.
+        if unit.last() == ordinal {
+            change(&key, None);
+        }
+        let missing = StoreError::Missing {
+            table: Table::Transactions.name(),
+            what: "row",
+            number: ordinal,
+        };
+        let told = decode_bincode_transaction(unit.row(ordinal)?.ok_or(missing)?.bytes())
+            .map_err(StoreError::corrupt(Table::Transactions.name(), &key))?;
+        signatures.put(ordinal, &signature(&told.transaction))?;
+        row.clear();
+        encode_transaction(&told.transaction, &told.receipt, &told.logs, &mut row);
+        put(units.push(&row));
+    }
+    put(units.finish());
+    for (key, value) in made {
+        change(&key, Some(&value));
+    }
+    Ok(())
+}
+
+/// The file of the new array, being filled.
+struct Signatures {
+    path: PathBuf,
+    file: File,
+    /// Ordinal of the first that is not in the file.
+    first: u64,
+    waiting: Vec<u8>,
+}
+
+impl Signatures {
+    fn open(directory: &Path) -> Result<Self, StoreError> {
+        let path = FlatArray::TransactionSignatures.path(directory);
+        let file = OpenOptions::new().write(true).open(&path);
+        let file = file.map_err(StoreError::io("open", &path))?;
+        sync_directory(directory)?;
+        Ok(Self {
+            path,
+            file,
+            first: 0,
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Those of transactions that follow each other.
+    fn put(&mut self, ordinal: u64, record: &[u8; SIGNATURE_BYTES]) -> Result<(), StoreError> {
+        if self.waiting.is_empty() {
+            self.first = ordinal;
+        }
+        self.waiting.extend_from_slice(record);
+        if self.waiting.len() >= WRITE_BYTES {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        let at = self.first * SIGNATURE_BYTES as u64;
+        let written = self.file.write_all_at(&self.waiting, at);
+        written.map_err(StoreError::io("write", &self.path))?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Writes what waits, and forces all to disk: once rows are written anew nothing else has their signatures.
+    fn force(&mut self) -> Result<(), StoreError> {
+        self.write()?;
+        self.file.sync_data().map_err(StoreError::io("sync", &self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::super::migrate::{Step, migrate, run};
+    use super::*;
+    use crate::model::B256;
+    use crate::store::{OpenOptions as Opening, Store};
+
+    /// Lays the store of layout 8 that is kept beside the tests into a directory.
+    fn thaw(home: &Path) -> PathBuf {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store-v8.tar.zst");
+        let mut archive = tar::Archive::new(zstd::Decoder::new(File::open(path).unwrap()).unwrap());
+        archive.unpack(home).unwrap();
+        home.join("quarry-checkpoint-1")
+    }
+
+    fn digest(directory: &Path) -> B256 {
+        let options = Opening {
+            read_only: true,
+            ..Opening::new(directory)
+        };
+        Store::open(&options).unwrap().view().digest().unwrap()
+    }
+
+    type Apply = fn(&Arc<DB>, &Path) -> Result<WriteBatch, StoreError>;
+
+    fn stopped_below<const BLOCK: u64>(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
+        apply_below(db, directory, BLOCK)?;
+        Err(StoreError::Stopped)
+    }
+
+    #[test]
+    fn an_interrupted_migration_goes_on_and_ends_in_the_same_bytes() {
+        let home = tempfile::tempdir().unwrap();
+        let whole = thaw(home.path());
+        migrate(&whole).unwrap();
+        let wanted = digest(&whole);
+        // After nothing, in the middle, twice, and after everything but the new version.
+        let stops: [&[Apply]; 4] = [
+            &[stopped_below::<0>],
+            &[stopped_below::<9>],
+            &[stopped_below::<5>, stopped_below::<17>],
+            &[stopped_below::<{ u64::MAX }>],
+        ];
+        for stops in stops {
+            let home = tempfile::tempdir().unwrap();
+            let directory = thaw(home.path());
+            for &apply in stops {
+                let step = Step {
+                    from: 8,
+                    about: "stopped",
+                    apply,
+                };
+                let error = run(&directory, &[step], 9).unwrap_err();
+                assert!(matches!(error, StoreError::Stopped), "{error}");
+            }
+            assert_eq!(migrate(&directory).unwrap().0, 8);
+            assert_eq!(digest(&directory), wanted);
+        }
+    }
+
+    #[test]
+    fn signatures_that_were_not_all_forced_are_written_again() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = thaw(home.path());
+        let step = Step {
+            from: 8,
+            about: "stopped",
+            apply: stopped_below::<9>,
+        };
+        run(&directory, &[step], 9).unwrap_err();
+        // What a run that was killed wrote beyond its last write of rows.
+        let path = FlatArray::TransactionSignatures.path(&directory.join("flat"));
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let end = file.metadata().unwrap().len();
+        assert!(end > 0 && end.is_multiple_of(SIGNATURE_BYTES as u64));
+        file.write_all_at(&[0xee; 3 * SIGNATURE_BYTES], end).unwrap();
+        let mut bytes = Vec::new();
+        File::open(&path).unwrap().read_to_end(&mut bytes).unwrap();
+        assert!(bytes.ends_with(&[0xee; SIGNATURE_BYTES]));
+        migrate(&directory).unwrap();
+        let whole = tempfile::tempdir().unwrap();
+        let whole = thaw(whole.path());
+        migrate(&whole).unwrap();
+        assert_eq!(digest(&directory), digest(&whole));
+    }
+}
