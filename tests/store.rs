@@ -14,6 +14,8 @@ mod plain;
 #[path = "support/scratch.rs"]
 mod scratch;
 
+#[path = "store/ahead.rs"]
+mod ahead;
 #[path = "store/beside.rs"]
 mod beside;
 #[path = "store/damaged.rs"]

@@ -1,5 +1,7 @@
 //! Lists of an account: its transactions (A3) and the blocks it mined (A9).
 
+use std::hint::black_box;
+
 use super::hashes::Hashes;
 use super::internal::TopFrames;
 use super::page::{ListQuery, Page, Paged, Rows};
@@ -8,7 +10,7 @@ use crate::codec::keys::{PostingKind, Term};
 use crate::codec::transaction_row::TransactionSlice;
 use crate::codec::value::{FeeRow, blob_price};
 use crate::model::{Address, BlockId, ListedTransaction, MinedBlock, U256};
-use crate::store::{Table, Units, View};
+use crate::store::{Table, UnitRow, Units, View, Wanted};
 
 /// A page of transactions.
 #[derive(Debug)]
@@ -126,8 +128,11 @@ impl TransactionPage {
         let mut top_frames = None;
         let mut hashes = Hashes::of(&self.page);
         let mut data = Vec::new();
-        self.page.visit(|ordinal| {
-            let row = units.row(ordinal)?;
+        self.page.visit_with_rest(|_, ordinals| {
+            let row = units.row_of(Wanted {
+                ordinals,
+                touch: touch_transaction,
+            })?;
             let (number, index) = (row.block, row.index);
             let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name());
             let slice = TransactionSlice::decode(row.bytes()).map_err(corrupt)?;
@@ -169,6 +174,11 @@ impl TransactionPage {
             Ok(visitor(&transaction))
         })
     }
+}
+
+/// Reads what a transaction calls for.
+fn touch_transaction(view: &View, ordinal: u64, row: UnitRow<'_>) {
+    let _ = black_box((view.block(row.block), view.transaction_hash(ordinal)));
 }
 
 /// The price paid per gas; the header is looked at where the receipt does not say.

@@ -1,13 +1,15 @@
 //! Call frames: the internal transactions of an account, of a range of blocks and of a transaction (A4, A5, A6), and
 //! what the top call says of its transaction.
 
+use std::hint::black_box;
+
 use super::page::{ListQuery, Page, Paged, Rows};
 use super::{QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::transaction_row::TransactionSlice;
 use crate::codec::value::{FrameRow, FrameSlice, decode_frame_place};
 use crate::model::{Address, B256, BlockId, Bytes, InternalTransaction};
-use crate::store::{Table, Units, View};
+use crate::store::{Table, UnitRow, Units, View, Wanted};
 
 /// A page of internal transactions.
 #[derive(Debug)]
@@ -200,6 +202,13 @@ fn lists(terms: &[Term; 2], all: bool) -> &[Term] {
     }
 }
 
+/// Reads what a frame calls for.
+fn touch_frame(view: &View, _: u64, row: UnitRow<'_>) {
+    if let (Ok(block), Ok(place)) = (view.block(row.block), decode_frame_place(row.bytes())) {
+        let _ = black_box(view.transaction_hash(block.first_transaction + u64::from(place)));
+    }
+}
+
 impl InternalPage {
     /// Visits the internal transactions that were not visited yet, until `visitor` answers that it has enough;
     /// answers whether any remain.
@@ -209,8 +218,11 @@ impl InternalPage {
     ) -> Result<bool, QueryError> {
         let view = self.page.view();
         let units = Units::opened(&mut self.units, &view, Table::Frames);
-        self.page.visit(|ordinal| {
-            let row = units.row(ordinal)?;
+        self.page.visit_with_rest(|_, ordinals| {
+            let row = units.row_of(Wanted {
+                ordinals,
+                touch: touch_frame,
+            })?;
             let number = row.block;
             let frame = FrameRow::decode(row.bytes())
                 .and_then(FrameRow::nested)

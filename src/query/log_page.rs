@@ -1,6 +1,7 @@
 //! Pages of logs: which they are is known, and their bodies are read as they are visited.
 
 use std::fmt;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use super::QueryError;
@@ -8,7 +9,7 @@ use super::page::{Page, Paged, Rows, Selected};
 use crate::codec::bytes;
 use crate::codec::log_row::{decode_block_row, decode_body};
 use crate::model::{Address, B256, LogEntry, Topics};
-use crate::store::{BlockFacts, Runs, StoreError, Table, UnitRow, Units, View};
+use crate::store::{BlockFacts, Runs, StoreError, Table, UnitRow, Units, View, Wanted};
 
 /// Where the bodies of a page are read.
 #[derive(Clone, Copy, Debug)]
@@ -94,10 +95,10 @@ impl LogPage {
         let mut before = Before::of(&view);
         match open {
             Open::Units(units) => self.page.visit_some(|hits| {
-                let Some(&first) = hits.first() else {
-                    return Ok((0, true));
-                };
-                let mut unit = units.unit(first)?;
+                let mut unit = units.unit_of(Wanted {
+                    ordinals: hits,
+                    touch: touch_log,
+                })?;
                 let mut visited = 0;
                 for &ordinal in hits {
                     let Some(row) = unit.row(ordinal)? else { break };
@@ -189,6 +190,21 @@ impl<'v> Before<'v> {
         }
         Ok(())
     }
+}
+
+/// Reads what a log of a unit calls for. Whoever is given the row reads it again, and says what is wrong with it.
+fn touch_log(view: &View, _: u64, row: UnitRow<'_>) {
+    let _ = touched_log(view, row);
+}
+
+/// The ordinal of the transaction of a log, which was touched.
+pub(super) fn touched_log(view: &View, mut row: UnitRow<'_>) -> Option<u64> {
+    let block = view.block(row.block).ok()?;
+    let place = decode_block_row(&mut row.reader).ok()?;
+    let transaction = block.first_transaction + u64::from(place.transaction_index);
+    let hash = view.transaction_hash(transaction);
+    let _ = black_box((hash, view.emitter_address(place.emitter)));
+    Some(transaction)
 }
 
 /// Shows a log of a unit to the visitor.

@@ -444,8 +444,16 @@ impl Page {
         &mut self,
         mut row: impl FnMut(u64) -> Result<bool, QueryError>,
     ) -> Result<bool, QueryError> {
+        self.visit_with_rest(|ordinal, _| row(ordinal))
+    }
+
+    /// The same with each and those that are visited after it.
+    pub(super) fn visit_with_rest(
+        &mut self,
+        mut row: impl FnMut(u64, &[u64]) -> Result<bool, QueryError>,
+    ) -> Result<bool, QueryError> {
         self.visit_some(|hits| match hits.first() {
-            Some(&ordinal) => Ok((1, row(ordinal)?)),
+            Some(&ordinal) => Ok((1, row(ordinal, hits)?)),
             None => Ok((0, true)),
         })
     }

@@ -151,6 +151,11 @@ impl Spread {
         self.unit = rows.max(self.unit - self.unit / 4);
     }
 
+    /// Whether hardly two of the rows wanted lie in a unit, so that none is unpacked twice by who reads them one by one.
+    pub(super) const fn is_wide(&self) -> bool {
+        self.ordinals >= self.rows.saturating_mul(self.unit).saturating_mul(2)
+    }
+
     /// Goes on to the row with an ordinal. Whether rows lie so far apart that each is better found by itself: less than about three of
     /// those wanted lie in a unit.
     pub(super) fn next(&mut self, ordinal: u64) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::StoreError;
+use super::ahead::{Ahead, Miss, Wanted};
 use super::kept_rows::Spread;
 use super::scan::Scan;
 use super::schema::Table;
@@ -23,9 +24,10 @@ pub struct Units<'v> {
     /// Opened by the first unit that is read; rows that are kept need none.
     scan: Option<Scan<'v>>,
     table: Table,
-    /// A row that was kept, as a unit of its own. While there is one `first`, `header` and `starts` are of it and not of the unit
-    /// under the scan.
-    kept: Option<Arc<[u8]>>,
+    /// A row that was kept or read ahead, as a unit of its own. While there is one `first`, `header` and `starts` are of it and not of
+    /// the unit under the scan.
+    alone: Option<Arc<[u8]>>,
+    ahead: Ahead,
     /// Ordinal of the unit's first row.
     first: u64,
     header: Option<Header>,
@@ -137,7 +139,8 @@ impl<'v> Units<'v> {
             source,
             scan: None,
             table,
-            kept: None,
+            alone: None,
+            ahead: Ahead::default(),
             first: 0,
             header: None,
             starts: UnitStarts::default(),
@@ -153,13 +156,27 @@ impl<'v> Units<'v> {
             .ok_or_else(|| missing(name, "row", ordinal))
     }
 
+    /// The first of the wanted rows.
+    pub fn row_of(&mut self, wanted: Wanted<'_>) -> Result<UnitRow<'_>, StoreError> {
+        let (name, ordinal) = (self.table.name(), wanted.first());
+        self.unit_of(wanted)?
+            .row(ordinal)?
+            .ok_or_else(|| missing(name, "row", ordinal))
+    }
+
     /// The unit of the row with an ordinal.
     pub fn unit(&mut self, ordinal: u64) -> Result<Unit<'_>, StoreError> {
+        self.unit_of(Wanted::only(&[ordinal]))
+    }
+
+    /// The unit of the first of the wanted rows. Those after it may be read meanwhile (`super::ahead`).
+    pub fn unit_of(&mut self, wanted: Wanted<'_>) -> Result<Unit<'_>, StoreError> {
+        let ordinal = wanted.first();
         let header = match self.header {
             Some(header) if ordinal.wrapping_sub(self.first) < header.count => header,
-            _ => self.load(ordinal)?,
+            _ => self.load(ordinal, wanted)?,
         };
-        let value = match (&self.kept, &self.scan) {
+        let value = match (&self.alone, &self.scan) {
             (Some(row), _) => row,
             (None, scan) => {
                 let item = scan.as_ref().map(Scan::item).transpose()?.flatten();
@@ -176,18 +193,38 @@ impl<'v> Units<'v> {
         })
     }
 
-    /// Moves to the unit of an ordinal.
-    fn load(&mut self, ordinal: u64) -> Result<Header, StoreError> {
-        let name = self.table.name();
-        let missing = || missing(name, "row", ordinal);
+    /// Moves to the unit of the first of the wanted rows.
+    fn load(&mut self, ordinal: u64, wanted: Wanted<'_>) -> Result<Header, StoreError> {
         let is_far = self.spread.next(ordinal);
-        let mut found = false;
-        // Where a kept row was given last the scan stands somewhere else.
-        let was_kept = self.kept.take().is_some();
-        let before = self.header.take().filter(|_| !was_kept);
-        if is_far && let Some(header) = self.take_kept(ordinal)? {
+        // Where a row was given by itself last the scan stands somewhere else.
+        let was_alone = self.alone.take().is_some();
+        let before = self.header.take().filter(|_| !was_alone);
+        if !is_far {
+            return self.find(ordinal, before);
+        }
+        if let Some(header) = self.take_kept(ordinal)? {
             return Ok(header);
         }
+        if let Some(row) = self.ahead.take(ordinal) {
+            let header = self.header_of(&row)?;
+            return Ok(self.give_alone(ordinal, row, header));
+        }
+        let miss = (wanted.goes_on() && self.spread.is_wide()).then(Miss::watch);
+        let header = self.find(ordinal, before)?;
+        self.keep(ordinal, header)?;
+        if let Source::Owned(view) = &self.source
+            && let Some(miss) = miss.and_then(Miss::took)
+        {
+            self.ahead.fill(view, self.table, wanted, miss);
+        }
+        Ok(header)
+    }
+
+    /// Moves the scan to the unit of an ordinal; it stands on the one with `before`, if that was given last.
+    fn find(&mut self, ordinal: u64, before: Option<Header>) -> Result<Header, StoreError> {
+        let name = self.table.name();
+        let missing = || missing(name, "row", ordinal);
+        let mut found = false;
         if let (Some(before), Some(scan)) = (before, &mut self.scan) {
             let end = self.first.wrapping_add(before.count);
             // A step is cheaper than a seek only where it ends there: each unit is about a disk block of its own.
@@ -224,24 +261,30 @@ impl<'v> Units<'v> {
         }
         visits::unit();
         self.spread.passed(header.count);
-        let view = self.source.view();
-        if is_far
-            && let Some(kept) = &view.kept
-            && view.finalized() >= Some(header.block)
-        {
-            let place = ordinal - self.first;
-            let row = self
-                .starts
-                .row(value, place as usize, name)
-                .map_err(&corrupt)?
-                .rest();
-            if kept.comes_again(self.table, ordinal, row.len()) {
-                let unit = chunk::unit_of_row(header.block, header.first_index + place, row);
-                kept.keep(self.table, ordinal, unit);
-            }
-        }
         self.header = Some(header);
         Ok(header)
+    }
+
+    /// Keeps a row of the unit under the scan by itself, if it is sought again and its block is final in this view.
+    fn keep(&mut self, ordinal: u64, header: Header) -> Result<(), StoreError> {
+        let view = self.source.view();
+        let Some(kept) = view
+            .kept
+            .as_ref()
+            .filter(|_| view.finalized() >= Some(header.block))
+        else {
+            return Ok(());
+        };
+        let item = self.scan.as_ref().map(Scan::item).transpose()?.flatten();
+        let (key, value) = item.ok_or_else(|| missing(self.table.name(), "row", ordinal))?;
+        let place = ordinal - self.first;
+        let row = self.starts.row(value, place as usize, self.table.name());
+        let row = row.map_err(StoreError::corrupt(self.table.name(), key))?.rest();
+        if kept.comes_again(self.table, ordinal, row.len()) {
+            let unit = chunk::unit_of_row(header.block, header.first_index + place, row);
+            kept.keep(self.table, ordinal, unit);
+        }
+        Ok(())
     }
 
     /// Moves to a row that is kept, if this one is and its block is final in this view.
@@ -250,17 +293,33 @@ impl<'v> Units<'v> {
         let Some(row) = view.kept.as_ref().and_then(|kept| kept.get(self.table, ordinal)) else {
             return Ok(None);
         };
-        let name = self.table.name();
-        let corrupt = StoreError::corrupt(name, &[]);
-        let header = self.starts.begin(&row, name).map_err(corrupt)?;
+        let header = self.header_of(&row)?;
         // Another block may have been where a view from before has one that is not final.
-        if view.finalized() < Some(header.block) {
+        if self.source.view().finalized() < Some(header.block) {
             return Ok(None);
         }
+        Ok(Some(self.give_alone(ordinal, row, header)))
+    }
+
+    /// Rows that were read ahead and not given yet.
+    #[cfg(test)]
+    pub(super) fn rows_ahead(&self) -> usize {
+        self.ahead.len()
+    }
+
+    fn header_of(&mut self, row: &[u8]) -> Result<Header, StoreError> {
+        let name = self.table.name();
+        self.starts
+            .begin(row, name)
+            .map_err(StoreError::corrupt(name, &[]))
+    }
+
+    /// Stands on a row that is a unit by itself.
+    fn give_alone(&mut self, ordinal: u64, row: Arc<[u8]>, header: Header) -> Header {
         self.first = ordinal;
-        self.kept = Some(row);
+        self.alone = Some(row);
         self.header = Some(header);
-        Ok(Some(header))
+        header
     }
 }
 

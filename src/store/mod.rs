@@ -5,6 +5,7 @@
 //! snapshot of all tables and arrays. This room knows keys and bytes through `codec`; it knows nothing
 //! of nodes, of verification and of queries.
 
+mod ahead;
 mod batch;
 mod beside;
 mod bulk;
@@ -52,6 +53,7 @@ mod view;
 mod whole_log;
 mod writer;
 
+pub use ahead::{Touch, Wanted};
 pub use batch::Batch;
 pub use cold::{Evicted, evict};
 pub use copy::{Copied, PARTS, copy_store, is_part_of_copy, open_copy};

@@ -1,5 +1,6 @@
 //! Token transfers of an account (A7, A8 and their like of ERC-1155), and of a token.
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use alloy_primitives::map::{Entry, HashMap};
@@ -11,9 +12,10 @@ use crate::codec::tokens::MIXED;
 use crate::codec::transaction_row::TransactionSlice;
 use crate::model::{Address, BlockId, ListedTransfer, TokenEvent, TokenKind, TokenMetadata, U256};
 use crate::query::accounts::price;
+use crate::query::log_page::touched_log;
 use crate::query::page::{ListQuery, Page, Paged, Rows};
 use crate::query::{QueryError, Reader};
-use crate::store::{Table, Units, WholeLog};
+use crate::store::{Table, UnitRow, Units, View, Wanted, WholeLog};
 
 /// The standard whose transfers are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,13 @@ struct Log {
     whole: WholeLog,
 }
 
+/// Reads what a transfer's log calls for: its transaction's row comes into the cache of blocks.
+fn touch_transfer(view: &View, _: u64, row: UnitRow<'_>) {
+    if let Some(transaction) = touched_log(view, row) {
+        let _ = black_box(Units::new(view, Table::Transactions).row(transaction).is_ok());
+    }
+}
+
 impl TransferPage {
     fn new(page: Page, standard: Standard, reader: &Reader) -> Self {
         Self {
@@ -189,15 +198,21 @@ impl TransferPage {
         let mut data = Vec::new();
         let mut last: Option<Log> = None;
         let mut around: Option<(u64, Around)> = None;
-        page.visit(|ordinal| {
+        page.visit_with_rest(|ordinal, rest| {
             let (log, position) = match standard {
                 Standard::Erc20 | Standard::Erc721 => (ordinal, 0),
                 Standard::Erc1155 => view.multi_transfer(ordinal)?,
             };
+            let alone = [log];
+            let wanted = Wanted {
+                // Those of ERC-1155 have ordinals of their own.
+                ordinals: if log == ordinal { rest } else { &alone },
+                touch: touch_transfer,
+            };
             let log = match &last {
                 Some(last) if last.ordinal == log => last,
                 _ => {
-                    let whole = logs.log(&view, log, &mut data)?;
+                    let whole = logs.log_of(&view, wanted, &mut data)?;
                     last.insert(Log {
                         ordinal: log,
                         token: view.emitter_address(whole.emitter)?,
