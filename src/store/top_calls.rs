@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
+use super::recut::recut;
 use super::schema::Table;
 use super::second_standards::settled;
 use super::view::family;
-use super::{StoreError, Units, View};
-use crate::codec::chunk::UnitBuilder;
+use super::{StoreError, Units};
 use crate::codec::keys;
 use crate::codec::value::{CallOf, FRAME_UNIT_BYTES_MAX, FrameRow, decode_bincode_transaction, encode_frame};
 
@@ -29,13 +29,33 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreE
     let mut unlogged = WriteOptions::default();
     unlogged.disable_wal(true);
     let mut write = WriteBatch::default();
-    let mut reading = Reading::new(&view);
+    let mut stored = Units::new(&view, Table::Frames);
+    let mut transactions = Units::new(&view, Table::Transactions);
     let (first, end) = (view.identity().first_block, view.checkpoint().next_traced);
     for number in first..end.min(view.checkpoint().next_block) {
-        reading.replace(number, |key, value| match value {
-            Some(value) => write.put_cf(frames, key, value),
-            None => write.delete_cf(frames, key),
-        })?;
+        let rows = view.first_frame(number)?..view.first_frame(number + 1)?;
+        let first_transaction = view.first_transaction(number)?;
+        recut(
+            &mut stored,
+            (number, rows),
+            FRAME_UNIT_BYTES_MAX,
+            (&mut write, frames),
+            |ordinal, bytes, row| {
+                let frame = FrameRow::decode(bytes)
+                    .map_err(StoreError::corrupt(Table::Frames.name(), &keys::number(ordinal)))?;
+                if frame.is_top() {
+                    let transaction = first_transaction + u64::from(frame.transaction_index());
+                    let told = decode_bincode_transaction(transactions.row(transaction)?.bytes()).map_err(
+                        StoreError::corrupt(Table::Transactions.name(), &keys::number(transaction)),
+                    )?;
+                    let call = CallOf::from(&told.transaction);
+                    encode_frame(&frame.with(&call), Some(&call), row);
+                } else {
+                    row.extend_from_slice(bytes);
+                }
+                Ok(())
+            },
+        )?;
         if write.size_in_bytes() >= WRITE_BYTES {
             db.write_opt(std::mem::take(&mut write), &unlogged)
                 .map_err(failed())?;
@@ -46,72 +66,4 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreE
     }
     db.write_opt(write, &unlogged).map_err(failed())?;
     Ok(WriteBatch::default())
-}
-
-/// The frames of block after block, and the transactions that make the top calls.
-struct Reading<'v> {
-    view: &'v View,
-    frames: Units<'v>,
-    transactions: Units<'v>,
-}
-
-impl<'v> Reading<'v> {
-    fn new(view: &'v View) -> Self {
-        Self {
-            view,
-            frames: Units::new(view, Table::Frames),
-            transactions: Units::new(view, Table::Transactions),
-        }
-    }
-
-    /// Hands the units of a block to `change`, first those that go (without a value), then those that come.
-    fn replace(
-        &mut self,
-        number: u64,
-        mut change: impl FnMut(&[u8], Option<&[u8]>),
-    ) -> Result<(), StoreError> {
-        let (first, end) = (self.view.first_frame(number)?, self.view.first_frame(number + 1)?);
-        let first_transaction = self.view.first_transaction(number)?;
-        let mut units = UnitBuilder::new(number, FRAME_UNIT_BYTES_MAX);
-        let mut row = Vec::with_capacity(512);
-        let (mut stored, mut made) = (first, Vec::new());
-        let mut put = |unit: Option<(u64, &[u8])>| {
-            if let Some((count, value)) = unit {
-                stored += count;
-                made.push((keys::number(stored - 1), value.to_vec()));
-            }
-        };
-        for ordinal in first..end {
-            let key = keys::number(ordinal);
-            let mut unit = self.frames.unit(ordinal)?;
-            // A unit is named by its last row.
-            if unit.last() == ordinal {
-                change(&key, None);
-            }
-            let missing = StoreError::Missing {
-                table: Table::Frames.name(),
-                what: "row",
-                number: ordinal,
-            };
-            let bytes = unit.row(ordinal)?.ok_or(missing)?.bytes();
-            let frame = FrameRow::decode(bytes).map_err(StoreError::corrupt(Table::Frames.name(), &key))?;
-            row.clear();
-            if frame.is_top() {
-                let transaction = first_transaction + u64::from(frame.transaction_index());
-                let told = decode_bincode_transaction(self.transactions.row(transaction)?.bytes()).map_err(
-                    StoreError::corrupt(Table::Transactions.name(), &keys::number(transaction)),
-                )?;
-                let call = CallOf::from(&told.transaction);
-                encode_frame(&frame.with(&call), Some(&call), &mut row);
-            } else {
-                row.extend_from_slice(bytes);
-            }
-            put(units.push(&row));
-        }
-        put(units.finish());
-        for (key, value) in made {
-            change(&key, Some(&value));
-        }
-        Ok(())
-    }
 }

@@ -12,11 +12,11 @@ use rocksdb::{DB, WriteBatch, WriteOptions};
 
 use super::flat::{FlatArray, sync_directory};
 use super::open::FINALITY;
+use super::recut::recut;
 use super::schema::Table;
 use super::second_standards::settled;
 use super::view::family;
-use super::{StoreError, Units, View};
-use crate::codec::chunk::UnitBuilder;
+use super::{StoreError, Units};
 use crate::codec::keys;
 use crate::codec::transaction_row::{
     SIGNATURE_BYTES, TRANSACTION_UNIT_BYTES_MAX, encode_transaction, signature,
@@ -54,14 +54,19 @@ fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch,
     let mut write = WriteBatch::default();
     let mut units = Units::new(&view, Table::Transactions);
     for number in next..end {
-        replace(
-            &view,
+        let rows = view.first_transaction(number)?..view.first_transaction(number + 1)?;
+        recut(
             &mut units,
-            number,
-            &mut signatures,
-            |key, value| match value {
-                Some(value) => write.put_cf(transactions, key, value),
-                None => write.delete_cf(transactions, key),
+            (number, rows),
+            TRANSACTION_UNIT_BYTES_MAX,
+            (&mut write, transactions),
+            |ordinal, bytes, row| {
+                let told = decode_bincode_transaction(bytes).map_err(StoreError::corrupt(
+                    Table::Transactions.name(),
+                    &keys::number(ordinal),
+                ))?;
+                encode_transaction(&told.transaction, &told.receipt, &told.logs, row);
+                signatures.put(ordinal, &signature(&told.transaction))
             },
         )?;
         if write.size_in_bytes() >= WRITE_BYTES {
@@ -91,54 +96,6 @@ fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch,
         last.put_cf(meta, FINALITY, finality.encode());
     }
     Ok(last)
-}
-
-/// Hands the units of a block to `change`, first those that go (without a value), then those that come; signatures go where
-/// they belong.
-fn replace(
-    view: &View,
-    stored: &mut Units<'_>,
-    number: u64,
-    signatures: &mut Signatures,
-    mut change: impl FnMut(&[u8], Option<&[u8]>),
-) -> Result<(), StoreError> {
-    let (first, end) = (
-        view.first_transaction(number)?,
-        view.first_transaction(number + 1)?,
-    );
-    let mut units = UnitBuilder::new(number, TRANSACTION_UNIT_BYTES_MAX);
-    let mut row = Vec::with_capacity(512);
-    let (mut next, mut made) = (first, Vec::new());
-    let mut put = |unit: Option<(u64, &[u8])>| {
-        if let Some((count, value)) = unit {
-            next += count;
-            made.push((keys::number(next - 1), value.to_vec()));
-        }
-    };
-    for ordinal in first..end {
-        let key = keys::number(ordinal);
-        let mut unit = stored.unit(ordinal)?;
-        // A unit is named by its last row.
-        if unit.last() == ordinal {
-            change(&key, None);
-        }
-        let missing = StoreError::Missing {
-            table: Table::Transactions.name(),
-            what: "row",
-            number: ordinal,
-        };
-        let told = decode_bincode_transaction(unit.row(ordinal)?.ok_or(missing)?.bytes())
-            .map_err(StoreError::corrupt(Table::Transactions.name(), &key))?;
-        signatures.put(ordinal, &signature(&told.transaction))?;
-        row.clear();
-        encode_transaction(&told.transaction, &told.receipt, &told.logs, &mut row);
-        put(units.push(&row));
-    }
-    put(units.finish());
-    for (key, value) in made {
-        change(&key, Some(&value));
-    }
-    Ok(())
 }
 
 /// The file of the new array, being filled.

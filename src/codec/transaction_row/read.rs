@@ -155,7 +155,7 @@ fn text<'a>(row: &mut Reader<'a>) -> Result<&'a str, Corrupt> {
     std::str::from_utf8(row.take(len)?).map_err(|_| row.corrupt())
 }
 
-/// Words that [`put_words`] wrote.
+/// So many words as they are.
 fn words<'a>(row: &mut Reader<'a>) -> Result<&'a [[u8; 32]], Corrupt> {
     let len = row.varint_usize()?.checked_mul(32).ok_or(row.corrupt())?;
     Ok(row.take(len)?.as_chunks().0)
