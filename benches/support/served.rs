@@ -71,7 +71,9 @@ pub(crate) async fn serve(store: &Arc<Store>) -> SocketAddr {
     let chains = Arc::new(One(Arc::clone(store)));
     let api = Arc::new(Api::new(chains, pool, Settings::default()));
     let never = std::future::pending();
-    tokio::spawn(quarry::http::serve(listener, api, Limits::default(), never));
+    let mut limits = Limits::default();
+    limits.socket_threads = filled::env("QUARRY_BENCH_SOCKETS", limits.socket_threads as u64) as usize;
+    tokio::spawn(quarry::http::serve(listener, api, limits, never));
     address
 }
 

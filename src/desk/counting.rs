@@ -57,6 +57,10 @@ impl FrameSource for Counted {
         self.source.take_part()
     }
 
+    fn lengthen(&mut self) {
+        self.source.lengthen();
+    }
+
     fn again(&self) -> Option<Box<dyn FrameSource>> {
         let source = self.source.again()?;
         Some(Box::new(Self::new(source, &self.traffic, self.place)))

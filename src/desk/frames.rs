@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError};
+use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError, LONG_FRAMES};
 use crate::query::{Page, QueryError, from_memory};
 
 use super::faults::query_failed;
@@ -146,7 +146,7 @@ impl Frame<'_> {
     }
 }
 
-/// The list as frames of about [`FRAME_BYTES`], in parts of about a frame.
+/// The list as frames of about [`FRAME_BYTES`] or a multiple of it, in parts of about a frame.
 pub(crate) struct ListFrames<R> {
     source: R,
     buffers: FrameBuffers,
@@ -159,6 +159,8 @@ pub(crate) struct ListFrames<R> {
     in_part: bool,
     /// Where the part ends.
     part_end: usize,
+    /// Its frames are so many times [`FRAME_BYTES`] long, and its parts by as much.
+    length: usize,
 }
 
 /// A frame that is made where it is sent: it stays in a core's cache until it went out.
@@ -195,6 +197,7 @@ impl<R: RowSource> ListFrames<R> {
             }),
             in_part: true,
             part_end: 0,
+            length: 1,
         };
         let first = frames.render(FRAME_BYTES)?;
         if !frames.in_part {
@@ -239,7 +242,7 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
         if !self.in_part && !self.take_part() {
             return Ok(None);
         }
-        self.render(FRAME_BYTES).map(Some)
+        self.render(self.length * FRAME_BYTES).map(Some)
     }
 
     fn in_part(&self) -> bool {
@@ -248,12 +251,17 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
 
     fn take_part(&mut self) -> bool {
         let Parts { rows, part, ref next } = *self.parts;
+        let part = self.length * part;
         let first = next.fetch_add(part, Ordering::Relaxed);
         if first >= rows {
             return false;
         }
         self.take_rest(first..rows.min(first + part));
         true
+    }
+
+    fn lengthen(&mut self) {
+        self.length = LONG_FRAMES;
     }
 
     fn frame_at_once(&mut self) -> Option<Result<Option<Bytes>, HttpError>> {
@@ -283,6 +291,7 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
             parts: Arc::clone(&self.parts),
             in_part: false,
             part_end: 0,
+            length: self.length,
         }))
     }
 }

@@ -25,6 +25,9 @@ pub trait FrameSource: Send {
         false
     }
 
+    /// Makes frames twice as long from now on, and parts with them: memory is there, and threads meet less often.
+    fn lengthen(&mut self) {}
+
     /// Another source for parts of the same body, which holds none yet. Must not block.
     fn again(&self) -> Option<Box<dyn FrameSource>> {
         None

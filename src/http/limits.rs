@@ -34,6 +34,8 @@ pub struct Limits {
     /// Requests a second of one client (an IPv4 address, an IPv6 /64), with a burst of two seconds' worth; one more
     /// is told 429 before anything is done for it. `None`: no limit.
     pub rate: Option<NonZeroU32>,
+    /// Threads that own sockets; with none, connections stay on the runtime that serves.
+    pub socket_threads: usize,
     /// Whether a proxy stands before the service, whose last word in `X-Forwarded-For` is the client's address.
     pub trust_proxy: bool,
 }
@@ -53,6 +55,7 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(10),
             streams_max: 128,
             rate: None,
+            socket_threads: std::thread::available_parallelism().map_or(2, usize::from),
             trust_proxy: false,
         }
     }

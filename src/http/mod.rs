@@ -30,6 +30,7 @@ mod response;
 mod router;
 mod server;
 mod slow;
+mod sockets;
 mod stream;
 mod traffic;
 mod transport;
@@ -38,7 +39,7 @@ pub use hyper::{StatusCode, header};
 
 pub use accept::prefers;
 pub use body::{Body, BodyError};
-pub use buffers::{FRAME_BYTES, FrameBuffer, FrameBuffers};
+pub use buffers::{FRAME_BYTES, FrameBuffer, FrameBuffers, LONG_FRAMES};
 pub use caching::{Delivery, EntityTag, Lifetime};
 pub use client::{ClientError, Connection, Got, ask};
 pub use error::{ErrorStatus, HttpError};

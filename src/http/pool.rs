@@ -28,6 +28,10 @@ const NICE: i32 = 5;
 /// Parts of a body that are made at once, at most: each is a frame of memory (`docs/decisions/0015-account-lists.md`).
 const PARTS_MAX: usize = 4;
 
+/// Of a single body so many parts for each core, made or waiting for their thread: one is there when a thread is free, and
+/// whoever sends them need not be fast (`docs/decisions/0053-long-frames.md`).
+const PARTS_A_CORE: usize = 2;
+
 /// Bodies whose frames are made by the threads that send them, for each core (`docs/decisions/0041-frames-at-once.md`).
 const BODIES_A_CORE: usize = 2;
 
@@ -66,8 +70,8 @@ pub struct PoolLimits {
     pub threads: usize,
     /// Scans running at once; below `threads`, so that one thread is always there for points.
     pub scans_max: usize,
-    /// Scans, running and waiting, below which frames are made ahead of their turn: cores, for beyond them one
-    /// client's second frame is another's first.
+    /// Threads that frames may be made on ahead of their turn: cores. With none, no frame is; beyond them one client's second
+    /// frame is another's first.
     pub ahead_below: usize,
     /// Point look-ups waiting.
     pub points_waiting_max: usize,
@@ -248,7 +252,7 @@ impl Pool {
     /// turn. Several bodies keep the cores busy by themselves: two sources for each cost a twentieth of the rate.
     pub(super) fn has_room(&self) -> bool {
         let (shared, below) = (&self.0.0, self.0.0.limits.ahead_below);
-        shared.scans_open.load(Ordering::Relaxed) < below
+        shared.scans_open.load(Ordering::Relaxed) < PARTS_A_CORE * below
             && 2 * shared.bodies_open.load(Ordering::Relaxed) <= below
     }
 
@@ -273,7 +277,7 @@ impl Pool {
 
     /// Parts of one body that are made at once, at most.
     pub(super) fn parts_max(&self) -> usize {
-        self.0.0.limits.ahead_below.min(PARTS_MAX)
+        (PARTS_A_CORE * self.0.0.limits.ahead_below).min(PARTS_MAX)
     }
 
     /// Tells how long the queues are and what became of the work.

@@ -21,6 +21,7 @@ use super::handler::Handler;
 use super::limits::Limits;
 use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
+use super::sockets::Sockets;
 use super::traffic::{Traffic, Underway};
 use super::transport::{Upload, respond};
 
@@ -50,6 +51,10 @@ pub async fn serve<H: Handler>(
     let builder = Arc::new(builder(&limits));
     let permits = Arc::new(Semaphore::new(limits.connections_max));
     let refusals = Arc::new(Semaphore::new(limits.refusals_max));
+    let sockets = Sockets::start(limits.socket_threads).unwrap_or_else(|error| {
+        tracing::warn!(target: "quarry::http", %error, "no threads of their own for sockets");
+        Sockets::default()
+    });
     let (end, ended) = watch::channel(());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -92,10 +97,13 @@ pub async fn serve<H: Handler>(
             client: Client::new(peer, &limits, buckets.as_ref()),
             ended: ended.clone(),
         };
-        connections.spawn(async move {
+        let served = async move |stream| {
             connection.run(stream).await;
             drop(permit);
-        });
+        };
+        if let Err(error) = sockets.deal(&mut connections, stream, served) {
+            tracing::warn!(target: "quarry::http", %error, "connection lost");
+        }
     }
     drop(listener);
     drop(end);

@@ -1,7 +1,7 @@
 //! Bodies made frame by frame: on the pool, or at once where they are taken.
 //!
 //! The next frame is computed only when the one before was taken, and where a source can be read in parts, as
-//! many parts at once as there are cores without other work, four at most. So a body in flight holds
+//! many parts at once as cores without other work can make use of, four at most, in frames twice as long (`docs/decisions/0053-long-frames.md`). So a body in flight holds
 //! at most so many frames beyond what the socket's buffer holds, and a slow client holds no thread.
 //!
 //! Where a few bodies keep the cores busy, frames that need not wait for a disk are made by the thread that sends
@@ -208,7 +208,7 @@ impl StreamBody {
     /// cannot be made at once.
     fn begin(
         &self,
-        source: Box<dyn FrameSource>,
+        mut source: Box<dyn FrameSource>,
         quick: Option<Box<dyn FrameSource>>,
     ) -> Result<State, BodyError> {
         let mut making = Making::default();
@@ -216,6 +216,10 @@ impl StreamBody {
             making
                 .idle
                 .extend((1..self.pool.parts_max()).map_while(|_| source.again()));
+            if !making.idle.is_empty() {
+                making.idle.iter_mut().for_each(|other| other.lengthen());
+                source.lengthen();
+            }
         } else if self.pool.makes_at_once()
             && !source.in_part()
             && let Some(quick) = quick.or_else(|| source.again())
@@ -293,6 +297,8 @@ mod tests {
         waits: Option<u8>,
         /// Frames that were made at once.
         at_once: Arc<AtomicUsize>,
+        /// Sources whose frames are long.
+        long: Arc<AtomicUsize>,
     }
 
     impl FrameSource for Parted {
@@ -318,6 +324,11 @@ mod tests {
             self.part = self.next.fetch_add(1, Ordering::SeqCst);
             self.left = if self.part < PARTS { 2 } else { 0 };
             self.left > 0
+        }
+
+        fn lengthen(&mut self) {
+            assert!(!self.in_part(), "a part was taken as it is");
+            self.long.fetch_add(1, Ordering::SeqCst);
         }
 
         fn again(&self) -> Option<Box<dyn FrameSource>> {
@@ -457,7 +468,7 @@ mod tests {
 
     #[tokio::test]
     async fn parts_are_made_at_once_where_there_is_room_and_sent_in_order() {
-        for (ahead_below, others) in [(0, 0), (2, 1)] {
+        for (ahead_below, others, long) in [(0, 0, 0), (2, 3, 4), (8, 3, 4)] {
             let limits = PoolLimits {
                 threads: 5,
                 scans_max: 4,
@@ -474,7 +485,9 @@ mod tests {
             );
             assert_eq!(body.collect().await.unwrap().to_bytes(), all_parts());
             assert_eq!(source.sources.load(Ordering::SeqCst), others);
-            assert_eq!(source.most.load(Ordering::SeqCst), ahead_below.max(1));
+            assert_eq!(source.long.load(Ordering::SeqCst), long);
+            let most = source.most.load(Ordering::SeqCst);
+            assert!((2.min(others + 1)..=others + 1).contains(&most), "{most} at once");
         }
     }
 }

@@ -39,7 +39,11 @@ impl ServiceConfig {
             data_dir: data_dir.into(),
             cache_bytes: 256 << 20,
             write_bytes: 128 << 20,
-            limits: Limits::default(),
+            limits: Limits {
+                // What the host answers with may be made for its own runtime.
+                socket_threads: 0,
+                ..Limits::default()
+            },
             pool: PoolLimits::default(),
             settings: Settings::default(),
             chains: Vec::new(),
