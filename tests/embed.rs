@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use quarry::model::{B256, Bundle, Bytes, ChainName};
+use quarry::model::{Address, B256, Bundle, Bytes, ChainName, U256};
 use quarry::node::recorded::RecordedChain;
 use quarry::service::{
     BlockFeed, BlockSource, ChainConfig, Service, ServiceConfig, ServiceError, SourceError, SourceFuture,
-    SourceHead,
+    SourceHead, Upstream, UpstreamError, UpstreamFuture,
 };
 use quarry::store::{OpenOptions, Store};
 use quarry::sync::{genesis, header_hash};
@@ -457,4 +457,56 @@ async fn a_mount_keeps_the_rules_of_every_request() {
     feed.push(blocks(14).remove(13)).await.unwrap();
     let get = send("GET", "/health".to_owned()).await;
     assert_eq!(get.status(), 200);
+}
+
+/// The state of a host whose way to it gives the thread up, as a runtime of many threads allows.
+struct GivesUpItsThread;
+
+impl Upstream for GivesUpItsThread {
+    fn balance(&self, _: Address, block: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async move { Ok(tokio::task::block_in_place(|| U256::from(1_000 + block))) })
+    }
+
+    fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
+        Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+    }
+
+    fn token_supply(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+    }
+
+    fn token_balance(&self, _: Address, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
+        Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_stay_on_the_runtime_of_the_host() {
+    let directory = scratch::directory();
+    let feed = BlockFeed::new(100);
+    // Without a genesis allocation balances are asked of the host.
+    let chain = ChainConfig::new(MAINNET, 31_337, blocks(1)[0].block.hash)
+        .fed_by(feed.clone())
+        .with_upstream(Arc::new(GivesUpItsThread));
+    let service = Service::start(config(directory.path(), chain)).await.unwrap();
+    for bundle in blocks(5) {
+        feed.push(bundle).await.unwrap();
+    }
+    service.reached(MAINNET, 4).await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serving = tokio::spawn(service.serve(listener));
+    let mut connection = quarry::http::Connection::open(&address).await.unwrap();
+    let mut body = Vec::new();
+    let target = "/api/account/0x00000000000000000000000000000000000000aa/balance";
+    let got = connection
+        .get(target, |frame| body.extend_from_slice(frame))
+        .await
+        .unwrap();
+    assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&body));
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["balance"], "1004", "{body}");
+    drop(connection);
+    service.stop().await.unwrap();
+    assert_eq!(serving.await.unwrap(), 0);
 }
