@@ -459,6 +459,10 @@ async fn a_mount_keeps_the_rules_of_every_request() {
     assert_eq!(get.status(), 200);
 }
 
+fn not_asked_for<T: 'static>() -> UpstreamFuture<'static, T> {
+    Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+}
+
 /// The state of a host whose way to it gives the thread up, as a runtime of many threads allows.
 struct GivesUpItsThread;
 
@@ -468,15 +472,15 @@ impl Upstream for GivesUpItsThread {
     }
 
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
-        Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+        not_asked_for()
     }
 
     fn token_supply(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
-        Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+        not_asked_for()
     }
 
     fn token_balance(&self, _: Address, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
-        Box::pin(async { Err(UpstreamError::Failed("not asked for".to_owned())) })
+        not_asked_for()
     }
 }
 

@@ -25,7 +25,8 @@ pub trait FrameSource: Send {
         false
     }
 
-    /// Makes frames twice as long from now on, and parts with them: memory is there, and threads meet less often.
+    /// Makes long frames from now on, and parts as long, here and in what [`Self::again`] gives: memory is there, and threads
+    /// meet less often. A body of one part need not. It holds no part yet.
     fn lengthen(&mut self) {}
 
     /// Another source for parts of the same body, which holds none yet. Must not block.

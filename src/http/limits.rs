@@ -40,6 +40,11 @@ pub struct Limits {
     pub trust_proxy: bool,
 }
 
+/// Cores of the machine, two where it does not tell.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -55,7 +60,7 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(10),
             streams_max: 128,
             rate: None,
-            socket_threads: std::thread::available_parallelism().map_or(2, usize::from),
+            socket_threads: cores(),
             trust_proxy: false,
         }
     }

@@ -15,6 +15,7 @@ use crate::clock;
 use crate::metrics::{Histogram, Page};
 
 use super::error::HttpError;
+use super::limits::cores;
 use super::others::Others;
 
 /// How often a thread without work yields and looks again before it sleeps. Waking a sleeper costs
@@ -84,7 +85,7 @@ pub struct PoolLimits {
 impl Default for PoolLimits {
     fn default() -> Self {
         // Threads mostly wait for the disk, hence more of them than cores.
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let cores = cores();
         let threads = (2 * cores).max(4);
         Self {
             threads,

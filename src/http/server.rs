@@ -101,9 +101,7 @@ pub async fn serve<H: Handler>(
             connection.run(stream).await;
             drop(permit);
         };
-        if let Err(error) = sockets.deal(&mut connections, stream, served) {
-            tracing::warn!(target: "quarry::http", %error, "connection lost");
-        }
+        sockets.deal(&mut connections, stream, served);
     }
     drop(listener);
     drop(end);

@@ -68,31 +68,26 @@ impl Sockets {
         connections: &mut JoinSet<()>,
         stream: TcpStream,
         serve: impl FnOnce(TcpStream) -> F + Send + 'static,
-    ) -> io::Result<()>
-    where
+    ) where
         F: Future<Output = ()> + Send,
     {
-        let Some(thread) = self
-            .0
-            .iter()
-            .min_by_key(|thread| thread.open.load(Ordering::Relaxed))
-        else {
+        let fewest = |thread: &&Thread| thread.open.load(Ordering::Relaxed);
+        let Some(thread) = self.0.iter().min_by_key(fewest) else {
             connections.spawn(async move { serve(stream).await });
-            return Ok(());
+            return;
         };
         // Off the loop that accepted it; a socket belongs to one of them.
-        let stream = stream.into_std()?;
+        let stream = stream.into_std();
         thread.open.fetch_add(1, Ordering::Relaxed);
         let dealt = Dealt(Arc::clone(&thread.open));
         let served = async move {
             let _dealt = dealt;
-            match TcpStream::from_std(stream) {
+            match stream.and_then(TcpStream::from_std) {
                 Ok(stream) => serve(stream).await,
                 Err(error) => tracing::warn!(target: "quarry::http", %error, "connection lost"),
             }
         };
         connections.spawn_on(served, &thread.handle);
-        Ok(())
     }
 }
 
@@ -129,7 +124,7 @@ mod tests {
                 tell.send(name).unwrap();
                 drop(ended.changed().await);
             };
-            sockets.deal(connections, stream, serve).unwrap();
+            sockets.deal(connections, stream, serve);
             drop(client);
         }
         tokio::task::yield_now().await;

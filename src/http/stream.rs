@@ -213,13 +213,10 @@ impl StreamBody {
     ) -> Result<State, BodyError> {
         let mut making = Making::default();
         if self.pool.has_room() {
+            source.lengthen();
             making
                 .idle
                 .extend((1..self.pool.parts_max()).map_while(|_| source.again()));
-            if !making.idle.is_empty() {
-                making.idle.iter_mut().for_each(|other| other.lengthen());
-                source.lengthen();
-            }
         } else if self.pool.makes_at_once()
             && !source.in_part()
             && let Some(quick) = quick.or_else(|| source.again())
@@ -297,6 +294,7 @@ mod tests {
         waits: Option<u8>,
         /// Frames that were made at once.
         at_once: Arc<AtomicUsize>,
+        is_long: bool,
         /// Sources whose frames are long.
         long: Arc<AtomicUsize>,
     }
@@ -328,11 +326,13 @@ mod tests {
 
         fn lengthen(&mut self) {
             assert!(!self.in_part(), "a part was taken as it is");
+            self.is_long = true;
             self.long.fetch_add(1, Ordering::SeqCst);
         }
 
         fn again(&self) -> Option<Box<dyn FrameSource>> {
             self.sources.fetch_add(1, Ordering::SeqCst);
+            self.long.fetch_add(usize::from(self.is_long), Ordering::SeqCst);
             Some(Box::new(Self {
                 left: 0,
                 ..self.clone()
