@@ -12,7 +12,7 @@
     reason = "a bench says what it measures, or stops"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use futures_util::StreamExt as _;
@@ -21,8 +21,7 @@ use quarry::node::recorded::{RecordedChain, RecordedLine};
 use quarry::shutdown;
 use quarry::store::Store;
 use quarry::sync::{ChainRules, Pipeline, recorded};
-use support::filled::{self, Memory, SEED, median};
-use support::generator::Generator;
+use support::filled::{self, Memory, median};
 use support::memory::{Peak, process_seconds};
 use support::part::Part;
 
@@ -35,25 +34,11 @@ mod build;
 #[path = "../tests/support/chain.rs"]
 #[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
 mod chain;
+#[path = "support/recording.rs"]
+mod recording;
 #[path = "support/sealed.rs"]
 mod sealed;
 mod support;
-
-/// The recording, made when it is not kept from an earlier run.
-fn recording(logs: u64, part: Part) -> PathBuf {
-    let directory = filled::cache_directory();
-    std::fs::create_dir_all(&directory).expect("a directory");
-    let path = directory.join(format!("chain-seed{SEED}-logs{logs}{}.jsonl.zst", part.suffix()));
-    if !path.exists() {
-        eprintln!("recording {} ...", path.display());
-        let unfinished = path.with_extension("part");
-        let blocks = Generator::new(SEED, filled::chain(logs)).map(|bundle| part.cut(bundle));
-        let blocks = sealed::Sealed::new(blocks);
-        support::recorded::write_chain(&unfinished, blocks).expect("a recording");
-        std::fs::rename(&unfinished, &path).expect("a recording");
-    }
-    path
-}
 
 /// Reads and parses on as many threads as the import does, and drops what comes out. Logs.
 async fn parse_only(path: &Path, threads: usize) -> u64 {
@@ -118,7 +103,7 @@ async fn import(path: &Path, directory: &Path, memory: Memory, trust_node: bool,
 fn main() {
     let logs = filled::env("QUARRY_BENCH_LOGS", 1_000_000);
     let memory = Memory::of_environment();
-    let path = recording(logs, Part::of_environment());
+    let path = recording::kept(logs, Part::of_environment());
     let directory = filled::cache_directory().join("import");
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -2,6 +2,7 @@
 
 use super::client::{Node, Repeat};
 use super::error::NodeError;
+use super::link::ResultText;
 use super::pace::RequestClass;
 use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
 use super::room::Reservation;
@@ -10,7 +11,6 @@ use super::wire;
 use crate::model::{B256, Block, Bundle};
 use crate::tasks;
 use futures_util::future::try_join_all;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -50,9 +50,9 @@ enum Failure {
 /// The answers of one attempt.
 struct Answers {
     number: u64,
-    block: Box<RawValue>,
-    receipts: Option<Box<RawValue>>,
-    traces: Option<(TraceMethod, Box<RawValue>)>,
+    block: ResultText,
+    receipts: Option<ResultText>,
+    traces: Option<(TraceMethod, ResultText)>,
 }
 
 const BLOCK: &str = "eth_getBlockByNumber";
@@ -162,13 +162,13 @@ impl Node {
         class: RequestClass,
         method: &'static str,
         params: &str,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<ResultText, Failure> {
         self.call(class, method, params, Repeat::Always)
             .await
             .map_err(Failure::Request)
     }
 
-    async fn block_traces(&self, number: u64) -> Result<Box<RawValue>, Failure> {
+    async fn block_traces(&self, number: u64) -> Result<ResultText, Failure> {
         let (method, params) = (TraceMethod::TraceBlock.as_str(), format!("[\"0x{number:x}\"]"));
         self.ask(RequestClass::Traces, method, &params).await
     }
@@ -179,7 +179,7 @@ impl Node {
         method: TraceMethod,
         number: u64,
         hash: B256,
-    ) -> Result<(TraceMethod, Box<RawValue>), Failure> {
+    ) -> Result<(TraceMethod, ResultText), Failure> {
         if method == TraceMethod::DebugByHash {
             let params = format!("[\"{hash:?}\"{CALL_TRACER}]");
             let asked = self.call(
@@ -314,10 +314,10 @@ impl Node {
 }
 
 fn not_null(
-    text: Box<RawValue>,
+    text: ResultText,
     method: &'static str,
     what: impl FnOnce() -> String,
-) -> Result<Box<RawValue>, Failure> {
+) -> Result<ResultText, Failure> {
     if text.get() == "null" {
         return Err(Failure::Content(NodeError::NullResult { method, what: what() }));
     }
@@ -325,13 +325,12 @@ fn not_null(
 }
 
 /// The hash of a block that was told.
-fn told_hash(number: u64, block: &RawValue) -> Result<B256, Failure> {
+fn told_hash(number: u64, block: &ResultText) -> Result<B256, Failure> {
     if block.get() == "null" {
         return Err(Failure::Content(NodeError::null_block(BLOCK, number)));
     }
-    let id = wire::block_id(block.get());
-    let id = id.map_err(|error| Failure::Content(NodeError::of_wire(BLOCK, number, error)))?;
-    Ok(id.hash)
+    let hash = wire::block_hash(block.get());
+    hash.map_err(|error| Failure::Content(NodeError::of_wire(BLOCK, number, error)))
 }
 
 async fn off_thread<T: Send + 'static>(
@@ -352,9 +351,9 @@ async fn off_thread<T: Send + 'static>(
 
 impl Answers {
     fn bytes(&self) -> usize {
-        let of = |text: &RawValue| text.get().len();
+        let of = |text: &ResultText| text.get().len();
         of(&self.block)
-            + self.receipts.as_deref().map_or(0, of)
+            + self.receipts.as_ref().map_or(0, of)
             + self.traces.as_ref().map_or(0, |(_, text)| of(text))
     }
 

@@ -2,7 +2,7 @@
 
 use super::config::NodeConfig;
 use super::error::NodeError;
-use super::link::{HeadSubscription, Link, Question};
+use super::link::{HeadSubscription, Link, Question, ResultText};
 use super::pace::{Outcome, Pace, RequestClass, Slot};
 use super::recent::Recent;
 use super::rest::Rest;
@@ -152,7 +152,7 @@ impl Node {
     /// # Errors
     ///
     /// When `params` is not JSON, or as the node fails.
-    pub async fn raw(&self, method: &'static str, params: &str) -> Result<Box<RawValue>, NodeError> {
+    pub async fn raw(&self, method: &'static str, params: &str) -> Result<ResultText, NodeError> {
         // It may be a question about logs, whose answer is as long as it is.
         let bytes_max = self.config().response_bytes_max;
         self.call_within(RequestClass::Light, bytes_max, method, params, Repeat::Always)
@@ -281,7 +281,7 @@ impl Node {
         method: &'static str,
         params: &str,
         repeat: Repeat,
-    ) -> Result<Box<RawValue>, NodeError> {
+    ) -> Result<ResultText, NodeError> {
         let bytes_max = self.config().bytes_max(class);
         self.call_within(class, bytes_max, method, params, repeat).await
     }
@@ -293,7 +293,7 @@ impl Node {
         method: &'static str,
         params: &str,
         repeat: Repeat,
-    ) -> Result<Box<RawValue>, NodeError> {
+    ) -> Result<ResultText, NodeError> {
         let params: &RawValue = serde_json::from_str(params).map_err(|error| NodeError::Malformed {
             method,
             reason: format!("parameters: {error}"),
@@ -353,7 +353,7 @@ impl Node {
         class: RequestClass,
         question: Question<'_>,
         tries: &mut Tries,
-    ) -> Result<Box<RawValue>, NodeError> {
+    ) -> Result<ResultText, NodeError> {
         let inner = &self.inner;
         let slot = self.admit(class, question.method).await?;
         let whole = question.bytes_max;

@@ -15,9 +15,9 @@ pub(super) const IN_FLIGHT_MAX: usize = 16;
 
 /// What a node said to a question that was passed on.
 #[derive(Clone, Debug)]
-pub enum Passed {
+pub enum Passed<T = Box<RawValue>> {
     /// Its result, JSON.
-    Result(Box<RawValue>),
+    Result(T),
     /// Its error object.
     Error {
         /// The code.
@@ -62,7 +62,10 @@ impl Node {
             Ok(Passed::Result(text)) => {
                 let bytes = text.get().len();
                 stats.answered(slot.end(Outcome::Answered, bytes), bytes);
-                return Ok(Passed::Result(text));
+                match text.checked() {
+                    Ok(text) => return Ok(Passed::Result(text)),
+                    Err(reason) => NodeError::Malformed { method, reason },
+                }
             }
             Err(error) => {
                 let outcome = if error.is_push_back() {

@@ -5,10 +5,9 @@
 //! (headers, or pairs `[miner, number]`). Other keys are passed over. Reading lines and parsing them are
 //! two steps, so that parsing can be spread over threads.
 
+use super::reader::{Fault, FromJson, Reader, read};
 use super::wire::{self, WireError};
 use crate::model::Bundle;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -82,19 +81,44 @@ pub enum LineError {
     Wire(#[from] WireError),
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// The parts of a line, each of them still text; those that are `null` are absent.
+#[derive(Default)]
 struct LineWire<'a> {
-    #[serde(borrow, default)]
-    block: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    receipts: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    traces: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    call_traces: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    uncle_headers: Option<Vec<&'a RawValue>>,
+    block: Option<&'a str>,
+    receipts: Option<&'a str>,
+    traces: Option<&'a str>,
+    call_traces: Option<&'a str>,
+    uncle_headers: Vec<&'a str>,
+}
+
+impl<'a> FromJson<'a> for LineWire<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        let mut line = Self::default();
+        reader.object(|reader, key| {
+            let place = match key {
+                "block" => &mut line.block,
+                "receipts" => &mut line.receipts,
+                "traces" => &mut line.traces,
+                "callTraces" => &mut line.call_traces,
+                "uncleHeaders" if reader.null() => return Ok(()),
+                "uncleHeaders" => {
+                    return reader.array(|reader| {
+                        line.uncle_headers.push(reader.extent()?);
+                        Ok(())
+                    });
+                }
+                _ => return reader.skip(),
+            };
+            if place.is_some() {
+                return Err(Fault::new(format_args!("two fields `{key}`")));
+            }
+            if !reader.null() {
+                *place = Some(reader.extent()?);
+            }
+            Ok(())
+        })?;
+        Ok(line)
+    }
 }
 
 /// One line of a recorded chain, not yet parsed.
@@ -126,13 +150,12 @@ impl RecordedLine {
 ///
 /// When it is not a recorded block.
 pub fn parse_line(text: &str) -> Result<Bundle, LineError> {
-    let line: LineWire<'_> =
-        serde_json::from_str(text).map_err(|error| LineError::NotJson(error.to_string()))?;
-    let mut block = wire::block(stated(line.block).ok_or(LineError::NoBlock)?)?;
-    for header in line.uncle_headers.unwrap_or_default() {
-        block.uncle_headers.push(wire::uncle_header(header.get())?);
+    let line: LineWire<'_> = read(text).map_err(|fault| LineError::NotJson(fault.to_string()))?;
+    let mut block = wire::block(line.block.ok_or(LineError::NoBlock)?)?;
+    for header in line.uncle_headers {
+        block.uncle_headers.push(wire::uncle_header(header)?);
     }
-    let receipts = match stated(line.receipts) {
+    let receipts = match line.receipts {
         Some(receipts) => wire::receipts(receipts, &block)?,
         None if block.transactions.is_empty() => Vec::new(),
         None => {
@@ -142,7 +165,7 @@ pub fn parse_line(text: &str) -> Result<Bundle, LineError> {
             });
         }
     };
-    let traces = match (stated(line.traces), stated(line.call_traces)) {
+    let traces = match (line.traces, line.call_traces) {
         (Some(traces), _) => {
             let told = wire::told_traces(traces, &block)?;
             if let Some(gap) = told.gap {
@@ -159,11 +182,6 @@ pub fn parse_line(text: &str) -> Result<Bundle, LineError> {
         traces,
         openings: None,
     })
-}
-
-/// The text of a field that is there and not `null`.
-fn stated(field: Option<&RawValue>) -> Option<&str> {
-    field.map(RawValue::get).filter(|text| *text != "null")
 }
 
 /// A recorded chain that is read line by line; an iterator that ends after the first error.

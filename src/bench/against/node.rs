@@ -10,7 +10,7 @@ use crate::bench::pick::PAGE;
 use crate::bench::statistics::StoreFacts;
 use crate::http::parse_quantity;
 use crate::model::B256;
-use crate::node::{Node, NodeError, wire};
+use crate::node::{Node, NodeError, ResultText, wire};
 
 const METHOD: &str = "eth_getLogs";
 
@@ -47,7 +47,7 @@ impl OfNode<'_> {
         filter.node_params(filter.from.unwrap_or(0), filter.to.unwrap_or(u64::MAX))
     }
 
-    async fn ask(&self, params: &str) -> Result<Box<serde_json::value::RawValue>, Refusal> {
+    async fn ask(&self, params: &str) -> Result<ResultText, Refusal> {
         let answer = self.0.raw(METHOD, params).await;
         answer.map_err(|error| Refusal {
             why: format!("the node: {error}"),

@@ -5,12 +5,13 @@
 //! request.
 
 use super::secret::Secret;
-use super::{Passed, Question, chain, parsed};
+use super::{Passed, Question, ResultText, chain, parsed};
 use crate::clock;
 use crate::node::error::{NodeError, head};
+use crate::node::reader::{Fault, FromJson, Reader, read};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -30,14 +31,41 @@ pub(in crate::node) struct Http {
     last_id: AtomicU64,
 }
 
-/// A JSON-RPC response; `jsonrpc` says nothing that matters.
-#[derive(Deserialize)]
+/// A JSON-RPC response; `jsonrpc` says nothing that matters. Absent fields are `None`, those that are `null` say so.
+#[derive(Default)]
 struct Reply<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
+    id: Option<&'a str>,
+    result: Option<&'a str>,
     error: Option<ErrorObject>,
+}
+
+impl<'a> FromJson<'a> for Reply<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        let mut reply = Self::default();
+        reader.object(|reader, key| {
+            let place = match key {
+                "id" => &mut reply.id,
+                "result" => &mut reply.result,
+                "error" if reply.error.is_some() => return Err(Fault::new("two fields `error`")),
+                "error" if reader.null() => return Ok(()),
+                "error" => {
+                    reply.error = Some(reader.by_serde()?);
+                    return Ok(());
+                }
+                _ => return reader.skip(),
+            };
+            if place.is_some() {
+                return Err(Fault::new(format_args!("two fields `{key}`")));
+            }
+            *place = Some(match reader.peek() {
+                // Whoever reads it finds what is wrong with it.
+                Some(b'{' | b'[') => reader.extent()?,
+                _ => reader.by_serde::<&RawValue>()?.get(),
+            });
+            Ok(())
+        })?;
+        Ok(reply)
+    }
 }
 
 #[derive(Deserialize)]
@@ -49,7 +77,7 @@ struct ErrorObject {
 }
 
 impl ErrorObject {
-    fn passed(self, secret: &Secret) -> Passed {
+    fn passed<T>(self, secret: &Secret) -> Passed<T> {
         Passed::Error {
             code: self.code,
             message: secret.hide(&self.message),
@@ -58,19 +86,14 @@ impl ErrorObject {
     }
 }
 
-/// A field that is there, also where it is `null`.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
 impl Reply<'_> {
     fn answers(&self, id: u64) -> bool {
-        self.id.is_some_and(|told| told.get().parse() == Ok(id))
+        self.id.is_some_and(|told| told.parse() == Ok(id))
     }
 
     /// No id, or `null`: JSON-RPC's id of an error that came before the request was read.
     fn names_no_request(&self) -> bool {
-        self.id.is_none_or(|told| told.get() == "null")
+        self.id.is_none_or(|told| told == "null")
     }
 }
 
@@ -97,7 +120,7 @@ impl Http {
     }
 
     /// Asks once, and takes as many seconds as the node does.
-    pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed, NodeError> {
+    pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed<ResultText>, NodeError> {
         let Question { method, params, .. } = question;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
@@ -113,7 +136,7 @@ impl Http {
             return self.failure(method, id, response).await;
         }
         match body(&mut response, question.bytes_max).await {
-            Ok(body) => reply(method, id, &body, &self.secret),
+            Ok(body) => reply(method, id, body, &self.secret),
             Err(Unread::TooLarge(bytes)) => Err(NodeError::ResponseTooLarge {
                 method,
                 bytes,
@@ -129,7 +152,7 @@ impl Http {
         method: &'static str,
         id: u64,
         mut response: Response,
-    ) -> Result<Passed, NodeError> {
+    ) -> Result<Passed<ResultText>, NodeError> {
         let status = response.status();
         if status.is_redirection() {
             let location = response.headers().get(LOCATION);
@@ -152,8 +175,9 @@ impl Http {
             Err(Unread::TooLarge(bytes)) => format!("<{bytes} bytes or more>").into_bytes(),
             Err(Unread::Broken(_)) => b"<the body was broken off>".to_vec(),
         };
-        let error = serde_json::from_slice::<Reply<'_>>(&body)
+        let error = std::str::from_utf8(&body)
             .ok()
+            .and_then(|body| read::<Reply<'_>>(body).ok())
             .filter(|reply| reply.answers(id) || reply.names_no_request())
             .and_then(|reply| reply.error);
         let text = self.secret.hide(&String::from_utf8_lossy(&body));
@@ -196,8 +220,13 @@ async fn body(response: &mut Response, bytes_max: usize) -> Result<Vec<u8>, Unre
 }
 
 /// What a body with a status of success says.
-fn reply(method: &'static str, id: u64, body: &[u8], secret: &Secret) -> Result<Passed, NodeError> {
-    let malformed = |why: &str| NodeError::Malformed {
+fn reply(
+    method: &'static str,
+    id: u64,
+    body: Vec<u8>,
+    secret: &Secret,
+) -> Result<Passed<ResultText>, NodeError> {
+    let malformed = |why: &str, body: &[u8]| NodeError::Malformed {
         method,
         reason: format!(
             "{why} in {} bytes: {}",
@@ -205,16 +234,23 @@ fn reply(method: &'static str, id: u64, body: &[u8], secret: &Secret) -> Result<
             head(&secret.hide(&String::from_utf8_lossy(body.get(..1024).unwrap_or(body))))
         ),
     };
-    let reply: Reply<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
+    let body = String::from_utf8(body)
+        .map_err(|error| malformed(&error.utf8_error().to_string(), error.as_bytes()))?;
+    let malformed = |why: &str| malformed(why, body.as_bytes());
+    let reply: Reply<'_> = read(&body).map_err(|fault| malformed(&fault.to_string()))?;
     let is_ours = reply.answers(id) || (reply.names_no_request() && reply.error.is_some());
     if !is_ours {
         return Err(malformed("the answer to another request"));
     }
     let answers = reply.answers(id);
     match (reply.result, reply.error) {
-        (Some(result), None) => Ok(Passed::Result(result.to_owned())),
+        (Some(result), None) => {
+            let begin = result.as_ptr().addr() - body.as_ptr().addr();
+            let place = begin..begin + result.len();
+            Ok(Passed::Result(ResultText::within(body, place)))
+        }
         // Servers in the manner of JSON-RPC 1 say both, and that the result is nothing.
-        (Some(result), Some(_)) if result.get() != "null" => Err(malformed("both a result and an error")),
+        (Some(result), Some(_)) if result != "null" => Err(malformed("both a result and an error")),
         (_, Some(error)) if answers || !speaks_of_a_call(method, &error) => Ok(error.passed(secret)),
         (_, Some(_)) => Err(malformed("an error without the id of the request")),
         (None, None) => Err(malformed("neither a result nor an error")),
@@ -268,8 +304,13 @@ mod tests {
         }
     }
 
-    fn said(body: &str) -> Result<Passed, NodeError> {
-        reply("eth_call", 7, body.as_bytes(), &Secret::of("http://node"))
+    fn said(body: &str) -> Result<Passed<ResultText>, NodeError> {
+        reply(
+            "eth_call",
+            7,
+            body.as_bytes().to_vec(),
+            &Secret::of("http://node"),
+        )
     }
 
     #[test]
@@ -302,6 +343,50 @@ mod tests {
                 matches!(error, Some(NodeError::Malformed { .. })),
                 "{body}: {error:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_result_is_given_as_it_stands_and_looked_through_for_clients() {
+        let result = |body| match said(body) {
+            Ok(Passed::Result(text)) => text,
+            other => panic!("{body}: {other:?}"),
+        };
+        for (body, expected) in [
+            (
+                r#" { "jsonrpc" : "2.0" , "id" : 7 , "result" : [ {"a":"}\"]"} ] } "#,
+                r#"[ {"a":"}\"]"} ]"#,
+            ),
+            (
+                r#"{"result":{"a":[{}]},"more":{"result":8},"id":7}"#,
+                r#"{"a":[{}]}"#,
+            ),
+            (r#"{"id":7,"result":"\u0030x1"}"#, r#""\u0030x1""#),
+            (r#"{"\u0069d":7,"result":-1.5e3}"#, "-1.5e3"),
+            (r#"{"id":7,"result":null}"#, "null"),
+        ] {
+            let text = result(body);
+            assert_eq!(text.get(), expected, "{body}");
+            assert_eq!(text.checked().unwrap().get(), expected, "{body}");
+        }
+        // Whoever reads it finds what is wrong with it.
+        for body in [r#"{"id":7,"result":{"a":}}"#, r#"{"id":7,"result":[1 2]}"#] {
+            let text = result(body);
+            assert!(text.checked().is_err(), "{body}");
+            assert!(crate::node::wire::block(text.get()).is_err(), "{body}");
+        }
+        for body in [
+            &br#"{"id":7,"result":"0x1"#[..],
+            br#"{"id":7,"result":{"a":"}}"#,
+            br#"{"id":7,"result":nil}"#,
+            br#"{"id":7,"result":{"a":[}}"#,
+            br#"{"id":7,"result":"0x1","result":"0x2"}"#,
+            br#"{"id":7,"id":7,"result":"0x1"}"#,
+            br#"{"id":7,"result":"0x1"}{}"#,
+            b"{\"id\":7,\"result\":\"\xff\"}",
+        ] {
+            let error = reply("eth_call", 7, body.to_vec(), &Secret::of("http://node"));
+            assert!(matches!(error, Err(NodeError::Malformed { .. })), "{error:?}");
         }
     }
 }

@@ -5,9 +5,11 @@
 
 mod http;
 mod ipc;
+mod result;
 mod secret;
 mod socket;
 
+pub use result::ResultText;
 pub(super) use socket::HeadSubscription;
 
 use super::config::{Endpoint, NodeConfig};
@@ -54,7 +56,7 @@ impl Link {
     }
 
     /// Asks once; the node's error is an error of ours by name.
-    pub(super) async fn request(&self, question: Question<'_>) -> Result<Box<RawValue>, NodeError> {
+    pub(super) async fn request(&self, question: Question<'_>) -> Result<ResultText, NodeError> {
         match self.pass_on(question).await? {
             Passed::Result(text) => Ok(text),
             Passed::Error { code, message, .. } => Err(NodeError::of_rpc(question.method, code, &message)),
@@ -62,7 +64,7 @@ impl Link {
     }
 
     /// Asks once and keeps the node's error object as it is.
-    pub(super) async fn pass_on(&self, question: Question<'_>) -> Result<Passed, NodeError> {
+    pub(super) async fn pass_on(&self, question: Question<'_>) -> Result<Passed<ResultText>, NodeError> {
         let Question {
             method,
             after,

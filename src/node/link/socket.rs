@@ -7,7 +7,7 @@
 
 use super::ipc::Ipc;
 use super::secret::Secret;
-use super::{Endpoint, NodeConfig, Passed, Question, chain};
+use super::{Endpoint, NodeConfig, Passed, Question, ResultText, chain};
 use crate::clock;
 use crate::node::error::{NodeError, head};
 use crate::node::stats::NodeStats;
@@ -144,7 +144,7 @@ impl Socket {
 
     /// Asks once, in no more than the question's time. A connection that says nothing for so long is given up:
     /// one whose node broke off in the middle of an answer never finds the beginning of the next.
-    pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed, NodeError> {
+    pub(super) async fn ask(&self, question: Question<'_>) -> Result<Passed<ResultText>, NodeError> {
         let mut over = None;
         let asked = tokio::time::timeout(question.after, self.exchange(question, &mut over)).await;
         asked.unwrap_or_else(|_| {
@@ -164,18 +164,18 @@ impl Socket {
         &self,
         question: Question<'_>,
         over: &mut Option<(Connection, u64)>,
-    ) -> Result<Passed, NodeError> {
+    ) -> Result<Passed<ResultText>, NodeError> {
         let method = question.method;
         let mut is_first = true;
         loop {
             let connection = self.connection(method).await?;
             *over = Some((connection.clone(), connection.heard()));
-            let answer = connection
+            let answer: Result<Box<RawValue>, _> = connection
                 .client
                 .request(method, question.params.to_owned())
                 .await;
             let passed = match answer {
-                Ok(text) => Passed::Result(text),
+                Ok(text) => Passed::Result(ResultText::from(text)),
                 Err(RpcError::ErrorResp(payload)) => Passed::Error {
                     code: payload.code,
                     message: self.secret.hide(&payload.message),

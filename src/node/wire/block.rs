@@ -5,6 +5,7 @@ use super::scalar::{Amount, List, Wire};
 use super::transaction::{TransactionWire, transaction};
 use super::{WireError, may, need, parse};
 use crate::model::{Address, B64, B256, Block, Bloom, Bytes, Header, Withdrawal};
+use crate::node::reader::{Fault, FromJson, Reader};
 
 object! {
     /// A block or an uncle header as the node writes it.
@@ -83,6 +84,25 @@ pub fn block_id(json: &str) -> Result<BlockId, WireError> {
     })
 }
 
+/// Reads the hash of a block and looks at the rest only as far as it must: whoever reads the block finds what is wrong with
+/// it.
+///
+/// # Errors
+///
+/// When no hash is found.
+pub fn block_hash(json: &str) -> Result<B256, WireError> {
+    let mut hash: Option<Wire<B256>> = None;
+    let read = Reader::new(json).object(|reader, key| {
+        if key == "hash" {
+            hash = FromJson::read(reader)?;
+            return Ok(());
+        }
+        reader.extent().map(drop)
+    });
+    read.map_err(|fault| WireError::malformed("block", fault))?;
+    need(hash, "block", "hash", None)
+}
+
 /// Reads a block with full transactions (`eth_getBlockByNumber(_, true)`).
 ///
 /// Required are hash, number, parent, time, miner (or `author`), gas limit and gas used, and the
@@ -123,6 +143,27 @@ pub fn block(json: &str) -> Result<Block, WireError> {
     })
 }
 
+/// Miner and number of an uncle.
+struct UnclePair(Address, u64);
+
+impl<'a> FromJson<'a> for UnclePair {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        let (mut miner, mut number) = (None, None);
+        reader.array(|reader| {
+            if miner.is_none() {
+                miner = Some(Wire::read(reader)?.0);
+            } else if number.is_none() {
+                number = Some(Wire::read(reader)?.0);
+            } else {
+                return Err(Fault::new("expected two items"));
+            }
+            Ok(())
+        })?;
+        let pair = miner.zip(number).map(|(miner, number)| Self(miner, number));
+        pair.ok_or_else(|| Fault::new("expected two items"))
+    }
+}
+
 /// Reads the header of an uncle (`eth_getUncleByBlockNumberAndIndex`).
 ///
 /// A recorded chain may state an uncle as the pair `[miner, number]`, all that rewards need; the
@@ -133,10 +174,10 @@ pub fn block(json: &str) -> Result<Block, WireError> {
 /// When the text is neither.
 pub fn uncle_header(json: &str) -> Result<Header, WireError> {
     if json.trim_start().starts_with('[') {
-        let (miner, number): (Wire<Address>, Wire<u64>) = parse("uncle", json)?;
+        let pair: UnclePair = parse("uncle", json)?;
         return Ok(Header {
-            beneficiary: miner.0,
-            number: number.0,
+            beneficiary: pair.0,
+            number: pair.1,
             ..Header::default()
         });
     }

@@ -9,7 +9,7 @@ object! {
     /// A log as `eth_getLogs` lists it.
     ListedLog {
         address: Wire<Address> = "address",
-        topics: List<Wire<B256>> = "topics",
+        topics: Topics = "topics",
         data: Wire<Bytes> = "data",
         block_number: Wire<u64> = "blockNumber",
         log_index: Wire<u64> = "logIndex",
@@ -32,19 +32,12 @@ pub fn logs(json: &str) -> Result<Vec<PlacedLog>, WireError> {
                 format_args!("log {index} was removed"),
             ));
         }
-        let topics: Vec<B256> = log
-            .topics
-            .map(|list| list.0.into_iter().map(|topic| topic.0).collect())
-            .unwrap_or_default();
-        let topics = Topics::new(&topics).ok_or_else(|| {
-            WireError::malformed("logs", format_args!("log {index} has more than 4 topics"))
-        })?;
         Ok(PlacedLog {
             block_number: need(log.block_number, "log", "blockNumber", Some(index))?,
             log_index: need(log.log_index, "log", "logIndex", Some(index))?,
             transaction_hash: need(log.transaction_hash, "log", "transactionHash", Some(index))?,
             address: need(log.address, "log", "address", Some(index))?,
-            topics,
+            topics: log.topics.unwrap_or_default(),
             data: need(log.data, "log", "data", Some(index))?,
         })
     });

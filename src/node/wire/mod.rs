@@ -1,7 +1,7 @@
 //! The node's JSON, turned into `model` values.
 //!
 //! Text comes in, values or a [`WireError`] go out; nothing a node writes makes it panic. The structs
-//! behind it read from the response text itself, never through `serde_json::Value`. This part knows
+//! behind it read from the response text itself (`reader`), never through `serde_json::Value`. This part knows
 //! nothing of requests, sockets or retries, and it verifies no hash: it only insists that receipts and
 //! traces speak of the block they are read with, one for each transaction.
 
@@ -14,11 +14,12 @@ mod scalar;
 mod trace;
 mod transaction;
 
-pub use block::{BlockId, block, block_id, uncle_header};
+pub use block::{BlockId, block, block_hash, block_id, uncle_header};
 pub use logs::logs;
 pub use receipt::{receipt_texts, receipts};
 pub use trace::{ToldTraces, call_traces, parity_traces, told_traces};
 
+use super::reader::{self, FromJson};
 use crate::model::{B256, Bytes, U256};
 use scalar::{Scalar, Wire};
 
@@ -132,8 +133,8 @@ pub fn text(json: &str) -> Result<String, WireError> {
     parse::<Wire<String>>("text", json).map(|wire| wire.0)
 }
 
-fn parse<'de, T: serde::Deserialize<'de>>(what: &'static str, json: &'de str) -> Result<T, WireError> {
-    serde_json::from_str(json).map_err(|error| WireError::malformed(what, error))
+fn parse<'a, T: FromJson<'a>>(what: &'static str, json: &'a str) -> Result<T, WireError> {
+    reader::read(json).map_err(|fault| WireError::malformed(what, fault))
 }
 
 /// Takes a required value out of its place.

@@ -29,7 +29,7 @@ object! {
     /// A log as the node writes it; its `logIndex` is not read, for logs are numbered by their place.
     LogWire {
         address: Wire<Address> = "address",
-        topics: List<Wire<B256>> = "topics",
+        topics: Topics = "topics",
         data: Wire<Bytes> = "data",
         block_hash: Wire<B256> = "blockHash",
     } skip {} extra: dropped
@@ -153,18 +153,9 @@ fn read_log(wire: LogWire, index: usize, block_hash: B256) -> Result<Log, WireEr
             found,
         });
     }
-    let mut topics = Topics::default();
-    for topic in wire.topics.map(|list| list.0).unwrap_or_default() {
-        topics.push(topic.0).ok_or_else(|| {
-            WireError::malformed(
-                "receipts",
-                format_args!("a log of receipt {index} has more than 4 topics"),
-            )
-        })?;
-    }
     Ok(Log {
         address: need(wire.address, "log", "address", Some(index))?,
-        topics,
+        topics: wire.topics.unwrap_or_default(),
         data: need(wire.data, "log", "data", Some(index))?,
     })
 }

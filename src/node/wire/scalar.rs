@@ -1,19 +1,23 @@
 //! Hex scalars of the JSON-RPC wire, parsed by hand straight from the response text.
 //!
-//! Every type here deserializes from a borrowed `&str` (or from a short-lived one where the node
-//! escaped characters), so that no text is copied on the way to a value. Quantities may carry leading
-//! zeros and may be plain JSON numbers; some clients and some recorded files write both.
+//! What is written as nodes write it is decoded where it stands; anything else that means the same takes the way by its
+//! text. Quantities may carry leading zeros and may be plain JSON numbers; some clients and some recorded files write both.
 
-use crate::model::{Address, B64, B256, Bloom, Bytes, U256};
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use crate::model::{Address, B64, B256, Bloom, Bytes, Topics, U256};
+use crate::node::reader::{Fault, FromJson, Reader};
 use serde_json::value::RawValue;
-use std::fmt;
-use std::marker::PhantomData;
 
 /// A value that a JSON string or number can state.
 pub(super) trait Scalar: Sized {
     /// What a reader of an error message should have found.
     const EXPECTED: &'static str;
+
+    /// Reads a string in its usual dress from what follows its opening quote; also says how many bytes it takes with its
+    /// closing one. `None` leaves it to [`Self::from_text`].
+    #[inline]
+    fn plain(_text: &[u8]) -> Option<(Self, usize)> {
+        None
+    }
 
     /// Reads the text of a JSON string.
     fn from_text(text: &str) -> Result<Self, String>;
@@ -33,31 +37,25 @@ pub(super) trait Scalar: Sized {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wire<T>(pub(super) T);
 
-struct ScalarVisitor<T>(PhantomData<T>);
-
-impl<T: Scalar> Visitor<'_> for ScalarVisitor<T> {
-    type Value = Wire<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::EXPECTED)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        T::from_text(text).map(Wire).map_err(E::custom)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        T::from_number(number).map(Wire).map_err(E::custom)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
-        T::from_bool(value).map(Wire).map_err(E::custom)
-    }
-}
-
-impl<'de, T: Scalar> Deserialize<'de> for Wire<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor(PhantomData))
+impl<'a, T: Scalar> FromJson<'a> for Wire<T> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        let first = reader.peek();
+        if first == Some(b'"') {
+            if let Some((value, bytes)) = reader.rest().get(1..).and_then(T::plain) {
+                reader.pass(1 + bytes);
+                return Ok(Self(value));
+            }
+            let text = reader.string()?;
+            return T::from_text(&text).map(Self).map_err(Fault::new);
+        }
+        if let Some(number) = reader.integer() {
+            return T::from_number(number).map(Self).map_err(Fault::new);
+        }
+        match reader.boolean() {
+            Some(value) => T::from_bool(value).map(Self).map_err(Fault::new),
+            None => Err(reader.fault(T::EXPECTED)),
+        }
     }
 }
 
@@ -66,17 +64,14 @@ impl<'de, T: Scalar> Deserialize<'de> for Wire<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount(pub(super) U256);
 
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <&RawValue>::deserialize(deserializer)?.get();
-        if text.starts_with('"') {
-            return serde_json::from_str::<Wire<U256>>(text)
-                .map(|wire| Self(wire.0))
-                .map_err(D::Error::custom);
+impl<'a> FromJson<'a> for Amount {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        if reader.peek() == Some(b'"') {
+            return Wire::read(reader).map(|wire| Self(wire.0));
         }
-        U256::from_str_radix(text, 10)
-            .map(Self)
-            .map_err(|_| D::Error::custom(wrong(<U256 as Scalar>::EXPECTED, text)))
+        let text = reader.by_serde::<&RawValue>()?.get();
+        let value = U256::from_str_radix(text, 10).map(Self);
+        value.map_err(|_| Fault::new(wrong(<U256 as Scalar>::EXPECTED, text)))
     }
 }
 
@@ -84,30 +79,28 @@ impl<'de> Deserialize<'de> for Amount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List<T>(pub(super) Vec<T>);
 
-struct ListVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+impl<'a, T: FromJson<'a>> FromJson<'a> for List<T> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
         let mut items = Vec::new();
-        loop {
-            match seq.next_element() {
-                Ok(Some(item)) => items.push(item),
-                Ok(None) => return Ok(List(items)),
-                Err(error) => return Err(A::Error::custom(format_args!("[{}]: {error}", items.len()))),
-            }
-        }
+        reader.array(|reader| {
+            items.push(T::read(reader)?);
+            Ok(())
+        })?;
+        Ok(Self(items))
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
+/// The topics of a log: at most four.
+impl<'a> FromJson<'a> for Topics {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        let mut topics = Self::default();
+        reader.array(|reader| {
+            let topic = Wire::<B256>::read(reader)?;
+            topics
+                .push(topic.0)
+                .ok_or_else(|| Fault::new("a log has more than 4 topics"))
+        })?;
+        Ok(topics)
     }
 }
 
@@ -150,10 +143,31 @@ fn hex(digits: &str) -> Option<U256> {
     Some(U256::from_be_bytes(bytes))
 }
 
+/// Reads `0x` and at most 16 hex digits up to a closing quote, and says how many bytes these are.
+#[inline]
+fn few_digits(text: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (place, &byte) in text.strip_prefix(b"0x")?.iter().enumerate().take(17) {
+        if byte == b'"' {
+            return Some((value, place + 3));
+        }
+        // The 17th byte must be the quote: another digit would push the first one out.
+        let digit = char::from(byte).to_digit(16).filter(|_| place < 16)?;
+        value = (value << 4) | u64::from(digit);
+    }
+    None
+}
+
 macro_rules! quantity {
     ($($name:ty = $expected:literal),+ $(,)?) => {$(
         impl Scalar for $name {
             const EXPECTED: &'static str = $expected;
+
+            #[inline]
+            fn plain(text: &[u8]) -> Option<(Self, usize)> {
+                let (value, bytes) = few_digits(text)?;
+                Some((value.try_into().ok()?, bytes))
+            }
 
             fn from_text(text: &str) -> Result<Self, String> {
                 hex(digits(text, Self::EXPECTED)?)
@@ -177,6 +191,12 @@ quantity! {
 
 impl Scalar for U256 {
     const EXPECTED: &'static str = "a quantity of at most 256 bits (`0x...`)";
+
+    #[inline]
+    fn plain(text: &[u8]) -> Option<(Self, usize)> {
+        let (value, bytes) = few_digits(text)?;
+        Some((Self::from(value), bytes))
+    }
 
     fn from_text(text: &str) -> Result<Self, String> {
         hex(digits(text, Self::EXPECTED)?).ok_or_else(|| wrong(Self::EXPECTED, text))
@@ -217,6 +237,15 @@ macro_rules! fixed {
         impl Scalar for $name {
             const EXPECTED: &'static str = $expected;
 
+            #[inline]
+            fn plain(text: &[u8]) -> Option<(Self, usize)> {
+                const DIGITS: usize = 2 * size_of::<$name>();
+                let (digits, rest) = text.strip_prefix(b"0x")?.split_at_checked(DIGITS)?;
+                let mut value = Self::ZERO;
+                const_hex::decode_to_slice(digits, value.as_mut_slice()).ok()?;
+                (rest.first() == Some(&b'"')).then_some((value, DIGITS + 3))
+            }
+
             fn from_text(text: &str) -> Result<Self, String> {
                 let digits = text.strip_prefix("0x").ok_or_else(|| wrong(Self::EXPECTED, text))?;
                 let mut value = Self::ZERO;
@@ -241,6 +270,11 @@ pub(super) struct MaybeAddress(pub(super) Option<Address>);
 
 impl Scalar for MaybeAddress {
     const EXPECTED: &'static str = Address::EXPECTED;
+
+    #[inline]
+    fn plain(text: &[u8]) -> Option<(Self, usize)> {
+        Address::plain(text).map(|(address, bytes)| (Self(Some(address)), bytes))
+    }
 
     fn from_text(text: &str) -> Result<Self, String> {
         if text.is_empty() || text == "0x" {
@@ -284,9 +318,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn read<T: Scalar>(json: &str) -> Result<T, String> {
-        serde_json::from_str::<Wire<T>>(json)
+        crate::node::reader::read::<Wire<T>>(json)
             .map(|wire| wire.0)
-            .map_err(|error| error.to_string())
+            .map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -339,7 +373,7 @@ mod tests {
 
     #[test]
     fn amounts_are_texts_or_numbers_of_any_length() {
-        let read = |json| serde_json::from_str::<Amount>(json).map(|amount| amount.0);
+        let read = |json| crate::node::reader::read::<Amount>(json).map(|amount| amount.0);
         assert_eq!(
             read("28254036025557633000001").unwrap().to_string(),
             "28254036025557633000001"

@@ -4,8 +4,8 @@ use super::object::object;
 use super::scalar::{List, MaybeAddress, Wire};
 use super::{WireError, may, parse};
 use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, Transaction, TransactionTrace, U256};
+use crate::node::reader::{Fault, FromJson, Reader};
 use crate::node::traces::{DEPTH_MAX, Gap, QuietPrecompiles, StatedFrame, gap, normalise, says_failed, sort};
-use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 object! {
@@ -84,37 +84,17 @@ pub(super) enum Calls {
     Text(Box<RawValue>),
 }
 
-thread_local! {
-    static LEVEL: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
-}
-
-/// Counts a level for as long as it lives, also when reading ends in an error.
-struct Level;
-
-impl Level {
-    fn enter() -> Option<Self> {
-        LEVEL.with(|level| {
-            if LEVELS_READ_AT_ONCE <= level.get() {
-                return None;
-            }
-            level.set(level.get() + 1);
-            Some(Self)
-        })
-    }
-}
-
-impl Drop for Level {
-    fn drop(&mut self) {
-        LEVEL.with(|level| level.set(level.get().saturating_sub(1)));
-    }
-}
-
-impl<'de> Deserialize<'de> for Calls {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Level::enter() {
-            Some(_level) => List::deserialize(deserializer).map(|list| Self::Read(list.0)),
-            None => Box::<RawValue>::deserialize(deserializer).map(Self::Text),
+impl<'a> FromJson<'a> for Calls {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
+        if LEVELS_READ_AT_ONCE <= reader.level {
+            return reader
+                .by_serde::<&RawValue>()
+                .map(|text| Self::Text(text.to_owned()));
         }
+        reader.level += 1;
+        let calls = List::read(reader).map(|list| Self::Read(list.0));
+        reader.level -= 1;
+        calls
     }
 }
 

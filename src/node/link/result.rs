@@ -1,0 +1,44 @@
+//! A result in the answer that it came in.
+
+use crate::node::reader::Reader;
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// The text of a result, kept where it was received: results are megabytes, and a copy of each is a pass over it.
+///
+/// Brackets and strings of an object or an array are known to be paired; that all of it is JSON, whoever reads it finds.
+#[derive(Clone, Debug)]
+pub struct ResultText {
+    answer: String,
+    place: Range<usize>,
+}
+
+impl ResultText {
+    /// The part of `answer` that is at `place`.
+    pub(super) const fn within(answer: String, place: Range<usize>) -> Self {
+        Self { answer, place }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        self.answer.get(self.place.clone()).unwrap_or_default()
+    }
+
+    /// The text as JSON, which it is looked through for; what is wrong with it where it is none.
+    pub(in crate::node) fn checked(&self) -> Result<Box<RawValue>, String> {
+        let mut reader = Reader::new(self.get());
+        let value = reader.by_serde::<&RawValue>().map(ToOwned::to_owned);
+        value
+            .and_then(|value| reader.end().map(|()| value))
+            .map_err(|fault| fault.to_string())
+    }
+}
+
+impl From<Box<RawValue>> for ResultText {
+    fn from(value: Box<RawValue>) -> Self {
+        let answer = String::from(Box::<str>::from(value));
+        let place = 0..answer.len();
+        Self { answer, place }
+    }
+}
