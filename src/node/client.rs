@@ -304,6 +304,8 @@ impl Node {
             params,
             bytes_max,
             after,
+            // Blocks, receipts and traces are read to their ends.
+            is_looked_through: class.is_small(),
         };
         let mut tries = Tries::default();
         loop {

@@ -47,6 +47,7 @@ impl Node {
             params,
             bytes_max: self.config().bytes_max(class),
             after: self.config().timeout(class),
+            is_looked_through: true,
         };
         let error = match self.link().pass_on(question).await {
             Ok(Passed::Error { code, message, data }) => {

@@ -299,6 +299,6 @@ impl Node {
         if text.get() == "null" {
             return Err(null(method));
         }
-        Ok(())
+        text.check(method)
     }
 }

@@ -100,6 +100,9 @@ impl<'a> FromJson<'a> for LineWire<'a> {
                 "receipts" => &mut line.receipts,
                 "traces" => &mut line.traces,
                 "callTraces" => &mut line.call_traces,
+                "uncleHeaders" if !line.uncle_headers.is_empty() => {
+                    return Err(Fault::new("two fields `uncleHeaders`"));
+                }
                 "uncleHeaders" if reader.null() => return Ok(()),
                 "uncleHeaders" => {
                     return reader.array(|reader| {

@@ -136,7 +136,13 @@ impl Http {
             return self.failure(method, id, response).await;
         }
         match body(&mut response, question.bytes_max).await {
-            Ok(body) => reply(method, id, body, &self.secret),
+            Ok(body) => {
+                let passed = reply(method, id, body, &self.secret)?;
+                match &passed {
+                    Passed::Result(text) if question.is_looked_through => text.check(method).map(|()| passed),
+                    _ => Ok(passed),
+                }
+            }
             Err(Unread::TooLarge(bytes)) => Err(NodeError::ResponseTooLarge {
                 method,
                 bytes,
@@ -229,7 +235,8 @@ fn reply(
     let malformed = |why: &str, body: &[u8]| NodeError::Malformed {
         method,
         reason: format!(
-            "{why} in {} bytes: {}",
+            "{} in {} bytes: {}",
+            head(&secret.hide(why)),
             body.len(),
             head(&secret.hide(&String::from_utf8_lossy(body.get(..1024).unwrap_or(body))))
         ),
@@ -247,7 +254,11 @@ fn reply(
         (Some(result), None) => {
             let begin = result.as_ptr().addr() - body.as_ptr().addr();
             let place = begin..begin + result.len();
-            Ok(Passed::Result(ResultText::within(body, place)))
+            // Little of much is worth a copy.
+            Ok(Passed::Result(match result.len() < body.capacity() / 2 {
+                true => ResultText::within(result.to_owned(), 0..result.len()),
+                false => ResultText::within(body, place),
+            }))
         }
         // Servers in the manner of JSON-RPC 1 say both, and that the result is nothing.
         (Some(result), Some(_)) if result != "null" => Err(malformed("both a result and an error")),
@@ -372,7 +383,10 @@ mod tests {
         // Whoever reads it finds what is wrong with it.
         for body in [r#"{"id":7,"result":{"a":}}"#, r#"{"id":7,"result":[1 2]}"#] {
             let text = result(body);
-            assert!(text.checked().is_err(), "{body}");
+            assert!(
+                text.checked().is_err() && text.check("eth_call").is_err(),
+                "{body}"
+            );
             assert!(crate::node::wire::block(text.get()).is_err(), "{body}");
         }
         for body in [
@@ -388,5 +402,28 @@ mod tests {
             let error = reply("eth_call", 7, body.to_vec(), &Secret::of("http://node"));
             assert!(matches!(error, Err(NodeError::Malformed { .. })), "{error:?}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_answer_does_not_show_where_it_was_asked() {
+        let secret = Secret::of("http://node/v3/0123456789abcdef");
+        for body in [
+            "/v3/0123456789abcdef is over its limit",
+            r#"{"id":7,"result":/v3/0123456789abcdef}"#,
+            r#"{"id":7,"error":"no more for /v3/0123456789abcdef"}"#,
+        ] {
+            let error = reply("eth_call", 7, body.as_bytes().to_vec(), &secret).unwrap_err();
+            assert!(!error.to_string().contains("0123456789"), "{error}");
+        }
+        let broken = format!(
+            r#"{{"id":7,"result":{{/v3/0123456789abcdef{}}}}}"#,
+            " ".repeat(100)
+        );
+        let told = reply("eth_getBlockByNumber", 7, broken.into_bytes(), &secret);
+        let Ok(Passed::Result(text)) = told else {
+            panic!("{told:?}");
+        };
+        let error = crate::node::wire::block(text.get()).unwrap_err();
+        assert!(!error.to_string().contains("0123456789"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! A result in the answer that it came in.
 
+use crate::node::error::NodeError;
 use crate::node::reader::Reader;
 use serde_json::value::RawValue;
 use std::ops::Range;
@@ -32,6 +33,18 @@ impl ResultText {
         value
             .and_then(|value| reader.end().map(|()| value))
             .map_err(|fault| fault.to_string())
+    }
+}
+
+impl ResultText {
+    /// Fails where the text is no JSON.
+    pub(in crate::node) fn check(&self, method: &'static str) -> Result<(), NodeError> {
+        let mut reader = Reader::new(self.get());
+        let read = reader.skip().and_then(|()| reader.end());
+        read.map_err(|fault| NodeError::Malformed {
+            method,
+            reason: fault.to_string(),
+        })
     }
 }
 

@@ -93,7 +93,7 @@ pub fn block_id(json: &str) -> Result<BlockId, WireError> {
 pub fn block_hash(json: &str) -> Result<B256, WireError> {
     let mut hash: Option<Wire<B256>> = None;
     let read = Reader::new(json).object(|reader, key| {
-        if key == "hash" {
+        if key == "hash" && hash.is_none() {
             hash = FromJson::read(reader)?;
             return Ok(());
         }
