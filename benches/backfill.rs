@@ -13,7 +13,6 @@
 )]
 
 use std::path::Path;
-use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use quarry::model::B256;
@@ -22,22 +21,14 @@ use quarry::shutdown;
 use quarry::store::Store;
 use quarry::sync::{ChainRules, Pipeline, recorded};
 use support::filled::{self, Memory, median};
-use support::memory::{Peak, process_seconds};
+use support::memory::measure;
 use support::part::Part;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[path = "../tests/support/build.rs"]
-#[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
-mod build;
-#[path = "../tests/support/chain.rs"]
-#[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
-mod chain;
 #[path = "support/recording.rs"]
 mod recording;
-#[path = "support/sealed.rs"]
-mod sealed;
 mod support;
 
 /// Reads and parses on as many threads as the import does, and drops what comes out. Logs.
@@ -115,19 +106,18 @@ fn main() {
     let mut peaks = Vec::new();
     for _ in 0..filled::env("QUARRY_BENCH_ROUNDS", 3) {
         for (place, (rates, cores)) in rates.iter_mut().zip(&mut cores).enumerate() {
-            let watch = Peak::watch();
-            let (began, on_cores) = (Instant::now(), process_seconds());
-            let logs = runtime.block_on(async {
-                match place {
-                    0 => parse_only(&path, threads).await,
-                    _ => import(&path, &directory, memory, place == 1, threads).await,
-                }
+            let (_, took) = measure(|| {
+                runtime.block_on(async {
+                    match place {
+                        0 => parse_only(&path, threads).await,
+                        _ => import(&path, &directory, memory, place == 1, threads).await,
+                    }
+                })
             });
-            rates.push(logs as f64 / began.elapsed().as_secs_f64());
-            cores.push((process_seconds() - on_cores) * 1e6 / logs as f64);
-            let (_, peak) = watch.end();
+            rates.push(took.rate);
+            cores.push(took.core);
             if place > 0 {
-                peaks.push(peak);
+                peaks.push(took.peak);
             }
         }
     }

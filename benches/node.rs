@@ -5,9 +5,9 @@
 //! Beside our own client `alloy-provider` fetches and parses the same blocks, as who writes an indexer of his own would.
 //!
 //! The chain is that of `backfill`, with its environment: `QUARRY_BENCH_LOGS` (500,000), `QUARRY_BENCH_ROUNDS` (3),
-//! `QUARRY_BENCH_BACKFILL_MB` (1,024), `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`, `QUARRY_BENCH_PART`, `QUARRY_BENCH_ONLY` (a word of a row's name). The node takes
-//! `QUARRY_BENCH_NODE_MS` (0) milliseconds for each answer, as one elsewhere that is busy. With
-//! `QUARRY_BENCH_RPC` an existing node is asked from block 1 on, up to block `QUARRY_BENCH_TO`.
+//! `QUARRY_BENCH_BACKFILL_MB` (1,024), `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`, `QUARRY_BENCH_PART`,
+//! `QUARRY_BENCH_ONLY` (words of a row's name). The node takes `QUARRY_BENCH_NODE_MS` (0) milliseconds for each answer,
+//! as one elsewhere that is busy. With `QUARRY_BENCH_RPC` an existing node is asked from block 1 on, up to block `QUARRY_BENCH_TO`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
@@ -21,7 +21,7 @@ use std::io::BufRead as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alloy_provider::{Provider as _, RootProvider};
 use bytes::Bytes;
@@ -38,22 +38,14 @@ use quarry::sync::{ChainRules, Engine, SyncOptions};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use support::filled::{self, Memory, median};
-use support::memory::{Peak, process_seconds};
+use support::memory::measure;
 use support::part::Part;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[path = "../tests/support/build.rs"]
-#[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
-mod build;
-#[path = "../tests/support/chain.rs"]
-#[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
-mod chain;
 #[path = "support/recording.rs"]
 mod recording;
-#[path = "support/sealed.rs"]
-mod sealed;
 mod support;
 
 /// The argument that makes this process a node of a recording.
@@ -227,18 +219,14 @@ struct Asked {
     memory: Memory,
 }
 
-/// Blocks fetched at the same time, as `quarry run` does with this memory.
-fn window(memory: Memory, config: &NodeConfig) -> usize {
-    ((memory.backfill / 10) >> 21).clamp(1, config.concurrency_max)
-}
-
 impl Asked {
     async fn node(&self) -> (Node, Capabilities, usize) {
+        // Memory in flight and blocks fetched at the same time, as `quarry run` has them.
         let config = NodeConfig {
             bytes_in_flight_max: self.memory.backfill / 10,
             ..NodeConfig::new(&self.url)
         };
-        let window = window(self.memory, &config);
+        let window = (config.bytes_in_flight_max >> 21).clamp(1, config.concurrency_max);
         let node = Node::connect(config).await.expect("a node");
         let capabilities = node.probe().await.expect("what it offers");
         (node, capabilities, window)
@@ -363,14 +351,12 @@ fn main() {
             if !name.contains(&only) {
                 continue;
             }
-            let watch = Peak::watch();
-            let (began, on_cores) = (Instant::now(), process_seconds());
-            logs = runtime.block_on(asked.ask(how, &directory));
-            rates.push(logs as f64 / began.elapsed().as_secs_f64());
-            cores.push((process_seconds() - on_cores) * 1e6 / logs as f64);
-            let (_, peak) = watch.end();
+            let took;
+            (logs, took) = measure(|| runtime.block_on(asked.ask(how, &directory)));
+            rates.push(took.rate);
+            cores.push(took.core);
             if matches!(how, How::Trusted | How::Verified) {
-                peaks = peaks.max(peak);
+                peaks = peaks.max(took.peak);
             }
             drop(std::fs::remove_dir_all(&directory));
         }
@@ -388,7 +374,7 @@ fn main() {
     }
     let cap = memory.cache + memory.backfill;
     println!(
-        "\nmemory: cap {} MiB, anonymous peak {} MiB",
+        "\nmemory: cap {} MiB, anonymous peak of syncs {} MiB",
         cap >> 20,
         peaks >> 20
     );

@@ -4,13 +4,22 @@
     reason = "a recording that is made takes a while: say so"
 )]
 
+#[path = "../../tests/support/build.rs"]
+#[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
+mod build;
+#[path = "../../tests/support/chain.rs"]
+#[allow(dead_code, unreachable_pub, reason = "one part of it is used")]
+mod chain;
+#[path = "sealed.rs"]
+mod sealed;
+
 use std::path::PathBuf;
 
-use crate::sealed::Sealed;
 use crate::support::filled::{self, SEED};
 use crate::support::generator::Generator;
 use crate::support::part::Part;
 use crate::support::recorded;
+use sealed::Sealed;
 
 /// The recording, made when it is not kept from an earlier run.
 pub(crate) fn kept(logs: u64, part: Part) -> PathBuf {

@@ -4,7 +4,7 @@ use alloy_consensus::EMPTY_OMMER_ROOT_HASH;
 use alloy_consensus::proofs::{calculate_receipt_root, calculate_transaction_root};
 use quarry::model::{B256, Bloom, Bundle};
 
-use crate::chain::{alloy_header, envelope, receipt_envelope};
+use super::chain::{alloy_header, envelope, receipt_envelope};
 
 /// The blocks of another iterator, sealed one after the other.
 pub(crate) struct Sealed<I> {

@@ -304,8 +304,6 @@ impl Node {
             params,
             bytes_max,
             after,
-            // Blocks, receipts and traces are read to their ends.
-            is_looked_through: class.is_small(),
         };
         let mut tries = Tries::default();
         loop {
@@ -374,7 +372,13 @@ impl Node {
             ..question
         };
         let started = clock::now();
-        let result = inner.link.request(question).await;
+        let result = inner.link.request(question).await.and_then(|text| {
+            // Blocks, receipts and traces are read to their ends; of the others not everybody reads all.
+            match class.is_small() {
+                true => text.check(question.method).map(|()| text),
+                false => Ok(text),
+            }
+        });
         let took = clock::now() - started;
         tries.spend(took);
         match &result {

@@ -5,7 +5,7 @@
 
 use super::client::Node;
 use super::error::NodeError;
-use super::link::Question;
+use super::link::{Question, ResultText};
 use super::pace::{Outcome, RequestClass};
 use serde_json::value::RawValue;
 use std::sync::atomic::Ordering;
@@ -29,6 +29,16 @@ pub enum Passed<T = Box<RawValue>> {
     },
 }
 
+impl Passed<ResultText> {
+    /// The same for who must have JSON.
+    fn checked(self, method: &'static str) -> Result<Passed, NodeError> {
+        Ok(match self {
+            Self::Result(text) => Passed::Result(text.checked(method)?),
+            Self::Error { code, message, data } => Passed::Error { code, message, data },
+        })
+    }
+}
+
 impl Node {
     /// Asks `method` with `params`, a JSON array, once. Waits while too many such questions are in flight.
     ///
@@ -47,9 +57,10 @@ impl Node {
             params,
             bytes_max: self.config().bytes_max(class),
             after: self.config().timeout(class),
-            is_looked_through: true,
         };
-        let error = match self.link().pass_on(question).await {
+        let passed = self.link().pass_on(question).await;
+        let passed = passed.and_then(|passed| passed.checked(method));
+        let error = match passed {
             Ok(Passed::Error { code, message, data }) => {
                 // A node that asks for fewer requests says so to the one who keeps the pace, too.
                 let outcome = if NodeError::of_rpc(method, code, &message).is_push_back() {
@@ -63,10 +74,7 @@ impl Node {
             Ok(Passed::Result(text)) => {
                 let bytes = text.get().len();
                 stats.answered(slot.end(Outcome::Answered, bytes), bytes);
-                match text.checked() {
-                    Ok(text) => return Ok(Passed::Result(text)),
-                    Err(reason) => NodeError::Malformed { method, reason },
-                }
+                return Ok(Passed::Result(text));
             }
             Err(error) => {
                 let outcome = if error.is_push_back() {

@@ -136,13 +136,7 @@ impl Http {
             return self.failure(method, id, response).await;
         }
         match body(&mut response, question.bytes_max).await {
-            Ok(body) => {
-                let passed = reply(method, id, body, &self.secret)?;
-                match &passed {
-                    Passed::Result(text) if question.is_looked_through => text.check(method).map(|()| passed),
-                    _ => Ok(passed),
-                }
-            }
+            Ok(body) => reply(method, id, body, &self.secret),
             Err(Unread::TooLarge(bytes)) => Err(NodeError::ResponseTooLarge {
                 method,
                 bytes,
@@ -378,13 +372,13 @@ mod tests {
         ] {
             let text = result(body);
             assert_eq!(text.get(), expected, "{body}");
-            assert_eq!(text.checked().unwrap().get(), expected, "{body}");
+            assert_eq!(text.checked("eth_call").unwrap().get(), expected, "{body}");
         }
         // Whoever reads it finds what is wrong with it.
         for body in [r#"{"id":7,"result":{"a":}}"#, r#"{"id":7,"result":[1 2]}"#] {
             let text = result(body);
             assert!(
-                text.checked().is_err() && text.check("eth_call").is_err(),
+                text.checked("eth_call").is_err() && text.check("eth_call").is_err(),
                 "{body}"
             );
             assert!(crate::node::wire::block(text.get()).is_err(), "{body}");

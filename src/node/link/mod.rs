@@ -32,8 +32,6 @@ pub(super) struct Question<'a> {
     pub(super) bytes_max: usize,
     /// How long it may take.
     pub(super) after: Duration,
-    /// Whether the result must be known to be JSON: not everybody who asks reads all of it.
-    pub(super) is_looked_through: bool,
 }
 
 /// The way to a node.

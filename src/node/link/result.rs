@@ -26,25 +26,23 @@ impl ResultText {
         self.answer.get(self.place.clone()).unwrap_or_default()
     }
 
-    /// The text as JSON, which it is looked through for; what is wrong with it where it is none.
-    pub(in crate::node) fn checked(&self) -> Result<Box<RawValue>, String> {
-        let mut reader = Reader::new(self.get());
-        let value = reader.by_serde::<&RawValue>().map(ToOwned::to_owned);
-        value
-            .and_then(|value| reader.end().map(|()| value))
-            .map_err(|fault| fault.to_string())
+    /// The text as JSON; fails where it is none.
+    pub(in crate::node) fn checked(&self, method: &'static str) -> Result<Box<RawValue>, NodeError> {
+        RawValue::from_string(self.get().to_owned()).map_err(|error| malformed(method, error))
     }
-}
 
-impl ResultText {
     /// Fails where the text is no JSON.
     pub(in crate::node) fn check(&self, method: &'static str) -> Result<(), NodeError> {
         let mut reader = Reader::new(self.get());
         let read = reader.skip().and_then(|()| reader.end());
-        read.map_err(|fault| NodeError::Malformed {
-            method,
-            reason: fault.to_string(),
-        })
+        read.map_err(|fault| malformed(method, fault))
+    }
+}
+
+fn malformed(method: &'static str, why: impl std::fmt::Display) -> NodeError {
+    NodeError::Malformed {
+        method,
+        reason: why.to_string(),
     }
 }
 

@@ -40,8 +40,7 @@ pub(super) struct Wire<T>(pub(super) T);
 impl<'a, T: Scalar> FromJson<'a> for Wire<T> {
     #[inline]
     fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
-        let first = reader.peek();
-        if first == Some(b'"') {
+        if reader.peek() == Some(b'"') {
             if let Some((value, bytes)) = reader.rest().get(1..).and_then(T::plain) {
                 reader.pass(1 + bytes);
                 return Ok(Self(value));
