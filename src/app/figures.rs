@@ -34,7 +34,7 @@ pub(super) fn store(page: &mut Page, chain: &'static str, store: &Store) {
         ("quarry_store_array_bytes", "Flat arrays.", figures.arrays),
         (
             "quarry_store_pending_compaction_bytes",
-            "What compaction has still to rewrite.",
+            "What compaction has still to rewrite of tables that are merged by level.",
             figures.pending_compaction,
         ),
         (

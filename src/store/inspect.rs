@@ -95,7 +95,7 @@ pub struct Figures {
     pub tables: u64,
     /// Arrays, tails included.
     pub arrays: u64,
-    /// What compaction would have to rewrite for every level to be within its size.
+    /// What compaction would have to rewrite for every level to be within its size, of tables that are merged by level.
     pub pending_compaction: u64,
     /// Keys and filters of open tables outside the cache.
     pub table_readers: u64,

@@ -1,7 +1,8 @@
 //! RocksDB options by access pattern; each number says why.
 
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, DB, DBCompressionType, Options, SliceTransform,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DB, DBCompactionStyle, DBCompressionType, Options,
+    SliceTransform,
 };
 
 use super::schema::{Profile, Table};
@@ -10,7 +11,7 @@ use super::view::family;
 /// A table takes memory for its rows in pieces; so many for each table are in what all memtables together may take.
 const ARENA_BLOCKS: usize = 8;
 /// Levels of a table, as RocksDB has it.
-const LEVELS: usize = 7;
+pub(super) const LEVELS: usize = 7;
 /// The filter over a memtable, of the most that the memtable may take. A third of the tables have one, and none of them
 /// comes near its most.
 const MEMTABLE_FILTER: f64 = 0.01;
@@ -53,8 +54,9 @@ pub(super) fn database(memtable_bytes: usize, open_tables_max: i32) -> Options {
     options.set_atomic_flush(true);
     // The bound on all memtables together; a part of --backfill-memory.
     options.set_db_write_buffer_size(memtable_bytes);
-    // Two cores: one flush and two compactions keep up with one writer.
-    options.set_max_background_jobs(3);
+    // One flush and two compactions keep up with one writer on two cores. The third compaction is for when two tables are merged whole
+    // by size, half an hour each on a mainnet: files of the others would pile up until writes stop (decision 0055).
+    options.set_max_background_jobs(4);
     options.set_max_subcompactions(2);
     // Open files are cheap, reopening them on a cold query is not. A reader beside a writer opens all of them at
     // once and keeps them: the writer's compactions remove the names under which it would look for them later.
@@ -95,6 +97,29 @@ fn index_in_parts(block: &mut BlockBasedOptions) {
 /// Whether a table's filters may be in one piece.
 pub(super) const fn may_be_whole(profile: Profile) -> bool {
     matches!(profile, Profile::Point | Profile::OpenPostings | Profile::Runs)
+}
+
+/// Whether files of a table are merged with files of their own size and not with the next level, ten times as large. A batch has rows
+/// for keys all over these tables, so that each level is written again for a tenth of it; by size a row is written again
+/// when as much has come after it (decision 0055). Tables that grow at their end are hardly merged at all, and
+/// those that are read in long scans are better off in few files.
+pub(super) const fn is_merged_by_size(profile: Profile) -> bool {
+    matches!(
+        profile,
+        Profile::Point | Profile::OpenPostings | Profile::Runs | Profile::History(_)
+    )
+}
+
+/// Sorted runs of such a table (a flushed file, or a level of merged ones) that are left alone; where there are more, the
+/// newest are merged. By levels a long chain has up to 4 in level 0 and one in each of 5 below.
+pub(super) const SORTED_RUNS_MAX: i32 = 6;
+
+fn merge_by_size(options: &mut Options) {
+    options.set_compaction_style(DBCompactionStyle::Universal);
+    // Nothing is written anew for its age alone: RocksDB would do it with whole tables, once a month.
+    options.set_ttl(0);
+    options.set_periodic_compaction_seconds(0);
+    options.set_level_zero_file_num_compaction_trigger(SORTED_RUNS_MAX);
 }
 
 /// All tables by name, with their options.
@@ -201,6 +226,9 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
             filtered(&mut options);
         }
     }
+    if is_merged_by_size(table.describe().profile) {
+        merge_by_size(&mut options);
+    }
     if filters == Filters::Whole && may_be_whole(table.describe().profile) {
         block.set_partition_filters(false);
         options.set_target_file_size_base(WHOLE_FILE_BYTES);
@@ -267,6 +295,29 @@ mod tests {
         assert_eq!(
             written(&store, "index_type=kTwoLevelIndexSearch"),
             Table::ALL.len() - small
+        );
+    }
+
+    #[test]
+    fn tables_of_rows_for_keys_all_over_are_merged_by_size_and_for_no_age() {
+        let home = tempfile::tempdir().unwrap();
+        let options = OpenOptions::new(home.path());
+        let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
+        let by_size = Table::ALL
+            .iter()
+            .filter(|table| is_merged_by_size(table.describe().profile))
+            .count();
+        assert!((1..Table::ALL.len()).contains(&by_size));
+        for line in [
+            "compaction_style=kCompactionStyleUniversal",
+            "periodic_compaction_seconds=0",
+            &format!("level0_file_num_compaction_trigger={SORTED_RUNS_MAX}"),
+        ] {
+            assert!(written(&store, line) >= by_size, "{line}");
+        }
+        assert_eq!(
+            written(&store, "compaction_style=kCompactionStyleUniversal"),
+            by_size
         );
     }
 }
