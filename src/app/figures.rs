@@ -38,6 +38,11 @@ pub(super) fn store(page: &mut Page, chain: &'static str, store: &Store) {
             figures.pending_compaction,
         ),
         (
+            "quarry_store_merge_bytes",
+            "The largest table that is merged by size: so much room merging all of it takes for a while.",
+            figures.merge,
+        ),
+        (
             "quarry_store_table_reader_bytes",
             "Indexes and filters outside the cache.",
             figures.table_readers,
@@ -49,7 +54,7 @@ pub(super) fn store(page: &mut Page, chain: &'static str, store: &Store) {
         let help = "Room that the file system of the store has left.";
         page.gauge("quarry_store_free_bytes", help, &[("chain", chain)], free as f64);
     }
-    let help = "1 while RocksDB lets writes wait, for compactions or for room.";
+    let help = "1 while writes wait, for compactions or for room.";
     let stopped = f64::from(u8::from(figures.write_stopped));
     page.gauge("quarry_store_write_stopped", help, &[("chain", chain)], stopped);
 }

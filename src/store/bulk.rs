@@ -12,17 +12,16 @@ use super::view::family;
 /// A load is a bulk load from so many bytes of rows on: some million logs.
 const FROM_BYTES: usize = 1 << 30;
 
-/// Flushed files of a table before they are merged, before writes are slowed down, and before they stop.
-const TRIGGERS: [&str; 3] = [
-    "level0_file_num_compaction_trigger",
-    "level0_slowdown_writes_trigger",
-    "level0_stop_writes_trigger",
-];
+/// Flushed files of a table before they are merged (RocksDB's option).
+const TRIGGER: &str = "level0_file_num_compaction_trigger";
 /// Fewer merges of larger files: measured, two thirds of their time on cores in a load of 10 M logs, and less in longer ones.
-const BULK: [i32; 3] = [12, 40, 60];
-/// RocksDB's own, and what a table that is merged by size has.
-const USUAL: [i32; 3] = [4, 20, 36];
-const USUAL_BY_SIZE: [i32; 3] = [SORTED_RUNS_MAX, 20, 36];
+const BULK: i32 = 12;
+/// RocksDB's own.
+const USUAL: i32 = 4;
+
+/// Files of level 0 of one table that a writer waits for, as long as anything is merged: what RocksDB has by itself, and more in bulk.
+const FILES_MAX: u64 = 36;
+const FILES_MAX_IN_BULK: u64 = 60;
 
 /// How much was written since a block could last be unwound.
 #[derive(Debug, Default)]
@@ -41,11 +40,16 @@ impl Bulk {
         }
     }
 
+    /// Files of level 0 of one table, before the writer waits for merges.
+    pub(super) const fn files_max(&self) -> u64 {
+        if self.is_on { FILES_MAX_IN_BULK } else { FILES_MAX }
+    }
+
     /// Ends it.
     pub(super) fn end(&mut self, store: &Store) {
         self.bytes = 0;
         if std::mem::take(&mut self.is_on) {
-            store.merge_at(USUAL, USUAL_BY_SIZE);
+            store.merge_at(USUAL, SORTED_RUNS_MAX);
             store.owes_merging.store(true, Ordering::Relaxed);
         }
     }
@@ -53,26 +57,20 @@ impl Bulk {
 
 impl Store {
     /// Sets when flushed files are merged, of tables by level and of those by size.
-    fn merge_at(&self, by_level: [i32; 3], by_size: [i32; 3]) {
-        for (triggers, is_by_size) in [(by_level, false), (by_size, true)] {
-            let triggers = triggers.map(|files| files.to_string());
-            let changes: Vec<_> = TRIGGERS
-                .into_iter()
-                .zip(triggers.iter().map(String::as_str))
-                .collect();
+    fn merge_at(&self, by_level: i32, by_size: i32) {
+        for (files, is_by_size) in [(by_level, false), (by_size, true)] {
             let which =
                 |profile| profile != Profile::Small && options::is_merged_by_size(profile) == is_by_size;
-            options::change(&self.db, which, &changes);
+            options::change(&self.db, which, &[(TRIGGER, &files.to_string())]);
         }
-        tracing::debug!(files = by_level[0], "flushed files are merged");
+        tracing::debug!(files = by_level, "flushed files are merged");
     }
 
     /// Whether a bulk load left files to be merged, and they are not merged yet.
     #[must_use]
     pub fn is_merging(&self) -> bool {
         let merging = self.owes_merging.load(Ordering::Relaxed)
-            && (Table::ALL.iter().any(|&table| self.wants_merging(table))
-                || self.table_property(Table::Meta, "rocksdb.num-running-compactions") > 0);
+            && (Table::ALL.iter().any(|&table| self.wants_merging(table)) || self.is_compacting());
         if !merging {
             self.owes_merging.store(false, Ordering::Relaxed);
         }
@@ -90,13 +88,24 @@ impl Store {
 
     /// Sorted runs of a table: files of level 0, and levels below it that have any.
     fn sorted_runs(&self, table: Table) -> u64 {
-        let files = |level: usize| {
-            let property = format!("rocksdb.num-files-at-level{level}");
-            let told = family(&self.db, table).ok();
-            let told = told.and_then(|family| self.db.property_value_cf(family, &property).ok().flatten());
-            told.and_then(|files| files.parse().ok()).unwrap_or(0_u64)
-        };
-        files(0) + (1..LEVELS).filter(|&level| files(level) > 0).count() as u64
+        let below = (1..LEVELS).filter(|&level| self.files_at(table, level) > 0);
+        self.files_at(table, 0) + below.count() as u64
+    }
+
+    fn files_at(&self, table: Table, level: usize) -> u64 {
+        let property = format!("rocksdb.num-files-at-level{level}");
+        let told = family(&self.db, table).ok();
+        let told = told.and_then(|family| self.db.property_value_cf(family, &property).ok().flatten());
+        told.and_then(|files| files.parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether a table has more flushed files than that, and something is being merged that they wait for.
+    pub(super) fn is_behind_with_merging(&self, files: u64) -> bool {
+        Table::ALL.iter().any(|&table| self.files_at(table, 0) > files) && self.is_compacting()
+    }
+
+    fn is_compacting(&self) -> bool {
+        self.table_property(Table::Meta, "rocksdb.num-running-compactions") > 0
     }
 }
 
@@ -118,14 +127,14 @@ mod tests {
         let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
         let mut bulk = Bulk::default();
         bulk.wrote(&store, FROM_BYTES - 1);
-        assert_eq!(merging_at(&store, BULK[0]), 0);
+        assert_eq!(merging_at(&store, BULK), 0);
         bulk.wrote(&store, 1);
         let tables = Table::ALL
             .iter()
             .filter(|table| table.describe().profile != Profile::Small);
-        assert_eq!(merging_at(&store, BULK[0]), tables.count());
+        assert_eq!(merging_at(&store, BULK), tables.count());
         bulk.end(&store);
-        assert_eq!(merging_at(&store, BULK[0]), 0);
+        assert_eq!(merging_at(&store, BULK), 0);
         assert!(store.owes_merging.load(Ordering::Relaxed));
         while store.is_merging() {
             std::thread::yield_now();
@@ -133,7 +142,7 @@ mod tests {
         assert!(!store.owes_merging.load(Ordering::Relaxed));
         // And what was written before counts no more.
         bulk.wrote(&store, 1);
-        assert_eq!(merging_at(&store, BULK[0]), 0);
+        assert_eq!(merging_at(&store, BULK), 0);
     }
 
     #[test]
@@ -152,6 +161,8 @@ mod tests {
             store.db.flush_cf(hashes).unwrap();
         }
         assert_eq!(store.sorted_runs(Table::Hashes), RUNS);
+        // There are more, and nothing is merged that they would wait for.
+        assert!(!store.is_behind_with_merging(RUNS - 1));
         assert_eq!(store.sorted_runs(Table::Emitters), 0);
         bulk.end(&store);
         while store.is_merging() {

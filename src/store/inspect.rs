@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use alloy_primitives::Keccak256;
 
 use super::open::FINALITY;
+use super::options::is_merged_by_size;
 use super::view::family;
 use super::{FlatArray, Store, StoreError, Table, View};
 use crate::codec::keys::PostingKind;
@@ -97,6 +98,8 @@ pub struct Figures {
     pub arrays: u64,
     /// What compaction would have to rewrite for every level to be within its size, of tables that are merged by level.
     pub pending_compaction: u64,
+    /// The largest table that is merged by size: so much room merging all of it takes for a while.
+    pub merge: u64,
     /// Keys and filters of open tables outside the cache.
     pub table_readers: u64,
     /// Room that the file system has left; `None` where it does not tell.
@@ -121,6 +124,7 @@ impl Store {
                 .map(|&array| view.array_len(array) * array.width() as u64)
                 .sum(),
             pending_compaction: self.sum("rocksdb.estimate-pending-compaction-bytes"),
+            merge: self.largest_merge(),
             table_readers: self.sum("rocksdb.estimate-table-readers-mem"),
             free: self.free_bytes(),
             write_stopped: self.is_write_stopped(),
@@ -138,6 +142,16 @@ impl Store {
     #[must_use]
     pub fn is_write_stopped(&self) -> bool {
         self.waits.load(Ordering::Relaxed) || self.table_property(Table::Meta, "rocksdb.is-write-stopped") > 0
+    }
+
+    fn largest_merge(&self) -> u64 {
+        let by_size = Table::ALL
+            .iter()
+            .filter(|table| is_merged_by_size(table.describe().profile));
+        by_size
+            .map(|&table| self.table_property(table, "rocksdb.live-sst-files-size"))
+            .max()
+            .unwrap_or(0)
     }
 
     pub(super) fn sum(&self, property: &str) -> u64 {

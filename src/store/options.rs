@@ -10,6 +10,8 @@ use super::view::family;
 
 /// A table takes memory for its rows in pieces; so many for each table are in what all memtables together may take.
 const ARENA_BLOCKS: usize = 8;
+/// More files than there will be.
+const NEVER: i32 = 1 << 30;
 /// Levels of a table, as RocksDB has it.
 pub(super) const LEVELS: usize = 7;
 /// The filter over a memtable, of the most that the memtable may take. A third of the tables have one, and none of them
@@ -149,9 +151,14 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
     // 1 MiB each was all that `--backfill-memory 256MiB` gives (decision 0035).
     let arena = 2 * memtable_bytes / (ARENA_BLOCKS * Table::ALL.len());
     options.set_arena_block_size(arena.clamp(16 << 10, 1 << 20));
-    // RocksDB never stops a write for memtables: the writer itself waits (`Writer::make_room`). A write that is
-    // stopped keeps RocksDB's own recovery from a full disk waiting for it, for ever (decision 0027).
+    // RocksDB never stops a write, for memtables, files of level 0 or bytes to be merged: the writer itself waits (`Pen::make_room`). A
+    // write that is stopped keeps RocksDB's own recovery from a full disk waiting for it, for ever (decision 0027). Without a limit of
+    // bytes, merges of several tables may run at a time, whatever is waiting.
     options.set_max_write_buffer_number(1000);
+    options.set_level_zero_slowdown_writes_trigger(NEVER);
+    options.set_level_zero_stop_writes_trigger(NEVER);
+    options.set_soft_pending_compaction_bytes_limit(0);
+    options.set_hard_pending_compaction_bytes_limit(0);
     // What a flush writes is merged soon, and packing it was half of the flush: a load takes a fifteenth less work on cores, and
     // what is not merged yet a seventh more bytes, for hashes and balances hardly shrink (decision 0044).
     let mut by_level = [DBCompressionType::Lz4; LEVELS];
@@ -296,6 +303,21 @@ mod tests {
             written(&store, "index_type=kTwoLevelIndexSearch"),
             Table::ALL.len() - small
         );
+    }
+
+    #[test]
+    fn no_write_is_stopped_by_rocksdb() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
+        for line in [
+            &format!("level0_slowdown_writes_trigger={NEVER}"),
+            &format!("level0_stop_writes_trigger={NEVER}"),
+            "soft_pending_compaction_bytes_limit=0",
+            "hard_pending_compaction_bytes_limit=0",
+            "max_write_buffer_number=1000",
+        ] {
+            assert_eq!(written(&store, line), Table::ALL.len(), "{line}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
 /// What is flushed before the last commit of a load is at least the memory of all memtables by this.
 const FLUSHED_EARLY: u64 = 4;
 
-/// How long a write waits for flushes, and how often they are looked at.
+/// How long a write waits for flushes and merges, and how often they are looked at.
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(30);
 const FLUSH_LOOK: Duration = Duration::from_millis(2);
 
@@ -283,16 +283,19 @@ impl Pen {
             .map_err(StoreError::rocks("database"))
     }
 
-    /// Waits until flushes have caught up: memtables may take twice what the operator gave them. A flush that finds no
-    /// room on the disk never catches up; after a while the write goes on and hears it from RocksDB.
+    /// Waits until flushes and merges have caught up: memtables may take twice what the operator gave them, and files of level 0 are
+    /// in the way of every look-up. A flush that finds no room on the disk never catches up, and a table that is merged whole takes
+    /// its time; after a while the write goes on, and hears from RocksDB what is wrong.
     fn make_room(&self) {
         let most = 2 * self.store.memtable_bytes as u64;
+        let files = self.state.bulk.files_max();
         let began = clock::now();
         // Empty memtables take room, too: without a flush under way there is nothing to wait for.
-        while self.store.unflushed_bytes() > most
-            && self.store.is_flushing()
-            && clock::now() - began < FLUSH_WAIT_MAX
-        {
+        let behind = || {
+            (self.store.unflushed_bytes() > most && self.store.is_flushing())
+                || self.store.is_behind_with_merging(files)
+        };
+        while behind() && clock::now() - began < FLUSH_WAIT_MAX {
             self.store.waits.store(true, Ordering::Relaxed);
             std::thread::sleep(FLUSH_LOOK);
         }
