@@ -17,6 +17,8 @@ const TICK: Duration = Duration::from_millis(500);
 pub(super) const LINE_EVERY: Duration = Duration::from_secs(5);
 /// A commit that waits this long for room on a full disk is said to.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
+/// What is said where a commit waits as long for anything else of the disk.
+const MERGING: &str = "tables are flushed and merged, writing waits for them";
 /// With less room than this RocksDB may wait for more without a word.
 const LITTLE_ROOM: u64 = 256 << 20;
 /// The rate is that of the last so many ticks.
@@ -66,6 +68,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let mut last_line = (clock::now(), String::new());
     let mut moved = (0, clock::now());
     let mut waits = false;
+    let mut before_merging = None;
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
         let (Some(store), Some(status)) = (chain.store(), &chain.status) else {
             continue;
@@ -91,6 +94,11 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         status.set_blocks_per_second(rate);
         if moved.0 != next {
             moved = (next, now);
+            if let Some(before) = before_merging.take()
+                && status.message() == MERGING
+            {
+                status.set_message(before);
+            }
             if std::mem::take(&mut waits) {
                 status.has_room();
                 status.set_message("there is room again, going on");
@@ -102,6 +110,10 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         let missing = node_head.saturating_add(1).saturating_sub(next);
         if missing > 0 && now - moved.1 >= STUCK_AFTER && !status.disk_full() {
             waits = says_full(&store, status);
+            if !waits && before_merging.is_none() && store.is_write_stopped() {
+                before_merging = Some(status.message());
+                status.set_message(MERGING);
+            }
         }
         let eta = if missing > 0 && rate > 0.0 {
             span(missing as f64 / rate)
