@@ -374,10 +374,10 @@ impl Node {
         let started = clock::now();
         let result = inner.link.request(question).await.and_then(|text| {
             // Blocks, receipts and traces are read to their ends; of the others not everybody reads all.
-            match class.is_small() {
-                true => text.check(question.method).map(|()| text),
-                false => Ok(text),
+            if class.is_small() {
+                text.check(question.method)?;
             }
+            Ok(text)
         });
         let took = clock::now() - started;
         tries.spend(took);
