@@ -101,7 +101,8 @@ impl Store {
 
     /// Whether a table has more flushed files than that, and something is being merged that they wait for.
     pub(super) fn is_behind_with_merging(&self, files: u64) -> bool {
-        Table::ALL.iter().any(|&table| self.files_at(table, 0) > files) && self.is_compacting()
+        // A commit at the tip asks, too, and mostly nothing is merged: that is one look, files are one for each table.
+        self.is_compacting() && Table::ALL.iter().any(|&table| self.files_at(table, 0) > files)
     }
 
     fn is_compacting(&self) -> bool {
@@ -129,9 +130,7 @@ mod tests {
         bulk.wrote(&store, FROM_BYTES - 1);
         assert_eq!(merging_at(&store, BULK), 0);
         bulk.wrote(&store, 1);
-        let tables = Table::ALL
-            .iter()
-            .filter(|table| table.describe().profile != Profile::Small);
+        let tables = Table::of(|profile| profile != Profile::Small);
         assert_eq!(merging_at(&store, BULK), tables.count());
         bulk.end(&store);
         assert_eq!(merging_at(&store, BULK), 0);

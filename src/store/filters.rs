@@ -82,10 +82,7 @@ mod tests {
         let mut options = OpenOptions::new(home.path());
         options.cache_bytes = 1 << 20;
         let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
-        let whole = Table::ALL
-            .iter()
-            .filter(|table| options::may_be_whole(table.describe().profile))
-            .count();
+        let whole = Table::of(options::may_be_whole).count();
         let in_parts = |store: &Store| written(store, "partition_filters=true");
         let begun = in_parts(&store);
         let mut watch = Watch::new(Filters::Whole, options.cache_bytes);

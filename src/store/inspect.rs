@@ -145,11 +145,8 @@ impl Store {
     }
 
     fn largest_merge(&self) -> u64 {
-        let by_size = Table::ALL
-            .iter()
-            .filter(|table| is_merged_by_size(table.describe().profile));
-        by_size
-            .map(|&table| self.table_property(table, "rocksdb.live-sst-files-size"))
+        Table::of(is_merged_by_size)
+            .map(|table| self.table_property(table, "rocksdb.live-sst-files-size"))
             .max()
             .unwrap_or(0)
     }

@@ -256,10 +256,7 @@ fn with_plain_indexes(mut options: Options) -> Options {
 /// Changes options of the tables of some profiles in an open database. One that cannot be changed stays as it is, which costs
 /// speed and nothing else.
 pub(super) fn change(db: &DB, which: impl Fn(Profile) -> bool, changes: &[(&str, &str)]) {
-    for table in Table::ALL {
-        if !which(table.describe().profile) {
-            continue;
-        }
+    for table in Table::of(which) {
         let set = family(db, table).map(|family| db.set_options_cf(family, changes));
         if let Ok(Err(error)) = set {
             tracing::debug!(table = table.name(), %error, "options not set");
@@ -290,10 +287,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let options = OpenOptions::new(home.path());
         let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
-        let small = Table::ALL
-            .iter()
-            .filter(|table| table.describe().profile == Profile::Small)
-            .count();
+        let small = Table::of(|profile| profile == Profile::Small).count();
         // RocksDB's own table `default` is as RocksDB makes it.
         assert_eq!(
             written(&store, "enable_index_compression=false"),
@@ -325,10 +319,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let options = OpenOptions::new(home.path());
         let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
-        let by_size = Table::ALL
-            .iter()
-            .filter(|table| is_merged_by_size(table.describe().profile))
-            .count();
+        let by_size = Table::of(is_merged_by_size).count();
         assert!((1..Table::ALL.len()).contains(&by_size));
         for line in [
             "compaction_style=kCompactionStyleUniversal",

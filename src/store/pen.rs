@@ -32,8 +32,8 @@ const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
 const FLUSHED_EARLY: u64 = 4;
 
 /// How long a write waits for flushes and merges, and how often they are looked at.
-const FLUSH_WAIT_MAX: Duration = Duration::from_secs(30);
-const FLUSH_LOOK: Duration = Duration::from_millis(2);
+const WAIT_MAX: Duration = Duration::from_secs(30);
+const WAIT_LOOK: Duration = Duration::from_millis(2);
 
 /// How a store stands.
 #[derive(Debug)]
@@ -295,9 +295,9 @@ impl Pen {
             (self.store.unflushed_bytes() > most && self.store.is_flushing())
                 || self.store.is_behind_with_merging(files)
         };
-        while behind() && clock::now() - began < FLUSH_WAIT_MAX {
+        while behind() && clock::now() - began < WAIT_MAX {
             self.store.waits.store(true, Ordering::Relaxed);
-            std::thread::sleep(FLUSH_LOOK);
+            std::thread::sleep(WAIT_LOOK);
         }
         self.store.waits.store(false, Ordering::Relaxed);
     }

@@ -105,6 +105,12 @@ pub struct Description {
 }
 
 impl Table {
+    /// The tables whose profile is one of those.
+    pub(super) fn of(which: impl Fn(Profile) -> bool) -> impl Iterator<Item = Self> {
+        let tables = Self::ALL.into_iter();
+        tables.filter(move |table| which(table.describe().profile))
+    }
+
     /// All tables; the position is the stored code (undo records name tables by it).
     pub const ALL: [Self; 29] = [
         Self::Meta,
