@@ -5,6 +5,8 @@
 //! written one after the other, by kind and without padding, and sorted once, which takes a third of the time and can
 //! be done beside the next batch (`docs/decisions/0034-sorted-postings.md`).
 
+use std::ops::Range;
+
 use alloy_primitives::map::HashMap;
 
 use super::batch::with_room;
@@ -141,30 +143,84 @@ impl Column {
     }
 
     /// Its postings by term; those of a term keep their order. `order` is memory for the places of all postings.
-    fn sorted(mut self, order: &mut Vec<(u64, u32)>) -> Sorted {
+    fn sorted(self, order: &mut Vec<(u64, u32)>) -> Sorted {
         order.clear();
         // A batch has far fewer postings than 2^32: each takes 28 bytes and more of its memory.
         order.extend((0..self.ordinals.len() as u32).map(|place| (leading_word(self.bytes(place)), place)));
         order.sort_unstable();
-        let mut firsts = Vec::with_capacity(order.len() / 2);
-        let mut lists = Lists::default();
+        let (mut column, mut lists) = (self.in_order(order), Lists::default());
         lists.ordinals.reserve_exact(order.len());
-        for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
-            let mut terms = alike.iter().map(|&(_, place)| self.bytes(place));
-            let first = terms.next();
-            if terms.any(|term| Some(term) != first) {
-                // Different terms with the same beginning; a stable sort keeps the order within each.
-                alike.sort_by_key(|&(_, place)| self.bytes(place));
-            }
-            for same in alike.chunk_by(|a, b| self.bytes(a.1) == self.bytes(b.1)) {
-                firsts.extend(same.first().map(|&(_, place)| place));
-                let ordinals = same.iter();
-                lists.push(ordinals.filter_map(|&(_, place)| self.ordinals.get(place as usize).copied()));
+        let (mut start, mut kept) = (0, 0);
+        for alike in order.chunk_by(|a, b| a.0 == b.0) {
+            let end = start + alike.len();
+            column.settle(start..end);
+            while start < end {
+                let mut same = start + 1;
+                while same < end && column.bytes(same as u32) == column.bytes(start as u32) {
+                    same += 1;
+                }
+                lists.push(column.ordinals.get(start..same).unwrap_or(&[]).iter().copied());
+                column.keep(start, kept);
+                (start, kept) = (same, kept + 1);
             }
         }
-        self.ordinals = Vec::new();
-        let terms = Terms::Column(self, firsts);
-        Sorted { terms, lists }
+        column.terms.truncate(kept * column.width());
+        column.ordinals = Vec::new();
+        Sorted {
+            terms: Terms::Column(column),
+            lists,
+        }
+    }
+
+    /// The same with the postings at these places, in this order. Their terms lie anywhere in memory: they are read here, where no
+    /// read waits for another one, and one after the other from here on.
+    fn in_order(self, order: &[(u64, u32)]) -> Self {
+        let mut terms = Vec::with_capacity(self.terms.len());
+        for &(_, place) in order {
+            terms.extend_from_slice(self.bytes(place));
+        }
+        let ordinals = order.iter();
+        let ordinals = ordinals.filter_map(|&(_, place)| self.ordinals.get(place as usize).copied());
+        Self {
+            ordinals: ordinals.collect(),
+            terms,
+            ..self
+        }
+    }
+
+    /// Sorts postings by all of their terms, which begin alike; those of a term keep their order.
+    fn settle(&mut self, places: Range<usize>) {
+        let (start, width) = (places.start, self.width());
+        let first = self.bytes(start as u32);
+        if places.clone().all(|place| self.bytes(place as u32) == first) {
+            return;
+        }
+        let mut order: Vec<u32> = places.map(|place| place as u32).collect();
+        order.sort_by_key(|&place| self.bytes(place));
+        let terms: Vec<u8> = order
+            .iter()
+            .flat_map(|&place| self.bytes(place))
+            .copied()
+            .collect();
+        let ordinals = order
+            .iter()
+            .filter_map(|&place| self.ordinals.get(place as usize));
+        let ordinals: Vec<u64> = ordinals.copied().collect();
+        if let Some(target) = self.terms.get_mut(start * width..start * width + terms.len()) {
+            target.copy_from_slice(&terms);
+        }
+        if let Some(target) = self.ordinals.get_mut(start..start + ordinals.len()) {
+            target.copy_from_slice(&ordinals);
+        }
+    }
+
+    /// Puts the term at one place where another one is.
+    fn keep(&mut self, place: usize, target: usize) {
+        if place != target {
+            let width = self.width();
+            self.terms
+                .copy_within(place * width..(place + 1) * width, target * width);
+        }
     }
 }
 
@@ -184,15 +240,15 @@ pub(super) struct Sorted {
 #[derive(Debug)]
 enum Terms {
     Listed(Vec<Term>),
-    /// Those at some places of a column, whose ordinals are in lists by now.
-    Column(Column, Vec<u32>),
+    /// Those of a column, each once, whose ordinals are in lists by now.
+    Column(Column),
 }
 
 impl Terms {
     fn get(&self, list: usize) -> Option<Term> {
         match self {
             Self::Listed(terms) => terms.get(list).copied(),
-            Self::Column(column, places) => column.term(*places.get(list)?),
+            Self::Column(column) => column.term(list as u32),
         }
     }
 }
