@@ -17,7 +17,7 @@ COPY benches benches
 COPY demo demo
 COPY src src
 ENV QUARRY_TARGET_DIR=/build/target
-RUN make build && strip --strip-debug -o /usr/local/bin/quarry target/release/quarry
+RUN make dist && cp target/dist/quarry /usr/local/bin/quarry
 
 FROM ${DEBIAN_IMAGE}
 # RocksDB's C++ library; certificates, for nodes behind https and wss.

@@ -71,13 +71,13 @@ impl Memory {
     }
 
     pub(crate) const fn batch(&self) -> usize {
-        self.backfill / 9
+        self.backfill / 6
     }
 
     pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {
         OpenOptions {
             cache_bytes: self.cache,
-            memtable_bytes: self.backfill / 5,
+            memtable_bytes: self.backfill / 8,
             ..OpenOptions::new(directory)
         }
     }

@@ -37,9 +37,10 @@ impl Memory {
     pub(super) const fn of(config: &Config) -> Self {
         let all = config.backfill_memory.0;
         Self {
-            memtables: all / 5,
-            // Every batch rewrites the open pieces and chunks of whatever it touches: the fewer the better.
-            batch: all / 9,
+            memtables: all / 8,
+            // Every batch looks up and rewrites the open pieces and chunks of whatever it touches: the fewer the better
+            // (docs/decisions/0057-memory-of-the-machine.md).
+            batch: all / 6,
             in_flight: all / 10,
         }
     }

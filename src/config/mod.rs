@@ -5,6 +5,7 @@
 mod chain;
 mod file;
 mod log;
+mod machine;
 mod merge;
 mod prices;
 mod report;
@@ -140,13 +141,23 @@ impl Config {
             as_is,
         )?;
         let address = listen_address(merge, listen.listen.as_deref(), file)?;
-        let mut size = |id: &'static str, flag: &Option<String>, file: &Option<String>| {
-            merge.value(id, (id, flag.clone()), file.clone(), "1GiB".to_owned(), |text| {
+        let mut size = |id: &'static str, flag: &Option<String>, file: &Option<String>, default: String| {
+            merge.value(id, (id, flag.clone()), file.clone(), default, |text| {
                 text.parse::<ByteSize>()?.at_least(MEMORY_LEAST)
             })
         };
-        let cache_size = size("cache_size", &store.cache_size, &file.cache_size)?;
-        let backfill_memory = size("backfill_memory", &store.backfill_memory, &file.backfill_memory)?;
+        let cache_size = size(
+            "cache_size",
+            &store.cache_size,
+            &file.cache_size,
+            "1GiB".to_owned(),
+        )?;
+        let backfill_memory = size(
+            "backfill_memory",
+            &store.backfill_memory,
+            &file.backfill_memory,
+            machine::backfill_memory().to_string(),
+        )?;
         let service = ServiceConfig::merge(merge, listen, file, cache_size)?;
         let sections = [&file.mainnet, &file.testnet];
         let nodes = chain::nodes(merge, node, sections);

@@ -89,7 +89,7 @@ impl KeptAnswers {
         if response.status() != StatusCode::OK || body.len() > BODY_BYTES_MAX {
             return;
         }
-        if self.asked.came_before(xxhash_rust::xxh3::xxh3_64(&question)) {
+        if self.asked.came_before(twox_hash::XxHash3_64::oneshot(&question)) {
             let kept = Kept {
                 headers: response.headers().clone(),
                 // The body's own buffer is used again for other frames, and longer than it.

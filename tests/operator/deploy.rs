@@ -131,18 +131,20 @@ fn the_image_is_made_from_what_is_there() {
 #[test]
 fn the_image_is_built_as_make_builds() {
     let runs = all_of("RUN");
-    let make = runs.iter().find(|run| run.starts_with("make build"));
-    let make = make.unwrap_or_else(|| panic!("make build is not run: {runs:?}"));
+    let make = runs.iter().find(|run| run.starts_with("make dist"));
+    let make = make.unwrap_or_else(|| panic!("make dist is not run: {runs:?}"));
     let makefile = text("Makefile");
-    assert!(makefile.contains("\nbuild: setup-build"), "the target `build`");
-    assert!(makefile.contains("$(CARGO) build --release --locked --bin quarry"));
+    assert!(makefile.contains("\ndist: setup-build"), "the target `dist`");
+    assert!(makefile.contains("$(CARGO) build --profile dist --locked --bin quarry"));
+    let manifest: toml::Value = toml::from_str(&text("Cargo.toml")).unwrap();
+    assert_eq!(manifest["profile"]["dist"]["inherits"].as_str(), Some("release"));
     assert!(makefile.contains("CARGO_TARGET_DIR := $(or $(QUARRY_TARGET_DIR),"));
     assert!(
         all_of("ENV")
             .iter()
             .any(|env| env == "QUARRY_TARGET_DIR=/build/target")
     );
-    assert!(all_of("WORKDIR").contains(&"/build".to_owned()) && make.contains(" target/release/quarry"));
+    assert!(all_of("WORKDIR").contains(&"/build".to_owned()) && make.contains(" target/dist/quarry"));
     // Packages to build with are those that tools/setup.sh installs.
     let installed = runs
         .iter()
