@@ -6,7 +6,7 @@
 #   make simulate SEEDS=1000  long: simulated lives of chain, node and store (SEED=42 for one of them)
 #   make kill KILLS=1000      long: the real program killed at random moments
 #   make soak MINUTES=30      long: clients beside a chain that grows and reorganises
-#   make dist                 the binary to install: all crates optimised together, which takes a quarter of an hour more
+#   make dist                 the binary to install: all crates optimised together, which takes long
 #   make lint | bench | load | demo-chain | clean
 #
 # ARGS="…" is handed to the program: make run ARGS="--listen 127.0.0.1:9000"

@@ -223,10 +223,10 @@ impl Asked {
     async fn node(&self) -> (Node, Capabilities, usize) {
         // Memory in flight and blocks fetched at the same time, as `quarry run` has them.
         let config = NodeConfig {
-            bytes_in_flight_max: self.memory.backfill / 10,
+            bytes_in_flight_max: self.memory.parts().in_flight,
             ..NodeConfig::new(&self.url)
         };
-        let window = (config.bytes_in_flight_max >> 21).clamp(1, config.concurrency_max);
+        let window = self.memory.parts().window(config.concurrency_max);
         let node = Node::connect(config).await.expect("a node");
         let capabilities = node.probe().await.expect("what it offers");
         (node, capabilities, window)

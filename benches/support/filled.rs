@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::generator::{Generator, GeneratorConfig};
 use super::memory::{process_seconds, thread_seconds};
+use quarry::config::{BackfillMemory, ByteSize};
 use quarry::model::{Address, B256, Bundle, U256};
 use quarry::store::schema::SCHEMA_VERSION;
 use quarry::store::{OpenOptions, Store};
@@ -55,7 +56,7 @@ pub(crate) fn named_directory(contents: &str) -> PathBuf {
     cache_directory().join(format!("store-v{SCHEMA_VERSION}-{contents}"))
 }
 
-/// The parts of `--backfill-memory` and the block cache, shared out as `quarry run` does.
+/// Memory of backfill, and the block cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) cache: usize,
@@ -70,14 +71,19 @@ impl Memory {
         }
     }
 
+    /// Its parts, as `quarry run` shares it out.
+    pub(crate) const fn parts(&self) -> BackfillMemory {
+        BackfillMemory::of(ByteSize(self.backfill))
+    }
+
     pub(crate) const fn batch(&self) -> usize {
-        self.backfill / 6
+        self.parts().batch
     }
 
     pub(crate) fn options(&self, directory: PathBuf) -> OpenOptions {
         OpenOptions {
             cache_bytes: self.cache,
-            memtable_bytes: self.backfill / 8,
+            memtable_bytes: self.parts().memtables,
             ..OpenOptions::new(directory)
         }
     }

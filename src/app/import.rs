@@ -10,10 +10,10 @@ use super::AppError;
 use super::files;
 use super::process::{blocking, merged, on_signals, say};
 use super::progress::LINE_EVERY;
-use super::supervisor::{Memory, load_genesis, open_options, stated_rewards};
+use super::supervisor::{load_genesis, open_options, stated_rewards};
 use crate::cli::ImportChainArgs;
 use crate::clock;
-use crate::config::Config;
+use crate::config::{BackfillMemory, Config};
 use crate::model::{B256, Bundle, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
@@ -252,7 +252,7 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
         chain_id: args.chain_id,
         trust_node: args.trust_node,
         static_rewards: config.static_rewards_of(args.chain).cloned(),
-        batch_bytes_max: Memory::of(&config).batch,
+        batch_bytes_max: BackfillMemory::of(config.backfill_memory).batch,
         recording: opener(&args.file),
     };
     let began = clock::now();

@@ -12,11 +12,11 @@ use super::chains::{Chain, Registry, Stated};
 use super::files;
 use super::front::front;
 use super::process::{merged, notify, on_signals, say};
-use super::supervisor::{Memory, Supervisor, load_genesis, open_options};
+use super::supervisor::{Supervisor, load_genesis, open_options};
 use super::{AppError, progress};
 use crate::api::Settings;
 use crate::cli::SyncTo;
-use crate::config::{Config, ServiceConfig};
+use crate::config::{BackfillMemory, Config, ServiceConfig};
 use crate::http::{Limits, Pool, PoolLimits};
 use crate::model::ChainName;
 use crate::node::NodeConfig;
@@ -100,7 +100,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
             // The other chain is none the worse for it.
             Err(error) => refused.push((settings.name, error)),
         }
-        let memory = Memory::of(config);
+        let memory = BackfillMemory::of(config.backfill_memory);
         all.push(Supervisor {
             chain,
             settings: settings.clone(),

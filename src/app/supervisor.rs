@@ -8,7 +8,7 @@ use super::chains::Chain;
 use super::files;
 use crate::cli::StoreArgs;
 use crate::clock;
-use crate::config::{ChainConfig, Config};
+use crate::config::{BackfillMemory, ChainConfig, Config};
 use crate::enquiry::{Enquirer, EnquiryOptions};
 use crate::model::{ChainName, StaticRewards};
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
@@ -22,36 +22,12 @@ use crate::tasks;
 const WAIT_FIRST: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How a chain's memory is shared out: the parts of `--backfill-memory`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
-    /// All memtables together.
-    pub(super) memtables: usize,
-    /// A batch; its rendering takes up to as much again, and the next one is made meanwhile.
-    pub(super) batch: usize,
-    /// Answers of the node in flight, as text; parsed they take about as much again.
-    pub(super) in_flight: usize,
-}
-
-impl Memory {
-    pub(super) const fn of(config: &Config) -> Self {
-        let all = config.backfill_memory.0;
-        Self {
-            memtables: all / 8,
-            // Every batch looks up and rewrites the open pieces and chunks of whatever it touches: the fewer the better
-            // (docs/decisions/0057-memory-of-the-machine.md).
-            batch: all / 6,
-            in_flight: all / 10,
-        }
-    }
-}
-
 /// How to open a chain's store.
 pub(super) fn open_options(config: &Config, chain: ChainName, chains: usize) -> OpenOptions {
     let open = OpenOptions::new(config.store_dir(chain));
     OpenOptions {
         cache_bytes: config.cache_size.0.saturating_sub(config.service.kept_bytes) / chains.max(1),
-        memtable_bytes: Memory::of(config).memtables,
+        memtable_bytes: BackfillMemory::of(config.backfill_memory).memtables,
         open_tables_max: files::of_tables(open.open_tables_max, chains),
         ..open
     }
@@ -124,7 +100,7 @@ pub(super) struct Supervisor {
     pub(super) settings: ChainConfig,
     pub(super) genesis: Option<ChainGenesis>,
     pub(super) open: OpenOptions,
-    pub(super) memory: Memory,
+    pub(super) memory: BackfillMemory,
     /// Stop after this block; `Some(None)` for the node's head at the start.
     pub(super) stop_at: Option<Option<u64>>,
 }
@@ -155,8 +131,7 @@ impl Supervisor {
             finality_depth: self.settings.finality_depth,
             contradiction_wait: self.contradiction_wait(),
             batch_bytes_max: self.memory.batch,
-            // Bundles wait parsed until their turn comes; a big one is some megabytes.
-            window: (self.memory.in_flight >> 21).clamp(1, self.settings.rpc_concurrency.max(1)),
+            window: self.memory.window(self.settings.rpc_concurrency),
         };
         let status = self.chain.status.clone().unwrap_or_default();
         tasks::beside(keep_hearing(node.clone(), Arc::clone(&status), shutdown.clone()));

@@ -127,7 +127,7 @@ pub struct StoreArgs {
     #[arg(long, env = "QUARRY_CACHE_SIZE", value_name = "SIZE")]
     pub cache_size: Option<String>,
     /// Memory that backfill may use besides the cache: blocks in flight, batches, memtables; for each chain
-    /// (unless said an eighth of the machine's: 256MiB to 4GiB).
+    /// (`auto` unless said: an eighth of the machine's, 256MiB to 4GiB).
     #[arg(long, env = "QUARRY_BACKFILL_MEMORY", value_name = "SIZE")]
     pub backfill_memory: Option<String>,
     /// Configuration file (TOML).

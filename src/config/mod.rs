@@ -2,6 +2,7 @@
 //!
 //! clap merges flags and environment; this room reads the file, fills in the rest and checks it.
 
+mod backfill;
 mod chain;
 mod file;
 mod log;
@@ -15,6 +16,7 @@ mod size;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+pub use backfill::BackfillMemory;
 pub use chain::ChainConfig;
 pub use file::{ChainFile, ConfigFile};
 pub use log::LogConfig;
@@ -63,6 +65,9 @@ pub enum ConfigError {
 
 /// Less memory than this is a unit forgotten: a backfill would commit block by block.
 const MEMORY_LEAST: ByteSize = ByteSize(1 << 20);
+/// A size that the machine decides, where there is one.
+const AUTO: &str = "auto";
+type Auto = Option<fn() -> ByteSize>;
 
 /// All settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,22 +146,27 @@ impl Config {
             as_is,
         )?;
         let address = listen_address(merge, listen.listen.as_deref(), file)?;
-        let mut size = |id: &'static str, flag: &Option<String>, file: &Option<String>, default: String| {
-            merge.value(id, (id, flag.clone()), file.clone(), default, |text| {
-                text.parse::<ByteSize>()?.at_least(MEMORY_LEAST)
-            })
-        };
-        let cache_size = size(
-            "cache_size",
-            &store.cache_size,
-            &file.cache_size,
-            "1GiB".to_owned(),
-        )?;
+        let mut size =
+            |id: &'static str, flag: &Option<String>, file: &Option<String>, default: &str, auto: Auto| {
+                merge.value(
+                    id,
+                    (id, flag.clone()),
+                    file.clone(),
+                    default.to_owned(),
+                    |text| match auto {
+                        Some(size) if text.trim() == AUTO => Ok(size()),
+                        _ => text.parse::<ByteSize>()?.at_least(MEMORY_LEAST),
+                    },
+                )
+            };
+        let cache_size = size("cache_size", &store.cache_size, &file.cache_size, "1GiB", None)?;
+        let (flag, stated) = (&store.backfill_memory, &file.backfill_memory);
         let backfill_memory = size(
             "backfill_memory",
-            &store.backfill_memory,
-            &file.backfill_memory,
-            machine::backfill_memory().to_string(),
+            flag,
+            stated,
+            AUTO,
+            Some(machine::backfill_memory),
         )?;
         let service = ServiceConfig::merge(merge, listen, file, cache_size)?;
         let sections = [&file.mainnet, &file.testnet];

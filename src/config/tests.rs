@@ -260,3 +260,20 @@ fn chains_of_which_nothing_was_said_are_left_out() {
     let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
     assert!(!report.to_toml(false).contains('['), "{}", report.to_toml(false));
 }
+
+#[test]
+fn the_machine_decides_on_memory_of_backfill_alone() {
+    let of = |cache: Option<&str>, backfill: Option<&str>| {
+        let store = StoreArgs {
+            cache_size: cache.map(str::to_owned),
+            backfill_memory: backfill.map(str::to_owned),
+            ..StoreArgs::default()
+        };
+        Config::of_store(&store)
+    };
+    let unsaid = of(None, None).unwrap().backfill_memory;
+    assert_eq!(of(None, Some(" auto ")).unwrap().backfill_memory, unsaid);
+    assert!((256 << 20..=4 << 30).contains(&unsaid.0), "{unsaid}");
+    assert!(of(Some("auto"), None).is_err());
+    assert!(of(None, Some("automatic")).is_err());
+}

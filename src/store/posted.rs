@@ -133,12 +133,12 @@ impl Column {
     }
 
     /// The bytes of the term at a place.
-    fn bytes(&self, place: u32) -> &[u8] {
-        let start = place as usize * self.width();
+    fn bytes(&self, place: usize) -> &[u8] {
+        let start = place * self.width();
         self.terms.get(start..start + self.width()).unwrap_or(&[])
     }
 
-    fn term(&self, place: u32) -> Option<Term> {
+    fn term(&self, place: usize) -> Option<Term> {
         Term::after_zeros(self.kind, self.zeros, self.bytes(place))
     }
 
@@ -146,23 +146,23 @@ impl Column {
     fn sorted(self, order: &mut Vec<(u64, u32)>) -> Sorted {
         order.clear();
         // A batch has far fewer postings than 2^32: each takes 28 bytes and more of its memory.
-        order.extend((0..self.ordinals.len() as u32).map(|place| (leading_word(self.bytes(place)), place)));
+        order.extend((0..self.ordinals.len()).map(|place| (leading_word(self.bytes(place)), place as u32)));
         order.sort_unstable();
         let (mut column, mut lists) = (self.in_order(order), Lists::default());
         lists.ordinals.reserve_exact(order.len());
-        let (mut start, mut kept) = (0, 0);
+        let mut start = 0;
         for alike in order.chunk_by(|a, b| a.0 == b.0) {
-            let end = start + alike.len();
-            column.settle(start..end);
-            while start < end {
-                let mut same = start + 1;
-                while same < end && column.bytes(same as u32) == column.bytes(start as u32) {
-                    same += 1;
-                }
-                lists.push(column.ordinals.get(start..same).unwrap_or(&[]).iter().copied());
-                column.keep(start, kept);
-                (start, kept) = (same, kept + 1);
-            }
+            column.settle(start..start + alike.len());
+            start += alike.len();
+        }
+        let (mut start, mut kept) = (0, 0);
+        while start < order.len() {
+            let others = start + 1..order.len();
+            let same = others.take_while(|&place| column.bytes(place) == column.bytes(start));
+            let end = start + 1 + same.count();
+            lists.push(column.ordinals.get(start..end).unwrap_or(&[]).iter().copied());
+            column.keep(start, kept);
+            (start, kept) = (end, kept + 1);
         }
         column.terms.truncate(kept * column.width());
         column.ordinals = Vec::new();
@@ -177,7 +177,7 @@ impl Column {
     fn in_order(self, order: &[(u64, u32)]) -> Self {
         let mut terms = Vec::with_capacity(self.terms.len());
         for &(_, place) in order {
-            terms.extend_from_slice(self.bytes(place));
+            terms.extend_from_slice(self.bytes(place as usize));
         }
         let ordinals = order.iter();
         let ordinals = ordinals.filter_map(|&(_, place)| self.ordinals.get(place as usize).copied());
@@ -191,20 +191,18 @@ impl Column {
     /// Sorts postings by all of their terms, which begin alike; those of a term keep their order.
     fn settle(&mut self, places: Range<usize>) {
         let (start, width) = (places.start, self.width());
-        let first = self.bytes(start as u32);
-        if places.clone().all(|place| self.bytes(place as u32) == first) {
+        let first = self.bytes(start);
+        if places.clone().all(|place| self.bytes(place) == first) {
             return;
         }
-        let mut order: Vec<u32> = places.map(|place| place as u32).collect();
+        let mut order: Vec<usize> = places.collect();
         order.sort_by_key(|&place| self.bytes(place));
         let terms: Vec<u8> = order
             .iter()
             .flat_map(|&place| self.bytes(place))
             .copied()
             .collect();
-        let ordinals = order
-            .iter()
-            .filter_map(|&place| self.ordinals.get(place as usize));
+        let ordinals = order.iter().filter_map(|&place| self.ordinals.get(place));
         let ordinals: Vec<u64> = ordinals.copied().collect();
         if let Some(target) = self.terms.get_mut(start * width..start * width + terms.len()) {
             target.copy_from_slice(&terms);
@@ -248,7 +246,7 @@ impl Terms {
     fn get(&self, list: usize) -> Option<Term> {
         match self {
             Self::Listed(terms) => terms.get(list).copied(),
-            Self::Column(column) => column.term(list as u32),
+            Self::Column(column) => column.term(list),
         }
     }
 }
