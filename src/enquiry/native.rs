@@ -44,15 +44,28 @@ pub(super) async fn run(tools: Arc<Tools>, mut shutdown: Shutdown) {
         let Some(head) = due(&tools, last, again_from) else {
             continue;
         };
-        // Whatever comes of it: a node that has lost an old state is not asked for it with each block.
-        again_from = head.number.saturating_add(AGAIN_AFTER);
-        match shutdown.unless(Box::pin(compare(&tools, head, drawn))).await {
+        let compared = shutdown.unless(Box::pin(compare(&tools, head, drawn))).await;
+        let is_told = match compared {
             None => return,
-            Some(Ok(())) => (last, drawn) = (Some(head), DRAWN),
-            Some(Err(Failure::Store(error))) => tracing::warn!(%error, "native balances cannot be compared"),
+            Some(Ok(())) => {
+                (last, drawn) = (Some(head), DRAWN);
+                true
+            }
+            Some(Err(Failure::Store(error))) => {
+                tracing::warn!(%error, "native balances cannot be compared");
+                true
+            }
             // What the node does not tell now it may tell of the next block.
-            Some(Err(Failure::Node(error))) => tracing::debug!(%error, "native balances are not compared"),
-            Some(Err(Failure::Moved | Failure::Behind)) => {}
+            Some(Err(Failure::Node(error))) => {
+                tracing::debug!(%error, "native balances are not compared");
+                error.is_answer()
+            }
+            // Nothing was told of the head: it is compared at the next tick.
+            Some(Err(Failure::Moved | Failure::Behind)) => false,
+        };
+        // A node that has lost an old state is not asked for it with each block.
+        if is_told {
+            again_from = head.number.saturating_add(AGAIN_AFTER);
         }
     }
 }
@@ -81,15 +94,29 @@ async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), 
     let samples = tools
         .read(move |reader, _| samples(reader, head, suspect, drawn))
         .await?;
+    if samples.is_empty() {
+        // The head is no more.
+        return Err(Failure::Moved);
+    }
     for &sample in &samples {
-        let told = tools.native_balance(sample.account, head, By::Hash).await?;
+        let told = tools.native_balance(sample.account, head, By::Hash).await;
+        let told = tools.of_head(told, By::Hash)?;
         if told == sample.balance {
             continue;
         }
+        let by_hash = tools.hashes.are_taken();
         // A node on another branch, or one that came back in between, would condemn any ledger.
-        let again =
-            tools.still(head).await? && tools.native_balance(sample.account, head, By::Number).await? == told;
-        if !again || !tools.still(head).await? {
+        if !tools.still(head).await? {
+            return Err(Failure::Moved);
+        }
+        let again = tools.native_balance(sample.account, head, By::Number).await?;
+        if !tools.still(head).await? {
+            return Err(Failure::Moved);
+        }
+        if again != told {
+            if by_hash && again == sample.balance {
+                tools.hashes.doubt();
+            }
             return Err(Failure::Moved);
         }
         let reason = format!(
@@ -103,7 +130,7 @@ async fn compare(tools: &Arc<Tools>, head: BlockId, drawn: usize) -> Result<(), 
         return Ok(());
     }
     if let Some(known) = &known {
-        if samples.is_empty() || !differed_no_more(tools, known).await? {
+        if !differed_no_more(tools, known).await? {
             return Ok(());
         }
         tracing::info!(block = head.number, "native balances are the ledger's again");

@@ -60,6 +60,8 @@ pub struct State {
     contracts: Option<Contracts>,
     /// Balances are told a wei too high.
     false_balances: bool,
+    /// A hash in place of a block's number is taken, and the newest block looked at.
+    blind_to_hashes: bool,
     /// What happens to the chain once a block with transactions was told.
     leave: Option<(u64, u64)>,
 }
@@ -125,6 +127,7 @@ impl FakeNode {
             machine: None,
             contracts: None,
             false_balances: false,
+            blind_to_hashes: false,
             leave: None,
         };
         let state = Arc::new(Mutex::new(state));
@@ -234,6 +237,11 @@ impl FakeNode {
     /// Lets it tell balances a wei too high, or as they are again.
     pub fn set_false_balances(&self, are: bool) {
         self.state().false_balances = are;
+    }
+
+    /// Lets it look at its newest block where a hash names another.
+    pub fn blind_to_hashes(&self) {
+        self.state().blind_to_hashes = true;
     }
 
     /// Lets every answer take `latency`.
@@ -401,8 +409,12 @@ impl State {
         Some(fault)
     }
 
-    /// The bundle that a block parameter names.
+    /// The bundle that a block parameter names (EIP-1898).
     fn named(&self, param: &Value) -> Result<Option<&Bundle>, (i64, String)> {
+        if let Some(hash) = param.get("blockHash").filter(|_| !self.blind_to_hashes) {
+            let mut all = self.chain.bundles().iter();
+            return Ok(all.find(|bundle| json!(bundle.block.hash) == *hash));
+        }
         let number = match param.as_str().unwrap_or("latest") {
             "latest" | "pending" => self.chain.head(),
             "earliest" => 0,
@@ -445,8 +457,10 @@ impl State {
         let first = &params[0];
         let account = || first.as_str().and_then(|text| text.parse::<Address>().ok());
         let world = |param: &Value| {
-            let number = self.named(param)?.map_or(0, |bundle| bundle.block.number());
-            Ok::<_, (i64, String)>(self.chain.world(number).unwrap())
+            let bundle = self
+                .named(param)?
+                .ok_or((-32000, "header not found".to_owned()))?;
+            Ok::<_, (i64, String)>(self.chain.world(bundle.block.number()).unwrap())
         };
         Ok(match method {
             "eth_chainId" => render::quantity(self.chain.spec.chain_id),
