@@ -15,6 +15,7 @@
 use std::path::Path;
 
 use futures_util::StreamExt as _;
+use quarry::machine;
 use quarry::model::B256;
 use quarry::node::recorded::{RecordedChain, RecordedLine};
 use quarry::shutdown;
@@ -96,7 +97,7 @@ fn main() {
     let memory = Memory::of_environment();
     let path = recording::kept(logs, Part::of_environment());
     let directory = filled::cache_directory().join("import");
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let threads = machine::cores();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -24,7 +24,7 @@
 //!  codec                              bytes: sortable keys, versioned values; bincode stops here
 //!  json                               text: a JSON writer, and the JSON-RPC objects
 //!  model                              plain values
-//!  clock . shutdown . status . metrics . tasks   leaves
+//!  clock . machine . shutdown . status . metrics . tasks   leaves
 //! ```
 
 pub mod api;
@@ -42,6 +42,7 @@ pub mod enquiry;
 pub mod http;
 pub mod import;
 pub mod json;
+pub mod machine;
 pub mod marks;
 pub mod metrics;
 pub mod model;

@@ -43,7 +43,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "config",
         about: "flag, environment, file, default: merged and checked",
-        may: &["cli", "model"],
+        may: &["cli", "model", "machine"],
     },
     Room {
         name: "cli",
@@ -53,13 +53,13 @@ const ROOMS: &[Room] = &[
     Room {
         name: "bench",
         about: "measures the service, and holds its answers against a node's and a database's",
-        may: &["http", "query", "node", "json", "model", "clock"],
+        may: &["http", "query", "node", "json", "model", "clock", "machine"],
     },
     Room {
         name: "api",
         about: "the endpoint list and the dialect of the specification",
         may: &[
-            "desk", "http", "query", "json", "model", "status", "metrics", "clock",
+            "desk", "http", "query", "json", "model", "status", "metrics", "clock", "machine",
         ],
     },
     Room {
@@ -82,7 +82,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "http",
         about: "transport: sockets, routing, parameters, errors, bodies; knows no chain",
-        may: &["clock", "shutdown", "metrics"],
+        may: &["clock", "shutdown", "metrics", "machine"],
     },
     Room {
         name: "checkpoint",
@@ -99,7 +99,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "audit",
         about: "the store against itself and against the node",
-        may: &["query", "sync", "store", "codec", "model"],
+        may: &["query", "sync", "store", "codec", "model", "machine"],
     },
     Room {
         name: "import",
@@ -126,7 +126,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "store",
         about: "RocksDB: tables, flat arrays, batches, views, scans, postings, undo",
-        may: &["codec", "model", "metrics", "marks", "clock"],
+        may: &["codec", "model", "metrics", "marks", "clock", "machine"],
     },
     Room {
         name: "codec",
@@ -173,6 +173,11 @@ const ROOMS: &[Room] = &[
         about: "the one place that asks what time it is",
         may: &[],
     },
+    Room {
+        name: "machine",
+        about: "what the machine has, and what this process takes of it",
+        may: &[],
+    },
 ];
 
 const ALL_BELOW_APP: &[&str] = &[
@@ -201,6 +206,7 @@ const ALL_BELOW_APP: &[&str] = &[
     "status",
     "marks",
     "metrics",
+    "machine",
 ];
 
 /// A package (or a part of one, by path) and the rooms that may name it.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Kilobytes that `/proc/self/status` states under a name, as bytes.
+use quarry::machine;
+
+/// Memory of the process that `/proc/self/status` states under a name, bytes.
 pub(crate) fn stated(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let number = line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
-    number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) << 10
+    machine::process_memory(name).unwrap_or_default()
 }
 
 /// Watches the anonymous memory of the process: mapped arrays are page cache and not counted.

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use crate::clock;
 use crate::http::header::{CONTENT_TYPE, HeaderValue};
 use crate::http::{HttpError, Response, StatusCode, json_response};
-use crate::metrics::{Page, resident_bytes};
+use crate::machine;
+use crate::metrics::Page;
 use crate::model::ChainName;
 use crate::status::ChainStatus;
 
@@ -40,7 +41,7 @@ pub(super) fn metrics(desk: &Desk) -> Result<Response, HttpError> {
 fn process(page: &mut Page) {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     page.gauge("quarry_build_info", "Always 1.", &version, 1.0);
-    if let Some(bytes) = resident_bytes() {
+    if let Some(bytes) = machine::process_memory("VmRSS") {
         let help = "Resident memory, mapped arrays included.";
         page.gauge("process_resident_memory_bytes", help, &[], bytes as f64);
     }

@@ -12,7 +12,7 @@ use crate::http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
 };
 use crate::http::{HttpError, Request, Response, StatusCode, Traffic, json_response, prefers};
-use crate::metrics::resident_bytes;
+use crate::machine;
 use crate::model::ChainName;
 use crate::query::Reader;
 use crate::status::{ReplicaState, TokenFigures};
@@ -234,7 +234,7 @@ pub(super) fn status(chains: &dyn Chains, traffic: &Traffic) -> Result<Response,
         chains: reports,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: figures.age.as_secs(),
-        memory_bytes: resident_bytes(),
+        memory_bytes: machine::process_memory("VmRSS"),
         requests: RequestsReport::of(&figures),
         slow: SlowReport::of(&figures),
     };

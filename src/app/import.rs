@@ -14,6 +14,7 @@ use super::supervisor::{load_genesis, open_options, stated_rewards};
 use crate::cli::ImportChainArgs;
 use crate::clock;
 use crate::config::{BackfillMemory, Config};
+use crate::machine;
 use crate::model::{B256, Bundle, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
@@ -192,7 +193,7 @@ impl ChainImport {
             move |number: u64| stored_hash(&store.view(), number)
         };
         let from = writer.checkpoint().next_block;
-        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let threads = machine::cores();
         let ahead = self.batch_bytes_max;
         let source = recorded((self.recording)()?, rules, from, stored, threads, ahead);
         let import = pipeline.run(writer, source, shutdown);

@@ -10,6 +10,7 @@ use tracing_subscriber::EnvFilter;
 use super::AppError;
 use crate::cli::LogFormat;
 use crate::clock;
+use crate::machine;
 use crate::shutdown::{Shutdown, Trigger, pair};
 use crate::store::Store;
 
@@ -151,10 +152,10 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
 
 /// Whether whoever started the process wants SIGHUP ignored, as `nohup` does.
 fn ignores_hang_up() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let status = machine::text("/proc/self/status");
     // A bit for each signal, from 1, which is SIGHUP.
-    ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1))
+    machine::stated(&status, "SigIgn")
+        .is_some_and(|mask| u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & 1 == 1))
 }
 
 /// Tells a supervisor such as systemd, where one listens (`NOTIFY_SOCKET`), how the process is. That it cannot be told is no

@@ -6,6 +6,7 @@ use super::days::DaySums;
 use super::expected::{self, Signatures};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Tally, tokens};
+use crate::machine;
 use crate::model::Bundle;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -25,9 +26,8 @@ pub(super) fn run(
     // Goes along with the blocks, and so does its progress.
     let lookups = Tally::new("look-ups by hash, arrays", "transactions", audit.observer);
     let next = AtomicU64::new(first);
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..machine::cores() {
             scope.spawn(|| {
                 let mut signatures = Signatures::new();
                 let mut known = tokens::Known::new();

@@ -11,6 +11,7 @@ use super::answer::{Failure, Way, rows};
 use super::figures::{Latencies, Percentiles};
 use super::question::Question;
 use crate::clock;
+use crate::machine::disk_bytes;
 
 /// Answers of one measurement at most: what their times take in memory is bounded too.
 const RUNS_MAX: usize = 1_000_000;
@@ -311,13 +312,6 @@ pub async fn cold(
     let mut measurement = sums.measurement(condition, spent.as_secs_f64());
     measurement.disk_bytes_per_answer = read.and_then(|read: u64| read.checked_div(asked));
     Ok(measurement)
-}
-
-/// Bytes that this process had the disk read so far; `None` where the system does not tell.
-fn disk_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/io").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("read_bytes:"))?;
-    line.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::figures::{Percentiles, count, duration, or_none, ratio};
 use super::measure::{Answers, Measurement};
 use super::question::{LeftOut, Question};
 use super::statistics::{Head, StoreFacts};
+use crate::machine;
 use crate::model::B256;
 
 /// A run.
@@ -98,23 +99,16 @@ impl Machine {
     /// This machine; what the system does not tell stays empty.
     #[must_use]
     pub fn here() -> Self {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let after = |text: &str, name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.map(|rest| rest.trim_start_matches([' ', '\t', ':']).trim().to_owned())
-        };
-        let memory = after(&read("/proc/meminfo"), "MemTotal").and_then(|text| {
-            let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
-            Some(kilobytes << 10)
-        });
+        let processors = machine::text("/proc/cpuinfo");
+        let processor = machine::stated(&processors, "model name").unwrap_or_default();
         Self {
-            cores: std::thread::available_parallelism().map_or(0, usize::from),
-            processor: after(&read("/proc/cpuinfo"), "model name").unwrap_or_default(),
-            memory_bytes: memory.unwrap_or_default(),
+            cores: machine::cores(),
+            processor: processor.to_owned(),
+            memory_bytes: machine::memory().unwrap_or_default(),
             system: format!(
                 "{} {}",
                 std::env::consts::OS,
-                read("/proc/sys/kernel/osrelease").trim()
+                machine::text("/proc/sys/kernel/osrelease").trim()
             ),
             load: [load(), 0.0],
         }
@@ -127,7 +121,7 @@ impl Machine {
 }
 
 fn load() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let text = machine::text("/proc/loadavg");
     let first = text.split(' ').next().and_then(|text| text.parse().ok());
     first.unwrap_or_default()
 }

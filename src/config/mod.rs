@@ -6,7 +6,6 @@ mod backfill;
 mod chain;
 mod file;
 mod log;
-mod machine;
 mod merge;
 mod prices;
 mod report;
@@ -166,7 +165,7 @@ impl Config {
             flag,
             stated,
             AUTO,
-            Some(machine::backfill_memory),
+            Some(backfill::backfill_memory),
         )?;
         let service = ServiceConfig::merge(merge, listen, file, cache_size)?;
         let sections = [&file.mainnet, &file.testnet];

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::machine;
+
 /// Bounds on connections and requests. Each has a default that suits a public service.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -40,11 +42,6 @@ pub struct Limits {
     pub trust_proxy: bool,
 }
 
-/// Cores of the machine, two where it does not tell.
-pub(super) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from)
-}
-
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -60,7 +57,7 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(10),
             streams_max: 128,
             rate: None,
-            socket_threads: cores(),
+            socket_threads: machine::cores(),
             trust_proxy: false,
         }
     }

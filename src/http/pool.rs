@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock;
+use crate::machine;
 use crate::metrics::{Histogram, Page};
 
 use super::error::HttpError;
-use super::limits::cores;
 use super::others::Others;
 
 /// How often a thread without work yields and looks again before it sleeps. Waking a sleeper costs
@@ -85,7 +85,7 @@ pub struct PoolLimits {
 impl Default for PoolLimits {
     fn default() -> Self {
         // Threads mostly wait for the disk, hence more of them than cores.
-        let cores = cores();
+        let cores = machine::cores();
         let threads = (2 * cores).max(4);
         Self {
             threads,

@@ -5,9 +5,7 @@
 
 mod histogram;
 mod page;
-mod process;
 pub mod visits;
 
 pub use histogram::Histogram;
 pub use page::{Label, Page};
-pub use process::resident_bytes;

@@ -19,6 +19,7 @@ use super::view::View;
 use super::{UnitRow, Units, memory};
 use crate::clock;
 use crate::codec::chunk;
+use crate::machine;
 use crate::metrics::visits;
 
 /// Threads that read for others, of the whole process.
@@ -91,14 +92,13 @@ impl Ahead {
     pub(super) fn fill(&mut self, view: &Arc<View>, table: Table, wanted: Wanted<'_>, took: Duration) {
         let ordinals = wanted.ordinals.get(1..).unwrap_or(&[]);
         let ordinals = ordinals.get(..ROWS).unwrap_or(ordinals);
-        let helpers = if took > DISK { READERS } else { other_cores() };
+        let helpers = if took > DISK {
+            READERS
+        } else {
+            machine::cores() - 1
+        };
         self.0 = Batch::read(view, table, ordinals, wanted.touch, helpers).into();
     }
-}
-
-fn other_cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(0, |cores| cores.get() - 1))
 }
 
 /// A read that is watched for a miss of the block cache.

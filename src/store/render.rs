@@ -19,6 +19,7 @@ use crate::codec::open_list::OpenList;
 use crate::codec::open_postings::{OpenPostings, wants_chunk};
 use crate::codec::posting;
 use crate::codec::value::Undo;
+use crate::machine;
 
 /// Rows on their way into one write, with what they overwrite when that must be kept.
 pub(super) struct Rows<'s> {
@@ -170,8 +171,7 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     let next = AtomicUsize::new(0);
     let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
     let lists: usize = groups.iter().map(Lists::len).sum();
-    let helpers = std::thread::available_parallelism()
-        .map_or(1, usize::from)
+    let helpers = machine::cores()
         .min(groups.len())
         .min(lists.div_ceil(LISTS_AT_ONCE_AT_THE_TIP))
         .saturating_sub(1)

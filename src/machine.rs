@@ -1,0 +1,159 @@
+//! What this machine has, and what this process takes of it, as Linux tells in files (proc(5), cgroups(7)). A leaf.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Cores that this process may use, as when it was asked first; two where the system does not tell.
+#[must_use]
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from))
+}
+
+/// The text of a file of the system's, empty where there is none.
+#[must_use]
+pub fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// What a text of lines such as `MemTotal:  33554432 kB` states under a name.
+#[must_use]
+pub fn stated<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (named, value) = line.split_once(':')?;
+        (named.trim_end() == name).then(|| value.trim())
+    })
+}
+
+/// The same where it is a number of kilobytes, as bytes.
+fn stated_bytes(text: &str, name: &str) -> Option<u64> {
+    let kilobytes = stated(text, name)?.strip_suffix("kB")?;
+    Some(kilobytes.trim().parse::<u64>().ok()? << 10)
+}
+
+/// Memory that the machine has, bytes; `None` where the system does not tell.
+#[must_use]
+pub fn memory() -> Option<u64> {
+    stated_bytes(&text("/proc/meminfo"), "MemTotal")
+}
+
+/// The same, or what a control group leaves this process where that is less.
+#[must_use]
+pub fn memory_allowed() -> Option<u64> {
+    allowed(Path::new("/"))
+}
+
+/// Memory of this process that the system counts under a name of `/proc/self/status`, bytes: `VmRSS`, `RssAnon`, `VmHWM`.
+#[must_use]
+pub fn process_memory(name: &str) -> Option<u64> {
+    stated_bytes(&text("/proc/self/status"), name)
+}
+
+/// Bytes that this process had the disk read so far; `None` where the system does not tell.
+#[must_use]
+pub fn disk_bytes() -> Option<u64> {
+    stated(&text("/proc/self/io"), "read_bytes")?.parse().ok()
+}
+
+/// Files lie under `root`.
+fn allowed(root: &Path) -> Option<u64> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let machine = stated_bytes(&read("proc/meminfo"), "MemTotal");
+    let groups = read("proc/self/cgroup");
+    let groups = groups.lines().filter_map(|line| bound(root, line));
+    machine.into_iter().chain(groups).min()
+}
+
+/// What a control group and those around it leave their processes; `group` is a line of `/proc/self/cgroup` (cgroups(7)):
+/// `0::/path` in version 2, `9:memory:/path` in version 1.
+fn bound(root: &Path, group: &str) -> Option<u64> {
+    let (_, named) = group.split_once(':')?;
+    let (controllers, path) = named.split_once(':')?;
+    let (home, names): (_, &[&str]) = if controllers.is_empty() {
+        // Over the second the system slows the group down.
+        ("sys/fs/cgroup", &["memory.max", "memory.high"])
+    } else if controllers.split(',').any(|name| name == "memory") {
+        ("sys/fs/cgroup/memory", &["memory.limit_in_bytes"])
+    } else {
+        return None;
+    };
+    // In a container the path may be the host's: what it names is not there, but the container's own group is the root.
+    let around = Path::new(path.trim_start_matches('/')).ancestors();
+    let groups = around.map(|group: &Path| -> PathBuf { root.join(home).join(group) });
+    let files = groups.flat_map(|group| names.iter().map(move |name| group.join(name)));
+    // A group without a bound says `max`.
+    files
+        .filter_map(|file| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok())
+        .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    /// Writes files under a directory of their own.
+    fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        home
+    }
+
+    #[test]
+    fn the_tightest_group_around_the_process_counts() {
+        let meminfo = ("proc/meminfo", "MemTotal:       33554432 kB\nMemFree: 1 kB\n");
+        let told = |files: &[(&str, &str)]| allowed(system(files).path());
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&[("proc/meminfo", "MemTotal: some\n")]), None);
+        assert_eq!(told(&[meminfo]), Some(32 * GIB));
+        let slice = ("sys/fs/cgroup/system.slice/memory.max", "8589934592\n");
+        let unit = "sys/fs/cgroup/system.slice/quarry.service/memory.max";
+        let group = ("proc/self/cgroup", "0::/system.slice/quarry.service\n");
+        assert_eq!(told(&[meminfo, group]), Some(32 * GIB));
+        assert_eq!(told(&[meminfo, group, (unit, "max\n")]), Some(32 * GIB));
+        assert_eq!(told(&[meminfo, group, slice, (unit, "max\n")]), Some(8 * GIB));
+        assert_eq!(
+            told(&[meminfo, group, slice, (unit, "4294967296\n")]),
+            Some(4 * GIB)
+        );
+        let high = "sys/fs/cgroup/system.slice/quarry.service/memory.high";
+        let told_high = [
+            meminfo,
+            group,
+            slice,
+            (unit, "4294967296\n"),
+            (high, "3221225472\n"),
+        ];
+        assert_eq!(told(&told_high), Some(3 * GIB));
+        // More than there is.
+        assert_eq!(told(&[meminfo, group, (unit, "68719476736\n")]), Some(32 * GIB));
+        // Version 1 in a container, whose path is the host's; a group without a bound has the largest number of pages.
+        let group = (
+            "proc/self/cgroup",
+            "11:cpu,cpuacct:/docker/ab\n9:memory:/docker/ab\n",
+        );
+        let own = "sys/fs/cgroup/memory/memory.limit_in_bytes";
+        assert_eq!(told(&[meminfo, group, (own, "2147483648\n")]), Some(2 * GIB));
+        assert_eq!(
+            told(&[meminfo, group, (own, "9223372036854771712\n")]),
+            Some(32 * GIB)
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_machine_tells() {
+        assert!(memory() > Some(64 << 20) && memory() >= memory_allowed());
+        assert!(memory_allowed() > Some(1 << 20));
+        assert!(process_memory("VmRSS") > Some(1 << 20) && process_memory("VmRSS") <= memory());
+        assert_eq!(process_memory("Vm"), None);
+        assert!(disk_bytes().is_some());
+        assert!(cores() > 0);
+    }
+}
