@@ -327,25 +327,39 @@ impl Chains for Registry {
     }
 }
 
-/// A node as clients' questions reach it: with little patience.
+/// A node as clients' questions reach it: with little patience, and away from the threads that own clients' sockets.
 struct NodeUpstream(Node);
+
+impl NodeUpstream {
+    fn ask<T, F>(&self, question: impl FnOnce(Node) -> F) -> UpstreamFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, UpstreamError>> + Send + 'static,
+    {
+        let told = self.0.at_home(question(self.0.clone()));
+        Box::pin(async move {
+            let ended = || UpstreamError::Failed("the question was given up".to_owned());
+            told.await.ok_or_else(ended)?
+        })
+    }
+}
 
 impl Upstream for NodeUpstream {
     fn transaction_count(&self, address: Address, block: u64) -> UpstreamFuture<'_, u64> {
-        Box::pin(async move { self.0.transaction_count(address, block).await.map_err(failed) })
+        self.ask(move |node| async move { node.transaction_count(address, block).await.map_err(failed) })
     }
 
     fn token_supply(&self, token: Address, block: u64) -> UpstreamFuture<'_, U256> {
-        Box::pin(async move { told(self.0.token_supply(token, block).await) })
+        self.ask(move |node| async move { told(node.token_supply(token, block).await) })
     }
 
     fn token_balance(&self, token: Address, holder: Address, block: u64) -> UpstreamFuture<'_, U256> {
-        Box::pin(async move { told(self.0.token_balance(token, holder, block).await) })
+        self.ask(move |node| async move { told(node.token_balance(token, holder, block).await) })
     }
 
     fn token_metadata(&self, token: Address, block: u64) -> UpstreamFuture<'_, TokenMetadata> {
-        Box::pin(async move {
-            let told = self.0.token_metadata(token, block).await.map_err(failed)?;
+        self.ask(move |node| async move {
+            let told = node.token_metadata(token, block).await.map_err(failed)?;
             if told.is_bare {
                 // As a node says that has no contract there yet.
                 return Err(UpstreamError::Failed("the contract returns nothing".to_owned()));
@@ -355,27 +369,27 @@ impl Upstream for NodeUpstream {
     }
 
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256> {
-        Box::pin(async move { self.0.balance(address, block).await.map_err(failed) })
+        self.ask(move |node| async move { node.balance(address, block).await.map_err(failed) })
     }
 
     fn holds(&self, block: BlockId) -> UpstreamFuture<'_, bool> {
-        Box::pin(async move {
-            let there = self.0.block_id(block.number).await.map_err(failed)?;
+        self.ask(move |node| async move {
+            let there = node.block_id(block.number).await.map_err(failed)?;
             Ok(there.is_some_and(|there| there.hash == block.hash))
         })
     }
 
     fn storage(&self, contract: Address, slot: B256, block: u64) -> UpstreamFuture<'_, B256> {
-        Box::pin(async move { self.0.storage(contract, slot, block).await.map_err(failed) })
+        self.ask(move |node| async move { node.storage(contract, slot, block).await.map_err(failed) })
     }
 
     fn beacon_implementation(&self, beacon: Address, block: u64) -> UpstreamFuture<'_, Address> {
-        Box::pin(async move { told(self.0.beacon_implementation(beacon, block).await) })
+        self.ask(move |node| async move { told(node.beacon_implementation(beacon, block).await) })
     }
 
     fn call(&self, method: &'static str, params: Box<RawValue>) -> UpstreamFuture<'_, NodeReply> {
-        Box::pin(async move {
-            let passed = self.0.pass_on(method, &params).await.map_err(failed)?;
+        self.ask(move |node| async move {
+            let passed = node.pass_on(method, &params).await.map_err(failed)?;
             Ok(match passed {
                 Passed::Result(text) => NodeReply::Result(text),
                 Passed::Error { code, message, data } => NodeReply::Error { code, message, data },

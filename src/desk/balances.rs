@@ -145,7 +145,16 @@ pub(crate) fn of_account_at(
     let block = asked.indexed(snapshot.extent())?;
     let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
     let unless = match found {
-        Balance::Exact(balance) => return answer(block, balance, LEDGER, asked.reach(block)),
+        Balance::Exact(balance) => {
+            // What a node may yet find wrong is no answer for good.
+            let is_judged = snapshot.reader.native_is_judged();
+            let reach = if is_judged {
+                asked.reach(block)
+            } else {
+                Reach::Head
+            };
+            return answer(block, balance, LEDGER, reach);
+        }
         unknown => Err(nobody_tells(snapshot, unknown)),
     };
     let question = Question::after(snapshot, block, unless, move |node| {

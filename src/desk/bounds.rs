@@ -52,6 +52,11 @@ pub(crate) fn reachable(number: u64, elapsed: u64, paces: &[Pace]) -> u64 {
     number.saturating_add(u64::try_from(grown.div_ceil(u128::from(seconds))).unwrap_or(u64::MAX))
 }
 
+/// Whether an index that ends at `head` trails its node by more than what is usual at the tip.
+pub(crate) const fn is_behind(head: u64, node_head: u64) -> bool {
+    node_head.saturating_sub(head) > TIP_LAG_BLOCKS_MAX
+}
+
 /// One end of a range, as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
@@ -172,7 +177,7 @@ fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpErro
 impl Extent {
     /// Whether the index trails its node by more than what is usual at the tip.
     pub(crate) const fn is_behind(self) -> bool {
-        self.node_head - self.head > TIP_LAG_BLOCKS_MAX
+        is_behind(self.head, self.node_head)
     }
 
     /// Lets an indexed block pass and says of any other why it cannot be shown.

@@ -1,9 +1,12 @@
 //! What caches may do with an operation's answer: what it speaks of, and the tags made from that.
 
-use crate::http::{Delivery, EntityTag, Lifetime, Request, Response, header};
+use std::cell::LazyCell;
+
+use crate::http::{Delivery, EntityTag, Lifetime, Request, Response, header, parse_quantity, parse_u64};
 use crate::model::B256;
 
 use super::answer::Snapshot;
+use super::bounds::is_behind;
 use super::kept::Question;
 
 /// What an answer speaks of. It decides whether the answer can ever be another one.
@@ -40,6 +43,7 @@ impl Reach {
 /// The address stands as it came: that is what caches know an answer by. So does `Accept` where it names
 /// another form of lists; elsewhere it changes nothing.
 pub(crate) struct Determinants<'a> {
+    snapshot: &'a Snapshot,
     chain_id: [u8; 8],
     first_block: [u8; 8],
     genesis: &'a [u8],
@@ -50,6 +54,8 @@ pub(crate) struct Determinants<'a> {
     query: &'a str,
     accept: Vec<u8>,
     upload: &'a [u8],
+    /// What the node's head decides about blocks above the indexed one.
+    above: Vec<u8>,
 }
 
 impl<'a> Determinants<'a> {
@@ -65,11 +71,14 @@ impl<'a> Determinants<'a> {
         };
         let names_lines = |accept: &[u8]| accept.windows(6).any(|word| word.eq_ignore_ascii_case(b"ndjson"));
         let accept = if accepts().any(names_lines) {
-            accepts().collect::<Vec<_>>().join(&b',')
+            // A byte that no header holds: a line that is not text counts for nothing, and would hide in one with others.
+            accepts().collect::<Vec<_>>().join(&b'\n')
         } else {
             Vec::new()
         };
+        let above = above(snapshot, request.query(), request.upload());
         Self {
+            snapshot,
             chain_id: identity.chain_id.to_be_bytes(),
             first_block: identity.first_block.to_be_bytes(),
             genesis: &identity.genesis_hash,
@@ -80,17 +89,20 @@ impl<'a> Determinants<'a> {
             query: request.query(),
             accept,
             upload: request.upload(),
+            above,
         }
     }
 
     /// The tag of a list on this snapshot.
     pub(crate) fn tag(&self) -> EntityTag {
-        self.tag_with(&[self.head.as_slice(), &self.revision, &self.facts])
+        self.tag_with(&[self.head.as_slice(), &self.revision, &self.facts, &self.above])
     }
 
-    /// The tag of an answer that is final: new blocks leave it as it is.
+    /// The tag of an answer that is final: new blocks leave it as it is. A node that shows the ledger of balances to be wrong does
+    /// not.
     pub(crate) fn final_tag(&self) -> EntityTag {
-        self.tag_with(&[])
+        let differs = self.snapshot.reader.native_differs().is_some();
+        self.tag_with(if differs { &[b"differs"] } else { &[] })
     }
 
     fn tag_with(&self, rest: &[&[u8]]) -> EntityTag {
@@ -109,8 +121,8 @@ impl<'a> Determinants<'a> {
     }
 
     /// The question by which an answer is kept as it goes out; `None` where the client says what it has, or wants no body.
-    pub(crate) fn question(&self, delivery: &Delivery, snapshot: &Snapshot) -> Option<Question> {
-        let form = delivery.form()?;
+    pub(crate) fn question(&self, delivery: &Delivery) -> Option<Question> {
+        let (form, snapshot) = (delivery.form()?, self.snapshot);
         // How far the node is decides which blocks may be asked for, and its words which are `safe` and `finalized`.
         let status = snapshot.status.as_ref();
         let extent = status.map(|_| snapshot.extent());
@@ -146,8 +158,8 @@ impl<'a> Determinants<'a> {
 
     /// How long an answer that speaks of `reach` lasts, and its tag where that need not be made of its bytes:
     /// a final answer's, which a client may name before anything is looked up.
-    pub(crate) fn judge(&self, reach: Reach, snapshot: &Snapshot) -> (Lifetime, Option<EntityTag>) {
-        if reach.is_final(snapshot.reader.finalized()) {
+    pub(crate) fn judge(&self, reach: Reach) -> (Lifetime, Option<EntityTag>) {
+        if reach.is_final(self.snapshot.reader.finalized()) {
             (Lifetime::Immutable, Some(self.final_tag()))
         } else {
             (Lifetime::Revalidate, None)
@@ -169,6 +181,33 @@ impl<'a> Determinants<'a> {
         let (tag, lifetime) = tags.into_iter().find(|(tag, _)| delivery.has(tag))?;
         Some(delivery.unchanged(&tag, lifetime))
     }
+}
+
+/// What the node's head, as this process knows it, decides about a request on a snapshot beside the indexed head: whether the
+/// index is behind, and of each number above the indexed head whether there can be such a block yet. It is the same while nothing
+/// of that changes, though the node goes on.
+fn above(snapshot: &Snapshot, query: &str, upload: &[u8]) -> Vec<u8> {
+    let (head, node_head) = (snapshot.reader.head().number, snapshot.node_head());
+    let limit = LazyCell::new(|| snapshot.extent().node_limit);
+    let mut above = vec![u8::from(is_behind(head, node_head))];
+    if query.contains('%') || !upload.is_empty() {
+        // Numbers may be in there.
+        above.extend_from_slice(&limit.to_be_bytes());
+    }
+    let numbers = query.split(['&', '=']).filter_map(number);
+    above.extend(
+        numbers
+            .filter(|&number| number > head)
+            .map(|number| u8::from(number > *limit)),
+    );
+    above
+}
+
+/// A number in any of the forms that a dialect takes.
+fn number(text: &str) -> Option<u64> {
+    // Longer ones are addresses, topics, or above any block.
+    let short = Some(text).filter(|text| text.len() <= 20)?;
+    parse_u64(short).or_else(|| parse_quantity(short))
 }
 
 #[cfg(test)]

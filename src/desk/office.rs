@@ -220,7 +220,7 @@ impl Desk {
     /// The answer to a question that was kept, on the snapshot of now.
     fn kept_answer(&self, request: &Request, chain: ChainName) -> Option<Response> {
         let snapshot = self.snapshot(chain).ok()?;
-        let question = Determinants::new(request, &snapshot).question(&Delivery::of(request), &snapshot)?;
+        let question = Determinants::new(request, &snapshot).question(&Delivery::of(request))?;
         let mut response = self.kept.as_ref()?.get(&question)?;
         snapshot.facts().add_to(&mut response);
         Some(response)
@@ -246,20 +246,18 @@ impl Desk {
         let facts = snapshot.facts();
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
         // Before the work: what the node says may be another thing after it.
-        let asked = is_kept
-            .then(|| determinants.question(&delivery, &snapshot))
-            .flatten();
+        let asked = is_kept.then(|| determinants.question(&delivery)).flatten();
         let mut question = None;
         let mut response = match determinants.unchanged(&delivery) {
             Some(response) => response,
             None => match (plan.work)(&snapshot) {
                 Ok(Answer::Whole(body, extra)) => {
-                    let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    let (lifetime, tag) = determinants.judge(extra.reach);
                     question = asked;
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
                 Ok(Answer::Begun(first, source, extra)) => {
-                    let (lifetime, tag) = determinants.judge(extra.reach, &snapshot);
+                    let (lifetime, tag) = determinants.judge(extra.reach);
                     let tag = tag.unwrap_or_else(|| determinants.tag());
                     let source = Counted::new(source, &self.traffic, request.operation());
                     let response = if is_from_memory() {

@@ -26,6 +26,8 @@ const DRAWN: usize = 1;
 const LAG_MAX: u64 = 64;
 /// What differed is compared again after so many blocks.
 const AGAIN_AFTER: u64 = 50;
+/// So often is the same head compared where nothing comes of it: each time takes questions from others.
+const TRIES_MAX: u32 = 5;
 
 /// What the ledger says of an account after a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +42,18 @@ pub(super) async fn run(tools: Arc<Tools>, mut shutdown: Shutdown) {
     let mut drawn = DRAWN_FIRST;
     // What is known to differ is compared again from this block on.
     let mut again_from = 0;
+    let (mut tried, mut tries) = (None, 0);
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
         let Some(head) = due(&tools, last, again_from) else {
             continue;
         };
+        if tried != Some(head) {
+            (tried, tries) = (Some(head), 0);
+        }
+        if tries == TRIES_MAX {
+            continue;
+        }
+        tries += 1;
         let compared = shutdown.unless(Box::pin(compare(&tools, head, drawn))).await;
         let is_told = match compared {
             None => return,
@@ -60,7 +70,7 @@ pub(super) async fn run(tools: Arc<Tools>, mut shutdown: Shutdown) {
                 tracing::debug!(%error, "native balances are not compared");
                 error.is_answer()
             }
-            // Nothing was told of the head: it is compared at the next tick.
+            // Nothing was told of the head: it is compared at a later tick.
             Some(Err(Failure::Moved | Failure::Behind)) => false,
         };
         // A node that has lost an old state is not asked for it with each block.

@@ -12,9 +12,11 @@ use super::tries::{Patience, Tries};
 use super::wire::{self, BlockId};
 use crate::clock;
 use crate::model::{Address, B256};
+use crate::tasks;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 /// A node, shared by all who ask it; cloning is cheap.
@@ -28,6 +30,8 @@ pub struct Node {
 
 struct Inner {
     config: NodeConfig,
+    /// The runtime that it was connected on.
+    home: Handle,
     link: Link,
     pace: Pace,
     rest: Rest,
@@ -97,6 +101,7 @@ impl Node {
             room: Arc::new(Room::new(config.bytes_in_flight_max)),
             recent: Recent::new(),
             config,
+            home: Handle::current(),
             link,
             stats,
             passing: Semaphore::new(super::passing::IN_FLIGHT_MAX),
@@ -118,6 +123,15 @@ impl Node {
             patience: Patience::Short,
             reserved: None,
         }
+    }
+
+    /// Asks on the runtime that the node was connected on: a connection that is made for a question is read by the runtime that
+    /// asks it, and all who ask share it. `None` where the question panicked, or that runtime ended.
+    pub fn at_home<F>(&self, question: F) -> impl Future<Output = Option<F::Output>> + Send + use<F>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        tasks::on(&self.inner.home, question)
     }
 
     /// The same node, whose answers take room of a reservation.

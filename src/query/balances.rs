@@ -69,6 +69,12 @@ impl Reader {
         self.token_facts.native_differs()
     }
 
+    /// Whether a node has been asked for balances of the ledger's, where there is one.
+    #[must_use]
+    pub fn native_is_judged(&self) -> bool {
+        self.token_facts.native_is_judged()
+    }
+
     /// An account of the ledger and what it held after a block: the next one from `near` on, or the first of all; `None`
     /// where the ledger has none or does not tell.
     pub fn some_native_balance(

@@ -234,6 +234,40 @@ async fn unchanged_lists_are_not_looked_up() {
     }
 }
 
+/// The node goes on and the index does not: what reaches above it was all there is, and is not any more.
+#[tokio::test]
+async fn a_list_that_is_refused_now_is_not_confirmed() {
+    let world = Mined::start(40, Limits::default()).await;
+    let head = world.head();
+    world.node_head_is(head);
+    let list = format!("/api/logs/get-logs?address={}", world.busiest());
+    for (end, refused) in [
+        (format!("&toblock={}", head + 3), true),
+        (format!("&toblock=%34{}", head + 3 - 40), true),
+        (format!("&toblock={}", head + 4), false),
+        (format!("&toblock={head}"), false),
+        (String::new(), false),
+    ] {
+        world.node_head_is(head);
+        let target = format!("{list}{end}");
+        let first = world.get(&target, &[]).await;
+        assert_eq!(header(&first, "transfer-encoding"), Some("chunked"), "{target}");
+        let tag = header(&first, "etag").unwrap();
+        let again = async || {
+            world
+                .get(&target, &[("if-none-match", tag)])
+                .await
+                .status()
+                .as_u16()
+        };
+        assert_eq!(again().await, 304, "{target}");
+        world.node_head_is(head + 3);
+        let now = world.get(&target, &[]).await.status();
+        assert_eq!(now, if refused { 503 } else { 200 }, "{target}");
+        assert_eq!(again().await, if refused { 503 } else { 304 }, "{target}");
+    }
+}
+
 #[tokio::test]
 async fn errors_are_not_kept() {
     let world = Mined::start(5, Limits::default()).await;

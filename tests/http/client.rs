@@ -77,9 +77,18 @@ impl Server {
         self.request("GET", target).await
     }
 
+    /// A GET of who has what the tag is of.
+    pub(crate) async fn get_unless(&self, target: &str, tag: &str) -> Reply {
+        self.get_with(target, &format!("if-none-match: {tag}")).await
+    }
+
     /// A GET with `accept: ...`.
     pub(crate) async fn get_as(&self, target: &str, accept: &str) -> Reply {
-        let head = format!("GET {target} HTTP/1.1\r\nhost: test\r\naccept: {accept}");
+        self.get_with(target, &format!("accept: {accept}")).await
+    }
+
+    async fn get_with(&self, target: &str, line: &str) -> Reply {
+        let head = format!("GET {target} HTTP/1.1\r\nhost: test\r\n{line}");
         Reply::parse(
             &self
                 .exchange(format!("{head}\r\nconnection: close\r\n\r\n"))

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 use quarry::http::Limits;
 use quarry::model::{
-    Address, B256, BlockId, ChainName, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
+    Address, B256, BlockId, ChainName, NATIVE_COIN, TokenMetadata, TokenVerdict, ToldMetadata, U256,
+    ZeroAddress,
 };
 use quarry::node::recorded::parse_line;
 use quarry::query::{ObservedFacts, Reader};
 use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
+use quarry::sync::genesis::parse as parse_genesis;
 use quarry::sync::{ChainRules, Pipeline, SyncError};
 
 use crate::client::{Reply, Server, pool};
@@ -109,8 +111,10 @@ impl World {
 
     /// Over a store that begins with a later block of the demo's chain.
     pub(crate) async fn start_at(configured: bool, first_block: u64) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo/chain.jsonl.zst");
-        let text = zstd::decode_all(std::fs::File::open(path).unwrap()).unwrap();
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+        let file = std::fs::read_to_string(demo.join("genesis.json")).unwrap();
+        let allocation = parse_genesis(&file).unwrap();
+        let text = zstd::decode_all(std::fs::File::open(demo.join("chain.jsonl.zst")).unwrap()).unwrap();
         let text = String::from_utf8(text).unwrap();
         let bundles: Vec<_> = text.lines().map(|line| parse_line(line).unwrap()).collect();
         let genesis = bundles[0].block.hash;
@@ -122,7 +126,7 @@ impl World {
         };
         let store = Store::open_or_create(&options, 31_337, genesis, Some(first_block)).unwrap();
         let pipeline = Pipeline {
-            rules: ChainRules::new(31_337, genesis, None, first_block, false),
+            rules: ChainRules::new(31_337, genesis, Some(&allocation), first_block, false),
             finalized: u64::MAX,
             finalized_hash: None,
             batch_bytes_max: 8 << 20,
@@ -167,7 +171,12 @@ impl World {
     }
 
     pub(crate) fn judge(&self, exact: bool) {
-        let verdict = TokenVerdict {
+        self.observed
+            .put_verdict(&COIN.parse().unwrap(), &self.verdict(exact));
+    }
+
+    fn verdict(&self, exact: bool) -> TokenVerdict {
+        TokenVerdict {
             exact,
             zero_address: ZeroAddress::Burns,
             checked: self.block(9),
@@ -176,8 +185,7 @@ impl World {
             reason: String::new(),
             supply: (!exact).then(|| U256::from(1_000)),
             differed: None,
-        };
-        self.observed.put_verdict(&COIN.parse().unwrap(), &verdict);
+        }
     }
 
     fn block(&self, number: u64) -> BlockId {
@@ -518,4 +526,38 @@ async fn the_supply_of_what_is_known_of_a_token_is_that_of_its_supply() {
     *world.node.asked_words.lock().unwrap() = None;
     assert_eq!(agree("node").await["tokenName"], "Asked");
     assert_eq!(*world.node.asked_words.lock().unwrap(), None);
+}
+
+/// What a node may yet show to be wrong lasts for ever in no cache, and what it has shown to be wrong is not confirmed.
+#[tokio::test]
+async fn a_past_balance_is_for_good_once_a_node_has_looked_at_the_ledger() {
+    for configured in [true, false] {
+        let world = World::start(configured).await;
+        let reader = Reader::new(world.store.view());
+        let miner = reader.block(9, false).unwrap().unwrap().block.header.beneficiary;
+        let target = format!("/api/account/{miner:?}/balance-history?block=9");
+        let lasts = |reply: &Reply| reply.header("cache-control").unwrap().contains("immutable");
+        let judge = |exact: bool| {
+            let verdict = world.verdict(exact);
+            world.observed.put_verdict(&NATIVE_COIN, &verdict);
+        };
+        let reply = world.server.get(&target).await;
+        assert_eq!(
+            reply.header("x-balance-source"),
+            Some("ledger"),
+            "{}",
+            reply.whole_body()
+        );
+        assert_eq!(lasts(&reply), !configured, "without a node nobody compares");
+        judge(true);
+        let reply = world.server.get(&target).await;
+        assert!(lasts(&reply));
+        let tag = reply.header("etag").unwrap();
+        assert_eq!(world.server.get_unless(&target, tag).await.status, 304);
+        judge(false);
+        world.tell(Some(Ok(U256::from(42))));
+        let reply = world.server.get_unless(&target, tag).await;
+        assert_eq!((reply.status, lasts(&reply)), (200, false));
+        assert_eq!(reply.json()["balance"], "42");
+    }
 }

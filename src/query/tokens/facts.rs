@@ -59,6 +59,12 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether the ledger of native balances is not to be compared with a node for the first time yet: until then nobody knows
+    /// whether blocks tell all of it.
+    fn native_is_judged(&self) -> bool {
+        true
+    }
+
     /// What a contract of a price feed is.
     fn feed(&self, _feed: &Address) -> Result<Option<FeedFacts>, StoreError> {
         Ok(None)

@@ -92,6 +92,11 @@ impl TokenFacts for ObservedFacts {
         })
     }
 
+    fn native_is_judged(&self) -> bool {
+        // Without a node there is nothing to wait for.
+        !self.node || self.observed.native_verdict().is_some()
+    }
+
     fn feed(&self, feed: &Address) -> Result<Option<FeedFacts>, StoreError> {
         Ok(self.observed.feed(feed))
     }
