@@ -114,6 +114,9 @@ fn one_command_measures_the_demo_chain() {
             if asked["group"] == "logs" {
                 let logs = list(&answer["logs"]).len() as u64;
                 assert_eq!(number(rows), logs, "{target}");
+                // Those that are about nothing, and what may lack in the blocks of another topic.
+                let may_lack = ["topic-range-medium", "topics-apart", "address-apart"].contains(&name);
+                assert!(logs > 0 || may_lack, "{name}: nothing is asked for");
             } else {
                 assert_eq!(number(rows), expected, "{target}");
             }

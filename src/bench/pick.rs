@@ -91,7 +91,11 @@ pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
     let (first, head) = (s.store.first_block, s.store.head);
     // A short chain's middle half.
     let blocks = RANGE.min((head - first).div_ceil(2)).max(1);
-    let from = first + (head - first).saturating_sub(blocks) / 2;
+    // Where such logs are: a chain may have been quiet for long.
+    let middle = s.middle.unwrap_or(first + (head - first) / 2);
+    let from = middle
+        .saturating_sub(blocks / 2)
+        .clamp(first, (head + 1 - blocks).max(first));
     let to = from + blocks - 1;
     Ok((
         format!(

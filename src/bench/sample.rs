@@ -85,6 +85,9 @@ pub fn statistics(
     found.signatures = count(reader, sample.signatures.iter().copied(), |topic| {
         Listed::LogsWith(0, topic)
     })?;
+    if let Some(hot) = hottest(&found.signatures) {
+        found.middle = middle(reader, hot)?;
+    }
     let with = |(position, topic): Placed| Listed::LogsWith(position, topic);
     let wallets = sample
         .topics
@@ -191,6 +194,24 @@ fn count<T: Copy>(
     }
     longest_first(&mut counted);
     Ok(counted)
+}
+
+/// The block of the middle one of the logs with a topic 0.
+fn middle(reader: &Reader, signature: Counted<B256>) -> Result<Option<u64>, QueryError> {
+    let query = LogQuery {
+        topics: [vec![signature.what], Vec::new(), Vec::new(), Vec::new()],
+        first_block: reader.first_block(),
+        last_block: reader.head().number,
+        skip: signature.count / 2,
+        limit: 1,
+        ..LogQuery::default()
+    };
+    let mut found = None;
+    reader.logs(&query)?.visit(&mut |log| {
+        found = Some(log.block_number);
+        false
+    })?;
+    Ok(found)
 }
 
 /// Topics 1 to 3 of some logs of a contract, with their topic 0.

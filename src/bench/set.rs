@@ -138,7 +138,7 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Logs,
         "topic-range-hot",
-        "the logs with the commonest topic 0 in 200 blocks of the middle",
+        "the logs with the commonest topic 0 in 200 blocks around the middle one of them",
         "a dense range without an address",
         |s| range(s, hottest(&s.signatures)),
     ),

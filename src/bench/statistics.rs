@@ -26,6 +26,8 @@ pub struct Statistics {
     pub emitters: Vec<Counted<Address>>,
     /// Topics 0 by their logs.
     pub signatures: Vec<Counted<B256>>,
+    /// The block of the middle one of the logs with the commonest topic 0.
+    pub middle: Option<u64>,
     /// Topics 1 to 3 that look like accounts, by their logs.
     pub wallets: Vec<Counted<Placed>>,
     /// Topics 1 to 3 of logs of the contract with the most logs, with the topic 0 that they were met with; the count is

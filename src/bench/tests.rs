@@ -45,6 +45,7 @@ fn statistics() -> Statistics {
             counted(account(4), 2),
         ],
         signatures: vec![counted(word(0x51), 500_000), counted(word(0x52), 38_000)],
+        middle: None,
         wallets: vec![counted((1, word(0x61)), 90_000), counted((2, word(0x62)), 280)],
         of_hot: vec![
             counted((word(0x51), (1, word(0x63))), 310),
@@ -88,7 +89,21 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
     assert_eq!(as_far(&long, 2_500_000), (10_000, 100));
     assert_eq!(as_far(&long, 500_000), (5_000, 100));
     assert_eq!(as_far(&long, 70), (1, 70));
-    assert!(named("topic-range-hot").targets[0].contains("fromblock=4999&toblock=5198"));
+    let range = |middle| {
+        let statistics = Statistics {
+            middle,
+            ..statistics()
+        };
+        questions(&statistics, "topic-range")
+            .0
+            .remove(0)
+            .targets
+            .remove(0)
+    };
+    assert!(range(None).contains("fromblock=4999&toblock=5198"));
+    assert!(range(Some(7_000)).contains("fromblock=6900&toblock=7099"));
+    assert!(range(Some(3)).contains("fromblock=100&toblock=299"));
+    assert!(range(Some(10_090)).contains("fromblock=9900&toblock=10099"));
     // All others end at the head, which may move on while they are asked.
     assert!(named("address-hot").targets[0].contains("&toblock=10099&"));
     let no_hits: Vec<_> = asked

@@ -8,11 +8,11 @@ use super::recent::Recent;
 use super::rest::Rest;
 use super::room::{Reservation, Room};
 use super::stats::NodeStats;
+use super::tag::BlockTag;
 use super::tries::{Patience, Tries};
 use super::wire::{self, BlockId};
 use crate::clock;
 use crate::model::{Address, B256};
-use crate::tasks;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,6 @@ pub struct Node {
 
 struct Inner {
     config: NodeConfig,
-    /// The runtime that it was connected on.
     home: Handle,
     link: Link,
     pace: Pace,
@@ -49,29 +48,6 @@ impl std::fmt::Debug for Node {
         f.debug_struct("Node")
             .field("config", &self.inner.config)
             .finish_non_exhaustive()
-    }
-}
-
-/// A block that is not named by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockTag {
-    /// The newest block.
-    Latest,
-    /// The newest block that is unlikely to be reorganised.
-    Safe,
-    /// The newest block that cannot be reorganised.
-    Finalized,
-}
-
-impl BlockTag {
-    /// The text of the tag.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Latest => "latest",
-            Self::Safe => "safe",
-            Self::Finalized => "finalized",
-        }
     }
 }
 
@@ -123,15 +99,6 @@ impl Node {
             patience: Patience::Short,
             reserved: None,
         }
-    }
-
-    /// Asks on the runtime that the node was connected on: a connection that is made for a question is read by the runtime that
-    /// asks it, and all who ask share it. `None` where the question panicked, or that runtime ended.
-    pub fn at_home<F>(&self, question: F) -> impl Future<Output = Option<F::Output>> + Send + use<F>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        tasks::on(&self.inner.home, question)
     }
 
     /// The same node, whose answers take room of a reservation.
@@ -462,6 +429,11 @@ impl Node {
 
     pub(super) fn link(&self) -> &Link {
         &self.inner.link
+    }
+
+    /// The runtime that it was connected on.
+    pub(super) fn home(&self) -> &Handle {
+        &self.inner.home
     }
 
     pub(super) fn passing(&self) -> &Semaphore {

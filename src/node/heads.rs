@@ -1,6 +1,7 @@
 //! News of the head: by subscription where there is one, by asking where there is none.
 
-use super::client::{BlockTag, Node};
+use super::client::Node;
+use super::tag::BlockTag;
 use super::wire::{self, BlockId};
 use std::time::Duration;
 use tokio::sync::watch;

@@ -7,6 +7,7 @@ use super::client::Node;
 use super::error::NodeError;
 use super::link::{Question, ResultText};
 use super::pace::{Outcome, RequestClass};
+use crate::tasks;
 use serde_json::value::RawValue;
 use std::sync::atomic::Ordering;
 
@@ -40,6 +41,15 @@ impl Passed<ResultText> {
 }
 
 impl Node {
+    /// Asks on the runtime that the node was connected on: a connection that is made for a question is read by the runtime that
+    /// asks it, and all who ask share it. `None` where the question panicked, or that runtime ended.
+    pub fn at_home<F>(&self, question: F) -> impl Future<Output = Option<F::Output>> + Send + use<F>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        tasks::on(self.home(), question)
+    }
+
     /// Asks `method` with `params`, a JSON array, once. Waits while too many such questions are in flight.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! What a node can do, found by asking.
 
-use super::client::{BlockTag, Node, Repeat};
+use super::client::{Node, Repeat};
 use super::error::{NodeError, head};
 use super::pace::RequestClass;
+use super::tag::BlockTag;
 use super::wire;
 use crate::model::B256;
 

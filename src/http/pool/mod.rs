@@ -36,6 +36,9 @@ const PARTS_A_CORE: usize = 2;
 /// Bodies whose frames are made by the threads that send them, for each core (`docs/decisions/0041-frames-at-once.md`).
 const BODIES_A_CORE: usize = 2;
 
+/// With more bodies than this for each core no frame waits for its turn: clients that take nothing would hold it.
+const CROWD_A_CORE: usize = 8;
+
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
@@ -265,6 +268,12 @@ impl Pool {
             && shared.others.are_quiet()
     }
 
+    /// Whether so many bodies are being sent that others' frames are made while one's are on their way.
+    pub(super) fn is_crowded(&self) -> bool {
+        let shared = &self.0.0;
+        shared.bodies_open.load(Ordering::Relaxed) > CROWD_A_CORE * shared.limits.ahead_below.max(1)
+    }
+
     /// Says that something was asked that should not wait for long pages.
     pub fn asked_else(&self) {
         self.0.0.others.asked();
@@ -445,53 +454,4 @@ impl Shared {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pool(limits: PoolLimits) -> Pool {
-        Pool::new(limits).unwrap()
-    }
-
-    #[tokio::test]
-    async fn answers_and_fences_panics() {
-        let pool = pool(PoolLimits::default());
-        assert_eq!(pool.run(Lane::Point, || 7).await, Ok(7));
-        let lost = pool.run(Lane::Scan, || -> u8 { panic!("on purpose") }).await;
-        assert_eq!(lost, Err(PoolError::Lost));
-        assert_eq!(pool.run(Lane::Scan, || 8).await, Ok(8));
-    }
-
-    #[tokio::test]
-    async fn scans_leave_a_thread_to_points_and_a_full_queue_is_told() {
-        let pool = pool(PoolLimits {
-            threads: 2,
-            scans_max: 9,
-            scans_waiting_max: 1,
-            ..PoolLimits::default()
-        });
-        let (open, gate) = std::sync::mpsc::channel::<()>();
-        let (begun, has_begun) = oneshot::channel();
-        let held = pool
-            .resume(Lane::Scan, move || {
-                begun.send(()).ok();
-                gate.recv().ok();
-            })
-            .unwrap();
-        has_begun.await.unwrap();
-        let waiting = pool.submit(Lane::Scan, false, || 1).unwrap();
-        assert_eq!(pool.run(Lane::Scan, || 2).await, Err(PoolError::Full));
-        assert_eq!(pool.run(Lane::Point, || 3).await, Ok(3));
-        open.send(()).unwrap();
-        assert_eq!(held.await.unwrap(), Ok(()));
-        assert_eq!(waiting.await.unwrap(), Ok(1));
-    }
-
-    #[tokio::test]
-    async fn what_waited_too_long_is_not_begun() {
-        let pool = pool(PoolLimits {
-            wait_max: Duration::ZERO,
-            ..PoolLimits::default()
-        });
-        assert_eq!(pool.run(Lane::Point, || 1).await, Err(PoolError::Expired));
-    }
-}
+mod tests;
