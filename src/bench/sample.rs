@@ -17,6 +17,7 @@ const EMITTERS_OF_LOGS: u64 = 20_000;
 const DRAWN_ALIKE: u64 = 2_000;
 /// Topics 1 to 3 whose lists are looked up.
 const WALLETS: usize = 4_000;
+const POSITIONS: usize = 3;
 /// Transactions and blocks that are read.
 const TRANSACTIONS: u64 = 500;
 const BLOCKS: u64 = 200;
@@ -44,6 +45,14 @@ fn spread(random: &mut fastrand::Rng, end: u64, count: u64) -> Vec<u64> {
         (from < to).then(|| random.u64(from..to))
     });
     places.collect()
+}
+
+/// So many of all, from anywhere among them: they lie in the order of their bytes.
+fn thinned<T: Copy>(random: &mut fastrand::Rng, all: &[T], most: usize) -> Vec<T> {
+    let places = spread(random, all.len() as u64, most as u64).into_iter();
+    places
+        .filter_map(|place| all.get(usize::try_from(place).ok()?).copied())
+        .collect()
 }
 
 /// Reads the statistics of a store; `bytes` is what it takes on disk.
@@ -89,18 +98,24 @@ pub fn statistics(
         found.middle = middle(reader, hot)?;
     }
     let with = |(position, topic): Placed| Listed::LogsWith(position, topic);
-    let wallets = sample
-        .topics
-        .iter()
-        .copied()
-        .filter(|(_, topic)| may_be_account(topic).is_some());
-    found.wallets = count(reader, wallets.take(WALLETS), with)?;
+    let mut wallets = Vec::new();
+    for position in 1..=POSITIONS {
+        let here = |&(at, topic): &Placed| at == position && may_be_account(&topic).is_some();
+        let here: Vec<_> = sample.topics.iter().copied().filter(here).collect();
+        wallets.extend(thinned(&mut random, &here, WALLETS / POSITIONS));
+    }
+    found.wallets = count(reader, wallets.into_iter(), with)?;
     if let Some(hot) = hottest(&found.emitters) {
         let met = of_contract(reader, hot.what, hot.count, &mut random)?;
         found.of_hot = count(reader, met.into_iter(), |(_, placed)| with(placed))?;
     }
     pair(reader, &mut found)?;
-    let accounts = || sample.accounts.iter().copied().take(ACCOUNTS);
+    // Who is a side of a transaction that was read has more of them than most.
+    let others: Vec<_> = sample.accounts.difference(&sample.sides).copied().collect();
+    let mut accounts = sample.sides;
+    let left = ACCOUNTS.saturating_sub(accounts.len());
+    accounts.extend(thinned(&mut random, &others, left));
+    let accounts = || accounts.iter().copied();
     found.by_transactions = count(reader, accounts(), Listed::Transactions)?;
     found.by_erc20 = count(reader, accounts(), Listed::Erc20)?;
     if found.store.traces {
@@ -129,6 +144,8 @@ struct Sample {
     signatures: BTreeSet<B256>,
     topics: BTreeSet<Placed>,
     accounts: BTreeSet<Address>,
+    /// Senders and recipients of transactions.
+    sides: BTreeSet<Address>,
     sealers: BTreeSet<Address>,
     transactions: Vec<B256>,
     blocks: Vec<u64>,
@@ -163,8 +180,8 @@ impl Sample {
         for ordinal in spread(random, contents.transactions, TRANSACTIONS) {
             let hash = reader.transaction_hash_at(ordinal)?;
             if let Some(entry) = reader.transaction(&hash)? {
-                sample.accounts.insert(entry.transaction.from);
-                sample.accounts.extend(entry.transaction.to);
+                sample.sides.insert(entry.transaction.from);
+                sample.sides.extend(entry.transaction.to);
                 sample.transactions.push(hash);
             }
         }
@@ -321,7 +338,22 @@ fn meet(reader: &Reader, query: LogQuery) -> Result<Option<bool>, QueryError> {
 
 #[cfg(test)]
 mod tests {
-    use super::spread;
+    use super::{spread, thinned};
+
+    #[test]
+    fn what_is_left_of_a_sample_is_of_all_of_it() {
+        let all: Vec<u32> = (0..10_000).collect();
+        let mut random = fastrand::Rng::with_seed(1);
+        let left = thinned(&mut random, &all, 1_000);
+        assert_eq!(left.len(), 1_000);
+        assert!(
+            left.iter()
+                .enumerate()
+                .all(|(place, one)| *one as usize / 10 == place)
+        );
+        assert_eq!(thinned(&mut random, &all, 20_000), all);
+        assert_eq!(thinned(&mut random, &all, 0), [] as [u32; 0]);
+    }
 
     #[test]
     fn samples_are_spread_and_repeatable() {

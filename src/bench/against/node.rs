@@ -61,25 +61,25 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Beside {
-        block_hash: Option<B256>,
-        transaction_index: Option<String>,
+        block_hash: B256,
+        transaction_index: String,
         // Not every node gives it.
-        block_timestamp: Option<serde_json::Value>,
+        block_timestamp: Option<String>,
     }
     let logs = wire::logs(text).map_err(|error| error.to_string())?;
     let beside: Vec<Beside> =
         serde_json::from_str(text).map_err(|error| format!("malformed logs: {error}"))?;
-    let rows = logs.into_iter().zip(beside).map(|(log, beside)| Row {
-        log,
-        block_hash: beside.block_hash,
-        transaction_index: beside.transaction_index.as_deref().and_then(parse_quantity),
-        timestamp: beside
-            .block_timestamp
-            .as_ref()
-            .and_then(serde_json::Value::as_str)
-            .and_then(parse_quantity),
+    let quantity =
+        |text: &str| parse_quantity(text).ok_or_else(|| format!("malformed logs: `{text}` is no quantity"));
+    let rows = logs.into_iter().zip(beside).map(|(log, beside)| {
+        Ok(Row {
+            log,
+            block_hash: Some(beside.block_hash),
+            transaction_index: Some(quantity(&beside.transaction_index)?),
+            timestamp: beside.block_timestamp.as_deref().map(quantity).transpose()?,
+        })
     });
-    Ok(rows.collect())
+    rows.collect()
 }
 
 /// Why logs are not compared with a node: it does not have the block that is the head here.
@@ -143,5 +143,40 @@ async fn covered(filter: &LogFilter, round: &mut Round<'_>) -> Result<LogFilter,
             Ok(of_blocks(first, to))
         }
         _ => Ok(whole),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::rows;
+
+    #[test]
+    fn what_a_log_lacks_or_garbles_is_not_taken_for_equal() {
+        let word = format!("0x{}", "11".repeat(32));
+        let log = json!({
+            "address": format!("0x{}", "22".repeat(20)), "topics": [word], "data": "0x", "blockNumber": "0x1",
+            "transactionHash": word, "logIndex": "0x0", "removed": false,
+            "blockHash": word, "transactionIndex": "0x2", "blockTimestamp": "0x3",
+        });
+        let read = |log: &serde_json::Value| rows(&json!([log]).to_string());
+        let row = read(&log).unwrap().remove(0);
+        assert_eq!((row.transaction_index, row.timestamp), (Some(2), Some(3)));
+        let with = |name: &str, value: serde_json::Value| {
+            let mut other = log.clone();
+            other[name] = value;
+            read(&other)
+        };
+        assert_eq!(with("blockTimestamp", json!(null)).unwrap()[0].timestamp, None);
+        for (name, value) in [
+            ("blockTimestamp", json!(3)),
+            ("blockTimestamp", json!("3")),
+            ("transactionIndex", json!("2")),
+            ("transactionIndex", json!(null)),
+            ("blockHash", json!(null)),
+        ] {
+            assert!(with(name, value.clone()).is_err(), "{name} {value}");
+        }
     }
 }
