@@ -1,7 +1,7 @@
 //! How parameters are picked: which contract, topic, account or day a question is about on a given chain.
 
 use super::filter::LogFilter;
-use super::statistics::{Counted, Placed, Statistics, hottest, nearest};
+use super::statistics::{Counted, Placed, Statistics, hottest, nearest, thinned};
 use crate::model::{Address, B256, ChainName, Day};
 
 /// Rows of the longest page.
@@ -11,7 +11,7 @@ const RANGE: u64 = 200;
 /// Rows of a short page far into a list.
 const DEEP_ROWS: u64 = 100;
 /// Targets of a question about single things.
-const TARGETS: usize = 100;
+pub(super) const TARGETS: usize = 100;
 
 /// What a question asks on this chain, or why nothing here fits it.
 pub(super) type Picked = Result<(String, Asked), String>;
@@ -93,9 +93,7 @@ pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
     let blocks = RANGE.min((head - first).div_ceil(2)).max(1);
     // Where such logs are: a chain may have been quiet for long.
     let middle = s.middle.unwrap_or(first + (head - first) / 2);
-    let from = middle
-        .saturating_sub(blocks / 2)
-        .clamp(first, (head + 1 - blocks).max(first));
+    let from = middle.saturating_sub(blocks / 2).clamp(first, head + 1 - blocks);
     let to = from + blocks - 1;
     Ok((
         format!(
@@ -227,17 +225,11 @@ pub(super) fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
     if all.is_empty() {
         return Err("no account was met that has transactions".to_owned());
     }
-    Ok(thinned(&all))
-}
-
-/// At most [`TARGETS`] of them, evenly.
-pub(super) fn thinned<T: Copy>(all: &[T]) -> Vec<T> {
-    let step = all.len().div_ceil(TARGETS).max(1);
-    all.iter().copied().step_by(step).collect()
+    Ok(thinned(&all, TARGETS))
 }
 
 pub(super) fn by_hash(s: &Statistics, what: &str, path: impl Fn(&B256) -> String) -> Picked {
-    let hashes = thinned(&s.transactions);
+    let hashes = thinned(&s.transactions, TARGETS);
     if hashes.is_empty() {
         return Err("there are no transactions".to_owned());
     }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::statistics::{Counted, Placed, Statistics, StoreFacts, hottest, longest_first, may_be_account};
+use super::statistics::{
+    Counted, Placed, Statistics, StoreFacts, hottest, longest_first, may_be_account, thinned,
+};
 use crate::clock;
 use crate::model::{Address, B256, ChainName};
 use crate::query::{Listed, LogQuery, QueryError, Reader};
@@ -45,14 +47,6 @@ fn spread(random: &mut fastrand::Rng, end: u64, count: u64) -> Vec<u64> {
         (from < to).then(|| random.u64(from..to))
     });
     places.collect()
-}
-
-/// So many of all, from anywhere among them: they lie in the order of their bytes.
-fn thinned<T: Copy>(random: &mut fastrand::Rng, all: &[T], most: usize) -> Vec<T> {
-    let places = spread(random, all.len() as u64, most as u64).into_iter();
-    places
-        .filter_map(|place| all.get(usize::try_from(place).ok()?).copied())
-        .collect()
 }
 
 /// Reads the statistics of a store; `bytes` is what it takes on disk.
@@ -102,7 +96,7 @@ pub fn statistics(
     for position in 1..=POSITIONS {
         let here = |&(at, topic): &Placed| at == position && may_be_account(&topic).is_some();
         let here: Vec<_> = sample.topics.iter().copied().filter(here).collect();
-        wallets.extend(thinned(&mut random, &here, WALLETS / POSITIONS));
+        wallets.extend(thinned(&here, WALLETS / POSITIONS));
     }
     found.wallets = count(reader, wallets.into_iter(), with)?;
     if let Some(hot) = hottest(&found.emitters) {
@@ -114,7 +108,7 @@ pub fn statistics(
     let others: Vec<_> = sample.accounts.difference(&sample.sides).copied().collect();
     let mut accounts = sample.sides;
     let left = ACCOUNTS.saturating_sub(accounts.len());
-    accounts.extend(thinned(&mut random, &others, left));
+    accounts.extend(thinned(&others, left));
     let accounts = || accounts.iter().copied();
     found.by_transactions = count(reader, accounts(), Listed::Transactions)?;
     found.by_erc20 = count(reader, accounts(), Listed::Erc20)?;
@@ -343,16 +337,15 @@ mod tests {
     #[test]
     fn what_is_left_of_a_sample_is_of_all_of_it() {
         let all: Vec<u32> = (0..10_000).collect();
-        let mut random = fastrand::Rng::with_seed(1);
-        let left = thinned(&mut random, &all, 1_000);
+        let left = thinned(&all, 1_000);
         assert_eq!(left.len(), 1_000);
         assert!(
             left.iter()
                 .enumerate()
                 .all(|(place, one)| *one as usize / 10 == place)
         );
-        assert_eq!(thinned(&mut random, &all, 20_000), all);
-        assert_eq!(thinned(&mut random, &all, 0), [] as [u32; 0]);
+        assert_eq!(thinned(&all, 20_000), all);
+        assert_eq!(thinned(&all, 0), [] as [u32; 0]);
     }
 
     #[test]

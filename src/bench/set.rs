@@ -2,12 +2,12 @@
 
 use super::filter::LogFilter;
 use super::pick::{
-    Asked, PAGE, Picked, accounts, address, apart, by_hash, deep, deep_page, either, hot, hundredth_page,
-    in_turn, listed, medium, meeting, paths, range, series, silent, some_token, thinned, topic,
+    Asked, PAGE, Picked, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, hot,
+    hundredth_page, in_turn, listed, medium, meeting, paths, range, series, silent, some_token, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Published, Question};
-use super::statistics::{Counted, Statistics, hottest, nearest};
+use super::statistics::{Counted, Statistics, hottest, nearest, thinned};
 use crate::model::Address;
 
 type Pick = fn(&Statistics) -> Picked;
@@ -426,7 +426,7 @@ static SET: &[(Published, Pick)] = &[
         |s| {
             let path =
                 |block: &u64| format!("/api/proxy?action=eth_getBlockByNumber&tag=0x{block:x}&boolean=true");
-            let blocks = thinned(&s.blocks);
+            let blocks = thinned(&s.blocks, TARGETS);
             if blocks.is_empty() {
                 return Err("there are no blocks".to_owned());
             }

@@ -124,6 +124,12 @@ pub fn nearest<T: Copy>(
         .min_by(|one, other| distance(one).total_cmp(&distance(other)))
 }
 
+/// At most so many of them, evenly.
+pub(super) fn thinned<T: Copy>(all: &[T], most: usize) -> Vec<T> {
+    let step = all.len().div_ceil(most.max(1)).max(1);
+    all.iter().copied().step_by(step).take(most).collect()
+}
+
 /// Sorts by count, longest first; what has the same count keeps its order.
 pub(super) fn longest_first<T>(all: &mut [Counted<T>]) {
     all.sort_by_key(|one| std::cmp::Reverse(one.count));

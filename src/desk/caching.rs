@@ -54,8 +54,6 @@ pub(crate) struct Determinants<'a> {
     query: &'a str,
     accept: Vec<u8>,
     upload: &'a [u8],
-    /// What the node's head decides about blocks above the indexed one.
-    above: Vec<u8>,
 }
 
 impl<'a> Determinants<'a> {
@@ -76,7 +74,6 @@ impl<'a> Determinants<'a> {
         } else {
             Vec::new()
         };
-        let above = above(snapshot, request.query(), request.upload());
         Self {
             snapshot,
             chain_id: identity.chain_id.to_be_bytes(),
@@ -89,13 +86,29 @@ impl<'a> Determinants<'a> {
             query: request.query(),
             accept,
             upload: request.upload(),
-            above,
         }
     }
 
-    /// The tag of a list on this snapshot.
-    pub(crate) fn tag(&self) -> EntityTag {
-        self.tag_with(&[self.head.as_slice(), &self.revision, &self.facts, &self.above])
+    /// What the node's head, as this process knows it, decides about a list beside the indexed head: whether the index is
+    /// behind, and of each number above the indexed head whether there can be such a block yet. It is the same while nothing of
+    /// that changes, though the node goes on. To be asked before the work, for the node may say another thing after it.
+    pub(crate) fn above(&self) -> Vec<u8> {
+        let (head, node_head) = (self.snapshot.reader.head().number, self.snapshot.node_head());
+        let limit = LazyCell::new(|| self.snapshot.extent().node_limit);
+        let mut above = vec![u8::from(is_behind(head, node_head))];
+        if self.query.contains('%') || !self.upload.is_empty() {
+            // Numbers may be in there.
+            above.extend_from_slice(&limit.to_be_bytes());
+        }
+        let numbers = self.query.split(['&', '=']).filter_map(number);
+        let numbers = numbers.filter(|&number| number > head);
+        above.extend(numbers.map(|number| u8::from(number > *limit)));
+        above
+    }
+
+    /// The tag of a list on this snapshot, with what was [`above`](Self::above) it.
+    pub(crate) fn tag(&self, above: &[u8]) -> EntityTag {
+        self.tag_with(&[self.head.as_slice(), &self.revision, &self.facts, above])
     }
 
     /// The tag of an answer that is final: new blocks leave it as it is. A node that shows the ledger of balances to be wrong does
@@ -170,37 +183,17 @@ impl<'a> Determinants<'a> {
     ///
     /// A tag of either kind was only ever given with an answer to this request on this snapshot, or with one
     /// that was final; so there is no need to know which kind of answer this would be.
-    pub(crate) fn unchanged(&self, delivery: &Delivery) -> Option<Response> {
+    pub(crate) fn unchanged(&self, delivery: &Delivery, above: &[u8]) -> Option<Response> {
         if !delivery.is_conditional() {
             return None;
         }
         let tags = [
             (self.final_tag(), Lifetime::Immutable),
-            (self.tag(), Lifetime::Revalidate),
+            (self.tag(above), Lifetime::Revalidate),
         ];
         let (tag, lifetime) = tags.into_iter().find(|(tag, _)| delivery.has(tag))?;
         Some(delivery.unchanged(&tag, lifetime))
     }
-}
-
-/// What the node's head, as this process knows it, decides about a request on a snapshot beside the indexed head: whether the
-/// index is behind, and of each number above the indexed head whether there can be such a block yet. It is the same while nothing
-/// of that changes, though the node goes on.
-fn above(snapshot: &Snapshot, query: &str, upload: &[u8]) -> Vec<u8> {
-    let (head, node_head) = (snapshot.reader.head().number, snapshot.node_head());
-    let limit = LazyCell::new(|| snapshot.extent().node_limit);
-    let mut above = vec![u8::from(is_behind(head, node_head))];
-    if query.contains('%') || !upload.is_empty() {
-        // Numbers may be in there.
-        above.extend_from_slice(&limit.to_be_bytes());
-    }
-    let numbers = query.split(['&', '=']).filter_map(number);
-    above.extend(
-        numbers
-            .filter(|&number| number > head)
-            .map(|number| u8::from(number > *limit)),
-    );
-    above
 }
 
 /// A number in any of the forms that a dialect takes.

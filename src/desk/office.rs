@@ -247,8 +247,9 @@ impl Desk {
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
         // Before the work: what the node says may be another thing after it.
         let asked = is_kept.then(|| determinants.question(&delivery)).flatten();
+        let above = determinants.above();
         let mut question = None;
-        let mut response = match determinants.unchanged(&delivery) {
+        let mut response = match determinants.unchanged(&delivery, &above) {
             Some(response) => response,
             None => match (plan.work)(&snapshot) {
                 Ok(Answer::Whole(body, extra)) => {
@@ -258,7 +259,7 @@ impl Desk {
                 }
                 Ok(Answer::Begun(first, source, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach);
-                    let tag = tag.unwrap_or_else(|| determinants.tag());
+                    let tag = tag.unwrap_or_else(|| determinants.tag(&above));
                     let source = Counted::new(source, &self.traffic, request.operation());
                     let response = if is_from_memory() {
                         // Its further frames are read out of memory alone as well; another source goes on where they cannot be.
