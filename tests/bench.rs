@@ -16,6 +16,8 @@ mod lying;
 mod outputs;
 #[path = "bench/postgres.rs"]
 mod postgres;
+#[path = "bench/service.rs"]
+mod service;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

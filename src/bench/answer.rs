@@ -80,7 +80,7 @@ impl Client {
         match self.read(target, visit).await {
             Ok(got) if got.status == StatusCode::OK => Ok(got.bytes),
             Ok(got) => Err(Failure {
-                why: format!("status {}", got.status.as_u16()),
+                why: refused(got.status, ""),
                 is_broken: false,
             }),
             Err(error) => Err(Failure {
@@ -117,8 +117,19 @@ impl Client {
         }
         let refusal = serde_json::from_slice::<Refusal>(&body);
         let text = refusal.map_or_else(|_| String::new(), |refusal| format!(": {}", refusal.error));
-        Err(format!("status {}{text}", got.status.as_u16()))
+        Err(refused(got.status, &text))
     }
+}
+
+/// An answer that is no 200, in words.
+fn refused(status: StatusCode, text: &str) -> String {
+    let hint = match status {
+        StatusCode::TOO_MANY_REQUESTS => {
+            ": it limits the rate of its clients, `--rate-limit 0` lets it be measured"
+        }
+        _ => "",
+    };
+    format!("status {}{text}{hint}", status.as_u16())
 }
 
 /// A request without a 200 or a whole body.

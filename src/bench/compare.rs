@@ -22,7 +22,7 @@ pub struct Row {
 
 impl Row {
     /// Block and log index.
-    const fn place(&self) -> (u64, u64) {
+    pub(super) const fn place(&self) -> (u64, u64) {
         (self.log.block_number, self.log.log_index)
     }
 }

@@ -89,6 +89,14 @@ impl LogFilter {
         self
     }
 
+    /// How many rows the page has of so many on all pages.
+    #[must_use]
+    pub const fn rows_of(&self, all: u64) -> u64 {
+        let before = self.page.saturating_sub(1).saturating_mul(self.offset);
+        let left = all.saturating_sub(before);
+        if left < self.offset { left } else { self.offset }
+    }
+
     /// The page's path and query at the service.
     #[must_use]
     pub fn target(&self, chain: ChainName) -> String {

@@ -8,6 +8,8 @@ use super::measure::Condition;
 use super::report::Report;
 
 const STYLE: &str = include_str!("report.css");
+/// Bars that it has colours for.
+const COLOURS: usize = 6;
 
 /// Milliseconds of the axis.
 const AXIS: (f64, f64) = (0.001, 60_000.0);
@@ -26,10 +28,11 @@ impl Report {
         let store = &self.store;
         let mut page = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-             content=\"width=device-width, initial-scale=1\">\n<title>quarry bench: chain {}, {} logs</title>\n<style>\n{STYLE}</style>\n\
+             content=\"width=device-width, initial-scale=1\">\n<title>quarry bench: chain {}, {} logs</title>\n<style>\n{STYLE}{}</style>\n\
              </head>\n<body>\n<main>\n<h1>quarry bench</h1>\n<p class=\"lead\">{} logs of chain {} ({}), blocks {} to {}.</p>\n",
             store.chain_id,
             count(store.logs as f64),
+            more_colours(self.conditions().len()),
             count(store.logs as f64),
             store.chain_id,
             store.chain,
@@ -267,7 +270,17 @@ fn picture(svg: &str, height: f64, label: &str) -> String {
 
 fn class_of(conditions: &[Condition], condition: Condition) -> String {
     let place = conditions.iter().position(|other| *other == condition);
-    format!("c{}", place.unwrap_or(0) % 6 + 1)
+    format!("c{}", place.unwrap_or(0) + 1)
+}
+
+/// The style of bars beyond those that the style sheet has colours for: hues as far from one another as they get.
+fn more_colours(conditions: usize) -> String {
+    let mut style = String::new();
+    for place in COLOURS + 1..=conditions {
+        let hue = (place as f64 * 137.508) % 360.0;
+        let _ = writeln!(style, ".c{place} {{ --bar: hsl({hue:.0} 45% 52%); }}");
+    }
+    style
 }
 
 /// Text that is no markup.

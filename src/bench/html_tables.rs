@@ -152,7 +152,13 @@ impl Report {
                 ),
             ),
             ("store on disk", format!("{}B", count(store.bytes as f64))),
-            ("block cache", format!("{}B", count(settings.cache_bytes as f64))),
+            (
+                "block cache",
+                settings.cache_bytes.map_or_else(
+                    || "not known".to_owned(),
+                    |bytes| format!("{}B", count(bytes as f64)),
+                ),
+            ),
             (
                 "machine",
                 format!(

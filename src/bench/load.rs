@@ -75,33 +75,42 @@ pub struct Source<T> {
     batches: Receiver<Result<Vec<T>, QueryError>>,
 }
 
-/// Which logs of a store are loaded where at most `logs_max` may be: those of whole blocks from the first on.
+/// Which logs of a store are loaded where at most `logs_max` may be: those of whole blocks from the first on. None where the
+/// first block with logs has more.
 ///
 /// # Errors
 ///
 /// As the store fails.
-pub fn plan(reader: &Reader, logs_max: u64) -> Result<LoadedLogs, QueryError> {
+pub fn plan(reader: &Reader, logs_max: u64) -> Result<Option<LoadedLogs>, QueryError> {
     let contents = reader.contents();
     let (head, first_block) = (reader.head(), reader.first_block());
     let last_block = if contents.logs <= logs_max {
         head.number
     } else {
         // The block of the first log too many is not whole.
-        reader.block_of_log(logs_max)?.saturating_sub(1).max(first_block)
+        let beyond = reader.block_of_log(logs_max)?;
+        match beyond.checked_sub(1).filter(|&last| last >= first_block) {
+            Some(last) => last,
+            None => return Ok(None),
+        }
     };
+    let logs = reader.logs_before(last_block + 1)?;
+    if logs == 0 {
+        return Ok(None);
+    }
     let last_hash = if last_block == head.number {
         head.hash
     } else {
         let block = reader.block(last_block, false)?;
         block.map(|block| block.block.hash).unwrap_or_default()
     };
-    Ok(LoadedLogs {
+    Ok(Some(LoadedLogs {
         chain_id: reader.chain_id(),
         first_block,
         last_block,
         last_hash,
-        logs: reader.logs_before(last_block + 1)?,
-    })
+        logs,
+    }))
 }
 
 /// Reads all rows of what was planned and sends them; ends early where nobody listens any more.

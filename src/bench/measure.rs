@@ -107,20 +107,42 @@ pub struct Answers {
     pub bytes: u64,
 }
 
-/// Asks every target once and counts its rows.
+/// Asks every target once and counts its rows; and says which were not answered, whose rows count as none.
 ///
 /// # Errors
 ///
-/// One sentence where an answer is no 200.
-pub async fn look(question: &Question, way: &Way) -> Result<Answers, String> {
+/// One sentence where none is answered.
+pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<String>), String> {
     let mut client = way.client().await.map_err(|error| error.to_string())?;
     let mut answers = Answers::default();
+    let (mut failures, mut first) = (0, None);
     for target in &question.targets {
-        let body = client.body(target).await?;
-        answers.rows.push(rows(&body)?);
-        answers.bytes += body.len() as u64;
+        let body = client.body(target).await;
+        let counted = body.and_then(|body| Ok((rows(&body)?, body.len())));
+        match counted {
+            Ok((rows, bytes)) => {
+                answers.rows.push(rows);
+                answers.bytes += bytes as u64;
+            }
+            Err(why) => {
+                answers.rows.push(0);
+                failures += 1;
+                first.get_or_insert_with(|| format!("{why} ({target})"));
+                // It may be the connection's fault.
+                if let Ok(again) = way.client().await {
+                    client = again;
+                }
+            }
+        }
     }
-    Ok(answers)
+    let asked = question.targets.len();
+    match first {
+        Some(why) if failures == asked => Err(why),
+        first => {
+            let told = |why| format!("{failures} of {asked} paths were not answered, the first with: {why}");
+            Ok((answers, first.map(told)))
+        }
+    }
 }
 
 /// Sums of one client.

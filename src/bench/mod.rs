@@ -13,10 +13,13 @@ pub mod filter;
 mod html;
 mod html_tables;
 pub mod load;
+pub mod look;
 pub mod measure;
 mod pick;
 pub mod question;
 pub mod report;
+#[cfg(test)]
+mod report_tests;
 pub mod sample;
 pub mod session;
 pub mod set;

@@ -17,11 +17,21 @@ pub(super) const TARGETS: usize = 100;
 pub(super) type Picked = Result<(String, Asked), String>;
 
 pub(super) enum Asked {
-    Logs(Box<LogFilter>),
+    /// Logs, and how many there are on all pages where that is known.
+    Logs(Box<LogFilter>, Option<u64>),
     /// Logs that there are none of.
     NoLogs(Box<LogFilter>),
     Paths(Vec<String>),
 }
+
+/// Logs, and how many there are on all pages where that is known.
+pub(super) fn logs(filter: LogFilter, all: impl Into<Option<u64>>) -> Asked {
+    Asked::Logs(Box::new(filter), all.into())
+}
+
+/// What the shorter of two lists that are walked together has at least, and a list of scattered rows: one of a row or two
+/// shows nothing.
+pub(super) const ROWS_MIN: u64 = 10;
 
 pub(super) fn hot(s: &Statistics) -> Result<Counted<Address>, String> {
     hottest(&s.emitters).ok_or_else(|| "no contract has a log".to_owned())
@@ -36,7 +46,7 @@ pub(super) fn medium(s: &Statistics) -> Result<Counted<Address>, String> {
 pub(super) fn address(contract: Counted<Address>, offset: u64) -> Picked {
     Ok((
         format!("{} with {} logs", contract.what, contract.count),
-        Asked::Logs(Box::new(LogFilter::of(contract.what, offset))),
+        logs(LogFilter::of(contract.what, offset), contract.count),
     ))
 }
 
@@ -44,7 +54,7 @@ pub(super) fn topic(s: &Statistics, offset: u64) -> Picked {
     let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
     Ok((
         format!("topic 0 {} with {} logs", hot.what, hot.count),
-        Asked::Logs(Box::new(LogFilter::with(0, hot.what, offset))),
+        logs(LogFilter::with(0, hot.what, offset), hot.count),
     ))
 }
 
@@ -82,8 +92,15 @@ pub(super) fn deep<T>(
     }
     Ok((
         format!("{what}, page {page} of {offset} rows"),
-        Asked::Logs(Box::new(LogFilter { offset, ..filter }.page(page))),
+        logs(LogFilter { offset, ..filter }.page(page), list.count),
     ))
+}
+
+/// So many blocks around one, within others.
+pub(super) fn around(middle: u64, blocks: u64, (first, last): (u64, u64)) -> (u64, u64) {
+    let latest = (last + 1).saturating_sub(blocks).max(first);
+    let from = middle.saturating_sub(blocks / 2).clamp(first, latest);
+    (from, last.min(from + blocks.saturating_sub(1)))
 }
 
 pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
@@ -93,14 +110,13 @@ pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
     let blocks = RANGE.min((head - first).div_ceil(2)).max(1);
     // Where such logs are: a chain may have been quiet for long.
     let middle = s.middle.unwrap_or(first + (head - first) / 2);
-    let from = middle.saturating_sub(blocks / 2).clamp(first, head + 1 - blocks);
-    let to = from + blocks - 1;
+    let (from, to) = around(middle, blocks, (first, head));
     Ok((
         format!(
             "topic 0 {} with {} logs, blocks {from} to {to}",
             topic.what, topic.count
         ),
-        Asked::Logs(Box::new(LogFilter::with(0, topic.what, PAGE).within(from, to))),
+        logs(LogFilter::with(0, topic.what, PAGE).within(from, to), None),
     ))
 }
 
@@ -125,10 +141,7 @@ pub(super) fn either(s: &Statistics) -> Picked {
         either: Some((1, 2)),
         ..LogFilter::of(hot.what, PAGE).and(1, wallet).and(2, wallet)
     };
-    Ok((
-        format!("{}, topic 1 or 2 {wallet}", hot.what),
-        Asked::Logs(Box::new(filter)),
-    ))
+    Ok((format!("{}, topic 1 or 2 {wallet}", hot.what), logs(filter, None)))
 }
 
 /// A pair of topics that share logs.
@@ -136,9 +149,10 @@ pub(super) fn meeting(s: &Statistics) -> Picked {
     let pair = s
         .meeting
         .first()
+        .filter(|pair| pair.count >= ROWS_MIN)
         .ok_or_else(|| no_pair(s, "none", "shares a log"))?;
     let (picked, filter) = both(pair, "that share logs");
-    Ok((picked, Asked::Logs(filter)))
+    Ok((picked, logs(filter, None)))
 }
 
 /// A pair of topics that share none.
@@ -146,9 +160,10 @@ pub(super) fn apart(s: &Statistics) -> Picked {
     let pair = s
         .apart
         .first()
+        .filter(|pair| pair.count >= ROWS_MIN)
         .ok_or_else(|| no_pair(s, "each", "shares a log"))?;
     let (picked, filter) = both(pair, "that never meet");
-    Ok((picked, Asked::NoLogs(filter)))
+    Ok((picked, Asked::NoLogs(Box::new(filter))))
 }
 
 fn no_pair(s: &Statistics, how_many: &str, what: &str) -> String {
@@ -157,19 +172,20 @@ fn no_pair(s: &Statistics, how_many: &str, what: &str) -> String {
             .to_owned();
     }
     format!(
-        "{how_many} of the {} pairs of a common topic 0 and a common topic 1 {what}, as far as was told in time",
+        "{how_many} of the {} pairs of a common topic 0 and a common topic 1 that have {ROWS_MIN} logs {what}, as far as was told \
+         in time",
         s.paired
     )
 }
 
-fn both(pair: &Counted<(B256, B256)>, how: &str) -> (String, Box<LogFilter>) {
+fn both(pair: &Counted<(B256, B256)>, how: &str) -> (String, LogFilter) {
     let (signature, wallet) = pair.what;
     (
         format!(
             "topic 0 {signature} and topic 1 {wallet} {how}, the rarer with {} logs",
             pair.count
         ),
-        Box::new(LogFilter::with(0, signature, PAGE).and(1, wallet)),
+        LogFilter::with(0, signature, PAGE).and(1, wallet),
     )
 }
 
@@ -178,6 +194,7 @@ pub(super) fn silent(s: &Statistics) -> Picked {
     let pair = s
         .silent
         .first()
+        .filter(|pair| pair.count >= ROWS_MIN)
         .ok_or("no contract with many logs was met that lacks a common topic 0")?;
     let (contract, signature) = pair.what;
     Ok((
@@ -226,6 +243,24 @@ pub(super) fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
         return Err("no account was met that has transactions".to_owned());
     }
     Ok(thinned(&all, TARGETS))
+}
+
+/// What holders of the token with the most hold.
+pub(super) fn held(s: &Statistics) -> Picked {
+    let (token, accounts) = (some_token(s)?, thinned(&s.holders, TARGETS));
+    if accounts.is_empty() {
+        return Err("no holder was met".to_owned());
+    }
+    let path = |account: &Address| {
+        format!(
+            "/api/token/balance?contractaddress={:#x}&address={account:#x}",
+            token.what
+        )
+    };
+    Ok((
+        format!("{}, {}", token.what, in_turn(&accounts, "holders")),
+        paths(s, accounts.iter().map(path)),
+    ))
 }
 
 pub(super) fn by_hash(s: &Statistics, what: &str, path: impl Fn(&B256) -> String) -> Picked {

@@ -47,6 +47,9 @@ pub struct Question {
     /// Whether it is there to find nothing.
     #[serde(skip)]
     pub is_no_hit: bool,
+    /// How many rows the page has by the store's own count, where that is known.
+    #[serde(skip)]
+    pub counted: Option<u64>,
 }
 
 /// A question that is not asked here.

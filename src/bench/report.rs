@@ -54,8 +54,8 @@ pub struct Settings {
     pub limit: f64,
     /// Clients at a time.
     pub clients: Vec<usize>,
-    /// Block cache of the store, bytes.
-    pub cache_bytes: u64,
+    /// Block cache of the store, bytes; `None` where a service of another process has one of its own.
+    pub cache_bytes: Option<u64>,
     /// What warm means here.
     pub warm: String,
     /// What cold means here.
@@ -134,6 +134,21 @@ impl Report {
         compared
             .filter(|comparison| matches!(comparison.verdict, Verdict::Differ { .. }))
             .count() as u64
+    }
+
+    /// Why nothing was measured, where every question failed.
+    #[must_use]
+    pub fn unanswered(&self) -> Option<String> {
+        let is_measured = |asked: &Asked| asked.measurements.iter().any(|found| found.runs > 0);
+        if self.questions.iter().any(is_measured) {
+            return None;
+        }
+        let failed = |asked: &Asked| {
+            let first = asked.measurements.iter().find_map(Measurement::failed);
+            first.or_else(|| asked.notes.first().cloned())
+        };
+        let why = self.questions.iter().find_map(failed)?;
+        Some(format!("no question was answered: {why}"))
     }
 
     /// The report as JSON.
@@ -294,6 +309,12 @@ impl Report {
                             comparison.with
                         ),
                     });
+                }
+                if let Some(why) = &comparison.limited {
+                    lines.push(format!(
+                        "{name}: {} was not asked for all: {why}",
+                        comparison.with
+                    ));
                 }
                 match &comparison.verdict {
                     Verdict::Equal => {}

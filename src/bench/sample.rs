@@ -1,15 +1,17 @@
 //! Reading the statistics of a store: a sample of its rows, spread evenly and the same for the same seed, and the
-//! exact length of the lists of whatever was met. The work is bounded, however long the chain.
+//! exact length of the lists of whatever was met. The work is bounded, however long the chain, and so is its time: what
+//! there is no time for is left out, whatever it is.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
+use super::look::{ALWAYS, Budget, Look, spread};
 use super::statistics::{
     Counted, Placed, Statistics, StoreFacts, hottest, longest_first, may_be_account, thinned,
 };
 use crate::clock;
 use crate::model::{Address, B256, ChainName};
-use crate::query::{Listed, LogQuery, QueryError, Reader};
+use crate::query::{KeyPart, Listed, LogQuery, QueryError, Reader};
 
 /// Logs that are read.
 const LOGS: u64 = 4_000;
@@ -35,21 +37,13 @@ const PAIRED: (usize, usize) = (8, 12);
 const PAIRING_TIME: Duration = Duration::from_secs(5);
 /// A pair is walked so long before it counts as neither.
 const WALK_TIME: Duration = Duration::from_secs(1);
-
-/// Draws from a range in equal strides, a place at random within each: sorted, and every place of a short range.
-fn spread(random: &mut fastrand::Rng, end: u64, count: u64) -> Vec<u64> {
-    if end <= count {
-        return (0..end).collect();
-    }
-    let stride = |place: u64| u64::try_from(u128::from(place) * u128::from(end) / u128::from(count));
-    let places = (0..count).filter_map(|place| {
-        let (from, to) = (stride(place).ok()?, stride(place + 1).ok()?);
-        (from < to).then(|| random.u64(from..to))
-    });
-    places.collect()
-}
-
-/// Reads the statistics of a store; `bytes` is what it takes on disk.
+/// Holders that are read of the token with the most, in so many pages, of so many largest ones.
+const HOLDERS: u64 = 1_000;
+const HOLDER_PAGES: u64 = 20;
+const HOLDERS_WITHIN: u64 = 20_000;
+/// Logs that are read at a time.
+const LOGS_AT_ONCE: usize = 250;
+/// Reads the statistics of a store, as far as there is time; `bytes` is what it takes on disk.
 ///
 /// # Errors
 ///
@@ -59,6 +53,7 @@ pub fn statistics(
     chain: ChainName,
     bytes: u64,
     seed: u64,
+    budget: Budget<'_>,
 ) -> Result<Statistics, QueryError> {
     let contents = reader.contents();
     let mut found = Statistics {
@@ -82,12 +77,14 @@ pub fn statistics(
         return Ok(found);
     }
     found.store.days = Some(reader.day_span()?);
-    let mut random = fastrand::Rng::with_seed(seed);
-    let sample = Sample::draw(reader, &mut random)?;
-    found.emitters = count(reader, sample.emitters.iter().copied(), Listed::LogsOf)?;
-    found.signatures = count(reader, sample.signatures.iter().copied(), |topic| {
-        Listed::LogsWith(0, topic)
-    })?;
+    let mut look = Look {
+        reader,
+        random: fastrand::Rng::with_seed(seed),
+        budget,
+    };
+    let sample = Sample::draw(&mut look)?;
+    found.emitters = look.count_met(sample.emitters, Listed::LogsOf)?;
+    found.signatures = look.count_met(sample.signatures, |topic| Listed::LogsWith(0, topic))?;
     if let Some(hot) = hottest(&found.signatures) {
         found.middle = middle(reader, hot)?;
     }
@@ -98,113 +95,111 @@ pub fn statistics(
         let here: Vec<_> = sample.topics.iter().copied().filter(here).collect();
         wallets.extend(thinned(&here, WALLETS / POSITIONS));
     }
-    found.wallets = count(reader, wallets.into_iter(), with)?;
+    found.wallets = look.count(wallets, with)?;
     if let Some(hot) = hottest(&found.emitters) {
-        let met = of_contract(reader, hot.what, hot.count, &mut random)?;
-        found.of_hot = count(reader, met.into_iter(), |(_, placed)| with(placed))?;
+        let met = look.of_contract(hot.what, hot.count)?;
+        found.of_hot = look.count(met, |(_, placed)| with(placed))?;
     }
-    pair(reader, &mut found)?;
+    look.pair(&mut found)?;
     // Who is a side of a transaction that was read has more of them than most.
     let others: Vec<_> = sample.accounts.difference(&sample.sides).copied().collect();
     let mut accounts = sample.sides;
     let left = ACCOUNTS.saturating_sub(accounts.len());
     accounts.extend(thinned(&others, left));
     let accounts = || accounts.iter().copied();
-    found.by_transactions = count(reader, accounts(), Listed::Transactions)?;
-    found.by_erc20 = count(reader, accounts(), Listed::Erc20)?;
+    found.by_transactions = look.count(accounts(), Listed::Transactions)?;
+    found.by_erc20 = look.count(accounts(), Listed::Erc20)?;
     if found.store.traces {
-        found.by_internal = count(reader, accounts(), Listed::Internal)?;
+        found.by_internal = look.count(accounts(), Listed::Internal)?;
     }
-    found.by_mined = count(reader, sample.sealers.iter().copied(), Listed::Mined)?;
-    for emitter in found.emitters.iter().take(TOKENS) {
-        if let Some(token) = reader.token(&emitter.what)? {
-            let (holders, _) = reader.holder_count(&token)?;
-            found.tokens.push(Counted {
-                what: emitter.what,
-                count: holders,
-            });
-        }
-    }
-    longest_first(&mut found.tokens);
-    found.transactions = sample.transactions;
-    found.blocks = sample.blocks;
+    found.by_mined = look.count(sample.sealers.iter().copied(), Listed::Mined)?;
+    look.tokens(&mut found)?;
+    found.transactions = sample.transactions.into_values().collect();
+    found.blocks = sample.blocks.into_iter().collect();
+    found.is_cut = look.budget.is_cut;
     Ok(found)
 }
 
-/// What was met in the rows that were read; each once.
+/// What was met in the rows that were read.
 #[derive(Default)]
 struct Sample {
-    emitters: BTreeSet<Address>,
-    signatures: BTreeSet<B256>,
+    /// With how often they were met in logs.
+    emitters: BTreeMap<Address, u32>,
+    signatures: BTreeMap<B256, u32>,
     topics: BTreeSet<Placed>,
     accounts: BTreeSet<Address>,
     /// Senders and recipients of transactions.
     sides: BTreeSet<Address>,
     sealers: BTreeSet<Address>,
-    transactions: Vec<B256>,
-    blocks: Vec<u64>,
+    /// Hashes by ordinal.
+    transactions: BTreeMap<u64, B256>,
+    blocks: BTreeSet<u64>,
 }
 
 impl Sample {
-    fn draw(reader: &Reader, random: &mut fastrand::Rng) -> Result<Self, QueryError> {
+    fn draw(look: &mut Look<'_>) -> Result<Self, QueryError> {
+        let reader = look.reader;
         let contents = reader.contents();
         let mut sample = Self::default();
-        for ordinal in spread(random, contents.logs, EMITTERS_OF_LOGS) {
-            sample.emitters.insert(reader.emitter_of_log(ordinal)?);
-        }
+        look.drawn(contents.logs, EMITTERS_OF_LOGS, |ordinal| {
+            *sample
+                .emitters
+                .entry(reader.emitter_of_log(ordinal)?)
+                .or_default() += 1;
+            Ok(())
+        })?;
         let place = |place: u64| u32::try_from(place).unwrap_or(u32::MAX);
-        for emitter in spread(random, u64::from(contents.emitters), DRAWN_ALIKE) {
-            sample.emitters.insert(reader.emitter_at(place(emitter))?);
-        }
-        for signature in spread(random, u64::from(contents.signatures), DRAWN_ALIKE) {
-            sample.signatures.insert(reader.signature_at(place(signature))?);
-        }
-        reader
-            .logs_at(spread(random, contents.logs, LOGS))?
-            .visit(&mut |log| {
+        look.drawn(u64::from(contents.emitters), DRAWN_ALIKE, |emitter| {
+            sample
+                .emitters
+                .entry(reader.emitter_at(place(emitter))?)
+                .or_default();
+            Ok(())
+        })?;
+        look.drawn(u64::from(contents.signatures), DRAWN_ALIKE, |signature| {
+            sample
+                .signatures
+                .entry(reader.signature_at(place(signature))?)
+                .or_default();
+            Ok(())
+        })?;
+        let mut logs = spread(&mut look.random, contents.logs, LOGS);
+        look.random.shuffle(&mut logs);
+        let logs = logs.chunks_mut(LOGS_AT_ONCE).collect();
+        look.each(logs, 1, |logs: &mut [u64]| {
+            logs.sort_unstable();
+            reader.logs_at(logs.to_vec())?.visit(&mut |log| {
                 for (position, topic) in log.topics.iter().enumerate() {
                     match position {
-                        0 => drop(sample.signatures.insert(*topic)),
+                        0 => *sample.signatures.entry(*topic).or_default() += 1,
                         _ => drop(sample.topics.insert((position, *topic))),
                     }
                     sample.accounts.extend(may_be_account(topic));
                 }
                 true
             })?;
-        for ordinal in spread(random, contents.transactions, TRANSACTIONS) {
+            Ok(())
+        })?;
+        look.drawn(contents.transactions, TRANSACTIONS, |ordinal| {
             let hash = reader.transaction_hash_at(ordinal)?;
             if let Some(entry) = reader.transaction(&hash)? {
                 sample.sides.insert(entry.transaction.from);
                 sample.sides.extend(entry.transaction.to);
-                sample.transactions.push(hash);
+                sample.transactions.insert(ordinal, hash);
             }
-        }
+            Ok(())
+        })?;
         let stored = reader.head().number - reader.first_block() + 1;
-        for place in spread(random, stored, BLOCKS) {
+        look.drawn(stored, BLOCKS, |place| {
             let number = reader.first_block() + place;
             if let Some(block) = reader.block(number, false)? {
                 sample.sealers.insert(block.block.header.beneficiary);
-                sample.blocks.push(number);
+                sample.blocks.insert(number);
             }
-        }
+            Ok(())
+        })?;
         Ok(sample)
     }
-}
-
-fn count<T: Copy>(
-    reader: &Reader,
-    things: impl Iterator<Item = T>,
-    list: impl Fn(T) -> Listed,
-) -> Result<Vec<Counted<T>>, QueryError> {
-    let mut counted = Vec::new();
-    for what in things {
-        let count = reader.count(list(what))?;
-        if count > 0 {
-            counted.push(Counted { what, count });
-        }
-    }
-    longest_first(&mut counted);
-    Ok(counted)
 }
 
 /// The block of the middle one of the logs with a topic 0.
@@ -225,102 +220,136 @@ fn middle(reader: &Reader, signature: Counted<B256>) -> Result<Option<u64>, Quer
     Ok(found)
 }
 
-/// Topics 1 to 3 of some logs of a contract, with their topic 0.
-fn of_contract(
-    reader: &Reader,
-    contract: Address,
-    logs: u64,
-    random: &mut fastrand::Rng,
-) -> Result<BTreeSet<(B256, Placed)>, QueryError> {
-    let mut met = BTreeSet::new();
-    let pages = logs.div_ceil(HOT_ROWS as u64);
-    for page in spread(random, pages, HOT_PAGES) {
-        let query = LogQuery {
-            address: Some(contract),
-            first_block: reader.first_block(),
-            last_block: reader.head().number,
-            skip: page * HOT_ROWS as u64,
-            limit: HOT_ROWS,
-            ..LogQuery::default()
-        };
-        reader.logs(&query)?.visit(&mut |log| {
-            if let Some((signature, others)) = log.topics.split_first() {
-                let placed = others
-                    .iter()
-                    .enumerate()
-                    .map(|(place, topic)| (place + 1, *topic));
-                met.extend(placed.map(|placed| (*signature, placed)));
-            }
-            true
+impl Look<'_> {
+    /// Topics 1 to 3 of some logs of a contract, with their topic 0.
+    fn of_contract(&mut self, contract: Address, logs: u64) -> Result<BTreeSet<(B256, Placed)>, QueryError> {
+        let (reader, mut met) = (self.reader, BTreeSet::new());
+        self.drawn(logs.div_ceil(HOT_ROWS as u64), HOT_PAGES, |page| {
+            let query = LogQuery {
+                address: Some(contract),
+                first_block: reader.first_block(),
+                last_block: reader.head().number,
+                skip: page * HOT_ROWS as u64,
+                limit: HOT_ROWS,
+                ..LogQuery::default()
+            };
+            reader.logs(&query)?.visit(&mut |log| {
+                if let Some((signature, others)) = log.topics.split_first() {
+                    let placed = others
+                        .iter()
+                        .enumerate()
+                        .map(|(place, topic)| (place + 1, *topic));
+                    met.extend(placed.map(|placed| (*signature, placed)));
+                }
+                true
+            })?;
+            Ok(())
         })?;
+        Ok(met)
     }
-    Ok(met)
-}
 
-/// Which of the longest lists of topic 0 and of topic 1 share a log and which share none, and which of the longest lists
-/// of contracts and of topic 0 share none.
-fn pair(reader: &Reader, found: &mut Statistics) -> Result<(), QueryError> {
-    let until = clock::now() + PAIRING_TIME;
-    let firsts: Vec<_> = found
-        .wallets
-        .iter()
-        .filter(|wallet| wallet.what.0 == 1)
-        .take(PAIRED.1)
-        .copied()
-        .collect();
-    for signature in found.signatures.iter().take(PAIRED.0) {
-        for wallet in &firsts {
-            if clock::now() > until {
-                break;
-            }
-            let pair = Counted {
-                what: (signature.what, wallet.what.1),
-                count: signature.count.min(wallet.count),
-            };
-            found.paired += 1;
-            let query = LogQuery {
-                topics: [vec![pair.what.0], vec![pair.what.1], Vec::new(), Vec::new()],
-                ..LogQuery::default()
-            };
-            match meet(reader, query)? {
-                Some(true) => found.meeting.push(pair),
-                Some(false) => found.apart.push(pair),
-                None => {}
-            }
-        }
-    }
-    let until = clock::now() + PAIRING_TIME;
-    for emitter in found.emitters.iter().take(PAIRED.0) {
+    /// Which of the longest lists of topic 0 and of topic 1 share a log and which share none, and which of the longest
+    /// lists of contracts and of topic 0 share none.
+    fn pair(&mut self, found: &mut Statistics) -> Result<(), QueryError> {
+        let firsts: Vec<_> = found
+            .wallets
+            .iter()
+            .filter(|wallet| wallet.what.0 == 1)
+            .take(PAIRED.1)
+            .copied()
+            .collect();
+        let until = self.pairing();
         for signature in found.signatures.iter().take(PAIRED.0) {
-            if clock::now() > until {
-                break;
-            }
-            let query = LogQuery {
-                address: Some(emitter.what),
-                topics: [vec![signature.what], Vec::new(), Vec::new(), Vec::new()],
-                ..LogQuery::default()
-            };
-            if meet(reader, query)? == Some(false) {
-                found.silent.push(Counted {
-                    what: (emitter.what, signature.what),
-                    count: signature.count.min(emitter.count),
-                });
+            for wallet in &firsts {
+                if self.budget.is_over(until) {
+                    break;
+                }
+                let pair = Counted {
+                    what: (signature.what, wallet.what.1),
+                    count: signature.count.min(wallet.count),
+                };
+                found.paired += 1;
+                let query = LogQuery {
+                    topics: [vec![pair.what.0], vec![pair.what.1], Vec::new(), Vec::new()],
+                    ..LogQuery::default()
+                };
+                match meet(self.reader, query, until)? {
+                    Some(true) => found.meeting.push(pair),
+                    Some(false) => found.apart.push(pair),
+                    None => {}
+                }
             }
         }
+        let until = self.pairing();
+        for emitter in found.emitters.iter().take(PAIRED.0) {
+            for signature in found.signatures.iter().take(PAIRED.0) {
+                if self.budget.is_over(until) {
+                    break;
+                }
+                let query = LogQuery {
+                    address: Some(emitter.what),
+                    topics: [vec![signature.what], Vec::new(), Vec::new(), Vec::new()],
+                    ..LogQuery::default()
+                };
+                if meet(self.reader, query, until)? == Some(false) {
+                    found.silent.push(Counted {
+                        what: (emitter.what, signature.what),
+                        count: signature.count.min(emitter.count),
+                    });
+                }
+            }
+        }
+        longest_first(&mut found.meeting);
+        longest_first(&mut found.apart);
+        longest_first(&mut found.silent);
+        Ok(())
     }
-    longest_first(&mut found.meeting);
-    longest_first(&mut found.apart);
-    longest_first(&mut found.silent);
-    Ok(())
+
+    /// Until when pairs are looked for.
+    fn pairing(&mut self) -> Instant {
+        self.budget.part().min(clock::now() + PAIRING_TIME)
+    }
+
+    /// Which of the contracts with the most logs are tokens, and some holders of the one with the most.
+    fn tokens(&mut self, found: &mut Statistics) -> Result<(), QueryError> {
+        let reader = self.reader;
+        let contracts = found.emitters.iter().take(TOKENS).map(|one| one.what).collect();
+        let tokens = &mut found.tokens;
+        self.each(contracts, ALWAYS, |what| {
+            if let Some(token) = reader.token(&what)? {
+                let (count, _) = reader.holder_count(&token)?;
+                tokens.push(Counted { what, count });
+            }
+            Ok(())
+        })?;
+        tokens.sort_unstable_by_key(|one| (std::cmp::Reverse(one.count), one.what));
+        let Some(token) = hottest(tokens).map(|one| one.what) else {
+            return Ok(());
+        };
+        let Some(token) = reader.token(&token)? else {
+            return Ok(());
+        };
+        let (count, _) = reader.holder_count(&token)?;
+        let rows = HOLDERS / HOLDER_PAGES;
+        let mut holders = BTreeSet::new();
+        self.drawn(count.min(HOLDERS_WITHIN).div_ceil(rows), HOLDER_PAGES, |page| {
+            let part = KeyPart::skipping(page * rows, rows as usize);
+            let page = reader.holders(&token, &part)?;
+            holders.extend(page.holders.into_iter().map(|(holder, _)| holder));
+            Ok(())
+        })?;
+        found.holders = holders.into_iter().collect();
+        Ok(())
+    }
 }
 
 /// Whether a log has all that is asked for; `None` where that is not found out in time.
-fn meet(reader: &Reader, query: LogQuery) -> Result<Option<bool>, QueryError> {
+fn meet(reader: &Reader, query: LogQuery, until: Instant) -> Result<Option<bool>, QueryError> {
     let query = LogQuery {
         first_block: reader.first_block(),
         last_block: reader.head().number,
         limit: 1,
-        deadline: Some(clock::now() + WALK_TIME),
+        deadline: Some(until.min(clock::now() + WALK_TIME)),
         ..query
     };
     match reader.logs(&query) {
@@ -332,7 +361,7 @@ fn meet(reader: &Reader, query: LogQuery) -> Result<Option<bool>, QueryError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{spread, thinned};
+    use super::thinned;
 
     #[test]
     fn what_is_left_of_a_sample_is_of_all_of_it() {
@@ -346,22 +375,5 @@ mod tests {
         );
         assert_eq!(thinned(&all, 20_000), all);
         assert_eq!(thinned(&all, 0), [] as [u32; 0]);
-    }
-
-    #[test]
-    fn samples_are_spread_and_repeatable() {
-        let draw = |seed| spread(&mut fastrand::Rng::with_seed(seed), 1_000_000, 100);
-        let drawn = draw(1);
-        assert_eq!((drawn.len(), draw(1)), (100, drawn.clone()));
-        assert_ne!(draw(2), drawn);
-        // One of each hundredth, in order.
-        for (place, ordinal) in drawn.into_iter().enumerate() {
-            assert_eq!(ordinal / 10_000, place as u64);
-        }
-        assert_eq!(spread(&mut fastrand::Rng::with_seed(1), 3, 100), [0, 1, 2]);
-        assert_eq!(
-            spread(&mut fastrand::Rng::with_seed(1), 0, 100),
-            Vec::<u64>::new()
-        );
     }
 }

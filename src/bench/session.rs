@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::against::{Patience, Round, Tally, node, postgres};
+use super::against::{Comparison, Patience, Peer, Round, Tally, node, postgres};
 use super::answer::{self, Way};
 use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
@@ -19,8 +19,9 @@ const SECONDS_MIN: Duration = Duration::from_millis(5);
 const PLANNED: f64 = 0.7;
 /// How long one question may take beyond its turn before it is broken off; comparisons have more.
 const OVERTIME: Duration = Duration::from_secs(30);
-/// Answers of another that a comparison waits for at most, beside its turn: the one compared and the last one timed.
-const WAITED: u32 = 2;
+/// Answers of another that a comparison waits for at most, beside its turn: one that finds out what to compare, the one
+/// compared and the last one timed.
+const WAITED: u32 = 3;
 
 /// How long the service may take to tell its head in the end.
 const HEAD_TIME: Duration = Duration::from_secs(5);
@@ -38,11 +39,9 @@ pub struct Session {
     /// Time of all.
     pub limit: Duration,
     /// The node to compare with.
-    pub node: Option<Node>,
+    pub node: Option<Peer<Node>>,
     /// The database to compare with, and what it holds.
-    pub postgres: Option<(postgres::Postgres, LoadedLogs)>,
-    /// How long both are waited for: the node, the database.
-    pub patience: [Patience; 2],
+    pub postgres: Option<Peer<(postgres::Postgres, LoadedLogs)>>,
 }
 
 /// Sees how far a run is.
@@ -56,11 +55,12 @@ impl Session {
     fn steps(&self, question: &Question) -> usize {
         let warm: usize = self.ways.iter().map(|way| self.clients_of(way).len()).sum();
         let cold = self.bed.as_ref().map_or(0, |_| self.ways.len());
-        let databases = self
-            .postgres
-            .as_ref()
-            .map_or(0, |_| postgres::COMPARISONS as usize);
-        let others = usize::from(self.node.is_some()) + databases;
+        let databases = match &self.postgres {
+            Some(peer) if peer.is_asked() => postgres::COMPARISONS as usize,
+            _ => 0,
+        };
+        let node = self.node.as_ref().is_some_and(Peer::is_asked);
+        let others = usize::from(node) + databases;
         warm + cold + question.filter.as_ref().map_or(0, |_| others)
     }
 
@@ -87,15 +87,19 @@ impl Session {
         report.settings.seconds = seconds.as_secs_f64();
         let of = questions.iter().map(|question| self.steps(question)).sum();
         let mut done = 0;
-        let left = questions.len();
+        let all = questions.len();
+        let mut of_logs = questions
+            .iter()
+            .filter(|question| question.filter.is_some())
+            .count();
         for (place, question) in questions.into_iter().enumerate() {
             if clock::now() >= deadline {
                 report.ended_early = Some(format!(
-                    "the time limit was reached: {} of {left} questions were asked (--limit, --only)",
-                    place
+                    "the time limit was reached: {place} of {all} questions were asked (--limit, --only)"
                 ));
                 break;
             }
+            of_logs -= usize::from(question.filter.is_some());
             let steps = self.steps(&question);
             let turn = seconds * u32::try_from(steps).unwrap_or(1) + OVERTIME + self.waiting(&question);
             report.questions.push(Asked {
@@ -116,43 +120,50 @@ impl Session {
                 let until = tokio::time::Instant::from_std(turn.deadline);
                 let work = self.ask(Arc::new(question), asked, &report.store, &mut turn);
                 if tokio::time::timeout_at(until, work).await.is_err() {
-                    asked
-                        .notes
-                        .push("broken off: its time was over, what was found until then stays".to_owned());
+                    let why = if turn.deadline >= deadline {
+                        report.ended_early = Some(format!(
+                            "the time limit was reached: {} of {all} questions were asked, the last one not to its end (--limit, \
+                             --only)",
+                            place + 1
+                        ));
+                        "the time of the run"
+                    } else {
+                        "its time"
+                    };
+                    let told = format!("broken off: {why} was over, what was found until then stays");
+                    asked.notes.push(told);
                 }
             }
-            self.give_up(report);
+            self.give_up(report, of_logs);
             done += steps;
         }
     }
 
     /// How long others may take to answer a question, at most.
     fn waiting(&self, question: &Question) -> Duration {
-        let [node, database] = &self.patience;
-        let asked = [
-            self.node.as_ref().map(|_| node.answer()),
-            self.postgres
-                .as_ref()
-                .map(|_| database.answer() * postgres::COMPARISONS),
-        ];
+        let node = self.node.as_ref().map(|peer| peer.patience.answer());
+        let database = self.postgres.as_ref().map(|peer| peer.patience.answer());
+        let asked = [node, database.map(|answer| answer * postgres::COMPARISONS)];
         let waiting = asked.into_iter().flatten().map(|answer| answer * WAITED).sum();
         question.filter.as_ref().map_or(Duration::ZERO, |_| waiting)
     }
 
-    /// Asks an other no more that has not answered in time twice in a row.
-    fn give_up(&mut self, report: &mut Report) {
-        let [node, postgres] = &self.patience;
-        let mut tell = |who: &str| {
-            report.notes.push(format!(
-                "{who} is not asked any more: two answers in a row did not come in time; ask a faster one, or fewer of these \
-                 questions (--only)"
-            ));
-        };
-        if node.is_over() && self.node.take().is_some() {
-            tell("the node");
-        }
-        if postgres.is_over() && self.postgres.take().is_some() {
-            tell("PostgreSQL");
+    /// Tells of another that is not asked any more, also for the questions about logs that are left.
+    fn give_up(&mut self, report: &mut Report, left: usize) {
+        let peers = [
+            ("the node", self.node.as_mut().map(|peer| &mut peer.patience)),
+            (
+                "PostgreSQL",
+                self.postgres.as_mut().map(|peer| &mut peer.patience),
+            ),
+        ];
+        for (who, patience) in peers {
+            if patience.is_some_and(Patience::ends_question) {
+                report.notes.push(format!(
+                    "{who} is not asked any more: answers to three questions in a row did not come in time, {left} questions about \
+                     logs are left; ask a faster one, or fewer of these questions (--only)"
+                ));
+            }
         }
     }
 
@@ -177,11 +188,21 @@ impl Session {
         let Some(first) = self.ways.first() else { return };
         turn.observer.begins(name, turn.done, turn.of);
         match look(&question, first).await {
-            Ok(answers) => asked.answers = answers,
+            Ok((answers, failed)) => {
+                asked.answers = answers;
+                asked.notes.extend(failed);
+            }
             Err(why) => {
                 asked.notes.push(format!("not answered: {why}"));
                 return;
             }
+        }
+        if let (Some(filter), Some(counted), Some(&rows)) =
+            (&question.filter, question.counted, asked.answers.rows.first())
+        {
+            asked
+                .comparisons
+                .extend(Comparison::with_store(filter, rows, counted));
         }
         for way in &self.ways {
             for &clients in self.clients_of(way) {
@@ -204,7 +225,10 @@ impl Session {
         let (Some(filter), Some(way)) = (&question.filter, self.ways.last()) else {
             return;
         };
-        if self.node.is_none() && self.postgres.is_none() {
+        let is_asked = |is: Option<bool>| is == Some(true);
+        if !is_asked(self.node.as_ref().map(Peer::is_asked))
+            && !is_asked(self.postgres.as_ref().map(Peer::is_asked))
+        {
             return;
         }
         let mut service = match way.client().await {
@@ -218,25 +242,23 @@ impl Session {
             Way::InProcess(_) => first.client().await.ok(),
             Way::Http(_) => None,
         };
-        let [node_patience, postgres_patience] = &mut self.patience;
+        let (seconds, deadline) = (turn.seconds, turn.deadline);
         let mut round = Round {
             service: &mut service,
             in_process: in_process.as_mut(),
             facts,
             is_no_hit: question.is_no_hit,
-            seconds: turn.seconds,
-            deadline: turn.deadline,
-            patience: node_patience,
+            seconds,
+            deadline,
             found: &mut asked.comparisons,
         };
-        if let Some(other) = &self.node {
+        if let Some(peer) = self.node.as_mut().filter(|peer| peer.is_asked()) {
             turn.begins(&format!("{name} against the node"));
-            node::with_node(other, filter, &mut round).await;
+            node::with_node(peer, filter, &mut round).await;
         }
-        round.patience = postgres_patience;
-        if let Some((other, loaded)) = &mut self.postgres {
+        if let Some(peer) = self.postgres.as_mut().filter(|peer| peer.is_asked()) {
             turn.begins(&format!("{name} against PostgreSQL"));
-            postgres::with_postgres(other, loaded, filter, &mut round).await;
+            postgres::with_postgres(peer, filter, &mut round).await;
             // One of its comparisons was counted when it began.
             turn.done += postgres::COMPARISONS as usize - 1;
         }

@@ -2,8 +2,9 @@
 
 use super::filter::LogFilter;
 use super::pick::{
-    Asked, PAGE, Picked, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, hot,
-    hundredth_page, in_turn, listed, medium, meeting, paths, range, series, silent, some_token, topic,
+    Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, held,
+    hot, hundredth_page, in_turn, listed, logs, medium, meeting, paths, range, series, silent, some_token,
+    topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Published, Question};
@@ -161,12 +162,12 @@ static SET: &[(Published, Pick)] = &[
         "all logs with an account of about 300 logs as topic 1, 2 or 3",
         "scattered rows, each in a block of its own",
         |s| {
-            let wallet = nearest(&s.wallets, 300, |one| one.count <= PAGE)
-                .ok_or("no topic 1, 2 or 3 looks like an account")?;
+            let wallet = nearest(&s.wallets, 300, |one| (ROWS_MIN..=PAGE).contains(&one.count))
+                .ok_or("no account was met as a topic 1, 2 or 3 of 10 to 10,000 logs")?;
             let (position, topic) = wallet.what;
             Ok((
                 format!("topic {position} {topic} with {} logs", wallet.count),
-                Asked::Logs(Box::new(LogFilter::with(position, topic, PAGE))),
+                logs(LogFilter::with(position, topic, PAGE), wallet.count),
             ))
         },
     ),
@@ -185,7 +186,7 @@ static SET: &[(Published, Pick)] = &[
                     "{}, topic 0 {signature}, topic 1 {wallet} with {} logs anywhere",
                     hot.what, found.count
                 ),
-                Asked::Logs(Box::new(filter)),
+                logs(filter, None),
             ))
         },
     ),
@@ -382,19 +383,7 @@ static SET: &[(Published, Pick)] = &[
         "token-balance",
         "what an account holds of the token with the most holders",
         "one row by key of the token ledger",
-        |s| {
-            let (token, accounts) = (some_token(s)?, accounts(s)?);
-            let path = |account: &Address| {
-                format!(
-                    "/api/token/balance?contractaddress={:#x}&address={account:#x}",
-                    token.what
-                )
-            };
-            Ok((
-                format!("{}, {}", token.what, in_turn(&accounts, "accounts")),
-                paths(s, accounts.iter().map(path)),
-            ))
-        },
+        held,
     ),
     entry(
         Points,
@@ -472,13 +461,19 @@ pub fn questions(statistics: &Statistics, only: &str) -> (Vec<Question>, Vec<Lef
     for &(published, pick) in SET.iter().filter(|(published, _)| published.name.contains(only)) {
         match pick(statistics) {
             Ok((picked, asked)) => {
+                let store = &statistics.store;
+                let of_logs = |filter: Box<LogFilter>, counted| {
+                    let filter = filter.up_to(store.head);
+                    (vec![filter.target(store.chain)], Some(filter), counted)
+                };
                 let is_no_hit = matches!(asked, Asked::NoLogs(_));
-                let (targets, filter) = match asked {
-                    Asked::Logs(filter) | Asked::NoLogs(filter) => {
-                        let filter = filter.up_to(statistics.store.head);
-                        (vec![filter.target(statistics.store.chain)], Some(filter))
+                let (targets, filter, counted) = match asked {
+                    Asked::Logs(filter, all) => {
+                        let counted = all.map(|all| filter.rows_of(all));
+                        of_logs(filter, counted)
                     }
-                    Asked::Paths(targets) => (targets, None),
+                    Asked::NoLogs(filter) => of_logs(filter, Some(0)),
+                    Asked::Paths(targets) => (targets, None, None),
                 };
                 questions.push(Question {
                     published,
@@ -486,6 +481,7 @@ pub fn questions(statistics: &Statistics, only: &str) -> (Vec<Question>, Vec<Lef
                     targets,
                     filter,
                     is_no_hit,
+                    counted,
                 });
             }
             Err(reason) => left_out.push(LeftOut { published, reason }),

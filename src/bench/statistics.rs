@@ -51,10 +51,14 @@ pub struct Statistics {
     pub by_mined: Vec<Counted<Address>>,
     /// Tokens by holders now.
     pub tokens: Vec<Counted<Address>>,
+    /// Some holders of the token with the most.
+    pub holders: Vec<Address>,
     /// Hashes of transactions spread over the chain.
     pub transactions: Vec<B256>,
     /// Blocks spread over the chain.
     pub blocks: Vec<u64>,
+    /// Whether there was no time for a part of the sample.
+    pub is_cut: bool,
 }
 
 /// The store in figures.

@@ -11,7 +11,7 @@ use crate::model::ChainName;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    measured, also where Ctrl-C or the limit ended it early and where nothing could be compared
-  1    answers differ from those of another, or it failed: one sentence on standard error
+  1    answers differ from those of another, nothing could be measured, or it failed: one sentence on standard error
   2    the command line was not understood
   130  a second Ctrl-C";
 
@@ -34,7 +34,8 @@ pub struct BenchArgs {
     /// Seconds of each measurement; less where the limit would not hold all of them.
     #[arg(long, value_name = "S", default_value_t = 1.0)]
     pub seconds: f64,
-    /// Seconds that all questions together may take. Loading a database is not counted.
+    /// Seconds that all questions together may take. Picking them, which takes a fifth of that at most, and loading a database are
+    /// not counted.
     #[arg(long, value_name = "S", default_value_t = 600.0)]
     pub limit: f64,
     /// Only questions whose names contain this.
@@ -58,7 +59,8 @@ pub struct BenchArgs {
     /// Ask this node for the same logs by `eth_getLogs`, compare every row, and the times.
     #[arg(long, value_name = "URL")]
     pub against_node: Option<String>,
-    /// Load the logs into this PostgreSQL (schema `quarry_bench_<chain>`), ask it the same, compare every row, and the times.
+    /// Load the logs into this PostgreSQL (schema `quarry_bench_<chain>`), ask it the same, compare every row, and the times. One
+    /// run at a time.
     #[arg(long, value_name = "URL")]
     pub against_postgres: Option<String>,
     /// Load at most so many logs, those of the first blocks, and compare these.
@@ -69,7 +71,7 @@ pub struct BenchArgs {
         requires = "against_postgres"
     )]
     pub postgres_logs: u64,
-    /// Drop the schema in the end, in place of leaving it for the next run.
+    /// Drop the schema however the run ends, in place of leaving it for the next one.
     #[arg(long, requires = "against_postgres")]
     pub postgres_drop: bool,
     #[command(flatten)]

@@ -205,7 +205,12 @@ impl Node {
         })
     }
 
-    async fn client_version(&self) -> Result<String, NodeError> {
+    /// `web3_clientVersion`, empty when the node does not say.
+    ///
+    /// # Errors
+    ///
+    /// As the way to the node fails.
+    pub async fn client_version(&self) -> Result<String, NodeError> {
         const METHOD: &str = "web3_clientVersion";
         match self
             .call(RequestClass::Light, METHOD, "[]", Repeat::UnlessAnswered)

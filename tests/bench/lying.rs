@@ -27,16 +27,29 @@ struct Fake {
     blocks: Arc<Vec<Value>>,
     spoil: Spoil,
     pace: Pace,
+    refuses: Refuses,
     asked: Arc<AtomicUsize>,
 }
+
+/// Whether a fake node refuses a filter.
+type Refuses = fn(&Value) -> bool;
 
 /// The logs of the demo chain as a node lists them, served to one connection after another.
 fn node(spoil: Spoil) -> String {
     serve(spoil, |_| Duration::ZERO, |_| {})
 }
 
+/// An honest one that refuses some filters.
+fn limited(refuses: Refuses) -> String {
+    listen(|_| {}, |_| Duration::ZERO, refuses, |_| {})
+}
+
 /// The same at a pace, of a chain that `change` has changed.
 fn serve(spoil: Spoil, pace: Pace, change: impl Fn(&mut Vec<Value>)) -> String {
+    listen(spoil, pace, |_| false, change)
+}
+
+fn listen(spoil: Spoil, pace: Pace, refuses: Refuses, change: impl Fn(&mut Vec<Value>)) -> String {
     let mut blocks: Vec<Value> = {
         let file = std::fs::File::open(super::demo("chain.jsonl.zst")).unwrap();
         let lines = BufReader::new(zstd::Decoder::new(file).unwrap()).lines();
@@ -51,6 +64,7 @@ fn serve(spoil: Spoil, pace: Pace, change: impl Fn(&mut Vec<Value>)) -> String {
         blocks: Arc::new(blocks),
         spoil,
         pace,
+        refuses,
         asked: Arc::default(),
     };
     std::thread::spawn(move || {
@@ -88,7 +102,11 @@ fn converse(stream: TcpStream, fake: &Fake) -> std::io::Result<()> {
         if request["method"] == "eth_getLogs" {
             std::thread::sleep((fake.pace)(fake.asked.fetch_add(1, Ordering::Relaxed)));
         }
+        let refused = request["method"] == "eth_getLogs" && (fake.refuses)(&request["params"][0]);
         match result(&request, &fake.blocks, fake.spoil) {
+            _ if refused => {
+                answer["error"] = json!({"code": -32602, "message": "the block range is too wide"});
+            }
             Some(result) => answer["result"] = result,
             None => answer["error"] = json!({"code": -32601, "message": "the method does not exist"}),
         }
@@ -305,9 +323,9 @@ fn a_verdict_stays_where_only_the_times_are_missing() {
 }
 
 #[test]
-fn a_node_that_is_late_twice_in_a_row_is_not_asked_any_more() {
+fn a_node_that_is_late_for_three_questions_in_a_row_is_not_asked_any_more() {
     let directory = tempfile::tempdir().unwrap();
-    let more = ["--seconds", "0.02", "--limit", "20", "--only", "address"];
+    let more = ["--seconds", "0.02", "--limit", "40", "--only", "address"];
     let began = Instant::now();
     let url = serve(|_| {}, |_| NEVER, |_| {});
     let (outcome, report) = with(directory.path(), &url, &more);
@@ -318,13 +336,70 @@ fn a_node_that_is_late_twice_in_a_row_is_not_asked_any_more() {
         .iter()
         .map(|asked| list(&asked["comparisons"]).len())
         .collect();
-    assert_eq!(compared.iter().sum::<usize>(), 2, "{compared:?}");
-    assert_eq!(compared[..2], [1, 1], "{compared:?}");
-    let told = "the node is not asked any more";
+    assert_eq!(compared.iter().sum::<usize>(), 3, "{compared:?}");
+    assert_eq!(compared[..3], [1, 1, 1], "{compared:?}");
+    let told = format!(
+        "the node is not asked any more: answers to three questions in a row did not come in time, {} questions about logs are left",
+        asked.len() - 3
+    );
+    let told = told.as_str();
     assert_eq!(outcome.stdout.matches(told).count(), 1, "{}", outcome.stdout);
     // The service is measured in every question.
     assert!(asked.iter().all(|asked| !list(&asked["measurements"]).is_empty()));
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+}
+
+#[test]
+fn rows_before_and_after_those_of_the_service_are_found() {
+    let early: Spoil = |logs| {
+        if let Some(mut log) = logs.first().cloned() {
+            log["blockNumber"] = "0x0".into();
+            logs.insert(0, log);
+        }
+    };
+    let late: Spoil = |logs| {
+        if let Some(mut log) = logs.last().cloned() {
+            log["blockNumber"] = "0xffffff".into();
+            logs.push(log);
+        }
+    };
+    for (spoil, told) in [(early, "block 0, log"), (late, "block 16777215, log")] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut more = SHORT.to_vec();
+        more.extend(["--only", "address-rare"]);
+        let (outcome, report) = with(directory.path(), &node(spoil), &more);
+        let outcome = outcome.refused(&["answers differ"]);
+        let differ = &question(&report, "address-rare")["comparisons"][0]["verdict"]["differ"];
+        let first = text(&differ["told"][0]);
+        assert!(first.starts_with(told), "{told}: {differ}: {}", outcome.stdout);
+        assert!(first.ends_with("the service does not have it"), "{differ}");
+    }
+}
+
+#[test]
+fn a_node_that_refuses_all_blocks_is_asked_for_those_of_the_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut more = SHORT.to_vec();
+    more.extend(["--only", "address-rare"]);
+    let url = serve(|_| {}, |_| Duration::ZERO, |_| {});
+    let (_, report) = with(directory.path(), &url, &more);
+    let comparison = &question(&report, "address-rare")["comparisons"][0];
+    let asked = text(&comparison["asked"]).to_owned();
+    assert_eq!(comparison["limited"], Value::Null);
+    let (whole, timed) = asked.split_once("; timed: ").unwrap();
+    let covered = timed.split_once(',').unwrap().0;
+    assert!(whole.contains(": blocks 0 to "), "{asked}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let url = limited(|filter| number(&filter["fromBlock"]) == 0);
+    let (outcome, report) = with(directory.path(), &url, &more);
+    let outcome = outcome.succeeded();
+    let comparison = &question(&report, "address-rare")["comparisons"][0];
+    assert_eq!(comparison["verdict"], "equal", "{comparison}");
+    assert!(comparison["ratio"].as_f64() > Some(0.0), "{comparison}");
+    let told = format!("address-rare: node was not asked for all: only {covered} were asked for");
+    assert!(outcome.stdout.contains(&told), "{told}: {}", outcome.stdout);
+    assert!(outcome.stdout.contains("range is too wide"), "{}", outcome.stdout);
 }
 
 #[test]

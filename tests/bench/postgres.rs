@@ -1,7 +1,7 @@
 //! Against a real PostgreSQL, where one is installed: started for the test on a port of its own, in a directory of its
 //! own, as a user without privileges.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -218,6 +218,16 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
     let comparison = &deep["comparisons"][0];
     assert_eq!(comparison["verdict"], "equal", "{comparison}");
     assert!(number(&comparison["rows"]) > 0, "{comparison}");
+    // The blocks of a range lie where such logs are, of those that are loaded.
+    let mut ranges = args.clone();
+    let only = ranges.len() - 1;
+    ranges[only] = "topic-range";
+    bench(&ranges).succeeded();
+    for asked in list(&read(&json)["questions"]) {
+        let comparison = &asked["comparisons"][0];
+        assert_eq!(comparison["verdict"], "equal", "{comparison}");
+        assert!(number(&comparison["rows"]) > 0, "{comparison}");
+    }
     // Nothing was compared where neither side has a row; only what is there to find nothing is equal then.
     for asked in list(&report["questions"]) {
         let comparison = &asked["comparisons"][0];
@@ -230,8 +240,134 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
     assert_eq!(server.sql(schemas), "1");
     assert_eq!(server.sql("SELECT one FROM other.t"), "1");
 
+    // Where nothing is compared, nothing is loaded.
+    args[only] = "transaction-status";
+    let outcome = bench(&args).succeeded();
+    assert!(
+        outcome.stdout.contains("nothing was compared"),
+        "{}",
+        outcome.stdout
+    );
+    assert_eq!(server.sql(schemas), "1");
+    args[only] = "address-hot-100";
+
     // A schema of that name that is somebody else's stays as it is.
     server.sql("CREATE SCHEMA quarry_bench_mainnet");
     bench(&args).refused(&["quarry_bench_mainnet", "did not make"]);
     assert_eq!(server.sql(schemas), "2");
+}
+
+/// A session of `psql` that runs statements and stays; ends with its guard.
+struct Session(Child);
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Postgres {
+    /// Runs statements in a session that is left open after them.
+    fn keep(&self, sql: &str) -> Session {
+        let mut child = Command::new("psql")
+            .args([&self.url, "-Atq"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.as_mut().unwrap();
+        writeln!(stdin, "{sql};\nSELECT 'ready';").unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        assert!(lines.any(|line| line == "ready"));
+        Session(child)
+    }
+}
+
+/// Runs it while somebody holds the tables from the first question on, to its end or until it asks no more.
+fn held_up(server: &Postgres, args: &[&str], to_its_end: bool) -> Option<i32> {
+    let mut child = super::command(std::iter::once("bench").chain(args.iter().copied()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    assert!(
+        lines.any(|line| line.starts_with("cold:")),
+        "it begins to measure"
+    );
+    let held = server.keep("BEGIN; LOCK TABLE quarry_bench_mainnet.logs");
+    let is_over = |line: String| line.contains("PostgreSQL is not asked any more");
+    assert!(lines.any(is_over), "PostgreSQL is given up");
+    let held = Some(held).filter(|_| to_its_end);
+    let left: Vec<_> = lines.collect();
+    let status = child.wait().unwrap();
+    let mut log = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    let stays = "the schema quarry_bench_mainnet stays";
+    assert_eq!(log.contains(stays), held.is_some(), "{left:?}: {log}");
+    assert_eq!(log.contains("lock timeout"), held.is_some(), "{log}");
+    status.code()
+}
+
+#[test]
+fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let mut args = vec![
+        "--data-dir",
+        &data,
+        "--against-postgres",
+        &server.url,
+        "--no-cold",
+    ];
+    args.extend(["--only", "address", "--seconds", "0.02", "--limit", "20"]);
+    let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
+    bench(&args).succeeded();
+    assert_eq!(server.sql(there), "1");
+
+    // Somebody who holds the tables holds up each question, until PostgreSQL is asked no more; and keeps the schema.
+    args.push("--postgres-drop");
+    assert_eq!(held_up(&server, &args, true), Some(1));
+    assert_eq!(server.sql(there), "1");
+    // Where he is gone in the end, the schema goes though PostgreSQL was given up.
+    assert_eq!(held_up(&server, &args, false), Some(0));
+    assert_eq!(server.sql(there), "0");
+
+    // Another run has the schema.
+    let reserved = server.keep("SELECT pg_advisory_lock(hashtext('quarry_bench_mainnet'))");
+    bench(&args).refused(&["another run of quarry bench uses the schema"]);
+    drop(reserved);
+
+    // A signal while it is loaded.
+    server.sql(
+        "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$; \
+         CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION slow()",
+    );
+    let mut child = super::command(std::iter::once("bench").chain(args.iter().copied()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("indexes are made", Duration::from_secs(60), || {
+        (server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
+            .then_some(())
+    });
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
+    let mut log = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(
+        log.contains("while the logs were loaded into PostgreSQL"),
+        "{log}"
+    );
+    assert_eq!(server.sql(there), "0", "{log}");
 }

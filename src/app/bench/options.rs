@@ -78,14 +78,13 @@ fn authority(url: &str) -> Result<String, AppError> {
     if authority.is_empty() || authority.contains(['/', '?', '#', '@']) {
         return Err(wrong("has more than host and port"));
     }
-    let has_port = authority
-        .rsplit_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    Ok(if has_port {
-        authority.to_owned()
-    } else {
-        format!("{authority}:80")
-    })
+    // The colons of an IPv6 address are in brackets.
+    let behind_address = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);
+    match behind_address.rsplit_once(':') {
+        None => Ok(format!("{authority}:80")),
+        Some((_, port)) if port.parse::<u16>().is_ok_and(|port| port > 0) => Ok(authority.to_owned()),
+        Some(_) => Err(wrong("has a port that is none")),
+    }
 }
 
 /// A command line with its URLs as they may be shown.
@@ -140,11 +139,16 @@ mod tests {
     fn a_service_is_host_and_port() {
         assert_eq!(authority("http://127.0.0.1:8080/").unwrap(), "127.0.0.1:8080");
         assert_eq!(authority("http://localhost").unwrap(), "localhost:80");
+        assert_eq!(authority("http://[::1]").unwrap(), "[::1]:80");
+        assert_eq!(authority("http://[::1]:8080").unwrap(), "[::1]:8080");
         for url in [
             "https://localhost",
             "localhost:80",
             "http://localhost/api",
             "http://me@localhost",
+            "http://127.0.0.1:99999",
+            "http://127.0.0.1:0",
+            "http://127.0.0.1:",
             "http://",
         ] {
             assert!(authority(url).is_err(), "{url}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Terminal;
+use super::terminal::Terminal;
 use crate::app::{AppError, verify};
 use crate::bench::against::node::lacks_head;
 use crate::bench::against::postgres::Postgres;
@@ -43,60 +43,72 @@ pub(super) async fn node(
     if let Some(why) = lacks_head(&node, facts).await {
         return Ok((None, format!("not compared with the node at {shown}: {why}")));
     }
+    let version = match node.client_version().await {
+        Ok(version) if !version.is_empty() => format!(" ({version})"),
+        _ => String::new(),
+    };
     let told = format!(
-        "Node at {shown}: eth_getLogs over the blocks that the rows of a page cover, of which both give every row."
+        "Node at {shown}{version}: eth_getLogs over all blocks in which rows of a page could lie, out of which the page is cut; \
+         timed over those that its rows cover, of which both give every row."
     );
     Ok((Some(node), told))
 }
 
-/// Connects to the database and loads the logs, unless they are there already; and in words what it holds, or why nothing
-/// can be compared with it.
-pub(super) async fn postgres(
-    url: &str,
-    facts: &StoreFacts,
-    reader: Reader,
-    logs_max: u64,
-    answer_time: Duration,
-    terminal: &Terminal,
-) -> Result<(Option<(Postgres, LoadedLogs)>, String), AppError> {
-    if facts.logs == 0 {
-        let why = "not compared with PostgreSQL: the store has no logs that could be loaded";
-        return Ok((None, why.to_owned()));
+/// What is loaded into a database.
+pub(super) struct Loading<'a> {
+    pub(super) facts: &'a StoreFacts,
+    pub(super) reader: Reader,
+    pub(super) logs_max: u64,
+    pub(super) answer_time: Duration,
+    pub(super) terminal: &'a Terminal,
+}
+
+impl Loading<'_> {
+    /// Connects to the database and loads the logs, unless they are there already; and in words what it holds. Whoever waits no longer finds the connection in `database`.
+    pub(super) async fn load(
+        self,
+        url: &str,
+        database: &mut Option<Postgres>,
+    ) -> Result<(LoadedLogs, String), AppError> {
+        let Some(plan) = load::plan(&self.reader, self.logs_max)? else {
+            return Err(AppError::Usage(format!(
+                "postgres-logs: the first block with logs has more than {} of them: state more",
+                self.logs_max
+            )));
+        };
+        self.terminal.prepares("PostgreSQL was reached");
+        let postgres = Postgres::connect(url, self.facts, self.answer_time).await?;
+        let postgres = &*database.insert(postgres);
+        let how = if postgres.loaded().await? == Some(plan) {
+            "loaded by an earlier run".to_owned()
+        } else {
+            self.terminal
+                .prepares("the logs were loaded into PostgreSQL, which the next run does anew");
+            let began = clock::now();
+            self.terminal.bar.set_length(plan.logs);
+            postgres
+                .load(self.reader, plan, &|done, what| {
+                    self.terminal.loads(done, plan.logs, what);
+                })
+                .await?;
+            let seconds = (clock::now() - began).as_secs_f64();
+            format!("loaded and indexed in {seconds:.1} s")
+        };
+        let (bytes, transactions) = postgres.bytes().await?;
+        let told = format!(
+            "PostgreSQL at {} ({}): {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log), and \
+             {transactions} bytes of transactions; rows in the binary protocol, the same JSON written from them by the same writer; \
+             warm. postgres: the page is cut from the logs and joined with its transactions, as an explorer's tables want it; \
+             postgres-flat: one table with all columns of an answer.",
+            postgres.shown(),
+            postgres.settings().await?,
+            plan.logs,
+            plan.first_block,
+            plan.last_block,
+            postgres.schema(),
+            bytes / plan.logs.max(1),
+        );
+        tracing::info!("{told}");
+        Ok((plan, told))
     }
-    let plan = load::plan(&reader, logs_max)?;
-    if plan.logs == 0 {
-        return Err(AppError::Usage(format!(
-            "postgres-logs: the first block with logs has more than {logs_max} of them: state more"
-        )));
-    }
-    let postgres = Postgres::connect(url, facts).await?;
-    let how = if postgres.loaded().await? == Some(plan) {
-        "loaded by an earlier run".to_owned()
-    } else {
-        let began = clock::now();
-        terminal.bar.set_length(plan.logs);
-        postgres
-            .load(reader, plan, &|done, what| {
-                terminal.loads(done, plan.logs, what);
-            })
-            .await?;
-        let seconds = (clock::now() - began).as_secs_f64();
-        format!("loaded and indexed in {seconds:.1} s")
-    };
-    let (bytes, transactions) = postgres.bytes().await?;
-    postgres.end_statements_after(answer_time).await?;
-    let told = format!(
-        "PostgreSQL at {}: {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log), and {transactions} \
-         bytes of transactions; rows in the binary protocol, the same JSON written from them by the same writer; warm. \
-         postgres: the page is cut from the logs and joined with its transactions, as an explorer's tables want it; postgres-flat: \
-         one table with all columns of an answer.",
-        postgres.shown(),
-        plan.logs,
-        plan.first_block,
-        plan.last_block,
-        postgres.schema(),
-        bytes / plan.logs.max(1),
-    );
-    tracing::info!("{told}");
-    Ok((Some((postgres, plan)), told))
 }

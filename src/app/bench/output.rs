@@ -1,25 +1,22 @@
 //! The files that reports go to: checked before anything is measured, written in the end.
 
 use std::fs::{File, Metadata};
-use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::app::AppError;
 
-/// A file that will be written in the end. One that was made for it goes again unless it was written.
+/// A file that will be written in the end; until then there is none that was not there.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
-    file: File,
-    goes: bool,
 }
 
 impl Output {
-    /// Opens the files of the options `json` and `html`, so that one that cannot be written is known in the beginning.
-    pub(super) fn open(options: [(&str, Option<&Path>); 2]) -> Result<[Option<Self>; 2], AppError> {
+    /// Checks the files of the options `json` and `html`, so that one that cannot be written is known in the beginning.
+    pub(super) fn check(options: [(&str, Option<&Path>); 2]) -> Result<[Option<Self>; 2], AppError> {
         let [first, second] = options.map(|(option, path)| {
-            let opened = path.map(|path| Self::one(option, path));
+            let opened = path.map(|path| Probe::open(option, path));
             opened.transpose()
         });
         let (first, second) = (first?, second?);
@@ -32,10 +29,30 @@ impl Output {
                 second.path.display()
             )));
         }
-        Ok([first, second])
+        let path = |probe: Probe| Self {
+            path: probe.path.clone(),
+        };
+        Ok([first.map(path), second.map(path)])
     }
 
-    fn one(option: &str, path: &Path) -> Result<Self, AppError> {
+    /// Replaces what the file holds; gives its path.
+    pub(super) fn write(self, text: &str) -> Result<PathBuf, AppError> {
+        let written = std::fs::write(&self.path, text);
+        written.map_err(AppError::io(format!("write `{}`", self.path.display())))?;
+        Ok(self.path)
+    }
+}
+
+/// A file that is open for a moment, to see what it is. One that was made for that goes again.
+struct Probe {
+    path: PathBuf,
+    file: File,
+    /// What was made, behind all links.
+    made: Option<PathBuf>,
+}
+
+impl Probe {
+    fn open(option: &str, path: &Path) -> Result<Self, AppError> {
         let refused = |why: &str| {
             AppError::Usage(format!(
                 "{option}: `{}` {why}: name a file, the table goes to standard output",
@@ -55,19 +72,19 @@ impl Output {
             .truncate(false)
             .open(path);
         let file = open.map_err(AppError::io(format!("write `{}`", path.display())))?;
-        let output = Self {
+        let probe = Self {
             path: path.to_owned(),
             file,
-            goes: !is_there,
+            made: std::fs::canonicalize(path).ok().filter(|_| !is_there),
         };
         for stream in ["/proc/self/fd/1", "/proc/self/fd/2"] {
             if let Ok(stream) = std::fs::metadata(stream)
-                && output.is(&stream)?
+                && probe.is(&stream)?
             {
                 return Err(refused("is where the table or the log goes"));
             }
         }
-        Ok(output)
+        Ok(probe)
     }
 
     fn metadata(&self) -> Result<Metadata, AppError> {
@@ -79,22 +96,12 @@ impl Output {
         let own = self.metadata()?;
         Ok((own.dev(), own.ino()) == (other.dev(), other.ino()))
     }
-
-    /// Replaces what the file holds; gives its path.
-    pub(super) fn write(mut self, text: &str) -> Result<PathBuf, AppError> {
-        let emptied = self.file.set_len(0);
-        emptied
-            .and_then(|()| self.file.write_all(text.as_bytes()))
-            .map_err(AppError::io(format!("write `{}`", self.path.display())))?;
-        self.goes = false;
-        Ok(self.path.clone())
-    }
 }
 
-impl Drop for Output {
+impl Drop for Probe {
     fn drop(&mut self) {
-        if self.goes {
-            let _ = std::fs::remove_file(&self.path);
+        if let Some(made) = &self.made {
+            let _ = std::fs::remove_file(made);
         }
     }
 }
@@ -104,20 +111,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_made_for_nothing_goes_and_another_stays_as_it_was() {
+    fn there_is_no_file_before_it_is_written_and_another_stays_as_it_was() {
         let directory = tempfile::tempdir().unwrap();
         let (new, old) = (directory.path().join("new"), directory.path().join("old"));
-        std::fs::write(&old, "before").unwrap();
-        let [one, other] = Output::open([("json", Some(&new)), ("html", Some(&old))]).unwrap();
-        assert!(new.exists());
-        drop((one, other));
+        std::fs::write(&old, "longer before").unwrap();
+        let check = || Output::check([("json", Some(&new)), ("html", Some(&old))]).unwrap();
+        drop(check());
+        let [one, other] = check();
         assert!(!new.exists());
-        assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
-        let [one, other] = Output::open([("json", Some(&new)), ("html", Some(&old))]).unwrap();
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "longer before");
         one.unwrap().write("one").unwrap();
         other.unwrap().write("two").unwrap();
         assert_eq!(std::fs::read_to_string(&new).unwrap(), "one");
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "two");
+    }
+
+    #[test]
+    fn a_link_to_no_file_yet_stays_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let (link, file) = (directory.path().join("link"), directory.path().join("file"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let [one, _] = Output::check([("json", Some(&link)), ("html", None)]).unwrap();
+        assert!(link.is_symlink() && !file.exists());
+        one.unwrap().write("one").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
     }
 
     #[test]
@@ -126,7 +143,7 @@ mod tests {
         let (name, other) = (directory.path().join("r"), directory.path().join("s"));
         std::fs::write(&name, "before").unwrap();
         std::fs::hard_link(&name, &other).unwrap();
-        let refused = Output::open([("json", Some(&name)), ("html", Some(&other))]).unwrap_err();
+        let refused = Output::check([("json", Some(&name)), ("html", Some(&other))]).unwrap_err();
         assert!(refused.to_string().contains("the same file"), "{refused}");
         assert_eq!(std::fs::read_to_string(&name).unwrap(), "before");
     }

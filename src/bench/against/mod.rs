@@ -2,12 +2,15 @@
 
 mod cells;
 pub mod node;
+mod patience;
 pub mod postgres;
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use self::patience::Refusal;
+pub use self::patience::{Patience, Peer};
 use super::answer::{Client, Failure, logs};
 use super::compare::{Differences, Row, differences};
 use super::figures::median;
@@ -19,22 +22,21 @@ use crate::clock;
 /// finds the caches of the processor as it left them itself, but for its first answer; a service is not asked in turn with another.
 const TURNS_MAX: usize = 200;
 const TURN: Duration = Duration::from_millis(25);
-/// Another is not asked any more after so many answers in a row that did not come in time.
-const LATE_MAX: u32 = 2;
-
-/// Whom answers are compared with, as reports name them.
+/// Whom answers are compared with, as reports name them. What the store counts is told where the service gives another count.
+pub(super) const STORE: &str = "store";
+/// A node.
 pub(super) const NODE: &str = "node";
 /// An explorer's tables: logs, and what a log does not have by a join.
 pub(super) const POSTGRES: &str = "postgres";
 /// One table with all columns of an answer.
 pub(super) const POSTGRES_FLAT: &str = "postgres-flat";
 /// In the order in which they are told.
-const OTHERS: [&str; 3] = [NODE, POSTGRES, POSTGRES_FLAT];
+const OTHERS: [&str; 4] = [STORE, NODE, POSTGRES, POSTGRES_FLAT];
 
 /// A question that both were asked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// `node`, `postgres` or `postgres-flat`.
+    /// `node`, `postgres` or `postgres-flat`; `store` where the service gives other rows than the store counts.
     pub with: &'static str,
     /// What was asked, in words.
     pub asked: String,
@@ -56,6 +58,8 @@ pub struct Comparison {
     pub ratio_in_process: Option<f64>,
     /// Why timing ended before its time, where it did.
     pub untimed: Option<String>,
+    /// What the other was not asked for and why, where that is a part of the question.
+    pub limited: Option<String>,
 }
 
 /// Whether the answers are the same.
@@ -92,7 +96,18 @@ impl Comparison {
             ratio: None,
             ratio_in_process: None,
             untimed: None,
+            limited: None,
         }
+    }
+
+    /// The rows of a page, where the service gives other than the store counts.
+    #[must_use]
+    pub fn with_store(filter: &LogFilter, rows: u64, counted: u64) -> Option<Self> {
+        let differ = || Verdict::Differ {
+            rows: rows.abs_diff(counted),
+            told: vec![format!("{rows} rows, the store counts {counted}")],
+        };
+        (rows != counted).then(|| Self::untimed(STORE, in_words(filter), differ(), rows))
     }
 
     /// A question that was not answered.
@@ -125,7 +140,7 @@ struct Times {
 /// Comparisons with one other, counted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tally {
-    /// `node`, `postgres` or `postgres-flat`.
+    /// As in the comparisons.
     pub with: &'static str,
     /// Answers that are equal.
     pub equal: u64,
@@ -182,59 +197,6 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Why another gave no answer.
-struct Refusal {
-    why: String,
-    is_late: bool,
-}
-
-impl Refusal {
-    /// An answer that is no good.
-    const fn of(why: String) -> Self {
-        Self { why, is_late: false }
-    }
-}
-
-/// How long another is waited for, and how often in a row that was in vain.
-#[derive(Clone, Debug)]
-pub struct Patience {
-    request: Duration,
-    late: u32,
-}
-
-impl Patience {
-    /// For another that ends a request of its own after `request`.
-    #[must_use]
-    pub const fn new(request: Duration) -> Self {
-        Self { request, late: 0 }
-    }
-
-    /// The time of a whole answer: of two requests, and a moment, so that the other's own words come first.
-    #[must_use]
-    pub fn answer(&self) -> Duration {
-        self.request * 2 + Duration::from_secs(1)
-    }
-
-    /// Whether to ask no more.
-    #[must_use]
-    pub const fn is_over(&self) -> bool {
-        self.late >= LATE_MAX
-    }
-
-    async fn wait<T>(&mut self, answer: impl Future<Output = Result<T, Refusal>>) -> Result<T, String> {
-        let limit = self.answer();
-        let answer = tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
-            Err(Refusal {
-                why: format!("no answer within {} ms", limit.as_millis()),
-                is_late: true,
-            })
-        });
-        let is_late = answer.as_ref().is_err_and(|refusal| refusal.is_late);
-        self.late = if is_late { self.late + 1 } else { 0 };
-        answer.map_err(|refusal| refusal.why)
-    }
-}
-
 /// Whom the service is compared with.
 trait Other {
     /// Its name in reports.
@@ -261,48 +223,63 @@ pub struct Round<'a> {
     pub seconds: Duration,
     /// And no longer than until then.
     pub deadline: Instant,
-    /// With the other.
-    pub patience: &'a mut Patience,
     /// Takes the comparison as soon as there is a verdict, which stays whatever comes of the times.
     pub found: &'a mut Vec<Comparison>,
 }
 
+impl Round<'_> {
+    /// The service's rows.
+    async fn ours(&mut self, filter: &LogFilter) -> Result<Vec<Row>, String> {
+        let body = self.service.body(&filter.target(self.facts.chain)).await;
+        let rows = body.and_then(|body| logs(&body));
+        rows.map_err(|why| format!("the service: {why}"))
+    }
+
+    /// What is to be said of so many rows with these differences.
+    fn verdict(&self, rows: usize, found: Differences) -> Verdict {
+        match found {
+            Differences { count: 0, .. } if rows == 0 && !self.is_no_hit => Verdict::Empty,
+            Differences { count: 0, .. } => Verdict::Equal,
+            Differences { count, told } => Verdict::Differ { rows: count, told },
+        }
+    }
+}
+
 /// Asks both, compares every row, then asks both in turn.
-async fn compare<O: Other>(other: &mut O, filter: &LogFilter, round: &mut Round<'_>) {
+async fn compare<O: Other>(
+    other: &mut O,
+    patience: &mut Patience,
+    filter: &LogFilter,
+    round: &mut Round<'_>,
+) {
+    let both = async {
+        let ours = round.ours(filter).await?;
+        Ok::<_, String>((ours, patience.wait(other.logs(filter)).await?))
+    };
+    let (both, asked) = (both.await, in_words(filter));
+    let is_judged = both.is_ok();
+    round.found.push(match both {
+        Ok((ours, theirs)) => {
+            let verdict = round.verdict(ours.len(), differences(&ours, &theirs));
+            Comparison::untimed(other.name(), asked, verdict, ours.len() as u64)
+        }
+        Err(why) => Comparison::unanswered(other.name(), asked, why),
+    });
+    if is_judged {
+        time(other, patience, filter, round).await;
+    }
+}
+
+/// Asks both in turn for their times, which the last comparison takes.
+async fn time<O: Other>(other: &mut O, patience: &mut Patience, filter: &LogFilter, round: &mut Round<'_>) {
     let Round {
         service,
         in_process,
         facts,
-        patience,
         found,
         ..
     } = round;
-    let asked = in_words(filter);
     let target = filter.target(facts.chain);
-    let both = async {
-        let body = service.body(&target).await;
-        let ours = body.and_then(|body| logs(&body));
-        let ours = ours.map_err(|why| format!("the service: {why}"))?;
-        Ok::<_, String>((ours, patience.wait(other.logs(filter)).await?))
-    };
-    let (ours, theirs) = match both.await {
-        Ok(both) => both,
-        Err(why) => {
-            found.push(Comparison::unanswered(other.name(), asked, why));
-            return;
-        }
-    };
-    let verdict = match differences(&ours, &theirs) {
-        Differences { count: 0, .. } if ours.is_empty() && !round.is_no_hit => Verdict::Empty,
-        Differences { count: 0, .. } => Verdict::Equal,
-        Differences { count, told } => Verdict::Differ { rows: count, told },
-    };
-    found.push(Comparison::untimed(
-        other.name(),
-        asked,
-        verdict,
-        ours.len() as u64,
-    ));
     let Some(comparison) = found.last_mut() else {
         return;
     };
@@ -353,9 +330,13 @@ async fn ask_for_a_turn(
     }
 }
 
+fn blocks((from, to): (u64, u64)) -> String {
+    format!("blocks {from} to {to}")
+}
+
 fn in_words(filter: &LogFilter) -> String {
-    let blocks = match (filter.from, filter.to) {
-        (Some(from), Some(to)) => format!("blocks {from} to {to}"),
+    let of = match (filter.from, filter.to) {
+        (Some(from), Some(to)) => blocks((from, to)),
         (None, Some(to)) => format!("blocks up to {to}"),
         _ => "all blocks".to_owned(),
     };
@@ -364,7 +345,7 @@ fn in_words(filter: &LogFilter) -> String {
     } else {
         format!("page {} of {} rows", filter.page, filter.offset)
     };
-    format!("{blocks}, {page}")
+    format!("{of}, {page}")
 }
 
 #[cfg(test)]
@@ -404,26 +385,5 @@ mod tests {
         let json = serde_json::to_value(tally).unwrap();
         assert_eq!(json["median_ratio"], serde_json::Value::Null);
         assert_eq!(json["median_ratio_in_process"], serde_json::Value::Null);
-    }
-
-    #[tokio::test]
-    async fn patience_is_over_after_two_late_answers_in_a_row() {
-        let mut patience = Patience::new(Duration::ZERO);
-        let refused = |is_late| async move {
-            Err::<(), _>(Refusal {
-                why: "too many results".to_owned(),
-                is_late,
-            })
-        };
-        let why = patience
-            .wait(std::future::pending::<Result<(), Refusal>>())
-            .await
-            .unwrap_err();
-        assert_eq!(why, "no answer within 1000 ms");
-        // A refusal is an answer.
-        let why = patience.wait(refused(false)).await.unwrap_err();
-        assert_eq!(why, "too many results");
-        assert!(patience.wait(refused(true)).await.is_err() && !patience.is_over());
-        assert!(patience.wait(refused(true)).await.is_err() && patience.is_over());
     }
 }

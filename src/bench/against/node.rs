@@ -1,10 +1,10 @@
-//! A node's `eth_getLogs`: a page becomes the range of blocks that its rows cover, of which both give every row.
+//! A node's `eth_getLogs`. A node knows no pages: it is asked for all blocks in which rows of the page could lie, which the
+//! page is cut out of; and timed over those that its rows do cover, of which both give every row.
 
 use serde::Deserialize;
 
-use super::{Comparison, Other, Refusal, Round, compare};
-use crate::bench::answer::logs;
-use crate::bench::compare::{Row, united};
+use super::{Comparison, Other, Patience, Peer, Refusal, Round, blocks, time};
+use crate::bench::compare::{Row, differences, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
 use crate::bench::statistics::StoreFacts;
@@ -101,10 +101,32 @@ pub async fn lacks_head(node: &Node, facts: &StoreFacts) -> Option<String> {
     }
 }
 
-/// Asks the service and the node for the logs of a question, in the blocks of the rows of its page.
-pub async fn with_node(node: &Node, filter: &LogFilter, round: &mut Round<'_>) {
-    match covered(filter, round).await {
-        Ok(filter) => compare(&mut OfNode(node), &filter, round).await,
+/// First and last block of a range.
+type Blocks = (u64, u64);
+
+/// What came of asking both.
+struct Judged {
+    comparison: Comparison,
+    /// The filter that both are timed with, or why there is none.
+    timed: Result<LogFilter, String>,
+}
+
+/// Asks the service for a page and the node for the blocks in which its rows could lie, compares both, and times them.
+pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Round<'_>) {
+    let Peer { who, patience } = peer;
+    let mut node = OfNode(who);
+    match judged(&mut node, patience, filter, round).await {
+        Ok(Judged { comparison, timed }) => {
+            round.found.push(comparison);
+            match timed {
+                Ok(filter) => time(&mut node, patience, &filter, round).await,
+                Err(why) => {
+                    if let Some(comparison) = round.found.last_mut() {
+                        comparison.untimed = Some(why);
+                    }
+                }
+            }
+        }
         Err(why) => {
             let asked = super::in_words(filter);
             round.found.push(Comparison::unanswered(super::NODE, asked, why));
@@ -112,45 +134,189 @@ pub async fn with_node(node: &Node, filter: &LogFilter, round: &mut Round<'_>) {
     }
 }
 
-/// The filter over the blocks of its page's rows, all of whose rows fit on one page of the service; over the whole chain
-/// where there are no rows.
-async fn covered(filter: &LogFilter, round: &mut Round<'_>) -> Result<LogFilter, String> {
-    let Round { service, facts, .. } = round;
-    let failed = |why| format!("the service: {why}");
-    let page = |filter: &LogFilter| filter.target(facts.chain);
-    let rows = logs(&service.body(&page(filter)).await.map_err(failed)?).map_err(failed)?;
+async fn judged<O: Other>(
+    node: &mut O,
+    patience: &mut Patience,
+    filter: &LogFilter,
+    round: &mut Round<'_>,
+) -> Result<Judged, String> {
+    let page = round.ours(filter).await?;
+    let possible = possible(filter, &page, round);
+    let covered = covered(&page).unwrap_or(possible);
+    let (theirs, limited) = theirs(node, patience, filter, possible, covered).await?;
+    let mut found = differences(&page, &of_page(filter, &page, &theirs, limited.is_none()));
+    let timed = timed(filter, covered, round).await?;
+    if let Ok((timed, ours)) = &timed
+        && found.count == 0
+    {
+        let within =
+            |row: &&Row| timed.from <= Some(row.log.block_number) && Some(row.log.block_number) <= timed.to;
+        let theirs: Vec<_> = theirs.iter().filter(within).cloned().collect();
+        found = differences(ours, &theirs);
+    }
+    let asked = [
+        Some(format!("{}: {}", super::in_words(filter), blocks(possible))).filter(|_| limited.is_none()),
+        timed.as_ref().ok().map(|(timed, _)| super::in_words(timed)),
+    ];
+    let verdict = round.verdict(page.len(), found);
+    let mut comparison = Comparison::untimed(super::NODE, String::new(), verdict, page.len() as u64);
+    comparison.asked = asked.into_iter().flatten().collect::<Vec<_>>().join("; timed: ");
+    comparison.limited = limited;
+    let timed = timed.map(|(filter, _)| filter);
+    Ok(Judged { comparison, timed })
+}
+
+/// The blocks in which rows of a page could lie: those before the first page's rows too, and those after a page's that is
+/// not full. Where a later page begins is the service's word.
+fn possible(filter: &LogFilter, page: &[Row], round: &Round<'_>) -> Blocks {
+    let (first, last) = (
+        filter.from.unwrap_or(round.facts.first_block),
+        filter.to.unwrap_or(round.facts.head),
+    );
+    match covered(page) {
+        None => (first, last),
+        Some((from, to)) => (
+            if filter.page == 1 { first } else { from },
+            if is_full(filter, page) { to } else { last },
+        ),
+    }
+}
+
+const fn is_full(filter: &LogFilter, page: &[Row]) -> bool {
+    page.len() as u64 >= filter.offset
+}
+
+/// The blocks of a page's rows.
+fn covered(page: &[Row]) -> Option<Blocks> {
+    let (first, last) = page.first().zip(page.last())?;
+    Some((first.log.block_number, last.log.block_number))
+}
+
+/// The node's rows of all blocks that are possible, or of those that are covered, and why not of the others.
+async fn theirs<O: Other>(
+    node: &mut O,
+    patience: &mut Patience,
+    filter: &LogFilter,
+    possible: Blocks,
+    covered: Blocks,
+) -> Result<(Vec<Row>, Option<String>), String> {
+    let of = |(from, to)| filter.clone().within(from, to);
+    if possible == covered {
+        return Ok((patience.wait(node.logs(&of(covered))).await?, None));
+    }
+    let why = match patience.spared.clone() {
+        Some(why) => why,
+        None => match patience.in_time(node.logs(&of(possible))).await {
+            Ok(rows) => {
+                patience.came();
+                return Ok((rows, None));
+            }
+            Err(refusal) => {
+                if refusal.is_late {
+                    patience.spared = Some(format!("an earlier question: {}", refusal.why));
+                }
+                refusal.why
+            }
+        },
+    };
+    let rows = patience.wait(node.logs(&of(covered))).await?;
+    let limited = format!(
+        "only {} were asked for, whose rows the service gave, and not all of {}: {why}",
+        blocks(covered),
+        blocks(possible)
+    );
+    Ok((rows, Some(limited)))
+}
+
+/// The page out of the node's rows: from its beginning where all that come before were asked for, else from the service's
+/// first row on; to the service's last row where the page is full.
+fn of_page(filter: &LogFilter, page: &[Row], theirs: &[Row], is_whole: bool) -> Vec<Row> {
+    let (Some(first), Some(last)) = (page.first(), page.last()) else {
+        // The service has nothing there: whatever comes after the pages before is too much.
+        let before = filter.page.saturating_sub(1).saturating_mul(filter.offset);
+        let before = usize::try_from(before).unwrap_or(usize::MAX);
+        return theirs.iter().skip(before).cloned().collect();
+    };
+    let is_open = (is_whole && filter.page == 1, is_whole && !is_full(filter, page));
+    let within = |row: &&Row| {
+        let place = row.place();
+        (is_open.0 || first.place() <= place) && (is_open.1 || place <= last.place())
+    };
+    theirs.iter().filter(within).cloned().collect()
+}
+
+/// The filter over the blocks that a page's rows cover, all of whose rows fit on one page of the service, and these rows; or
+/// why both cannot be timed over such blocks.
+async fn timed(
+    filter: &LogFilter,
+    (first, last): Blocks,
+    round: &mut Round<'_>,
+) -> Result<Result<(LogFilter, Vec<Row>), String>, String> {
     let of_blocks = |from, to| LogFilter {
         page: 1,
         offset: PAGE,
         ..filter.clone().within(from, to)
     };
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        return Ok(of_blocks(
-            filter.from.unwrap_or(facts.first_block),
-            filter.to.unwrap_or(facts.head),
-        ));
-    };
-    let (first, last) = (first.log.block_number, last.log.block_number);
     let whole = of_blocks(first, last);
-    let rows = logs(&service.body(&page(&whole)).await.map_err(failed)?).map_err(failed)?;
+    let mut rows = round.ours(&whole).await?;
     // A page that is full may be cut within its last block.
-    match rows.last() {
-        Some(last) if rows.len() as u64 == PAGE => {
-            let last = last.log.block_number;
-            let before = last.checked_sub(1);
-            let to = before.filter(|&to| first <= to);
-            let to = to.ok_or_else(|| format!("block {last} alone has as many matching logs as a page"))?;
-            Ok(of_blocks(first, to))
-        }
-        _ => Ok(whole),
+    let Some(cut) = rows.last().filter(|_| is_full(&whole, &rows)) else {
+        return Ok(Ok((whole, rows)));
+    };
+    let cut = cut.log.block_number;
+    if cut <= first {
+        return Ok(Err(format!(
+            "block {cut} alone has as many matching logs as a page"
+        )));
     }
+    rows.retain(|row| row.log.block_number < cut);
+    Ok(Ok((of_blocks(first, cut - 1), rows)))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::rows;
+    use super::{LogFilter, Row, differences, of_page, rows};
+    use crate::model::{Address, PlacedLog};
+
+    fn row(block_number: u64) -> Row {
+        Row {
+            log: PlacedLog {
+                block_number,
+                ..PlacedLog::default()
+            },
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_row_that_the_service_lacks_is_missed_wherever_it_lies() {
+        let all: Vec<_> = (1..=20).map(row).collect();
+        let lacks = |page: u64, offset: u64, given: &[u64], is_whole| {
+            let filter = LogFilter::of(Address::ZERO, offset).page(page);
+            let given: Vec<_> = given.iter().copied().map(row).collect();
+            differences(&given, &of_page(&filter, &given, &all, is_whole)).told
+        };
+        let nothing: [String; 0] = [];
+        let missing = |block: u64| [format!("block {block}, log 0: the service does not have it")];
+        assert_eq!(lacks(1, 4, &[1, 2, 3, 4], true), nothing);
+        // In its middle, and as what a page that is full begins with.
+        assert_eq!(lacks(1, 4, &[1, 3, 4, 5], true), missing(2));
+        assert_eq!(lacks(1, 4, &[2, 3, 4, 5], true), missing(1));
+        // The last of a page that is not full, of any page.
+        let most: Vec<_> = (1..20).collect();
+        assert_eq!(lacks(1, 100, &most, true), missing(20));
+        assert_eq!(lacks(3, 9, &[19], true), missing(20));
+        assert_eq!(lacks(3, 9, &[19, 20], true), nothing);
+        assert_eq!(lacks(2, 4, &[5, 6, 7, 8], true), nothing);
+        assert_eq!(lacks(2, 4, &[5, 7, 8, 9], true), missing(6));
+        // Nothing where there is something, and nothing where there is nothing.
+        assert_eq!(lacks(2, 19, &[], true), missing(20));
+        assert_eq!(lacks(3, 10, &[], true), nothing);
+        // Where only the blocks of its rows were asked for, nothing is said of the others.
+        assert_eq!(lacks(1, 100, &[2, 4, 5], false), missing(3));
+    }
 
     #[test]
     fn what_a_log_lacks_or_garbles_is_not_taken_for_equal() {

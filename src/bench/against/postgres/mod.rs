@@ -11,14 +11,30 @@ use tokio_postgres::{Client as Database, NoTls, Row, Statement};
 
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
-use super::{Comparison, Other, Refusal, Round, compare};
+use super::{Comparison, Other, Peer, Refusal, Round, compare};
 use crate::bench::compare::Row as Compared;
 use crate::bench::filter::{LogFilter, SqlValue};
 use crate::bench::load::LoadedLogs;
-use crate::bench::pick::as_far;
+use crate::bench::pick::{around, as_far};
 use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
 use crate::model::{Bytes, PlacedLog};
+
+/// How long a server may take until it can be asked, and to drop the schema.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// A connection on which nothing comes is looked after so often.
+const KEPT_ALIVE: Duration = Duration::from_secs(30);
+
+/// Settings that are reported.
+const SETTINGS: [&str; 7] = [
+    "shared_buffers",
+    "effective_cache_size",
+    "work_mem",
+    "random_page_cost",
+    "jit",
+    "fsync",
+    "max_parallel_workers_per_gather",
+];
 
 /// How the rows of a page are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +90,19 @@ pub enum PostgresError {
     /// The schema is somebody else's.
     #[error("PostgreSQL has a schema `{0}` that quarry did not make: drop or rename it")]
     Foreign(String),
+    /// Another run uses the schema.
+    #[error(
+        "PostgreSQL: another run of quarry bench uses the schema `{0}`: wait until it has ended, or name another database"
+    )]
+    Taken(String),
+    /// It took too long.
+    #[error("PostgreSQL at {shown}: no answer within {seconds} s")]
+    Late {
+        /// The URL without path, user and query.
+        shown: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The logs could not be read from the store.
     #[error("cannot read the logs to load: {0}")]
     Source(String),
@@ -88,38 +117,85 @@ pub struct Postgres {
     text: Vec<u8>,
     /// The statement that was asked last, parsed once, as drivers keep them.
     prepared: Option<(String, Statement)>,
+    /// When statements end that do not load.
+    statement_time: Duration,
 }
 
 impl Postgres {
-    /// Connects; nothing is made yet.
+    /// Connects, and keeps other runs from the chain's schema as long as the connection lasts; nothing is made yet.
+    /// Statements end after `time` from here on, but those that load.
     ///
     /// # Errors
     ///
-    /// When the URL is none or nobody answers.
-    pub async fn connect(url: &str, facts: &StoreFacts) -> Result<Self, PostgresError> {
+    /// When the URL is none, nobody answers in time, or another run has the schema.
+    pub async fn connect(url: &str, facts: &StoreFacts, time: Duration) -> Result<Self, PostgresError> {
         let (mut config, shown) = (parsed(url)?, shown(url)?);
-        let shown = shown.as_str();
         config
             .application_name("quarry bench")
-            .connect_timeout(Duration::from_secs(10));
-        let (database, connection) = config
-            .connect(NoTls)
-            .await
-            .map_err(|error| failed(shown, &error))?;
-        let told = shown.to_owned();
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(postgres = told, %error, "connection ended");
-            }
-        });
-        Ok(Self {
-            database,
-            shown: shown.to_owned(),
-            schema: format!("quarry_bench_{}", facts.chain),
-            ids: UuidSpace::new(facts.chain_id),
-            text: Vec::new(),
-            prepared: None,
-        })
+            .connect_timeout(CONNECT_TIME)
+            .keepalives_idle(KEPT_ALIVE);
+        let connecting = async {
+            let connected = config.connect(NoTls).await;
+            let (database, connection) = connected.map_err(|error| failed(&shown, &error))?;
+            let told = shown.clone();
+            tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(postgres = told, %error, "connection ended");
+                }
+            });
+            let postgres = Self {
+                database,
+                shown: shown.clone(),
+                schema: format!("quarry_bench_{}", facts.chain),
+                ids: UuidSpace::new(facts.chain_id),
+                text: Vec::new(),
+                prepared: None,
+                statement_time: time,
+            };
+            postgres.end_statements_after(Some(time)).await?;
+            postgres.reserve().await?;
+            Ok(postgres)
+        };
+        within(CONNECT_TIME, &shown, connecting).await
+    }
+
+    /// Keeps other runs from the schema.
+    async fn reserve(&self) -> Result<(), PostgresError> {
+        let sql = "SELECT pg_try_advisory_lock(hashtext($1))";
+        let row = self.database.query_one(sql, &[&self.schema]).await;
+        match row.map_err(|error| self.failed(&error))?.get(0) {
+            true => Ok(()),
+            false => Err(PostgresError::Taken(self.schema.clone())),
+        }
+    }
+
+    /// What the server is and how it is set, as far as its times hang on it.
+    ///
+    /// # Errors
+    ///
+    /// When the statement fails.
+    pub async fn settings(&self) -> Result<String, PostgresError> {
+        let names = SETTINGS.map(|name| format!("'{name} ' || current_setting('{name}')"));
+        let sql = format!(
+            "SELECT current_setting('server_version'), concat_ws(', ', {})",
+            names.join(", ")
+        );
+        let row = self.database.query_one(&sql, &[]).await;
+        let row = row.map_err(|error| self.failed(&error))?;
+        Ok(format!(
+            "version {}, {}",
+            row.get::<_, &str>(0),
+            row.get::<_, &str>(1)
+        ))
+    }
+
+    /// Ends what the server is doing for this connection.
+    pub async fn cancel(&self) {
+        let token = self.database.cancel_token();
+        let cancelling = token.cancel_query(NoTls);
+        if !matches!(tokio::time::timeout(CONNECT_TIME, cancelling).await, Ok(Ok(()))) {
+            tracing::debug!(postgres = self.shown, "a statement could not be cancelled");
+        }
     }
 
     /// Where it is, as it may be shown.
@@ -156,14 +232,10 @@ impl Postgres {
         }
     }
 
-    /// Has the server end each statement after so long.
-    ///
-    /// # Errors
-    ///
-    /// When the statement fails.
-    pub async fn end_statements_after(&self, time: Duration) -> Result<(), PostgresError> {
-        self.run(&format!("SET statement_timeout = {}", time.as_millis().max(1)))
-            .await
+    /// Has the server end each statement after so long; never where no time is given.
+    async fn end_statements_after(&self, time: Option<Duration>) -> Result<(), PostgresError> {
+        let time = time.map_or(0, |time| time.as_millis().max(1));
+        self.run(&format!("SET statement_timeout = {time}")).await
     }
 
     /// How many logs a filter finds on all of its pages.
@@ -297,15 +369,16 @@ pub const COMPARISONS: u32 = Shape::ALL.len() as u32;
 
 /// Asks the service and the database for a page of the blocks that are loaded: as an explorer would ask, then without a join.
 pub async fn with_postgres(
-    postgres: &mut Postgres,
-    loaded: &LoadedLogs,
+    peer: &mut Peer<(Postgres, LoadedLogs)>,
     filter: &LogFilter,
     round: &mut Round<'_>,
 ) {
-    match within_loaded(&mut *postgres, loaded, filter, round).await {
+    match within_loaded(peer, filter, round).await {
         Ok(filter) => {
+            let Peer { who, patience } = peer;
             for shape in Shape::ALL {
-                compare(&mut Asked { postgres, shape }, &filter, round).await;
+                let postgres = &mut who.0;
+                compare(&mut Asked { postgres, shape }, patience, &filter, round).await;
             }
         }
         Err(why) => {
@@ -317,31 +390,62 @@ pub async fn with_postgres(
     }
 }
 
-/// The filter over the blocks that are loaded; of a far page, where they are not all, the page that lies as far in them.
+/// The filter over the blocks that are loaded; of a far page, where they are not all, the page that lies as far in them, and
+/// of a range as many blocks around the middle one of the logs in them.
 async fn within_loaded(
-    postgres: &mut Postgres,
-    loaded: &LoadedLogs,
+    peer: &mut Peer<(Postgres, LoadedLogs)>,
     filter: &LogFilter,
     round: &mut Round<'_>,
 ) -> Result<LogFilter, String> {
+    let Peer {
+        who: (postgres, loaded),
+        patience,
+    } = peer;
     let asked = filter.to.unwrap_or(round.facts.head);
     let to = asked.min(loaded.last_block);
-    let filter = LogFilter {
+    let within = LogFilter {
         to: Some(to),
         ..filter.clone()
     };
-    if filter.from.is_some_and(|from| from > to) {
-        return Err(format!("blocks after {to} are not loaded"));
+    if to == asked || (filter.from.is_none() && filter.page == 1) {
+        return Ok(within);
     }
-    if filter.page == 1 || to == asked {
-        return Ok(filter);
-    }
-    let (offset, page) = as_far(&filter, round.patience.wait(postgres.count(&filter)).await?);
-    Ok(LogFilter {
-        offset,
-        page,
-        ..filter
-    })
+    let Some(from) = filter.from else {
+        let count = patience.wait(postgres.count(&within)).await?;
+        let (offset, page) = as_far(&within, count);
+        return Ok(LogFilter {
+            offset,
+            page,
+            ..within
+        });
+    };
+    let all = LogFilter { from: None, ..within };
+    let count = patience.wait(postgres.count(&all)).await?;
+    let one = LogFilter {
+        page: count / 2 + 1,
+        offset: 1,
+        ..all.clone()
+    };
+    let middle = round.ours(&one).await?.pop();
+    let middle =
+        middle.ok_or_else(|| format!("no such log lies in the blocks up to {to} that are loaded"))?;
+    let loaded = (loaded.first_block, to);
+    let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);
+    Ok(all.within(from, to))
+}
+
+async fn within<T>(
+    time: Duration,
+    shown: &str,
+    work: impl Future<Output = Result<T, PostgresError>>,
+) -> Result<T, PostgresError> {
+    let late = || PostgresError::Late {
+        shown: shown.to_owned(),
+        seconds: time.as_secs(),
+    };
+    tokio::time::timeout(time, work)
+        .await
+        .unwrap_or_else(|_| Err(late()))
 }
 
 fn failed(shown: &str, error: &tokio_postgres::Error) -> PostgresError {

@@ -1,15 +1,20 @@
 //! The tables: made, filled from the store by binary COPY, indexed, analysed.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::super::cells::{int4, number, signed, word};
-use super::{Postgres, PostgresError};
+use super::{Postgres, PostgresError, within};
 use crate::bench::load::{LoadedLogs, OwnedLog, Placed, Source, logs, transactions};
 use crate::model::B256;
 use crate::query::Reader;
+
+/// How long a schema may take to be dropped, and how many seconds others may hold its tables meanwhile.
+const DROP_TIME: Duration = Duration::from_secs(60);
+const LOCKS_FOR: u64 = 10;
 
 /// What the schema says of itself.
 pub(super) const MARK: &str = "made by quarry bench";
@@ -83,6 +88,7 @@ impl Postgres {
     ) -> Result<(), PostgresError> {
         let schema = &self.schema;
         self.drop_schema().await?;
+        self.end_statements_after(None).await?;
         self.run(&format!(
             "BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS '{MARK}'; COMMIT;
              CREATE TABLE {schema}.logs (
@@ -132,7 +138,7 @@ impl Postgres {
         ];
         let inserted = self.database.execute(&sql, &values).await;
         inserted.map_err(|error| self.failed(&error))?;
-        Ok(())
+        self.end_statements_after(Some(self.statement_time)).await
     }
 
     async fn copy_logs(
@@ -262,16 +268,22 @@ impl Postgres {
         Ok((number(row.get(0)), number(row.get(1))))
     }
 
-    /// Drops the schema, if it is there and ours.
+    /// Drops the schema, if it is there and ours; whether it was. Others who read it are not waited for long.
     ///
     /// # Errors
     ///
-    /// When the statement fails or the schema is somebody else's.
-    pub async fn drop_schema(&self) -> Result<(), PostgresError> {
-        if self.is_there().await? {
-            self.run("RESET statement_timeout").await?;
+    /// When a statement fails, somebody holds the tables, or the schema is somebody else's.
+    pub async fn drop_schema(&self) -> Result<bool, PostgresError> {
+        let dropping = async {
+            if !self.is_there().await? {
+                return Ok(false);
+            }
+            self.run(&format!("SET lock_timeout = '{LOCKS_FOR} s'")).await?;
+            self.end_statements_after(None).await?;
             self.run(&format!("DROP SCHEMA {} CASCADE", self.schema)).await?;
-        }
-        Ok(())
+            self.run("RESET lock_timeout").await?;
+            Ok(true)
+        };
+        within(DROP_TIME, &self.shown, dropping).await
     }
 }

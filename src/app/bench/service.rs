@@ -1,0 +1,101 @@
+//! The service that is asked: one of our own, or one that runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use super::bed::{Bed, Lent};
+use crate::api::{Api, Settings as ApiSettings};
+use crate::app::AppError;
+use crate::bench::answer::Way;
+use crate::bench::statistics::StoreFacts;
+use crate::http::{Handler, Limits, Pool, PoolLimits, serve};
+use crate::shutdown::{Shutdown, Trigger, pair};
+
+/// How long a running service may take to say what it serves.
+const CHECK_TIME: Duration = Duration::from_secs(10);
+
+/// The service that is asked.
+pub(super) struct Service {
+    pub(super) ways: Vec<Way>,
+    pub(super) told: String,
+    /// What ends our own.
+    own: Option<(Trigger, tokio::task::JoinHandle<usize>)>,
+}
+
+impl Service {
+    /// A running one, which has the block that is the head here.
+    pub(super) async fn of(authority: String, facts: &StoreFacts) -> Result<Self, AppError> {
+        let check = tokio::time::timeout(CHECK_TIME, check(&authority, facts));
+        check.await.unwrap_or_else(|_| {
+            let seconds = CHECK_TIME.as_secs();
+            Err(AppError::Usage(format!(
+                "the service at {authority}: no answer within {seconds} s"
+            )))
+        })?;
+        Ok(Self {
+            told: format!("a running service at {authority}, over HTTP only"),
+            ways: vec![Way::Http(authority)],
+            own: None,
+        })
+    }
+
+    /// One of our own, on a port of its own, without a limit on the rate and without a log of requests.
+    pub(super) async fn start(bed: &Arc<Bed>) -> Result<Self, AppError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.map_err(AppError::io("listen on 127.0.0.1"))?;
+        let address = listener.local_addr().map_err(AppError::io("read the address"))?;
+        let pool =
+            Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
+        let chains = Arc::new(Lent(Arc::clone(bed)));
+        let api = Arc::new(Api::new(chains, pool, ApiSettings::default()));
+        let (trigger, mut shutdown): (Trigger, Shutdown) = pair();
+        let handler = Arc::clone(&api) as Arc<dyn Handler>;
+        let limits = Limits {
+            drain_timeout: Duration::from_secs(2),
+            ..Limits::default()
+        };
+        let serving = serve(listener, api, limits, async move { shutdown.fired().await });
+        Ok(Self {
+            ways: vec![Way::InProcess(handler), Way::Http(address.to_string())],
+            told: "a service in this process, over its handler and over a loopback port; clients share its cores".to_owned(),
+            own: Some((trigger, tokio::spawn(serving))),
+        })
+    }
+
+    pub(super) const fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    pub(super) async fn end(self) {
+        drop(self.ways);
+        if let Some((trigger, serving)) = self.own {
+            trigger.fire();
+            let _ = serving.await;
+        }
+    }
+}
+
+/// Refuses a service that does not have the block that is the head here.
+async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
+    let mut client = Way::Http(authority.to_owned())
+        .client()
+        .await
+        .map_err(|error| AppError::Usage(error.to_string()))?;
+    let target = format!(
+        "/api/proxy?action=eth_getBlockByNumber&boolean=false&tag=0x{:x}&chain={}",
+        facts.head, facts.chain
+    );
+    let body = client.body(&target).await;
+    let body = body.map_err(|why| AppError::Usage(format!("the service at {authority}: {why}")))?;
+    let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let hash = answer.pointer("/result/hash").and_then(serde_json::Value::as_str);
+    if hash == Some(facts.head_hash.to_string().as_str()) {
+        return Ok(());
+    }
+    Err(AppError::Usage(format!(
+        "the service at {authority} has not this store's block {} {}: it serves another chain, or is behind",
+        facts.head, facts.head_hash
+    )))
+}

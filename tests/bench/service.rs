@@ -1,0 +1,233 @@
+//! Services that answer nothing, or not all.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::binary::{Server, command, eventually, list};
+use super::{SHORT, bench, imported, question, read};
+
+/// Something that accepts connections and says nothing.
+fn silent() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let kept: Vec<_> = listener.incoming().map_while(Result::ok).collect();
+        drop(kept);
+    });
+    address.to_string()
+}
+
+#[test]
+fn a_service_that_says_nothing_is_not_waited_for_without_end() {
+    let began = Instant::now();
+    let service = silent();
+    let outcome = bench(&["--demo", "--url", &format!("http://{service}")]);
+    outcome.refused(&[&service, "no answer within 10 s"]);
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let json = directory.path().join("r.json");
+    let (json_arg, service) = (json.display().to_string(), silent());
+    let (url, database) = (format!("http://{service}"), format!("postgres://me@{service}/x"));
+    for (option, at, told) in [
+        ("--url", &url, "while the service was reached"),
+        ("--against-node", &url, "while the node was reached"),
+        ("--against-postgres", &database, "while PostgreSQL was reached"),
+    ] {
+        let args = ["bench", "--data-dir", &data, option, at, "--json", &json_arg];
+        let mut child = command(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        // It is with the silent one as soon as that has a connection; nothing tells, so that it is asked to end until it does.
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(!json.exists(), "{option}");
+        let began = Instant::now();
+        let killed = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        let status = eventually("it ends", Duration::from_secs(20), || child.try_wait().unwrap());
+        let mut said = String::new();
+        log.read_to_string(&mut said).unwrap();
+        assert_eq!(status.code(), Some(1), "{option}: {said}");
+        assert!(
+            said.contains("stopped before anything was measured"),
+            "{option}: {said}"
+        );
+        assert!(said.contains(told), "{option}: {said}");
+        assert!(
+            began.elapsed() < Duration::from_secs(8),
+            "{option}: {:?}",
+            began.elapsed()
+        );
+        assert!(!json.exists(), "{option}");
+    }
+}
+
+/// What a service loses of the logs of a page.
+type Loses = fn(&mut Vec<Value>);
+
+/// A service before another one, which loses logs.
+fn losing(service: &Server, loses: Loses) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let behind = service.address.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let behind = behind.clone();
+            std::thread::spawn(move || {
+                let _ = pass_on(stream, &behind, loses);
+            });
+        }
+    });
+    format!("http://{address}")
+}
+
+fn pass_on(stream: TcpStream, behind: &str, loses: Loses) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut request = String::new();
+        if stream.read_line(&mut request)? == 0 {
+            return Ok(());
+        }
+        let mut line = String::new();
+        while stream.read_line(&mut line)? > 2 {
+            line.clear();
+        }
+        let target = request.split(' ').nth(1).unwrap_or_default();
+        let mut other = TcpStream::connect(behind)?;
+        write!(
+            other,
+            "GET {target} HTTP/1.1\r\nhost: {behind}\r\nconnection: close\r\n\r\n"
+        )?;
+        let mut other = BufReader::new(other);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            other.read_line(&mut line)?;
+            let line = line.to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        match length {
+            // Frame by frame.
+            0 => body = chunks(&mut other)?,
+            _ => other.read_exact(&mut body)?,
+        }
+        let mut answer: Value = serde_json::from_slice(&body)?;
+        if let Some(logs) = answer.get_mut("logs").and_then(Value::as_array_mut) {
+            loses(logs);
+        }
+        let body = answer.to_string();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.get_mut().write_all(head.as_bytes())?;
+        stream.get_mut().write_all(body.as_bytes())?;
+    }
+}
+
+fn chunks(from: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line)?;
+        let length = usize::from_str_radix(line.trim(), 16).unwrap();
+        let mut chunk = vec![0; length + 2];
+        from.read_exact(&mut chunk)?;
+        chunk.truncate(length);
+        body.extend(chunk);
+        if length == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+fn through(directory: &Path, data: &str, url: &str, more: &[&str]) -> (super::Outcome, Value) {
+    let json = directory.join("r.json");
+    let json_arg = json.display().to_string();
+    let mut args = vec!["--data-dir", data, "--url", url, "--json", &json_arg];
+    args.extend(SHORT);
+    args.extend(more);
+    (bench(&args), read(&json))
+}
+
+#[test]
+fn a_service_that_loses_rows_at_either_end_is_found_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let node = format!("http://{}/rpc", service.address);
+    let loses: [Loses; 3] = [
+        |_| {},
+        |logs| {
+            logs.pop();
+        },
+        |logs| {
+            if !logs.is_empty() {
+                logs.remove(0);
+            }
+        },
+    ];
+    for (place, loses) in loses.into_iter().enumerate() {
+        let url = losing(&service, loses);
+        let more = [
+            "--only",
+            "address-rare",
+            "--against-node",
+            &node,
+            "--clients",
+            "1",
+        ];
+        let (outcome, report) = through(directory.path(), &data, &url, &more);
+        let comparisons = list(&question(&report, "address-rare")["comparisons"]);
+        let told: Vec<_> = comparisons
+            .iter()
+            .map(|found| (found["with"].as_str().unwrap(), found["verdict"].is_object()))
+            .collect();
+        match place {
+            0 => {
+                outcome.succeeded();
+                assert_eq!(told, [("node", false)], "{comparisons:?}");
+            }
+            _ => {
+                outcome.refused(&["2 answers differ"]);
+                assert_eq!(told, [("store", true), ("node", true)], "{comparisons:?}");
+                let node = comparisons[1]["verdict"].to_string();
+                assert!(node.contains("the service does not have it"), "{node}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_service_that_limits_its_clients_is_named_as_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data, "--rate-limit", "1"]);
+    let url = format!("http://{}", service.address);
+    let (outcome, report) = through(
+        directory.path(),
+        &data,
+        &url,
+        &["--only", "balance", "--clients", "1"],
+    );
+    // The first requests are answered, what is asked then is not.
+    assert!(outcome.stdout.contains("--rate-limit 0"), "{}", outcome.stdout);
+    assert!(!list(&report["questions"]).is_empty());
+    // What is told of a service is not what this process has.
+    assert_eq!(report["settings"]["cache_bytes"], Value::Null);
+    let outcome = bench(&["--data-dir", &data, "--url", &url, "--only", "receipt"]);
+    assert!(outcome.refused(&["429"]).stderr.contains("--rate-limit 0"));
+}
