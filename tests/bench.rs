@@ -21,10 +21,9 @@ mod service;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use binary::{Outcome, Server, command, demo, import_demo, list, number, quarry};
+use binary::{Outcome, Server, command, demo, import_demo, interrupt, list, number, quarry};
 use serde_json::Value;
 
 /// Short enough for a test; every figure is measured nevertheless.
@@ -319,10 +318,7 @@ fn a_signal_ends_it_with_what_was_measured() {
     );
     let drained = std::thread::spawn(move || lines.collect::<Vec<_>>());
     let began = Instant::now();
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(killed.unwrap().success());
+    interrupt(&child);
     let status = child.wait().unwrap();
     let said = || std::fs::read_to_string(&log).unwrap_or_default();
     assert_eq!(status.code(), Some(0), "{status}: {}", said());

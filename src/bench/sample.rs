@@ -314,16 +314,26 @@ impl Look<'_> {
     fn tokens(&mut self, found: &mut Statistics) -> Result<(), QueryError> {
         let reader = self.reader;
         let contracts = found.emitters.iter().take(TOKENS).map(|one| one.what).collect();
-        let tokens = &mut found.tokens;
+        // Those that the ledger answers for need no node.
+        let (mut tokens, mut doubtful) = (Vec::new(), Vec::new());
         self.each(contracts, ALWAYS, |what| {
             if let Some(token) = reader.token(&what)? {
                 let (count, _) = reader.holder_count(&token)?;
-                tokens.push(Counted { what, count });
+                let of = if token.is_exact() {
+                    &mut tokens
+                } else {
+                    &mut doubtful
+                };
+                of.push(Counted { what, count });
             }
             Ok(())
         })?;
+        if tokens.is_empty() {
+            tokens = doubtful;
+        }
         tokens.sort_unstable_by_key(|one| (std::cmp::Reverse(one.count), one.what));
-        let Some(token) = hottest(tokens).map(|one| one.what) else {
+        found.tokens = tokens;
+        let Some(token) = hottest(&found.tokens).map(|one| one.what) else {
             return Ok(());
         };
         let Some(token) = reader.token(&token)? else {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::binary::{eventually, list, number, text};
+use super::binary::{eventually, interrupt, list, number, text};
 use super::{SHORT, bench, imported, question, read};
 
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
@@ -357,10 +357,7 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
         (server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
             .then_some(())
     });
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(killed.unwrap().success());
+    interrupt(&child);
     let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
     let mut log = String::new();
     child.stderr.take().unwrap().read_to_string(&mut log).unwrap();

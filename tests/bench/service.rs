@@ -3,32 +3,37 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::binary::{Server, command, eventually, list};
+use super::binary::{Server, command, eventually, interrupt, list};
 use super::{SHORT, bench, imported, question, read};
 
-/// Something that accepts connections and says nothing.
-fn silent() -> String {
+/// Something that accepts connections and says nothing; and tells of each.
+fn silent() -> (String, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let (sender, accepted) = channel();
     std::thread::spawn(move || {
-        let kept: Vec<_> = listener.incoming().map_while(Result::ok).collect();
-        drop(kept);
+        let mut kept = Vec::new();
+        for stream in listener.incoming().map_while(Result::ok) {
+            kept.push(stream);
+            let _ = sender.send(());
+        }
     });
-    address.to_string()
+    (address.to_string(), accepted)
 }
 
 #[test]
 fn a_service_that_says_nothing_is_not_waited_for_without_end() {
     let began = Instant::now();
-    let service = silent();
+    let (service, _accepted) = silent();
     let outcome = bench(&["--demo", "--url", &format!("http://{service}")]);
     outcome.refused(&[&service, "no answer within 10 s"]);
-    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(55), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -36,7 +41,8 @@ fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());
     let json = directory.path().join("r.json");
-    let (json_arg, service) = (json.display().to_string(), silent());
+    let json_arg = json.display().to_string();
+    let (service, accepted) = silent();
     let (url, database) = (format!("http://{service}"), format!("postgres://me@{service}/x"));
     for (option, at, told) in [
         ("--url", &url, "while the service was reached"),
@@ -46,14 +52,10 @@ fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
         let args = ["bench", "--data-dir", &data, option, at, "--json", &json_arg];
         let mut child = command(args).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
-        // It is with the silent one as soon as that has a connection; nothing tells, so that it is asked to end until it does.
-        std::thread::sleep(Duration::from_secs(1));
+        accepted.recv_timeout(Duration::from_secs(50)).unwrap();
         assert!(!json.exists(), "{option}");
         let began = Instant::now();
-        let killed = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status();
-        assert!(killed.unwrap().success());
+        interrupt(&child);
         let status = eventually("it ends", Duration::from_secs(20), || child.try_wait().unwrap());
         let mut said = String::new();
         log.read_to_string(&mut said).unwrap();
@@ -64,7 +66,7 @@ fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
         );
         assert!(said.contains(told), "{option}: {said}");
         assert!(
-            began.elapsed() < Duration::from_secs(8),
+            began.elapsed() < Duration::from_secs(15),
             "{option}: {:?}",
             began.elapsed()
         );

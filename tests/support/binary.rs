@@ -157,6 +157,15 @@ fn served_at(line: &str) -> Option<String> {
     (fields["message"] == "serving").then(|| fields["address"].as_str().map(str::to_owned))?
 }
 
+/// Asks a process to end, as Ctrl-C does.
+#[track_caller]
+pub fn interrupt(child: &Child) {
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+}
+
 /// A running server; ends with its guard.
 pub struct Server {
     child: Child,
