@@ -72,6 +72,11 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
+    /// Whether a part has to end, which was given less than its share: nothing is cut by that.
+    pub(super) fn ends(&self, until: Instant) -> bool {
+        self.is_stopped() || clock::now() > until
+    }
+
     /// Whether it was stopped.
     fn is_stopped(&self) -> bool {
         (self.is_stopped)()
@@ -79,7 +84,7 @@ impl<'a> Budget<'a> {
 
     /// Whether a part that ends then is over, before its end.
     pub(super) fn is_over(&mut self, until: Instant) -> bool {
-        let is_over = self.is_stopped() || clock::now() > until;
+        let is_over = self.ends(until);
         self.is_cut |= is_over;
         is_over
     }

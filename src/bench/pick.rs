@@ -76,7 +76,7 @@ pub(super) fn as_far(page: &LogFilter, count: u64) -> (u64, u64) {
 /// Rows of a page and the page that is the hundredth, of 10,000 rows where the list has so many.
 pub(super) fn hundredth_page(count: u64) -> (u64, u64) {
     let rows = (count / 100).clamp(1, PAGE);
-    (rows, (count / rows).min(100))
+    (rows, (count / rows).clamp(1, 100))
 }
 
 /// A page far into a list: its rows and its number, by the length of the list.

@@ -143,6 +143,9 @@ impl Report {
         if self.questions.iter().any(is_measured) {
             return None;
         }
+        if self.questions.is_empty() {
+            return self.ended_early.clone();
+        }
         let failed = |asked: &Asked| {
             let first = asked.measurements.iter().find_map(Measurement::failed);
             first.or_else(|| asked.notes.first().cloned())

@@ -261,7 +261,7 @@ impl Look<'_> {
         let until = self.pairing();
         for signature in found.signatures.iter().take(PAIRED.0) {
             for wallet in &firsts {
-                if self.budget.is_over(until) {
+                if self.budget.ends(until) {
                     break;
                 }
                 let pair = Counted {
@@ -283,7 +283,7 @@ impl Look<'_> {
         let until = self.pairing();
         for emitter in found.emitters.iter().take(PAIRED.0) {
             for signature in found.signatures.iter().take(PAIRED.0) {
-                if self.budget.is_over(until) {
+                if self.budget.ends(until) {
                     break;
                 }
                 let query = LogQuery {

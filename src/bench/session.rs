@@ -23,8 +23,9 @@ const OVERTIME: Duration = Duration::from_secs(30);
 /// compared and the last one timed.
 const WAITED: u32 = 3;
 
-/// How long the service may take to tell its head in the end.
+/// How long the service may take to tell its head in the end; and where somebody waits for the end.
 const HEAD_TIME: Duration = Duration::from_secs(5);
+const HEAD_TIME_STOPPED: Duration = Duration::from_millis(500);
 
 /// What is measured and compared.
 pub struct Session {
@@ -169,11 +170,12 @@ impl Session {
 
     /// Notes what is known in the end only, however the run ended: the block that the service answers from by now, and how
     /// many comparisons came out how.
-    pub async fn close(&self, report: &mut Report) {
+    pub async fn close(&self, report: &mut Report, is_stopped: bool) {
         report.compared = Tally::of(report.questions.iter().flat_map(|asked| &asked.comparisons));
         if let Some(way) = self.ways.last() {
             let head = answer::head(way, report.store.chain);
-            report.head_at_end = tokio::time::timeout(HEAD_TIME, head).await.ok().flatten();
+            let time = if is_stopped { HEAD_TIME_STOPPED } else { HEAD_TIME };
+            report.head_at_end = tokio::time::timeout(time, head).await.ok().flatten();
         }
     }
 

@@ -34,7 +34,7 @@ pub struct BenchArgs {
     /// Seconds of each measurement; less where the limit would not hold all of them.
     #[arg(long, value_name = "S", default_value_t = 1.0)]
     pub seconds: f64,
-    /// Seconds that all questions together may take. Picking them, which takes a fifth of that at most, and loading a database are
+    /// Seconds that all questions together may take. Picking them, which takes a fifth of that (2 to 30 seconds) at most, and loading a database are
     /// not counted.
     #[arg(long, value_name = "S", default_value_t = 600.0)]
     pub limit: f64,

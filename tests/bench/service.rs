@@ -77,8 +77,16 @@ fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
 /// What a service loses of the logs of a page.
 type Loses = fn(&mut Vec<Value>);
 
+/// What a service makes of a path and query that it is asked for; nothing where it fails.
+type Turns = fn(String) -> Option<String>;
+
 /// A service before another one, which loses logs.
 fn losing(service: &Server, loses: Loses) -> String {
+    spoiling(service, loses, Some)
+}
+
+/// The same of one that takes some paths for others.
+fn spoiling(service: &Server, loses: Loses, turns: Turns) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let behind = service.address.clone();
@@ -86,14 +94,14 @@ fn losing(service: &Server, loses: Loses) -> String {
         for stream in listener.incoming().map_while(Result::ok) {
             let behind = behind.clone();
             std::thread::spawn(move || {
-                let _ = pass_on(stream, &behind, loses);
+                let _ = pass_on(stream, &behind, loses, turns);
             });
         }
     });
     format!("http://{address}")
 }
 
-fn pass_on(stream: TcpStream, behind: &str, loses: Loses) -> std::io::Result<()> {
+fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let mut request = String::new();
@@ -105,6 +113,11 @@ fn pass_on(stream: TcpStream, behind: &str, loses: Loses) -> std::io::Result<()>
             line.clear();
         }
         let target = request.split(' ').nth(1).unwrap_or_default();
+        let Some(target) = turns(target.to_owned()) else {
+            let head = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}";
+            stream.get_mut().write_all(head)?;
+            continue;
+        };
         let mut other = TcpStream::connect(behind)?;
         write!(
             other,
@@ -214,6 +227,52 @@ fn a_service_that_loses_rows_at_either_end_is_found_out() {
 }
 
 #[test]
+fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let node = format!("http://{}/rpc", service.address);
+    let descends: Loses = |logs| logs.reverse();
+    let lacks_one: Loses = |logs| {
+        if logs.len() > 2 {
+            logs.remove(1);
+        }
+    };
+    let fails_for_ranges: Turns = |target| Some(target).filter(|target| !target.contains("fromblock="));
+    let first_page: Turns = |target| {
+        let (path, query) = target.split_once('?')?;
+        let others: Vec<_> = query
+            .split('&')
+            .filter(|part| !part.starts_with("page="))
+            .collect();
+        Some(format!("{path}?{}", others.join("&")))
+    };
+    for (loses, turns, only, told) in [
+        (descends, Some as Turns, "address-hot-100", "out of order"),
+        (
+            lacks_one,
+            fails_for_ranges,
+            "address-and-either",
+            "the service does not have it",
+        ),
+        (
+            (|_| {}) as Loses,
+            first_page,
+            "address-hot-deep",
+            "only the service has it",
+        ),
+    ] {
+        let url = spoiling(&service, loses, turns);
+        let more = ["--only", only, "--against-node", &node, "--clients", "1"];
+        let (outcome, report) = through(directory.path(), &data, &url, &more);
+        outcome.refused(&["answers differ"]);
+        let comparisons = list(&question(&report, only)["comparisons"]);
+        let found = comparisons.iter().find(|found| found["with"] == "node").unwrap();
+        assert!(found["verdict"].to_string().contains(told), "{only}: {found}");
+    }
+}
+
+#[test]
 fn a_service_that_limits_its_clients_is_named_as_one() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());
@@ -225,11 +284,9 @@ fn a_service_that_limits_its_clients_is_named_as_one() {
         &url,
         &["--only", "balance", "--clients", "1"],
     );
-    // The first requests are answered, what is asked then is not.
+    // A request a second is answered, what is asked then is not.
     assert!(outcome.stdout.contains("--rate-limit 0"), "{}", outcome.stdout);
     assert!(!list(&report["questions"]).is_empty());
     // What is told of a service is not what this process has.
     assert_eq!(report["settings"]["cache_bytes"], Value::Null);
-    let outcome = bench(&["--data-dir", &data, "--url", &url, "--only", "receipt"]);
-    assert!(outcome.refused(&["429"]).stderr.contains("--rate-limit 0"));
 }

@@ -47,6 +47,8 @@ const COLD: &str = "before each answer the store is closed, the system is asked 
 const PICKING_TIME: Duration = Duration::from_secs(30);
 const PICKING_TIME_MIN: Duration = Duration::from_secs(2);
 const PICKING_OF_LIMIT: u32 = 5;
+/// How long a schema may take to be dropped once the end was asked for.
+const DROP_TIME_STOPPED: Duration = Duration::from_secs(12);
 
 /// `quarry bench`.
 pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
@@ -239,8 +241,11 @@ impl Run {
         self.terminal.bar.finish_and_clear();
         if stopped {
             report.ended_early = Some("stopped by a signal: this is what was measured until then".to_owned());
+            if let Some(peer) = &session.postgres {
+                peer.who.0.cancel().await;
+            }
         }
-        session.close(&mut report).await;
+        session.close(&mut report, stopped).await;
         report.machine.ended();
         report.seconds = (clock::now() - self.began).as_secs_f64();
         let written = show(&report, outputs);
@@ -293,30 +298,55 @@ impl Run {
         }
     }
 
-    /// Drops the schema where that was asked for, however the run ended.
+    /// Drops the schema where that was asked for, however the run ended, also where no session came to use it.
     async fn tidy_up(&mut self) -> Result<(), AppError> {
-        let Some(database) = self.database.take().filter(|_| self.args.postgres_drop) else {
+        let Some(url) = self
+            .args
+            .against_postgres
+            .as_ref()
+            .filter(|_| self.args.postgres_drop)
+        else {
             return Ok(());
         };
-        let dropping = database.drop_schema();
+        if self.args.list {
+            return Ok(());
+        }
+        let schema = Postgres::schema_of(self.args.chain);
+        let database = self.database.take();
+        let dropping = Box::pin(async {
+            let database = match database {
+                Some(database) => database,
+                None => {
+                    Postgres::connect(url, &self.store(), others::answer_time(self.options.limit)).await?
+                }
+            };
+            database.drop_schema().await
+        });
         // Who has asked for the end already waits for no more than this, or asks again.
         let dropped = match self.shutdown.is_fired() {
-            true => Some(dropping.await),
-            false => self.shutdown.unless(dropping).await,
+            true => {
+                tracing::info!("the schema {schema} is dropped");
+                tokio::time::timeout(DROP_TIME_STOPPED, dropping).await.ok()
+            }
+            false => self.shutdown.clone().unless(dropping).await,
         };
-        let stays = |why: &dyn std::fmt::Display| {
-            AppError::Usage(format!("the schema {} stays: {why}", database.schema()))
-        };
+        let stays =
+            |why: &dyn std::fmt::Display| AppError::Usage(format!("the schema {schema} stays: {why}"));
         match dropped {
-            Some(Ok(true)) => say(&format!("schema {} dropped", database.schema())),
+            Some(Ok(true)) => say(&format!("schema {schema} dropped")),
             Some(Ok(false)) => {}
             Some(Err(error)) => return Err(stays(&error)),
-            None => {
-                database.cancel().await;
-                return Err(stays(&"stopped by a signal"));
-            }
+            None => return Err(stays(&"it was stopped before that was dropped")),
         }
         Ok(())
+    }
+
+    /// The chain, as far as it names a schema.
+    fn store(&self) -> StoreFacts {
+        StoreFacts {
+            chain: self.args.chain,
+            ..StoreFacts::default()
+        }
     }
 }
 

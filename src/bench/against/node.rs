@@ -140,12 +140,27 @@ async fn judged<O: Other>(
     filter: &LogFilter,
     round: &mut Round<'_>,
 ) -> Result<Judged, String> {
-    let page = round.ours(filter).await?;
-    let possible = possible(filter, &page, round);
-    let covered = covered(&page).unwrap_or(possible);
+    let before = match filter.page.checked_sub(1) {
+        None | Some(0) => None,
+        Some(before) => ends(&round.ours(&filter.clone().page(before)).await?).map(|(_, last)| last),
+    };
+    let page = Page {
+        filter,
+        before,
+        rows: round.ours(filter).await?,
+    };
+    let possible = page.possible(round);
+    let covered = blocks_of(&page.rows).unwrap_or(possible);
     let (theirs, limited) = theirs(node, patience, filter, possible, covered).await?;
-    let mut found = differences(&page, &of_page(filter, &page, &theirs, limited.is_none()));
-    let timed = timed(filter, covered, round).await?;
+    let asked = if limited.is_none() { possible } else { covered };
+    let mut found = differences(&page.rows, &page.out_of(&theirs, asked, limited.is_none()));
+    if page.rows.len() as u64 > filter.offset {
+        found.count += 1;
+        let told = format!("{} rows on a page of {}", page.rows.len(), filter.offset);
+        found.told.insert(0, told);
+    }
+    // What was found stays, whatever comes of the times.
+    let timed = timed(filter, covered, round).await;
     if let Ok((timed, ours)) = &timed
         && found.count == 0
     {
@@ -155,41 +170,91 @@ async fn judged<O: Other>(
         found = differences(ours, &theirs);
     }
     let asked = [
-        Some(format!("{}: {}", super::in_words(filter), blocks(possible))).filter(|_| limited.is_none()),
+        Some(format!("{}: {}", super::in_words(filter), blocks(asked))),
         timed.as_ref().ok().map(|(timed, _)| super::in_words(timed)),
     ];
-    let verdict = round.verdict(page.len(), found);
-    let mut comparison = Comparison::untimed(super::NODE, String::new(), verdict, page.len() as u64);
+    let verdict = round.verdict(page.rows.len(), found);
+    let mut comparison = Comparison::untimed(super::NODE, String::new(), verdict, page.rows.len() as u64);
     comparison.asked = asked.into_iter().flatten().collect::<Vec<_>>().join("; timed: ");
     comparison.limited = limited;
     let timed = timed.map(|(filter, _)| filter);
     Ok(Judged { comparison, timed })
 }
 
-/// The blocks in which rows of a page could lie: those before the first page's rows too, and those after a page's that is
-/// not full. Where a later page begins is the service's word.
-fn possible(filter: &LogFilter, page: &[Row], round: &Round<'_>) -> Blocks {
-    let (first, last) = (
-        filter.from.unwrap_or(round.facts.first_block),
-        filter.to.unwrap_or(round.facts.head),
-    );
-    match covered(page) {
-        None => (first, last),
-        Some((from, to)) => (
-            if filter.page == 1 { first } else { from },
-            if is_full(filter, page) { to } else { last },
-        ),
+/// Block and log index.
+type Place = (u64, u64);
+
+/// A page of the service.
+struct Page<'a> {
+    filter: &'a LogFilter,
+    /// The last row of the page before, where there is one.
+    before: Option<Place>,
+    rows: Vec<Row>,
+}
+
+impl Page<'_> {
+    const fn is_full(&self) -> bool {
+        self.rows.len() as u64 >= self.filter.offset
+    }
+
+    /// The blocks in which its rows could lie: those before the first page's rows too, of a later page those behind the page
+    /// before; and those after a page's that is not full.
+    fn possible(&self, round: &Round<'_>) -> Blocks {
+        let (first, last) = (
+            self.filter.from.unwrap_or(round.facts.first_block),
+            self.filter.to.unwrap_or(round.facts.head),
+        );
+        match blocks_of(&self.rows) {
+            None => (first, last),
+            Some((from, to)) => (
+                match self.before {
+                    Some((before, _)) => before.min(from),
+                    None if self.filter.page == 1 => first,
+                    None => from,
+                },
+                if self.is_full() { to } else { last },
+            ),
+        }
+    }
+
+    /// The page out of the node's rows of the blocks that it was asked for: from its beginning where all that are possible were,
+    /// else from the service's first row on; to the service's last row where the page is full. Rows of other blocks do not
+    /// belong there, and stay to be seen.
+    fn out_of(&self, theirs: &[Row], asked: Blocks, is_whole: bool) -> Vec<Row> {
+        let Some((first, last)) = ends(&self.rows) else {
+            // The service has nothing there: whatever comes after the pages before is too much.
+            let before = self
+                .filter
+                .page
+                .saturating_sub(1)
+                .saturating_mul(self.filter.offset);
+            let before = usize::try_from(before).unwrap_or(usize::MAX);
+            return theirs.iter().skip(before).cloned().collect();
+        };
+        let is_late_enough = |place: Place| match self.before {
+            _ if !is_whole => first <= place,
+            Some(before) => before < place,
+            None => self.filter.page == 1 || first <= place,
+        };
+        let is_open = is_whole && !self.is_full();
+        let within = |row: &&Row| {
+            let (place, block) = (row.place(), row.log.block_number);
+            let is_asked = asked.0 <= block && block <= asked.1;
+            !is_asked || (is_late_enough(place) && (is_open || place <= last))
+        };
+        theirs.iter().filter(within).cloned().collect()
     }
 }
 
-const fn is_full(filter: &LogFilter, page: &[Row]) -> bool {
-    page.len() as u64 >= filter.offset
+/// The first and the last place of rows, also of rows that are out of order.
+fn ends(rows: &[Row]) -> Option<(Place, Place)> {
+    let places = || rows.iter().map(Row::place);
+    places().min().zip(places().max())
 }
 
-/// The blocks of a page's rows.
-fn covered(page: &[Row]) -> Option<Blocks> {
-    let (first, last) = page.first().zip(page.last())?;
-    Some((first.log.block_number, last.log.block_number))
+/// The blocks of rows.
+fn blocks_of(rows: &[Row]) -> Option<Blocks> {
+    ends(rows).map(|((first, _), (last, _))| (first, last))
 }
 
 /// The node's rows of all blocks that are possible, or of those that are covered, and why not of the others.
@@ -228,30 +293,13 @@ async fn theirs<O: Other>(
     Ok((rows, Some(limited)))
 }
 
-/// The page out of the node's rows: from its beginning where all that come before were asked for, else from the service's
-/// first row on; to the service's last row where the page is full.
-fn of_page(filter: &LogFilter, page: &[Row], theirs: &[Row], is_whole: bool) -> Vec<Row> {
-    let (Some(first), Some(last)) = (page.first(), page.last()) else {
-        // The service has nothing there: whatever comes after the pages before is too much.
-        let before = filter.page.saturating_sub(1).saturating_mul(filter.offset);
-        let before = usize::try_from(before).unwrap_or(usize::MAX);
-        return theirs.iter().skip(before).cloned().collect();
-    };
-    let is_open = (is_whole && filter.page == 1, is_whole && !is_full(filter, page));
-    let within = |row: &&Row| {
-        let place = row.place();
-        (is_open.0 || first.place() <= place) && (is_open.1 || place <= last.place())
-    };
-    theirs.iter().filter(within).cloned().collect()
-}
-
 /// The filter over the blocks that a page's rows cover, all of whose rows fit on one page of the service, and these rows; or
 /// why both cannot be timed over such blocks.
 async fn timed(
     filter: &LogFilter,
     (first, last): Blocks,
     round: &mut Round<'_>,
-) -> Result<Result<(LogFilter, Vec<Row>), String>, String> {
+) -> Result<(LogFilter, Vec<Row>), String> {
     let of_blocks = |from, to| LogFilter {
         page: 1,
         offset: PAGE,
@@ -260,24 +308,21 @@ async fn timed(
     let whole = of_blocks(first, last);
     let mut rows = round.ours(&whole).await?;
     // A page that is full may be cut within its last block.
-    let Some(cut) = rows.last().filter(|_| is_full(&whole, &rows)) else {
-        return Ok(Ok((whole, rows)));
+    let Some((_, cut)) = blocks_of(&rows).filter(|_| rows.len() as u64 >= PAGE) else {
+        return Ok((whole, rows));
     };
-    let cut = cut.log.block_number;
     if cut <= first {
-        return Ok(Err(format!(
-            "block {cut} alone has as many matching logs as a page"
-        )));
+        return Err(format!("block {cut} alone has as many matching logs as a page"));
     }
     rows.retain(|row| row.log.block_number < cut);
-    Ok(Ok((of_blocks(first, cut - 1), rows)))
+    Ok((of_blocks(first, cut - 1), rows))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{LogFilter, Row, differences, of_page, rows};
+    use super::{LogFilter, Page, Row, differences, ends, rows};
     use crate::model::{Address, PlacedLog};
 
     fn row(block_number: u64) -> Row {
@@ -295,8 +340,18 @@ mod tests {
         let all: Vec<_> = (1..=20).map(row).collect();
         let lacks = |page: u64, offset: u64, given: &[u64], is_whole| {
             let filter = LogFilter::of(Address::ZERO, offset).page(page);
-            let given: Vec<_> = given.iter().copied().map(row).collect();
-            differences(&given, &of_page(&filter, &given, &all, is_whole)).told
+            // The page before is as it should be.
+            let before = all
+                .chunks(offset as usize)
+                .nth(page as usize - 1)
+                .filter(|_| page > 1);
+            let before = before.and_then(|_| ends(all.get(..((page - 1) * offset) as usize)?));
+            let page = Page {
+                filter: &filter,
+                before: before.map(|(_, last)| last),
+                rows: given.iter().copied().map(row).collect(),
+            };
+            differences(&page.rows, &page.out_of(&all, (1, 20), is_whole)).told
         };
         let nothing: [String; 0] = [];
         let missing = |block: u64| [format!("block {block}, log 0: the service does not have it")];
@@ -311,6 +366,22 @@ mod tests {
         assert_eq!(lacks(3, 9, &[19, 20], true), nothing);
         assert_eq!(lacks(2, 4, &[5, 6, 7, 8], true), nothing);
         assert_eq!(lacks(2, 4, &[5, 7, 8, 9], true), missing(6));
+        // The first of a later page; and another page in its place.
+        assert_eq!(lacks(2, 4, &[6, 7, 8, 9], true), missing(5));
+        assert_eq!(lacks(3, 4, &[1, 2, 3, 4], true).len(), 4);
+        // Rows out of order, and of blocks that were not asked for.
+        let told = lacks(1, 4, &[4, 3, 2, 1], true);
+        assert!(told.len() == 1 && told[0].contains("out of order"), "{told:?}");
+        let page = Page {
+            filter: &LogFilter::of(Address::ZERO, 2),
+            before: None,
+            rows: vec![row(1), row(2)],
+        };
+        let theirs = [row(1), row(2), row(9)];
+        assert_eq!(
+            differences(&page.rows, &page.out_of(&theirs, (0, 2), true)).told,
+            missing(9)
+        );
         // Nothing where there is something, and nothing where there is nothing.
         assert_eq!(lacks(2, 19, &[], true), missing(20));
         assert_eq!(lacks(3, 10, &[], true), nothing);

@@ -1,14 +1,16 @@
 //! The same logs in PostgreSQL, with the indexes that explorers keep, asked in SQL.
 
+mod address;
 mod tables;
 
 use std::time::Duration;
 
-use tokio_postgres::config::{Config, Host};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client as Database, NoTls, Row, Statement};
 
+use self::address::parsed;
+pub use self::address::shown;
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
 use super::{Comparison, Other, Peer, Refusal, Round, compare};
@@ -18,12 +20,16 @@ use crate::bench::load::LoadedLogs;
 use crate::bench::pick::{around, as_far};
 use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
-use crate::model::{Bytes, PlacedLog};
+use crate::model::{Bytes, ChainName, PlacedLog};
 
-/// How long a server may take until it can be asked, and to drop the schema.
+/// How long a server may take until it can be asked, and beyond the time that it has itself for a statement.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// A connection on which nothing comes is looked after so often.
 const KEPT_ALIVE: Duration = Duration::from_secs(30);
+/// How long one that does not take what is sent is waited for.
+const TAKEN_WITHIN: Duration = Duration::from_secs(60);
+/// How long a cancelling may take.
+const CANCEL_TIME: Duration = Duration::from_secs(3);
 
 /// Settings that are reported.
 const SETTINGS: [&str; 7] = [
@@ -133,7 +139,8 @@ impl Postgres {
         config
             .application_name("quarry bench")
             .connect_timeout(CONNECT_TIME)
-            .keepalives_idle(KEPT_ALIVE);
+            .keepalives_idle(KEPT_ALIVE)
+            .tcp_user_timeout(TAKEN_WITHIN);
         let connecting = async {
             let connected = config.connect(NoTls).await;
             let (database, connection) = connected.map_err(|error| failed(&shown, &error))?;
@@ -146,7 +153,7 @@ impl Postgres {
             let postgres = Self {
                 database,
                 shown: shown.clone(),
-                schema: format!("quarry_bench_{}", facts.chain),
+                schema: Self::schema_of(facts.chain),
                 ids: UuidSpace::new(facts.chain_id),
                 text: Vec::new(),
                 prepared: None,
@@ -180,8 +187,7 @@ impl Postgres {
             "SELECT current_setting('server_version'), concat_ws(', ', {})",
             names.join(", ")
         );
-        let row = self.database.query_one(&sql, &[]).await;
-        let row = row.map_err(|error| self.failed(&error))?;
+        let row = self.in_time(self.database.query_one(&sql, &[])).await?;
         Ok(format!(
             "version {}, {}",
             row.get::<_, &str>(0),
@@ -189,12 +195,24 @@ impl Postgres {
         ))
     }
 
+    /// Waits for a statement a moment longer than the server has for it.
+    async fn in_time<T>(
+        &self,
+        statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, PostgresError> {
+        let statement = async { statement.await.map_err(|error| self.failed(&error)) };
+        within(self.statement_time + CONNECT_TIME, &self.shown, statement).await
+    }
+
     /// Ends what the server is doing for this connection.
     pub async fn cancel(&self) {
-        let token = self.database.cancel_token();
-        let cancelling = token.cancel_query(NoTls);
-        if !matches!(tokio::time::timeout(CONNECT_TIME, cancelling).await, Ok(Ok(()))) {
-            tracing::debug!(postgres = self.shown, "a statement could not be cancelled");
+        let cancelling = async {
+            self.database.cancel_token().cancel_query(NoTls).await?;
+            // It may come late, and is not to end what is asked next.
+            self.database.simple_query("SELECT 1").await
+        };
+        if let Err(error) = tokio::time::timeout(CANCEL_TIME, cancelling).await {
+            tracing::debug!(postgres = self.shown, %error, "a statement could not be cancelled");
         }
     }
 
@@ -202,6 +220,12 @@ impl Postgres {
     #[must_use]
     pub fn shown(&self) -> &str {
         &self.shown
+    }
+
+    /// The name of a chain's schema.
+    #[must_use]
+    pub fn schema_of(chain: ChainName) -> String {
+        format!("quarry_bench_{chain}")
     }
 
     /// The schema's name.
@@ -222,8 +246,10 @@ impl Postgres {
     /// Whether the schema is there; refuses one that is not ours.
     async fn is_there(&self) -> Result<bool, PostgresError> {
         let sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1";
-        let row = self.database.query_opt(sql, &[&self.schema]).await;
-        let Some(row) = row.map_err(|error| self.failed(&error))? else {
+        let row = self
+            .in_time(self.database.query_opt(sql, &[&self.schema]))
+            .await?;
+        let Some(row) = row else {
             return Ok(false);
         };
         match row.get::<_, Option<&str>>(0) {
@@ -291,31 +317,6 @@ impl Postgres {
             is_late: error.code() == Some(&SqlState::QUERY_CANCELED),
         }
     }
-}
-
-fn parsed(url: &str) -> Result<Config, PostgresError> {
-    let is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
-    let config = is_url.then(|| url.parse::<Config>().ok()).flatten();
-    config.ok_or(PostgresError::Url)
-}
-
-/// A database's URL as it may be shown: hosts and ports, without user, password, database and options.
-///
-/// # Errors
-///
-/// When it is none.
-pub fn shown(url: &str) -> Result<String, PostgresError> {
-    let config = parsed(url)?;
-    let ports = config.get_ports();
-    let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| {
-        let host = match host {
-            Host::Tcp(name) => name.clone(),
-            Host::Unix(path) => path.display().to_string(),
-        };
-        let port = ports.get(place).or(ports.first()).copied().unwrap_or(5432);
-        format!("{host}:{port}")
-    });
-    Ok(format!("postgres://{}", hosts.collect::<Vec<_>>().join(",")))
 }
 
 /// The database, asked in one way.
@@ -410,8 +411,12 @@ async fn within_loaded(
     if to == asked || (filter.from.is_none() && filter.page == 1) {
         return Ok(within);
     }
+    let nothing = || format!("no such log lies in the blocks up to {to} that are loaded");
     let Some(from) = filter.from else {
         let count = patience.wait(postgres.count(&within)).await?;
+        if count == 0 {
+            return Err(nothing());
+        }
         let (offset, page) = as_far(&within, count);
         return Ok(LogFilter {
             offset,
@@ -427,8 +432,7 @@ async fn within_loaded(
         ..all.clone()
     };
     let middle = round.ours(&one).await?.pop();
-    let middle =
-        middle.ok_or_else(|| format!("no such log lies in the blocks up to {to} that are loaded"))?;
+    let middle = middle.ok_or_else(nothing)?;
     let loaded = (loaded.first_block, to);
     let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);
     Ok(all.within(from, to))
@@ -454,29 +458,5 @@ fn failed(shown: &str, error: &tokio_postgres::Error) -> PostgresError {
     PostgresError::Failed {
         shown: shown.to_owned(),
         reason: cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_part_of_a_password_is_shown() {
-        for (url, expected) in [
-            (
-                "postgres://me:se/c?r%40et@db.example:5433/logs?connect_timeout=3",
-                "postgres://db.example:5433",
-            ),
-            (
-                "postgresql://db.example/logs?user=me&password=secret",
-                "postgres://db.example:5432",
-            ),
-            ("postgres://me@127.0.0.1:5432", "postgres://127.0.0.1:5432"),
-        ] {
-            assert_eq!(shown(url).unwrap(), expected);
-        }
-        let failure = shown("host=db.example password=secret").unwrap_err().to_string();
-        assert!(!failure.contains("secret"), "{failure}");
     }
 }

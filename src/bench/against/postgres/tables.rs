@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::super::cells::{int4, number, signed, word};
@@ -59,12 +60,21 @@ impl Postgres {
             "SELECT chain_id, first_block, last_block, last_hash, logs FROM {}.loaded WHERE layout = $1",
             self.schema
         );
-        let row = match self.database.query_opt(&sql, &[&LAYOUT]).await {
-            Ok(row) => row,
-            // The mark is ours, the tables are not there: it was not finished.
-            Err(error) if error.code().is_some() => return Ok(None),
-            Err(error) => return Err(self.failed(&error)),
+        let asking = async {
+            match self.database.query_opt(&sql, &[&LAYOUT]).await {
+                // The mark is ours, the tables are not there or others: it was not finished.
+                Err(error)
+                    if matches!(
+                        error.code(),
+                        Some(&SqlState::UNDEFINED_TABLE | &SqlState::UNDEFINED_COLUMN)
+                    ) =>
+                {
+                    Ok(None)
+                }
+                answer => answer,
+            }
         };
+        let row = self.in_time(asking).await?;
         Ok(row.map(|row| LoadedLogs {
             chain_id: number(row.get(0)),
             first_block: number(row.get(1)),
@@ -263,8 +273,7 @@ impl Postgres {
             "SELECT pg_total_relation_size('{schema}.logs'), pg_total_relation_size('{schema}.transactions')",
             schema = self.schema
         );
-        let row = self.database.query_one(&sql, &[]).await;
-        let row = row.map_err(|error| self.failed(&error))?;
+        let row = self.in_time(self.database.query_one(&sql, &[])).await?;
         Ok((number(row.get(0)), number(row.get(1))))
     }
 
