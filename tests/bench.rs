@@ -21,6 +21,7 @@ mod service;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use binary::{Outcome, Server, command, demo, import_demo, interrupt, list, number, quarry};
@@ -38,6 +39,19 @@ fn imported(directory: &Path) -> String {
 
 fn bench(args: &[&str]) -> Outcome {
     quarry(["bench"].iter().chain(args))
+}
+
+/// Starts it and waits until it begins to measure; gives the lines that it prints from then on.
+fn measuring(mut command: Command) -> (Child, impl Iterator<Item = String>) {
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    assert!(
+        lines.any(|line| line.starts_with("cold:")),
+        "it begins to measure"
+    );
+    (child, lines)
 }
 
 fn read(path: &Path) -> Value {
@@ -305,17 +319,9 @@ fn a_signal_ends_it_with_what_was_measured() {
         &json_arg,
     ];
     let log = directory.path().join("log");
-    let mut child = command(args)
-        .stderr(std::fs::File::create(&log).unwrap())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
-    assert!(
-        lines.any(|line| line.starts_with("cold:")),
-        "it begins to measure"
-    );
+    let mut command = command(args);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let (mut child, lines) = measuring(command);
     let drained = std::thread::spawn(move || lines.collect::<Vec<_>>());
     let began = Instant::now();
     interrupt(&child);

@@ -89,11 +89,16 @@ impl LogFilter {
         self
     }
 
+    /// Rows of the pages before.
+    #[must_use]
+    pub const fn skip(&self) -> u64 {
+        self.page.saturating_sub(1).saturating_mul(self.offset)
+    }
+
     /// How many rows the page has of so many on all pages.
     #[must_use]
     pub const fn rows_of(&self, all: u64) -> u64 {
-        let before = self.page.saturating_sub(1).saturating_mul(self.offset);
-        let left = all.saturating_sub(before);
+        let left = all.saturating_sub(self.skip());
         if left < self.offset { left } else { self.offset }
     }
 
@@ -200,12 +205,11 @@ impl LogFilter {
         if !clauses.is_empty() {
             let _ = write!(sql, "WHERE {} ", clauses.join(" AND "));
         }
-        let skip = self.page.saturating_sub(1).saturating_mul(self.offset);
         let _ = write!(
             sql,
             "ORDER BY block_number, log_index LIMIT {} OFFSET {}",
             i64::try_from(self.offset).unwrap_or(i64::MAX),
-            i64::try_from(skip).unwrap_or(i64::MAX)
+            i64::try_from(self.skip()).unwrap_or(i64::MAX)
         );
         (sql, values)
     }

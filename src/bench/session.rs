@@ -56,13 +56,17 @@ impl Session {
     fn steps(&self, question: &Question) -> usize {
         let warm: usize = self.ways.iter().map(|way| self.clients_of(way).len()).sum();
         let cold = self.bed.as_ref().map_or(0, |_| self.ways.len());
-        let databases = match &self.postgres {
-            Some(peer) if peer.is_asked() => postgres::COMPARISONS as usize,
-            _ => 0,
-        };
-        let node = self.node.as_ref().is_some_and(Peer::is_asked);
-        let others = usize::from(node) + databases;
+        let (node, database) = self.asks();
+        let others = usize::from(node) + usize::from(database) * postgres::COMPARISONS as usize;
         warm + cold + question.filter.as_ref().map_or(0, |_| others)
+    }
+
+    /// Whether the node and whether the database is still asked.
+    fn asks(&self) -> (bool, bool) {
+        (
+            self.node.as_ref().is_some_and(Peer::is_asked),
+            self.postgres.as_ref().is_some_and(Peer::is_asked),
+        )
     }
 
     /// One client where there is no socket to wait for: more of them measure the pool of threads, which HTTP shows too.
@@ -227,10 +231,7 @@ impl Session {
         let (Some(filter), Some(way)) = (&question.filter, self.ways.last()) else {
             return;
         };
-        let is_asked = |is: Option<bool>| is == Some(true);
-        if !is_asked(self.node.as_ref().map(Peer::is_asked))
-            && !is_asked(self.postgres.as_ref().map(Peer::is_asked))
-        {
+        if self.asks() == (false, false) {
             return;
         }
         let mut service = match way.client().await {

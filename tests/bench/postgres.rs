@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::binary::{eventually, interrupt, list, number, text};
-use super::{SHORT, bench, imported, question, read};
+use super::binary::{command, eventually, interrupt, list, number, text};
+use super::{SHORT, bench, imported, measuring, question, read};
 
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
 fn programs() -> Option<PathBuf> {
@@ -289,18 +289,7 @@ impl Postgres {
 
 /// Runs it while somebody holds the tables from the first question on, to its end or until it asks no more.
 fn held_up(server: &Postgres, args: &[&str], to_its_end: bool) -> Option<i32> {
-    let mut child = super::command(std::iter::once("bench").chain(args.iter().copied()))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
-    assert!(
-        lines.any(|line| line.starts_with("cold:")),
-        "it begins to measure"
-    );
+    let (mut child, mut lines) = measuring(command(["bench"].iter().chain(args)));
     let held = server.keep("BEGIN; LOCK TABLE quarry_bench_mainnet.logs");
     let is_over = |line: String| line.contains("PostgreSQL is not asked any more");
     assert!(lines.any(is_over), "PostgreSQL is given up");
@@ -350,10 +339,7 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
         "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$; \
          CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION slow()",
     );
-    let mut child = super::command(std::iter::once("bench").chain(args.iter().copied()))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command(["bench"].iter().chain(&args)).spawn().unwrap();
     eventually("indexes are made", Duration::from_secs(60), || {
         (server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
             .then_some(())

@@ -1,5 +1,6 @@
 //! Services that answer nothing, or not all.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::binary::{Server, command, eventually, interrupt, list};
+use super::binary::{Server, command, eventually, exchange, interrupt, list};
 use super::{SHORT, bench, imported, question, read};
 
 /// Something that accepts connections and says nothing; and tells of each.
@@ -102,7 +103,7 @@ fn spoiling(service: &Server, loses: Loses, turns: Turns) -> String {
 }
 
 fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::io::Result<()> {
-    let mut stream = BufReader::new(stream);
+    let (mut stream, kept) = (BufReader::new(stream), RefCell::new(None));
     loop {
         let mut request = String::new();
         if stream.read_line(&mut request)? == 0 {
@@ -118,31 +119,8 @@ fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::
             stream.get_mut().write_all(head)?;
             continue;
         };
-        let mut other = TcpStream::connect(behind)?;
-        write!(
-            other,
-            "GET {target} HTTP/1.1\r\nhost: {behind}\r\nconnection: close\r\n\r\n"
-        )?;
-        let mut other = BufReader::new(other);
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            other.read_line(&mut line)?;
-            let line = line.to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        match length {
-            // Frame by frame.
-            0 => body = chunks(&mut other)?,
-            _ => other.read_exact(&mut body)?,
-        }
-        let mut answer: Value = serde_json::from_slice(&body)?;
+        let request = format!("GET {target} HTTP/1.1\r\nhost: {behind}\r\n\r\n");
+        let mut answer = exchange(behind, &kept, request.as_bytes())?.json();
         if let Some(logs) = answer.get_mut("logs").and_then(Value::as_array_mut) {
             loses(logs);
         }
@@ -150,22 +128,6 @@ fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
         stream.get_mut().write_all(head.as_bytes())?;
         stream.get_mut().write_all(body.as_bytes())?;
-    }
-}
-
-fn chunks(from: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let mut line = String::new();
-        from.read_line(&mut line)?;
-        let length = usize::from_str_radix(line.trim(), 16).unwrap();
-        let mut chunk = vec![0; length + 2];
-        from.read_exact(&mut chunk)?;
-        chunk.truncate(length);
-        body.extend(chunk);
-        if length == 0 {
-            return Ok(body);
-        }
     }
 }
 

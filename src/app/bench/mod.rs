@@ -168,7 +168,7 @@ impl Run {
         let mut loaded = None;
         if let Some(url) = self.args.against_postgres.as_ref().filter(|_| is_about_logs) {
             let loading = others::Loading {
-                facts: &facts,
+                chain: self.args.chain,
                 reader: Reader::new(store.view()),
                 logs_max: self.args.postgres_logs,
                 answer_time,
@@ -317,7 +317,7 @@ impl Run {
             let database = match database {
                 Some(database) => database,
                 None => {
-                    Postgres::connect(url, &self.store(), others::answer_time(self.options.limit)).await?
+                    Postgres::connect(url, self.args.chain, others::answer_time(self.options.limit)).await?
                 }
             };
             database.drop_schema().await
@@ -339,14 +339,6 @@ impl Run {
             None => return Err(stays(&"it was stopped before that was dropped")),
         }
         Ok(())
-    }
-
-    /// The chain, as far as it names a schema.
-    fn store(&self) -> StoreFacts {
-        StoreFacts {
-            chain: self.args.chain,
-            ..StoreFacts::default()
-        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::bench::against::postgres::Postgres;
 use crate::bench::load::{self, LoadedLogs};
 use crate::bench::statistics::StoreFacts;
 use crate::clock;
+use crate::model::ChainName;
 use crate::node::{Node, NodeConfig};
 use crate::query::Reader;
 use crate::store::Store;
@@ -56,7 +57,7 @@ pub(super) async fn node(
 
 /// What is loaded into a database.
 pub(super) struct Loading<'a> {
-    pub(super) facts: &'a StoreFacts,
+    pub(super) chain: ChainName,
     pub(super) reader: Reader,
     pub(super) logs_max: u64,
     pub(super) answer_time: Duration,
@@ -77,7 +78,7 @@ impl Loading<'_> {
             )));
         };
         self.terminal.prepares("PostgreSQL was reached");
-        let postgres = Postgres::connect(url, self.facts, self.answer_time).await?;
+        let postgres = Postgres::connect(url, self.chain, self.answer_time).await?;
         let postgres = &*database.insert(postgres);
         let how = if postgres.loaded().await? == Some(plan) {
             "loaded by an earlier run".to_owned()

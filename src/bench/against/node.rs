@@ -169,15 +169,14 @@ async fn judged<O: Other>(
         let theirs: Vec<_> = theirs.iter().filter(within).cloned().collect();
         found = differences(ours, &theirs);
     }
-    let asked = [
-        Some(format!("{}: {}", super::in_words(filter), blocks(asked))),
-        timed.as_ref().ok().map(|(timed, _)| super::in_words(timed)),
-    ];
-    let verdict = round.verdict(page.rows.len(), found);
-    let mut comparison = Comparison::untimed(super::NODE, String::new(), verdict, page.rows.len() as u64);
-    comparison.asked = asked.into_iter().flatten().collect::<Vec<_>>().join("; timed: ");
-    comparison.limited = limited;
+    let mut asked = format!("{}: {}", super::in_words(filter), blocks(asked));
     let timed = timed.map(|(filter, _)| filter);
+    if let Ok(filter) = &timed {
+        asked += &format!("; timed: {}", super::in_words(filter));
+    }
+    let rows = page.rows.len();
+    let mut comparison = Comparison::untimed(super::NODE, asked, round.verdict(rows, found), rows as u64);
+    comparison.limited = limited;
     Ok(Judged { comparison, timed })
 }
 
@@ -223,12 +222,7 @@ impl Page<'_> {
     fn out_of(&self, theirs: &[Row], asked: Blocks, is_whole: bool) -> Vec<Row> {
         let Some((first, last)) = ends(&self.rows) else {
             // The service has nothing there: whatever comes after the pages before is too much.
-            let before = self
-                .filter
-                .page
-                .saturating_sub(1)
-                .saturating_mul(self.filter.offset);
-            let before = usize::try_from(before).unwrap_or(usize::MAX);
+            let before = usize::try_from(self.filter.skip()).unwrap_or(usize::MAX);
             return theirs.iter().skip(before).cloned().collect();
         };
         let is_late_enough = |place: Place| match self.before {
@@ -341,11 +335,7 @@ mod tests {
         let lacks = |page: u64, offset: u64, given: &[u64], is_whole| {
             let filter = LogFilter::of(Address::ZERO, offset).page(page);
             // The page before is as it should be.
-            let before = all
-                .chunks(offset as usize)
-                .nth(page as usize - 1)
-                .filter(|_| page > 1);
-            let before = before.and_then(|_| ends(all.get(..((page - 1) * offset) as usize)?));
+            let before = all.get(..filter.skip() as usize).and_then(ends);
             let page = Page {
                 filter: &filter,
                 before: before.map(|(_, last)| last),

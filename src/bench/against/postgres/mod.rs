@@ -18,7 +18,6 @@ use crate::bench::compare::Row as Compared;
 use crate::bench::filter::{LogFilter, SqlValue};
 use crate::bench::load::LoadedLogs;
 use crate::bench::pick::{around, as_far};
-use crate::bench::statistics::StoreFacts;
 use crate::json::{LogWriter, UuidSpace};
 use crate::model::{Bytes, ChainName, PlacedLog};
 
@@ -119,7 +118,6 @@ pub struct Postgres {
     database: Database,
     shown: String,
     schema: String,
-    ids: UuidSpace,
     text: Vec<u8>,
     /// The statement that was asked last, parsed once, as drivers keep them.
     prepared: Option<(String, Statement)>,
@@ -134,7 +132,7 @@ impl Postgres {
     /// # Errors
     ///
     /// When the URL is none, nobody answers in time, or another run has the schema.
-    pub async fn connect(url: &str, facts: &StoreFacts, time: Duration) -> Result<Self, PostgresError> {
+    pub async fn connect(url: &str, chain: ChainName, time: Duration) -> Result<Self, PostgresError> {
         let (mut config, shown) = (parsed(url)?, shown(url)?);
         config
             .application_name("quarry bench")
@@ -153,8 +151,7 @@ impl Postgres {
             let postgres = Self {
                 database,
                 shown: shown.clone(),
-                schema: Self::schema_of(facts.chain),
-                ids: UuidSpace::new(facts.chain_id),
+                schema: Self::schema_of(chain),
                 text: Vec::new(),
                 prepared: None,
                 statement_time: time,
@@ -211,8 +208,8 @@ impl Postgres {
             // It may come late, and is not to end what is asked next.
             self.database.simple_query("SELECT 1").await
         };
-        if let Err(error) = tokio::time::timeout(CANCEL_TIME, cancelling).await {
-            tracing::debug!(postgres = self.shown, %error, "a statement could not be cancelled");
+        if !matches!(tokio::time::timeout(CANCEL_TIME, cancelling).await, Ok(Ok(_))) {
+            tracing::debug!(postgres = self.shown, "a statement could not be cancelled");
         }
     }
 
@@ -323,6 +320,7 @@ impl Postgres {
 struct Asked<'a> {
     postgres: &'a mut Postgres,
     shape: Shape,
+    ids: &'a UuidSpace,
 }
 
 impl Other for Asked<'_> {
@@ -353,9 +351,9 @@ impl Other for Asked<'_> {
     }
 
     async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
-        let Self { postgres, shape } = self;
+        let Self { postgres, shape, ids } = self;
         let rows = postgres.rows(*shape, filter).await?;
-        let mut writer = LogWriter::new(postgres.ids.clone());
+        let mut writer = LogWriter::new(ids.clone());
         postgres.text.clear();
         for row in &rows {
             writer.entry(&mut postgres.text, &entry(row, &topics(row)));
@@ -376,10 +374,14 @@ pub async fn with_postgres(
 ) {
     match within_loaded(peer, filter, round).await {
         Ok(filter) => {
-            let Peer { who, patience } = peer;
+            let Peer {
+                who: (postgres, loaded),
+                patience,
+            } = peer;
+            let ids = &UuidSpace::new(loaded.chain_id);
             for shape in Shape::ALL {
-                let postgres = &mut who.0;
-                compare(&mut Asked { postgres, shape }, patience, &filter, round).await;
+                let mut asked = Asked { postgres, shape, ids };
+                compare(&mut asked, patience, &filter, round).await;
             }
         }
         Err(why) => {
