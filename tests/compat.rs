@@ -723,7 +723,7 @@ fn what_clients_depend_on() {
         ),
         (
             "module=account&action=balance&chain=other&address=0x0000000000000000000000000000000000000001",
-            "Error! Invalid chain parameter",
+            "Error! Invalid chain",
         ),
     ] {
         assert_eq!(refusal(&server, query), expected, "{query}");

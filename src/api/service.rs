@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::desk::answer::Plan;
 use crate::desk::context::{Chains, Settings};
-use crate::desk::faults::unsupported;
+use crate::desk::faults::{invalid_chain, unsupported};
 use crate::desk::office::{Desk, Dialect};
 use crate::http::{
     self, Delivery, HttpError, Lane, Lifetime, Match, Params, Pool, Request, Response, Router, Traffic,
@@ -215,7 +215,7 @@ fn take_chain(params: &mut Params) -> Result<ChainName, HttpError> {
         .map(|chain| chain.unwrap_or(ChainName::Mainnet))
         .map_err(|error| {
             if error == HttpError::invalid("chain") {
-                HttpError::bad_request("Invalid chain")
+                invalid_chain()
             } else {
                 error
             }

@@ -26,6 +26,8 @@ pub(super) struct Chain {
     observed: RwLock<Option<Arc<Observed>>>,
     /// What the operator imported beside it.
     imported: RwLock<Option<Arc<Imported>>>,
+    /// Of a chain that is only served: its node's head, as the last process heard of it that wrote the store.
+    heard: Option<u64>,
     /// Whether it follows another process, and has no node to ask.
     replica: bool,
     node: RwLock<Option<Node>>,
@@ -124,7 +126,10 @@ impl Chain {
         observed: Arc<Observed>,
         stated: Stated,
     ) -> Arc<Self> {
-        let chain = Self::new(name, stated);
+        let chain = Self {
+            heard: Heartbeat::read(store.directory()).and_then(|beat| beat.node_head),
+            ..Self::new(name, stated)
+        };
         chain.set_store(store, observed);
         Arc::new(chain)
     }
@@ -159,6 +164,7 @@ impl Chain {
             store: RwLock::default(),
             observed: RwLock::default(),
             imported: RwLock::default(),
+            heard: None,
             replica: false,
             node: RwLock::default(),
             stand_in: None,
@@ -290,6 +296,10 @@ impl Chains for Registry {
             Some(facts) => reader.with_token_facts(Arc::new(facts)),
             None => reader,
         })
+    }
+
+    fn node_heard(&self, name: ChainName) -> Option<u64> {
+        self.get(name)?.heard
     }
 
     fn status(&self, name: ChainName) -> Option<Arc<ChainStatus>> {

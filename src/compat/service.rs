@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::desk::Desk;
 use crate::desk::answer::Plan;
+use crate::desk::faults::{invalid_chain, still_indexing};
 use crate::desk::office::Dialect;
 use crate::http::{
     self, Delivery, HttpError, Lane, Lifetime, Request, Response, StatusCode, Traffic, json_response,
@@ -155,7 +156,18 @@ impl Inner {
             .pool()
             .run(Lane::Point, move || chainlist::ids(&inner.desk));
         let ids = looked.await?;
-        let name = named(&ids).ok_or_else(|| HttpError::bad_request(CHAIN_ID))?;
+        let Some(name) = named(&ids) else {
+            // A chain whose node was not met yet may be the one.
+            let chains = self.desk.chains();
+            let is_coming = |&name: &ChainName| {
+                let has_id = ids.iter().any(|(_, of)| *of == name);
+                !has_id && chains.status(name).is_some()
+            };
+            return Err(match ChainName::ALL.iter().any(is_coming) {
+                true => still_indexing(),
+                false => HttpError::bad_request(CHAIN_ID),
+            });
+        };
         if ids.len() == ChainName::ALL.len() {
             // A store keeps its chain.
             let _ = self.ids.set(ids);
@@ -193,6 +205,6 @@ fn meant(ask: &mut Ask<'_>) -> Result<Meant, HttpError> {
             .into_iter()
             .find(|chain| chain.as_str().eq_ignore_ascii_case(&name))
             .map(Meant::Name)
-            .ok_or_else(|| HttpError::invalid("chain")),
+            .ok_or_else(invalid_chain),
     }
 }

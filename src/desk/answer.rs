@@ -35,18 +35,21 @@ pub(crate) struct Snapshot {
     pub(crate) chain: ChainName,
     pub(crate) reader: Reader,
     pub(crate) status: Option<Arc<ChainStatus>>,
+    /// Of a chain without a status: the node's head as was heard when the store was filled.
+    pub(crate) node_heard: Option<u64>,
     pub(crate) buffers: FrameBuffers,
 }
 
 impl Snapshot {
-    /// How far the index and the node are. Without a node, the index is all there is.
+    /// How far the index and the node are. Without a node, the index is all there is, or what the node had when the store was filled.
     pub(crate) fn extent(&self) -> Extent {
         let (first, head) = (self.reader.first_block(), self.reader.head().number);
+        let heard = self.node_heard.map_or(head, |heard| heard.max(head));
         let mut extent = Extent {
             first,
             head,
-            node_head: head,
-            node_limit: head,
+            node_head: heard,
+            node_limit: heard,
         };
         let Some(status) = &self.status else { return extent };
         let now = clock::unix_now();
@@ -76,7 +79,7 @@ impl Snapshot {
     }
 
     /// The node's head as last heard of; never below the indexed one.
-    pub(crate) fn node_head(&self) -> u64 {
+    fn node_head(&self) -> u64 {
         let head = self.reader.head().number;
         let word = self.status.as_ref().and_then(|status| status.head_word());
         word.map_or(head, |word| word.number.max(head))

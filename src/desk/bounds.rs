@@ -53,7 +53,7 @@ pub(crate) fn reachable(number: u64, elapsed: u64, paces: &[Pace]) -> u64 {
 }
 
 /// Whether an index that ends at `head` trails its node by more than what is usual at the tip.
-pub(crate) const fn is_behind(head: u64, node_head: u64) -> bool {
+const fn is_behind(head: u64, node_head: u64) -> bool {
     node_head.saturating_sub(head) > TIP_LAG_BLOCKS_MAX
 }
 
@@ -175,8 +175,13 @@ fn take_bound(params: &mut Params, name: &str) -> Result<Option<Bound>, HttpErro
 }
 
 impl Extent {
-    /// Whether the index trails its node by more than what is usual at the tip.
+    /// Whether the index may trail its node by more than what is usual at the tip, as far as that can have come by now.
     pub(crate) const fn is_behind(self) -> bool {
+        is_behind(self.head, self.node_limit)
+    }
+
+    /// The same as far as the node was heard to have come.
+    pub(crate) const fn is_known_to_be_behind(self) -> bool {
         is_behind(self.head, self.node_head)
     }
 

@@ -1,12 +1,9 @@
 //! What caches may do with an operation's answer: what it speaks of, and the tags made from that.
 
-use std::cell::LazyCell;
-
 use crate::http::{Delivery, EntityTag, Lifetime, Request, Response, header, parse_quantity, parse_u64};
 use crate::model::B256;
 
 use super::answer::Snapshot;
-use super::bounds::is_behind;
 use super::kept::Question;
 
 /// What an answer speaks of. It decides whether the answer can ever be another one.
@@ -89,20 +86,20 @@ impl<'a> Determinants<'a> {
         }
     }
 
-    /// What the node's head, as this process knows it, decides about a list beside the indexed head: whether the index is
+    /// What the node's head, as this process knows it, decides about a list beside the indexed head: whether the index may be
     /// behind, and of each number above the indexed head whether there can be such a block yet. It is the same while nothing of
     /// that changes, though the node goes on. To be asked before the work, for the node may say another thing after it.
     pub(crate) fn above(&self) -> Vec<u8> {
-        let (head, node_head) = (self.snapshot.reader.head().number, self.snapshot.node_head());
-        let limit = LazyCell::new(|| self.snapshot.extent().node_limit);
-        let mut above = vec![u8::from(is_behind(head, node_head))];
+        let extent = self.snapshot.extent();
+        let (head, limit) = (extent.head, extent.node_limit);
+        let mut above = vec![u8::from(extent.is_behind())];
         if self.query.contains('%') || !self.upload.is_empty() {
             // Numbers may be in there.
             above.extend_from_slice(&limit.to_be_bytes());
         }
         let numbers = self.query.split(['&', '=']).filter_map(number);
         let numbers = numbers.filter(|&number| number > head);
-        above.extend(numbers.map(|number| u8::from(number > *limit)));
+        above.extend(numbers.map(|number| u8::from(number > limit)));
         above
     }
 

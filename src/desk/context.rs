@@ -20,6 +20,11 @@ pub trait Chains: Send + Sync {
     /// What the chain's sync is doing; `None` when the chain is not configured or nothing syncs it.
     fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>>;
 
+    /// The node's head as whoever filled the store heard of it last, of a chain without a status; `None` where nobody did.
+    fn node_heard(&self, _chain: ChainName) -> Option<u64> {
+        None
+    }
+
     /// The chain's node, for the few answers that need it; `None` when there is none.
     fn upstream(&self, chain: ChainName) -> Option<Arc<dyn Upstream>>;
 

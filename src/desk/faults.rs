@@ -60,6 +60,11 @@ pub(crate) fn not_configured(chain: ChainName) -> HttpError {
     HttpError::unavailable(format!("Chain {chain} is not configured"))
 }
 
+/// 400: no chain has this name.
+pub(crate) fn invalid_chain() -> HttpError {
+    HttpError::bad_request("Invalid chain")
+}
+
 /// 400: the operation speaks of mainnet only.
 pub(crate) fn unsupported(chain: ChainName) -> HttpError {
     HttpError::bad_request(format!("Chain {chain} is not supported for this operation"))

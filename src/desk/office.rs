@@ -334,6 +334,10 @@ impl Desk {
         Ok(Snapshot {
             chain,
             reader,
+            node_heard: match status {
+                Some(_) => None,
+                None => self.chains.node_heard(chain),
+            },
             status,
             buffers: self.buffers.clone(),
         })

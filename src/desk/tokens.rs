@@ -123,11 +123,10 @@ where
     ) -> Result<Answer, HttpError> {
         let reader = &snapshot.reader;
         let mut known = None;
-        let mut predates = Some(false);
         if token.is_exact() {
             known = Some(ledger().map_err(query_failed)?);
         } else if token.is_whole() {
-            predates = reader.predates(token, block).map_err(query_failed)?;
+            let predates = reader.predates(token, block).map_err(query_failed)?;
             known = (predates == Some(true)).then_some(U256::ZERO);
         }
         let (failure, address, is_described) = (self.failure, token.address, self.is_described);
@@ -152,11 +151,8 @@ where
                     return Ok(self.answer(amount, LEDGER));
                 }
                 let amount = match ask(Arc::clone(&node)).await {
-                    Err(UpstreamError::Failed(_))
-                        if predates.is_none() && has_no_code(&node, address, block).await =>
-                    {
-                        U256::ZERO
-                    }
+                    // Not made yet, or destructed since.
+                    Err(UpstreamError::Failed(_)) if has_no_code(&node, address, block).await => U256::ZERO,
                     told => told?,
                 };
                 Ok(self.answer(amount, NODE))

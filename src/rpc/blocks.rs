@@ -38,7 +38,7 @@ pub(super) fn syncing(_: &mut Args) -> Result<Work, Fault> {
     Ok(store(Plan::point(|snapshot| {
         let extent = snapshot.extent();
         Ok(text(|out| {
-            if !extent.is_behind() {
+            if !extent.is_known_to_be_behind() {
                 return writer::boolean(out, false);
             }
             let mut object = Object::begin(out);

@@ -10,7 +10,7 @@ use super::fault::{Fault, told};
 use super::message::{Body, Message};
 use super::methods::{METHODS, PASSED_ON, Work, place_of, read};
 use crate::desk::answer::{Answer, Extra, Facts, Plan, begun};
-use crate::desk::faults::{not_configured, upstream_failed};
+use crate::desk::faults::{invalid_chain, not_configured, upstream_failed};
 use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
 use crate::http::header::{ALLOW, CACHE_CONTROL, ETAG, HeaderValue, RETRY_AFTER};
@@ -141,7 +141,7 @@ fn chain_of(request: &Request) -> Result<ChainName, HttpError> {
     let choices = ChainName::ALL.map(|chain| (chain.as_str(), chain));
     let chain = params
         .take_choice("chain", &choices)
-        .map_err(|_| HttpError::bad_request("Invalid chain"))?;
+        .map_err(|_| invalid_chain())?;
     Ok(chain.unwrap_or(ChainName::Mainnet))
 }
 

@@ -20,11 +20,17 @@ use super::{StoreError, options, torn};
 const CATCH_UPS_MAX: usize = 40;
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(5);
 
-/// A directory, whatever its name is by now. It is kept open, so that no later one gets its number.
+/// A database in its directory, whatever the name of that is by now. The directory is kept open, so that no later one gets its number.
 #[derive(Debug)]
 pub(super) struct Home {
     _open: File,
     place: (u64, u64),
+    /// What RocksDB drew for the database: another one may have been copied into the same directory.
+    identity: Option<String>,
+}
+
+fn identity_at(directory: &Path) -> Option<String> {
+    std::fs::read_to_string(directory.join("IDENTITY")).ok()
 }
 
 impl Home {
@@ -35,13 +41,14 @@ impl Home {
         Ok(Self {
             _open: open,
             place: (about.dev(), about.ino()),
+            identity: identity_at(directory),
         })
     }
 
     /// Whether it still lies there.
     pub(super) fn is_at(&self, directory: &Path) -> Result<bool, StoreError> {
         let about = directory.metadata().map_err(StoreError::io("read", directory))?;
-        Ok((about.dev(), about.ino()) == self.place)
+        Ok((about.dev(), about.ino()) == self.place && identity_at(directory) == self.identity)
     }
 }
 
@@ -393,5 +400,14 @@ mod tests {
             assert_eq!(Mark::of(&directory).unwrap().manifest, instance.manifest);
             assert!(matches!(instance.catch_up().unwrap(), Caught::Spent));
         }
+        // In the same directory, too.
+        let instance = Secondary::open(&directory, options(), tables()).unwrap();
+        assert!(matches!(instance.catch_up().unwrap(), Caught::Whole(_)));
+        for file in std::fs::read_dir(&directory).unwrap() {
+            std::fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        drop(Writer::open(&directory));
+        assert_eq!(Mark::of(&directory).unwrap().manifest, instance.manifest);
+        assert!(matches!(instance.catch_up().unwrap(), Caught::Spent));
     }
 }

@@ -293,6 +293,42 @@ async fn days_stand_in_the_order_of_the_shown_body() {
 }
 
 #[tokio::test]
+async fn days_that_a_silent_node_may_have_blocks_of_are_not_told() {
+    let world = at_the_tip(weeks(3), None).await;
+    let last = day(&world.bundles[59]);
+    let (before, after) = (Day::from_number(last.number() - 1), last.next());
+    let status = async |path: &str, first: Day, last: Day| world.server.get(&target(path, first, last)).await;
+    for (path, _, _) in SERIES {
+        // It was heard a moment ago, and has nothing after the indexed head.
+        world.status.set_node_head(HEAD);
+        assert_eq!(status(path, before, after).await.status, 200, "{path}");
+        // Two months ago: there may be more of the last day, and of those that follow it.
+        world
+            .status
+            .set_node_head_at(HEAD, quarry::clock::unix_now() - 60 * 86_400);
+        for (first, end) in [(before, last), (last, last), (after, after)] {
+            status(path, first, end).await.assert_error(503, INDEXING);
+        }
+        assert_eq!(status(path, before, before).await.status, 200, "{path}");
+    }
+    // As of times after the last block.
+    let time = world.bundles[59].block.header.timestamp;
+    let by_time = async |time: u64, closest: &str| {
+        let target = format!("/api/block/timestamp/{time}/block-number?closest={closest}");
+        world.server.get(&target).await
+    };
+    by_time(time + 60, "before").await.assert_error(503, INDEXING);
+    by_time(time + 60, "after").await.assert_error(503, INDEXING);
+    assert_eq!(by_time(time - 1, "before").await.status, 200);
+    assert_eq!(by_time(time - 1, "after").await.status, 200);
+    world.status.set_node_head(HEAD);
+    assert_eq!(by_time(time + 60, "before").await.status, 200);
+    by_time(time + 60, "after")
+        .await
+        .assert_error(404, "Block not found");
+}
+
+#[tokio::test]
 async fn ranges_that_are_refused() {
     let world = at_the_tip(weeks(3), None).await;
     for (path, most, _) in SERIES {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+use quarry::desk::NodeReply;
 use quarry::http::Limits;
 use quarry::model::{
     Address, B256, BlockId, ChainName, NATIVE_COIN, TokenMetadata, TokenVerdict, ToldMetadata, U256,
@@ -15,6 +16,8 @@ use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
 use quarry::sync::genesis::parse as parse_genesis;
 use quarry::sync::{ChainRules, Pipeline, SyncError};
+
+use serde_json::value::RawValue;
 
 use crate::client::{Reply, Server, pool};
 
@@ -39,6 +42,8 @@ struct Node {
     /// What its tokens say of themselves, and at which block they were asked last; `None`: it fails.
     words: Arc<Mutex<Option<TokenMetadata>>>,
     asked_words: Arc<Mutex<Option<u64>>>,
+    /// What `eth_getCode` tells of any address; `None`: it fails.
+    code: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Node {
@@ -66,6 +71,14 @@ impl Upstream for Node {
         *self.asked_words.lock().unwrap() = Some(block);
         let words = self.words.lock().unwrap().clone();
         Box::pin(async { words.ok_or_else(|| UpstreamError::Failed("nothing".to_owned())) })
+    }
+    fn call(&self, method: &'static str, _: Box<RawValue>) -> UpstreamFuture<'_, NodeReply> {
+        assert_eq!(method, "eth_getCode");
+        let code = *self.code.lock().unwrap();
+        Box::pin(async move {
+            let code = code.ok_or(UpstreamError::TimedOut)?;
+            Ok(NodeReply::Result(RawValue::from_string(code.to_owned()).unwrap()))
+        })
     }
 }
 
@@ -146,6 +159,7 @@ impl World {
             asked: Arc::default(),
             words: Arc::default(),
             asked_words: Arc::default(),
+            code: Arc::default(),
         };
         let status = Arc::new(ChainStatus::default());
         status.set_node_head(store.view().head().unwrap().number);
@@ -255,6 +269,26 @@ impl World {
         }
     }
 
+    /// No contract stands at the token's address any more, as the node says.
+    async fn is_gone(&self, token: &str) {
+        self.tell(Some(Err(UpstreamError::Failed("0x is no number".to_owned()))));
+        for (target, field, text, _) in self.questions(token) {
+            *self.node.code.lock().unwrap() = Some("\"0x\"");
+            let reply = self.server.get(&target).await;
+            assert_eq!(
+                (reply.status, reply.header("x-balance-source")),
+                (200, Some("node")),
+                "{target}"
+            );
+            assert_eq!(reply.json()[field], "0", "{target}");
+            // One that stands and does not tell, and a node that fails with that, too.
+            for code in [Some("\"0x60\""), None] {
+                *self.node.code.lock().unwrap() = code;
+                self.server.get(&target).await.assert_error(502, text);
+            }
+        }
+    }
+
     async fn fails(&self, token: &str, told: Option<Told>, status: u16) {
         self.tell(told);
         for (target, _, text, _) in self.questions(token) {
@@ -285,6 +319,7 @@ async fn the_ledger_answers_for_exact_tokens_and_the_node_for_others() {
     world.by_node(COIN).await;
     world.fails(COIN, Some(failed()), 502).await;
     world.fails(COIN, None, 502).await;
+    world.is_gone(COIN).await;
     // Before the contract was made nobody need be asked.
     let early = format!("/api/token/{COIN}/total-supply-history?block=0");
     let reply = world.server.get(&early).await;

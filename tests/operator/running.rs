@@ -4,6 +4,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
+use quarry::store::Heartbeat;
+
 use crate::binary::{Server, command, eventually, import_demo, quarry};
 
 fn next(socket: &UnixDatagram) -> String {
@@ -76,6 +78,48 @@ fn health_asks_a_running_service() {
     let address = server.address.clone();
     server.stop();
     quarry(["health", "--listen", &address]).refused(&["cannot connect to ", &address]);
+}
+
+#[test]
+fn a_store_that_is_only_served_knows_how_far_its_node_was() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let ask = |blocks: &[u64]| -> (u64, Vec<u16>) {
+        let server = Server::start(["serve", "--data-dir", store]);
+        let head = server.get("/api/stats/total-supply");
+        let head: u64 = head.header("x-indexed-block-number").unwrap().parse().unwrap();
+        let next = |beyond: &u64| format!("/api/block/{}/transaction-count", head + beyond);
+        let told = blocks.iter().map(|beyond| server.get(&next(beyond)).status);
+        let told = told.collect();
+        server.stop();
+        (head, told)
+    };
+    // Of a recording there is nothing else.
+    let (head, told) = ask(&[0, 1, 100, 101]);
+    assert_eq!(told, [200, 404, 404, 404]);
+    // A process that followed a node ended before it had all of it.
+    Heartbeat::write(&data.path().join("mainnet"), Some(head), Some((head + 100, 1)));
+    assert_eq!(ask(&[0, 1, 100, 101]).1, [200, 503, 503, 404]);
+}
+
+#[test]
+fn a_chain_whose_node_was_not_met_may_have_any_id() {
+    let data = tempfile::tempdir().unwrap();
+    let server = beside(data.path(), "http://127.0.0.1:9");
+    for query in [
+        "chainid=1&module=proxy&action=eth_blockNumber",
+        "chainid=1&module=account&action=balance&address=0x0000000000000000000000000000000000000001",
+    ] {
+        let reply = server.get(&format!("/v2/api?{query}"));
+        assert_eq!(reply.status, 503, "{}", reply.text());
+        assert!(reply.header("retry-after").is_some());
+    }
+    // What is no id at all is said so.
+    let reply = server.get("/v2/api?chainid=one&module=block&action=getblockreward&blockno=1");
+    assert_eq!(reply.status, 200);
+    assert!(reply.text().contains("chainid"), "{}", reply.text());
+    server.stop();
 }
 
 /// The program beside a node.
