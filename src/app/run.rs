@@ -38,7 +38,11 @@ pub(super) async fn serve_chains(
     service: &ServiceConfig,
     mut shutdown: Shutdown,
 ) -> Result<(), AppError> {
-    let pool = Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
+    let pool_limits = PoolLimits {
+        unsent_bytes_max: service.unsent_bytes,
+        ..PoolLimits::default()
+    };
+    let pool = Pool::new(pool_limits).map_err(AppError::io("start the threads of the service"))?;
     let limits = Limits {
         connections_max: files::of_connections(service.max_connections),
         header_read_timeout: service.client_timeout,

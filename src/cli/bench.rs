@@ -47,6 +47,9 @@ pub struct BenchArgs {
     /// Leave out what is measured with a cold store.
     #[arg(long)]
     pub no_cold: bool,
+    /// Measure with a cold store also while another process writes that, which has to read its own pages from the disk again then.
+    #[arg(long, conflicts_with = "no_cold")]
+    pub cold: bool,
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -22,6 +22,8 @@ pub struct ServiceConfig {
     pub rpc_passthrough: bool,
     /// Bytes of short answers that are kept to be given again: a share of `--cache-size`.
     pub kept_bytes: usize,
+    /// Bytes of answers that clients have not taken yet, with which no list is begun: a share of `--cache-size`, too, beside it.
+    pub unsent_bytes: usize,
 }
 
 /// An hour: longer is no bound.
@@ -29,6 +31,10 @@ const CLIENT_TIMEOUT_MAX: u64 = 3600;
 
 /// Of the memory for what is read often, answers that are given again take one part in so many.
 const KEPT_SHARE: usize = 32;
+
+/// Beside that memory, answers that are made and not sent yet may take one part in so many, or this where that is more.
+const UNSENT_SHARE: usize = 2;
+const UNSENT_LEAST: usize = 128 << 20;
 
 /// Far more than a kernel gives descriptors for.
 const CONNECTIONS_MAX: usize = 1 << 24;
@@ -92,6 +98,7 @@ impl ServiceConfig {
             trust_proxy,
             rpc_passthrough,
             kept_bytes: cache_size.0 / KEPT_SHARE,
+            unsent_bytes: (cache_size.0 / UNSENT_SHARE).max(UNSENT_LEAST),
         })
     }
 }

@@ -87,8 +87,8 @@ impl Desk {
     ) -> Arc<Self> {
         Arc::new(Self {
             chains,
+            buffers: FrameBuffers::new(pool.unsent().clone()),
             pool,
-            buffers: FrameBuffers::default(),
             traffic: Arc::new(Traffic::new(operations)),
             kept: KeptAnswers::new(settings.kept_bytes),
             settings,
@@ -251,10 +251,15 @@ impl Desk {
         let mut question = None;
         let mut response = match determinants.unchanged(&delivery, &above) {
             Some(response) => response,
-            None => match (plan.work)(&snapshot) {
+            None => match self.admit(plan.lane).and_then(|()| (plan.work)(&snapshot)) {
                 Ok(Answer::Whole(body, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach);
                     question = asked;
+                    // The text of a list is in a buffer of frames, which are counted.
+                    let body = match plan.lane {
+                        Lane::Point => self.pool.unsent().hold_body(body),
+                        Lane::Scan => body,
+                    };
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
                 Ok(Answer::Begun(first, source, extra)) => {
@@ -281,6 +286,20 @@ impl Desk {
         Found::Answer(response, question)
     }
 
+    /// Refuses a list while those that are not sent yet take all the room that they may.
+    fn admit(&self, lane: Lane) -> Result<(), HttpError> {
+        match lane {
+            Lane::Point => Ok(()),
+            Lane::Scan => {
+                let admitted = self.pool.unsent().refuse_when_full();
+                if admitted.is_err() {
+                    self.traffic.list_refused();
+                }
+                admitted
+            }
+        }
+    }
+
     /// Does several plans on one snapshot, in order, each counted at its place: what each found, and what headers say of
     /// the snapshot. After a while, or many bytes, the rest is refused.
     pub(crate) async fn look_up_all(
@@ -290,6 +309,7 @@ impl Desk {
         plans: Vec<(usize, Plan)>,
     ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>), HttpError> {
         self.pool.asked_else();
+        self.admit(lane)?;
         let inner = Arc::clone(self);
         let work = move || {
             let snapshot = match inner.snapshot(chain) {

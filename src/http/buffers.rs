@@ -5,9 +5,11 @@
 //! long answer (`docs/decisions/0016-pages.md`).
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+
+use super::unsent::{Held, Unsent};
 
 /// Bytes after which a frame is handed on. A page of 10,000 logs ran at 0.42 of a static body of its size with
 /// frames of 32 KiB, 0.56 with 128 KiB, 0.63 with 256 KiB, and 0.65 with 512 KiB and 1 MiB (decision 0016).
@@ -24,16 +26,35 @@ const KEPT_MAX: usize = 64;
 const KEPT_BYTES_MAX: usize = LONG_FRAMES * (FRAME_BYTES + ROW_BYTES);
 
 /// Where frames get their buffers from; cheap to share.
-#[derive(Clone, Debug, Default)]
-pub struct FrameBuffers(Arc<Mutex<Vec<Vec<u8>>>>);
+#[derive(Clone, Debug)]
+pub struct FrameBuffers(Arc<Home>);
+
+#[derive(Debug)]
+struct Home {
+    kept: Mutex<Vec<Vec<u8>>>,
+    unsent: Unsent,
+}
 
 impl FrameBuffers {
+    /// Buffers that are counted there while they are used.
+    #[must_use]
+    pub fn new(unsent: Unsent) -> Self {
+        let kept = Mutex::default();
+        Self(Arc::new(Home { kept, unsent }))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// An empty buffer with room for a frame.
     #[must_use]
     pub fn take(&self) -> FrameBuffer {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.kept().pop();
+        let bytes = kept.unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES + ROW_BYTES));
         FrameBuffer {
-            bytes: kept.unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES + ROW_BYTES)),
+            held: self.0.unsent.hold(bytes.capacity()),
+            bytes,
             home: self.clone(),
         }
     }
@@ -43,6 +64,7 @@ impl FrameBuffers {
 #[derive(Debug)]
 pub struct FrameBuffer {
     bytes: Vec<u8>,
+    held: Held,
     home: FrameBuffers,
 }
 
@@ -67,7 +89,8 @@ impl AsRef<[u8]> for FrameBuffer {
 }
 
 impl From<FrameBuffer> for Bytes {
-    fn from(buffer: FrameBuffer) -> Self {
+    fn from(mut buffer: FrameBuffer) -> Self {
+        buffer.held.change(buffer.bytes.capacity());
         Self::from_owner(buffer)
     }
 }
@@ -80,7 +103,7 @@ impl Drop for FrameBuffer {
             return;
         }
         bytes.clear();
-        let mut kept = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.home.kept();
         if kept.len() < KEPT_MAX {
             kept.push(bytes);
         }
@@ -93,12 +116,14 @@ mod tests {
 
     #[test]
     fn buffers_come_back_empty_and_huge_ones_do_not() {
-        let buffers = FrameBuffers::default();
+        let unsent = Unsent::new(usize::MAX);
+        let buffers = FrameBuffers::new(unsent.clone());
         let mut buffer = buffers.take();
         buffer.extend_from_slice(b"text");
         let at = buffer.as_ptr();
         let bytes = Bytes::from(buffer);
         assert_eq!(bytes, "text");
+        assert_eq!(unsent.bytes(), FRAME_BYTES + ROW_BYTES);
         let part = bytes.slice(1..2);
         drop(bytes);
         assert_ne!(buffers.take().as_ptr(), at, "part of it is still held");
@@ -108,7 +133,10 @@ mod tests {
         again.extend_from_slice(&[b' '; FRAME_BYTES + ROW_BYTES]);
         again.extend_from_slice(&[b' '; FRAME_BYTES]);
         let (long, at) = (again.capacity(), again.as_ptr());
-        drop(again);
+        let long_bytes = Bytes::from(again);
+        assert_eq!(unsent.bytes(), long);
+        drop(long_bytes);
+        assert_eq!(unsent.bytes(), 0);
         let mut again = buffers.take();
         assert_eq!((again.capacity(), again.as_ptr()), (long, at));
         again.reserve(3 * FRAME_BYTES);

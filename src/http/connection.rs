@@ -48,6 +48,9 @@ pub(super) enum Verdict {
 /// then to keep an answer waiting for ever.
 const TAKEN_MIN: usize = 64 << 10;
 
+/// How many times less long a client is waited for where there is no room for more answers.
+const CRAMPED: u32 = 10;
+
 impl Vitals {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -64,7 +67,9 @@ impl Vitals {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn verdict(&self, limits: &Limits) -> Verdict {
+    /// Where there is no room for more answers (`is_cramped`), one that is not taken is waited for a tenth as long.
+    pub(super) fn verdict(&self, limits: &Limits, is_cramped: bool) -> Verdict {
+        let patience = limits.write_timeout / if is_cramped { CRAMPED } else { 1 };
         let now = clock::now();
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
         let still = (now - self.began).saturating_sub(moved);
@@ -75,7 +80,7 @@ impl Vitals {
         if oldest.is_some_and(|began| now - began > request_timeout) {
             Verdict::Stalled
         } else if self.blocked.load(Ordering::Relaxed) || waits_for_client {
-            if still > limits.write_timeout {
+            if still > patience {
                 Verdict::Stalled
             } else {
                 Verdict::Alive
@@ -380,11 +385,11 @@ mod tests {
             std::thread::sleep(TICK);
             vitals.wrote(&Poll::Ready(Ok(bytes)));
             vitals.wrote(&Poll::Pending);
-            if vitals.verdict(&limits) != Verdict::Alive {
+            if vitals.verdict(&limits, false) != Verdict::Alive {
                 break;
             }
         }
-        vitals.verdict(&limits)
+        vitals.verdict(&limits, false)
     }
 
     #[test]
@@ -401,14 +406,30 @@ mod tests {
     }
 
     #[test]
+    fn where_there_is_no_room_who_takes_nothing_has_a_tenth_of_the_time() {
+        let (vitals, limits) = (Vitals::new(), limits());
+        let request = InFlight::begin(&vitals);
+        std::thread::sleep(TICK * 4);
+        // It is our turn.
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
+        request.answered();
+        vitals.wrote(&Poll::Pending);
+        std::thread::sleep(TICK * 4);
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
+        vitals.wrote(&Poll::Ready(Ok(TAKEN_MIN)));
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
+    }
+
+    #[test]
     fn requests_leave_as_they_end() {
         let (vitals, limits) = (Vitals::new(), limits());
         let requests: Vec<InFlight> = (0..3).map(|_| InFlight::begin(&vitals)).collect();
         assert_eq!(vitals.requests().len(), 3);
         drop(requests);
         assert_eq!(vitals.requests().len(), 0);
-        assert_eq!(vitals.verdict(&limits), Verdict::Alive);
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
         std::thread::sleep(limits.header_read_timeout + TICK);
-        assert_eq!(vitals.verdict(&limits), Verdict::Idle);
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Idle);
     }
 }

@@ -11,6 +11,7 @@ use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 
 use super::error::HttpError;
 use super::frame_source::FrameSource;
+use super::unsent::Held;
 
 /// Bodies up to this many bytes go out as they are: they fit into a packet or two either way.
 pub(super) const PLAIN_BYTES_MAX: usize = 1024;
@@ -47,6 +48,15 @@ impl Coding {
 
     pub(super) const fn header(self) -> HeaderValue {
         HeaderValue::from_static(self.name())
+    }
+
+    /// What a compressor takes, bytes, as measured of bodies that nobody took (`docs/decisions/0058-unsent-answers.md`).
+    pub(super) const fn memory(self) -> usize {
+        match self {
+            Self::Zstd => 1280 << 10,
+            Self::Brotli => 2304 << 10,
+            Self::Gzip => 640 << 10,
+        }
     }
 
     fn is_named(self, token: &str) -> bool {
@@ -214,6 +224,8 @@ pub(super) fn encode(coding: Coding, body: &[u8]) -> Result<Bytes, HttpError> {
 pub(super) struct EncodedFrames {
     encoder: Option<Encoder>,
     source: Box<dyn FrameSource>,
+    /// The compressor's memory.
+    _held: Held,
 }
 
 impl EncodedFrames {
@@ -222,11 +234,17 @@ impl EncodedFrames {
         coding: Coding,
         first: &[u8],
         source: Box<dyn FrameSource>,
+        held: Held,
     ) -> Result<(Bytes, Self), HttpError> {
         let mut encoder = Encoder::new(coding).map_err(failed)?;
         let first = encoder.push(first).map_err(failed)?;
         let encoder = Some(encoder);
-        Ok((Bytes::from(first), Self { encoder, source }))
+        let encoded = Self {
+            encoder,
+            source,
+            _held: held,
+        };
+        Ok((Bytes::from(first), encoded))
     }
 }
 
@@ -251,6 +269,7 @@ impl FrameSource for EncodedFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::Unsent;
 
     fn wanted(values: &[&str]) -> (Option<&'static str>, bool) {
         let mut headers = HeaderMap::new();
@@ -325,7 +344,8 @@ mod tests {
             .collect();
         for coding in Coding::BY_MERIT {
             let rest = Box::new(Frames(frames[1..].to_vec()));
-            let (first, mut source) = EncodedFrames::begin(coding, &frames[0], rest).unwrap();
+            let (first, mut source) =
+                EncodedFrames::begin(coding, &frames[0], rest, Unsent::new(0).hold(0)).unwrap();
             let (mut sent, mut plain) = (first.to_vec(), frames[0].to_vec());
             assert_eq!(decode(coding, &sent), plain);
             for frame in &frames[1..] {

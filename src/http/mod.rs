@@ -34,6 +34,7 @@ mod sockets;
 mod stream;
 mod traffic;
 mod transport;
+mod unsent;
 
 pub use hyper::{StatusCode, header};
 
@@ -60,3 +61,4 @@ pub use slow::{SLOW, SlowRequest};
 pub use stream::stream_frames;
 pub use traffic::{OperationFigures, Traffic, TrafficFigures};
 pub use transport::Outgoing;
+pub use unsent::Unsent;

@@ -169,7 +169,7 @@ impl<H: Handler> Connection<H> {
             }
         });
         let mut connection = pin!(builder.serve_connection(io, service));
-        let period = (limits.write_timeout.min(limits.header_read_timeout) / 4).max(Duration::from_millis(5));
+        let period = (limits.write_timeout.min(limits.header_read_timeout) / 8).max(Duration::from_millis(5));
         let mut watchdog = tokio::time::interval(period);
         let mut leaving = false;
         let mut idle = false;
@@ -185,7 +185,7 @@ impl<H: Handler> Connection<H> {
                     leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                _ = watchdog.tick() => match vitals.verdict(&limits) {
+                _ = watchdog.tick() => match vitals.verdict(&limits, traffic.is_cramped()) {
                     Verdict::Alive => idle = false,
                     Verdict::Stalled => {
                         traffic.connection_cut_off();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::{StatusCode, Uri};
 
@@ -37,6 +37,9 @@ const STATUSES: [(u16, &str); 17] = [
 /// Requests that name no operation: unknown routes, other methods, oversized heads.
 const NO_OPERATION: &str = "none";
 
+/// For so long after a list was turned away there is taken to be no room.
+const CRAMPED_MS: u64 = 5_000;
+
 /// Counters of everything served. One for a process, made from the names of its operations: labels are bounded
 /// by that list, whatever is asked for.
 #[derive(Debug)]
@@ -50,6 +53,9 @@ pub struct Traffic {
     cut_off: AtomicU64,
     overloaded: AtomicU64,
     limited: AtomicU64,
+    began: Instant,
+    /// Milliseconds after `began` at which a list was last refused for want of room; 0 for never.
+    cramped: AtomicU64,
     recent: Recent,
     slow: SlowRequests,
 }
@@ -181,6 +187,8 @@ impl Traffic {
             cut_off: AtomicU64::new(0),
             overloaded: AtomicU64::new(0),
             limited: AtomicU64::new(0),
+            began: clock::now(),
+            cramped: AtomicU64::new(0),
             recent: Recent::default(),
             slow: SlowRequests::default(),
         }
@@ -291,9 +299,25 @@ impl Traffic {
         add(&self.cut_off, 1);
     }
 
-    /// Counts a request turned away at the cap.
+    /// Counts a request turned away at a cap.
     pub(super) fn request_refused(&self) {
         add(&self.overloaded, 1);
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Counts a list turned away since answers that their clients do not take fill the room.
+    pub fn list_refused(&self) {
+        self.request_refused();
+        self.cramped.store(self.milliseconds().max(1), Ordering::Relaxed);
+    }
+
+    /// Whether a list was turned away so a moment ago: who takes nothing has less time then.
+    pub(super) fn is_cramped(&self) -> bool {
+        let last = self.cramped.load(Ordering::Relaxed);
+        last > 0 && self.milliseconds().saturating_sub(last) < CRAMPED_MS
     }
 
     /// Counts a request of a client that asks too often.
@@ -381,7 +405,7 @@ impl Traffic {
             ),
             (
                 "quarry_http_requests_refused",
-                "Requests turned away at the cap.",
+                "Requests turned away at a cap.",
                 &self.overloaded,
             ),
             (

@@ -320,7 +320,7 @@ impl Inner {
                 let pool = self.desk.pool().clone();
                 let deliver = move || {
                     let response = match ended {
-                        Ok(whole) => json_response(StatusCode::OK, whole),
+                        Ok(whole) => json_response(StatusCode::OK, pool.unsent().hold_body(whole)),
                         Err((first, rest)) => begun(&pool, first, Box::new(rest), None, Extra::default()),
                     };
                     delivery.deliver(response, Lifetime::Revalidate, None)

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use quarry::store::Heartbeat;
+
 use super::binary::{list, quarry};
-use super::{SHORT, bench, demo, read};
+use super::{SHORT, bench, demo, imported, question, read};
 
 /// A store of the genesis block alone: no transaction, no log.
 fn barren(directory: &Path) -> String {
@@ -56,6 +58,41 @@ fn a_chain_without_logs_is_measured_and_not_compared_with_postgres() {
             "{name}: {reason}"
         );
     }
+}
+
+#[test]
+fn a_store_that_another_process_writes_is_measured_cold_only_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let json = directory.path().join("r.json").display().to_string();
+    let run = |option: &[&str]| {
+        let mut args = vec!["--data-dir", &data, "--only", "address-hot-100", "--json", &json];
+        args.extend(option.iter().chain(&SHORT));
+        bench(&args).succeeded();
+        let report = read(Path::new(&json));
+        let measured = list(&question(&report, "address-hot-100")["measurements"]);
+        let is_cold = measured.iter().any(|measured| measured["cold"] == true);
+        (report["settings"]["cold"].as_str().unwrap().to_owned(), is_cold)
+    };
+    let store = Path::new(&data).join("mainnet");
+    assert!(run(&[]).1);
+    Heartbeat::write(&store, Some(1), None);
+    let (told, is_cold) = run(&[]);
+    assert!(
+        told.starts_with("not measured: another process writes this store"),
+        "{told}"
+    );
+    assert!(!is_cold);
+    // It says so twice a second, as a writer does.
+    Heartbeat::write(&store, Some(1), None);
+    assert!(run(&["--cold"]).1);
+    // One that ended long ago.
+    let beat = std::fs::read_to_string(store.join("writer.beat")).unwrap();
+    let (time, rest) = beat.split_once('.').unwrap();
+    let before = time.parse::<u64>().unwrap() - 60;
+    std::fs::write(store.join("writer.beat"), format!("{before}.{rest}")).unwrap();
+    assert!(run(&[]).1);
+    assert_eq!(bench(&["--demo", "--cold", "--no-cold"]).code, Some(2));
 }
 
 #[test]

@@ -77,6 +77,14 @@ impl Server {
         self.request("GET", target).await
     }
 
+    /// A POST of this body on a connection of its own.
+    pub(crate) async fn post(&self, target: &str, body: &str) -> Reply {
+        let length = body.len();
+        let head =
+            format!("POST {target} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}");
+        Reply::parse(&self.exchange(format!("{head}\r\n\r\n{body}")).await)
+    }
+
     /// A GET of who has what the tag is of.
     pub(crate) async fn get_unless(&self, target: &str, tag: &str) -> Reply {
         self.get_with(target, &format!("if-none-match: {tag}")).await

@@ -160,6 +160,75 @@ async fn the_cap_on_requests_is_told_and_counted() {
     assert!(figures(&world).await["quarry_http_requests_refused_total"] >= 1.0);
 }
 
+#[tokio::test]
+async fn no_list_is_begun_while_those_that_nobody_takes_fill_the_room() {
+    const ROOM: usize = 8 << 20;
+    let limits = Limits {
+        write_timeout: Duration::from_secs(20),
+        ..Limits::default()
+    };
+    let world = Mined::with_room(40, limits, ROOM).await;
+    let list = format!("/api/logs/get-logs?address={}", world.busiest());
+    let count = async || figures(&world).await["quarry_http_unsent_bytes"];
+    let first = world.get(&list, &[]).await;
+    assert_eq!(first.status(), 200);
+    assert_eq!(count().await, 0.0);
+    let request = format!("GET {list}&offset=10000 HTTP/1.1\r\nhost: x\r\n\r\n").repeat(40);
+    let mut held = Vec::new();
+    while count().await < ROOM as f64 {
+        assert!(
+            held.len() < 40,
+            "{} clients hold {} bytes",
+            held.len(),
+            count().await
+        );
+        let mut client = world.server.connect().await;
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.read_exact(&mut [0; 16]).await.unwrap();
+        held.push(client);
+        // Until the buffers in between are full.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert!(
+        held.len() > 2,
+        "{} clients hold {} bytes",
+        held.len(),
+        count().await
+    );
+    let refused = world.get(&list, &[]).await;
+    assert_eq!(header(&refused, "retry-after"), Some("1"));
+    let text = String::from_utf8_lossy(refused.body()).into_owned();
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"},
+        {"jsonrpc":"2.0","id":2,"method":"eth_getBlockByNumber","params":["0x1",true]}]"#;
+    let told = world.server.post("/rpc", batch).await;
+    for (status, text) in [(refused.status().as_u16(), &text), (told.status, &told.body)] {
+        assert_eq!(status, 503, "{text}");
+        assert!(text.contains("Too many long answers are being sent"), "{text}");
+    }
+    // Who asks for little is answered.
+    let block = world.get("/api/block/1/transaction-count", &[]).await;
+    assert_eq!(block.status(), 200, "{block:?}");
+    assert!(figures(&world).await["quarry_http_requests_refused_total"] >= 2.0);
+
+    // Whoever goes on asking gets it: clients that take nothing have a tenth of their time now.
+    let asked = std::time::Instant::now();
+    let again = loop {
+        let again = world.get(&list, &[]).await;
+        if again.status() == 200 {
+            break again;
+        }
+        assert!(asked.elapsed() < Duration::from_secs(15), "nobody is cut off");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(again.body(), first.body());
+    assert!(figures(&world).await["quarry_http_connections_cut_off_total"] >= 1.0);
+    drop(held);
+    while count().await > 0.0 {
+        assert!(asked.elapsed() < Duration::from_secs(30), "it did not come back");
+    }
+    assert_eq!(world.server.post("/rpc", batch).await.status, 200);
+}
+
 /// Answers after as many milliseconds as the path says; under `/frames/` with three frames, each after so many.
 struct Slow {
     pool: Pool,

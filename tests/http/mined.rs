@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use quarry::api::{Api, Chains, Settings, Upstream, UpstreamFuture};
-use quarry::http::Limits;
+use quarry::api::{Chains, Settings, Upstream, UpstreamFuture};
+use quarry::app::front::front;
+use quarry::http::{Limits, Pool, PoolLimits};
 use quarry::model::{Address, B256, BlockId, Bundle, ChainName, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
@@ -83,17 +84,26 @@ pub(crate) struct Mined {
 impl Mined {
     /// A service over this many final blocks, with lists that take several frames.
     pub(crate) async fn start(blocks: u64, limits: Limits) -> Self {
-        Self::ruled(blocks, limits, rules()).await
+        Self::ruled(blocks, limits, pool(), rules()).await
+    }
+
+    /// The same, and lists are refused while answers that are not sent yet hold so many bytes.
+    pub(crate) async fn with_room(blocks: u64, limits: Limits, unsent_bytes_max: usize) -> Self {
+        let pool = Pool::new(PoolLimits {
+            unsent_bytes_max,
+            ..PoolLimits::default()
+        });
+        Self::ruled(blocks, limits, pool.unwrap(), rules()).await
     }
 
     /// The same, and nobody told what the genesis block gave: of accounts that nothing happened to only the node knows.
     pub(crate) async fn without_allocation(blocks: u64) -> Self {
         let mut rules = rules();
         rules.native.allocation = None;
-        Self::ruled(blocks, Limits::default(), rules).await
+        Self::ruled(blocks, Limits::default(), pool(), rules).await
     }
 
-    async fn ruled(blocks: u64, limits: Limits, rules: NonceRules) -> Self {
+    async fn ruled(blocks: u64, limits: Limits, pool: Pool, rules: NonceRules) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -108,7 +118,7 @@ impl Mined {
         let bundles = plain::chain(11, blocks, &config);
         let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
         fill(&store, &bundles, &rules);
-        Self::serve(directory, store, (config, bundles), rules, limits).await
+        Self::serve(directory, store, (config, bundles), rules, (limits, pool)).await
     }
 
     /// A service over final blocks of which nothing was read since the store was opened.
@@ -126,7 +136,7 @@ impl Mined {
             store,
             (ChainConfig::default(), bundles),
             rules(),
-            Limits::default(),
+            (Limits::default(), pool()),
         )
         .await
     }
@@ -136,7 +146,7 @@ impl Mined {
         store: Arc<Store>,
         (config, bundles): (ChainConfig, Vec<Bundle>),
         rules: NonceRules,
-        limits: Limits,
+        (limits, pool): (Limits, Pool),
     ) -> Self {
         let writer = store.writer().unwrap();
         let status = Arc::new(ChainStatus::default());
@@ -147,7 +157,7 @@ impl Mined {
             status: Arc::clone(&status),
             node: Arc::clone(&node),
         };
-        let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
+        let api = Arc::new(front(Arc::new(chains), pool, Settings::default()));
         Self {
             server: Arc::new(Server::start(api, limits).await),
             bundles,

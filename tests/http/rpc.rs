@@ -4,20 +4,10 @@ use quarry::api::UpstreamError;
 use serde_json::{Value, json};
 
 use crate::chain::{HEAD, World};
-use crate::client::Reply;
-
-async fn post(world: &World, body: &Value) -> Reply {
-    let body = body.to_string();
-    let text = format!(
-        "POST /rpc HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    Reply::parse(&world.server.exchange(text).await)
-}
 
 async fn rpc(world: &World, method: &str, params: Value) -> Result<Value, (i64, String)> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let reply = post(world, &body).await;
+    let reply = world.server.post("/rpc", &body.to_string()).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let mut answer: Value = serde_json::from_str(&reply.whole_body()).unwrap();
     match answer.get("error") {
@@ -86,7 +76,7 @@ async fn the_node_is_asked_as_it_is() {
     let batch: Value = calls
         .map(|(id, method)| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": []}))
         .collect();
-    let reply = post(&world, &batch).await;
+    let reply = world.server.post("/rpc", &batch.to_string()).await;
     let answers: Vec<Value> = serde_json::from_str(&reply.whole_body()).unwrap();
     assert_eq!(answers[0]["result"], "0x7");
     let reverted = json!({"code": 3, "message": "execution reverted", "data": []});

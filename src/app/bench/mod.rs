@@ -218,10 +218,12 @@ impl Run {
     ) -> Result<(), AppError> {
         let Prepared { service, asked, .. } = &prepared;
         let answer_time = others::answer_time(self.options.limit);
+        let not_cold = self.not_cold(bed, service);
         let mut session = Session {
             ways: service.ways.clone(),
             clients: self.args.clients.clone(),
-            bed: (!self.args.no_cold && service.is_own())
+            bed: not_cold
+                .is_none()
                 .then(|| Arc::clone(bed) as Arc<dyn crate::bench::measure::Bed>),
             seconds: self.options.seconds,
             limit: self.options.limit,
@@ -233,7 +235,7 @@ impl Run {
                 .map(|database| Peer::new(database, answer_time)),
         };
         let asked = asked.clone();
-        let mut report = self.report(bed, &prepared);
+        let mut report = self.report(bed, &prepared, not_cold.unwrap_or(COLD));
         let service = prepared.service;
         say(&headline(&report));
         let run = Box::pin(session.run(asked, &mut report, &self.terminal));
@@ -261,16 +263,25 @@ impl Run {
         }
     }
 
+    /// Why nothing is measured with a cold store; `None` where that is.
+    fn not_cold(&self, bed: &Bed, service: &Service) -> Option<&'static str> {
+        if self.args.no_cold {
+            Some("not measured (--no-cold)")
+        } else if !service.is_own() {
+            Some("not measured: what a service of another process holds in memory is not ours to drop")
+        } else if !self.args.cold && bed.is_written() {
+            Some(
+                "not measured: another process writes this store, and what the system is asked to forget is what that reads, too \
+                 (--cold measures it nevertheless)",
+            )
+        } else {
+            None
+        }
+    }
+
     /// A report of a run that begins.
-    fn report(&self, bed: &Bed, prepared: &Prepared) -> Report {
+    fn report(&self, bed: &Bed, prepared: &Prepared, cold: &str) -> Report {
         let service = &prepared.service;
-        let cold = match (self.args.no_cold, service.is_own()) {
-            (true, _) => "not measured (--no-cold)",
-            (_, false) => {
-                "not measured: what a service of another process holds in memory is not ours to drop"
-            }
-            _ => COLD,
-        };
         Report {
             version: env!("CARGO_PKG_VERSION"),
             command: self.options.command.clone(),

@@ -46,8 +46,12 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(AppError::io("listen on 127.0.0.1"))?;
         let address = listener.local_addr().map_err(AppError::io("read the address"))?;
-        let pool =
-            Pool::new(PoolLimits::default()).map_err(AppError::io("start the threads of the service"))?;
+        let pool_limits = PoolLimits {
+            // However many clients ask for long pages: they are our own, and take them.
+            unsent_bytes_max: usize::MAX,
+            ..PoolLimits::default()
+        };
+        let pool = Pool::new(pool_limits).map_err(AppError::io("start the threads of the service"))?;
         let chains = Arc::new(Lent(Arc::clone(bed)));
         let api = Arc::new(Api::new(chains, pool, ApiSettings::default()));
         let (trigger, mut shutdown): (Trigger, Shutdown) = pair();

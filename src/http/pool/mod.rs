@@ -17,6 +17,7 @@ use crate::metrics::{Histogram, Page};
 
 use super::error::HttpError;
 use super::others::Others;
+use super::unsent::{Held, Unsent};
 
 /// How often a thread without work yields and looks again before it sleeps. Waking a sleeper costs
 /// more than the look-up that it is woken for (`docs/decisions/0001-runtime.md`).
@@ -38,6 +39,9 @@ const BODIES_A_CORE: usize = 2;
 
 /// With more bodies than this for each core no frame waits for its turn: clients that take nothing would hold it.
 const CROWD_A_CORE: usize = 8;
+
+/// What a body holds beside its frames, about: where its rows lie.
+const BODY_BYTES: usize = 160 << 10;
 
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,8 @@ pub struct PoolLimits {
     pub scans_waiting_max: usize,
     /// Work that waited longer is not begun: its caller has most likely gone.
     pub wait_max: Duration,
+    /// Bytes of answers that were made and are not sent yet: with more of them no list is begun.
+    pub unsent_bytes_max: usize,
 }
 
 impl Default for PoolLimits {
@@ -97,6 +103,7 @@ impl Default for PoolLimits {
             points_waiting_max: 8192,
             scans_waiting_max: 512,
             wait_max: Duration::from_secs(10),
+            unsent_bytes_max: 512 << 20,
         }
     }
 }
@@ -162,6 +169,7 @@ struct Shared {
     /// Bodies whose frames come from here.
     bodies_open: AtomicUsize,
     others: Others,
+    unsent: Unsent,
     limits: PoolLimits,
     counts: [LaneCounts; Lane::ALL.len()],
 }
@@ -180,19 +188,22 @@ impl Drop for Owner {
 pub struct Pool(Arc<Owner>);
 
 /// A body whose frames come from the pool.
-pub(super) struct BodyGuard(Pool);
+pub(super) struct BodyGuard {
+    pool: Pool,
+    _held: Held,
+}
 
 impl std::ops::Deref for BodyGuard {
     type Target = Pool;
 
     fn deref(&self) -> &Pool {
-        &self.0
+        &self.pool
     }
 }
 
 impl Drop for BodyGuard {
     fn drop(&mut self) {
-        self.0.0.0.bodies_open.fetch_sub(1, Ordering::Relaxed);
+        self.pool.0.0.bodies_open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -215,6 +226,7 @@ impl Pool {
             scans_open: AtomicUsize::new(0),
             bodies_open: AtomicUsize::new(0),
             others: Others::new(),
+            unsent: Unsent::new(limits.unsent_bytes_max),
             limits,
             counts: Default::default(),
         });
@@ -282,7 +294,16 @@ impl Pool {
     /// Counts a body until the guard is dropped.
     pub(super) fn body(&self) -> BodyGuard {
         self.0.0.bodies_open.fetch_add(1, Ordering::Relaxed);
-        BodyGuard(self.clone())
+        BodyGuard {
+            pool: self.clone(),
+            _held: self.unsent().hold(BODY_BYTES),
+        }
+    }
+
+    /// What answers hold that are not sent yet.
+    #[must_use]
+    pub fn unsent(&self) -> &Unsent {
+        &self.0.0.unsent
     }
 
     /// Parts of one body that are made at once, at most.
@@ -300,6 +321,13 @@ impl Pool {
         page.gauge("quarry_pool_scans_running", help, &[], running as f64);
         let help = "Threads of the pool.";
         page.gauge("quarry_pool_threads", help, &[], shared.limits.threads as f64);
+        let help = "Memory of answers that were made and are not sent yet.";
+        page.gauge(
+            "quarry_http_unsent_bytes",
+            help,
+            &[],
+            shared.unsent.bytes() as f64,
+        );
         for (lane, queued) in Lane::ALL.into_iter().zip([points, scans]) {
             let (counts, label) = (shared.counts(lane), [("lane", lane.name())]);
             let help = "Work waiting for a thread.";

@@ -110,7 +110,8 @@ impl StreamBody {
     /// The same body in a coding. Compresses the first frame, hence belongs on the pool.
     pub(super) fn encode(mut self, coding: Coding) -> Result<Self, HttpError> {
         if let State::Ready(first, source, _) = std::mem::replace(&mut self.state, State::Done) {
-            let (first, source) = EncodedFrames::begin(coding, &first, source)?;
+            let held = self.pool.unsent().hold(coding.memory());
+            let (first, source) = EncodedFrames::begin(coding, &first, source, held)?;
             self.state = State::Ready(first, Box::new(source), None);
         }
         Ok(self)
