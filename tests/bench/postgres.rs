@@ -2,11 +2,11 @@
 //! own, as a user without privileges.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::binary::{command, eventually, interrupt, list, number, text};
 use super::{SHORT, bench, imported, measuring, question, read};
@@ -354,4 +354,99 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
         "{log}"
     );
     assert_eq!(server.sql(there), "0", "{log}");
+}
+
+/// Something before a server that swallows what that says once it has said so many times that it is ready (`ReadyForQuery`).
+fn falling_silent(server: &Postgres, after: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (behind, _) = server.url["postgres://quarry@".len()..].split_once('/').unwrap();
+    let behind = behind.to_owned();
+    let url = server.url.replace(&behind, &format!("127.0.0.1:{port}"));
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = TcpStream::connect(&behind).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                to.shutdown(Shutdown::Both)
+            });
+            std::thread::spawn(move || pass_on(server, client, after));
+        }
+    });
+    url
+}
+
+/// Passes on messages of a server: a byte that tells which, a length that counts itself, and the rest.
+fn pass_on(mut server: TcpStream, mut client: TcpStream, after: usize) -> std::io::Result<()> {
+    let (mut head, mut ready) = ([0; 5], 0);
+    loop {
+        server.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let mut rest = vec![0; length - 4];
+        server.read_exact(&mut rest)?;
+        if ready < after {
+            client.write_all(&head)?;
+            client.write_all(&rest)?;
+        }
+        ready += usize::from(head[0] == b'Z');
+    }
+}
+
+#[test]
+fn a_database_that_falls_silent_is_not_waited_for_without_end() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let run = |url: &str| {
+        let mut args = vec!["--data-dir", &data, "--no-cold", "--against-postgres", url];
+        args.extend(["--only", "address-hot", "--seconds", "0.02", "--limit", "10"]);
+        let began = Instant::now();
+        (bench(&args), began.elapsed())
+    };
+    run(&server.url).0.succeeded();
+    // After the handshake, while it is prepared, and while it is compared, which the rest of the run goes on without.
+    for (after, code) in [(1, 1), (3, 1), (30, 0)] {
+        let (outcome, took) = run(&falling_silent(&server, after));
+        assert_eq!(outcome.code, Some(code), "{after}: {outcome:?}");
+        assert!(took < Duration::from_secs(50), "{after}: {took:?}");
+        let told = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(told.contains("no answer within"), "{after}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_signal_while_postgres_is_asked_ends_its_statement() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let mut args = vec![
+        "--data-dir",
+        &data,
+        "--against-postgres",
+        &server.url,
+        "--no-cold",
+    ];
+    args.extend(["--only", "address-hot", "--seconds", "0.02", "--limit", "300"]);
+    bench(&args).succeeded();
+    let (mut child, lines) = measuring(command(["bench"].iter().chain(&args)));
+    let held = server.keep("BEGIN; LOCK TABLE quarry_bench_mainnet.logs");
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'quarry bench' AND wait_event_type = 'Lock'";
+    eventually("it asks", Duration::from_secs(60), || {
+        (server.sql(waits) == "1").then_some(())
+    });
+    interrupt(&child);
+    let status = eventually("it ends", Duration::from_secs(20), || child.try_wait().unwrap());
+    let told: Vec<_> = lines.collect();
+    assert_eq!(status.code(), Some(0), "{told:?}");
+    assert!(
+        told.iter().any(|line| line.contains("stopped by a signal")),
+        "{told:?}"
+    );
+    // Somebody still holds the tables, and nobody waits for them.
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'quarry bench'";
+    eventually("its session is gone", Duration::from_secs(10), || {
+        (server.sql(left) == "0").then_some(())
+    });
+    drop(held);
 }
