@@ -126,7 +126,7 @@ pub fn main(cli: Cli) -> ExitCode {
     let outcome = runtime.block_on(dispatch(cli.command, &cli.log));
     // Threads that still read or flush are waited for; requests were drained before.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
-    match outcome {
+    match outcome.and_then(|()| process::check_output()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => process::fail(&error.to_string()),
     }

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -32,12 +33,30 @@ pub(super) async fn merged(store: &Store, shutdown: &mut Shutdown) {
     }
 }
 
+/// Standard error as the log's: a line that cannot be written is lost, and nothing else is. (tracing-subscriber would say so on
+/// standard error, and panic where that fails, too.)
+#[derive(Clone, Copy)]
+struct LogWriter;
+
+impl std::io::Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let _ = std::io::stderr().lock().write_all(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let _ = std::io::stderr().lock().flush();
+        Ok(())
+    }
+}
+
 /// Begins to log to standard error.
 pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
     let filter = read_filter(filter)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| LogWriter)
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     // A second initialisation (tests in one process) keeps the first.
     let _ = match format {
@@ -89,9 +108,31 @@ fn read_filter(filter: &str) -> Result<EnvFilter, String> {
     Ok(read)
 }
 
-/// Writes a line to standard output. A closed pipe is no reason to fail.
+/// What could not be written to standard output.
+static LOST: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Writes to standard output. A closed pipe is no reason to fail; what is lost for another one is told at the end of the command
+/// ([`check_output`]).
+pub(super) fn print(text: &[u8]) {
+    let mut output = std::io::stdout().lock();
+    if let Err(error) = output.write_all(text).and_then(|()| output.flush())
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let _ = LOST.set(error);
+    }
+}
+
+/// Writes a line to standard output, as [`print`] does.
 pub(super) fn say(line: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
+    print(format!("{line}\n").as_bytes());
+}
+
+/// Whether all of the output was written.
+pub(super) fn check_output() -> Result<(), AppError> {
+    match LOST.get() {
+        None => Ok(()),
+        Some(error) => Err(AppError::io("write to standard output")(error.kind().into())),
+    }
 }
 
 /// Says why the command failed.

@@ -88,8 +88,8 @@ impl Desk {
         Arc::new(Self {
             chains,
             buffers: FrameBuffers::new(pool.unsent().clone()),
+            traffic: Arc::new(Traffic::new(operations).with_unsent(pool.unsent())),
             pool,
-            traffic: Arc::new(Traffic::new(operations)),
             kept: KeptAnswers::new(settings.kept_bytes),
             settings,
         })
@@ -251,15 +251,13 @@ impl Desk {
         let mut question = None;
         let mut response = match determinants.unchanged(&delivery, &above) {
             Some(response) => response,
-            None => match self.admit(plan.lane).and_then(|()| (plan.work)(&snapshot)) {
+            None => match self
+                .admit(plan.lane, request.is_greedy())
+                .and_then(|()| (plan.work)(&snapshot))
+            {
                 Ok(Answer::Whole(body, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach);
                     question = asked;
-                    // The text of a list is in a buffer of frames, which are counted.
-                    let body = match plan.lane {
-                        Lane::Point => self.pool.unsent().hold_body(body),
-                        Lane::Scan => body,
-                    };
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
                 Ok(Answer::Begun(first, source, extra)) => {
@@ -286,18 +284,20 @@ impl Desk {
         Found::Answer(response, question)
     }
 
-    /// Refuses a list while those that are not sent yet take all the room that they may.
-    fn admit(&self, lane: Lane) -> Result<(), HttpError> {
-        match lane {
-            Lane::Point => Ok(()),
-            Lane::Scan => {
-                let admitted = self.pool.unsent().refuse_when_full();
-                if admitted.is_err() {
-                    self.traffic.list_refused();
-                }
-                admitted
-            }
+    /// Refuses a list while those that are not sent yet take all the room that they may, or its own connection has them.
+    fn admit(&self, lane: Lane, is_greedy: bool) -> Result<(), HttpError> {
+        if lane == Lane::Point {
+            return Ok(());
         }
+        if is_greedy {
+            let text = "Too many long answers are being sent on this connection";
+            return Err(HttpError::unavailable(text));
+        }
+        let admitted = self.pool.unsent().refuse_when_full();
+        if admitted.is_err() {
+            self.traffic.list_refused();
+        }
+        admitted
     }
 
     /// Does several plans on one snapshot, in order, each counted at its place: what each found, and what headers say of
@@ -307,9 +307,10 @@ impl Desk {
         chain: ChainName,
         lane: Lane,
         plans: Vec<(usize, Plan)>,
+        is_greedy: bool,
     ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>), HttpError> {
         self.pool.asked_else();
-        self.admit(lane)?;
+        self.admit(lane, is_greedy)?;
         let inner = Arc::clone(self);
         let work = move || {
             let snapshot = match inner.snapshot(chain) {
@@ -322,6 +323,8 @@ impl Desk {
                     let text = "The batch is too large: ask for less at once";
                     return Err(HttpError::new(ErrorStatus::ContentTooLarge, text));
                 }
+                // Others may have filled the room while this one waited, and does so itself.
+                inner.admit(lane, false)?;
                 let found = counted(&inner.traffic, place, || (plan.work)(&snapshot));
                 bytes += found.as_ref().map_or(0, Answer::bytes_held);
                 found.map(|answer| match answer {
@@ -329,6 +332,7 @@ impl Desk {
                         let source = Counted::new(source, &inner.traffic, place);
                         Answer::Begun(first, Box::new(source), extra)
                     }
+                    Answer::Whole(body, extra) => Answer::Whole(inner.pool.unsent().hold_body(body), extra),
                     other => other,
                 })
             });

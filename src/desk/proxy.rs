@@ -48,9 +48,10 @@ impl Tag {
             Self::Latest => Some(head),
             Self::Earliest => Some(0),
             Self::Number(number) => Some(number),
+            // What the node called safe last may lie below what is final by now.
             Self::Safe => status
                 .and_then(|status| status.safe())
-                .or_else(finalized)
+                .max(finalized())
                 .map(|number| number.min(head)),
             Self::Finalized => finalized().map(|number| number.min(head)),
         }

@@ -20,6 +20,8 @@ pub const LONG_FRAMES: usize = 2;
 
 /// Room for the row that crosses the end of a frame; a longer one makes its buffer grow.
 const ROW_BYTES: usize = 16 * 1024;
+/// Shorter texts are copied out of their buffer, which is free again then.
+const COPIED_MAX: usize = 16 << 10;
 /// Buffers kept while nobody uses them: 17 MB, and 34 where all of them held a long frame.
 const KEPT_MAX: usize = 64;
 /// What a buffer has room for once it grew for a long frame.
@@ -90,6 +92,10 @@ impl AsRef<[u8]> for FrameBuffer {
 
 impl From<FrameBuffer> for Bytes {
     fn from(mut buffer: FrameBuffer) -> Self {
+        // A batch may hold a thousand of them.
+        if buffer.bytes.len() <= COPIED_MAX {
+            return Self::copy_from_slice(&buffer.bytes);
+        }
         buffer.held.change(buffer.bytes.capacity());
         Self::from_owner(buffer)
     }
@@ -119,10 +125,14 @@ mod tests {
         let unsent = Unsent::new(usize::MAX);
         let buffers = FrameBuffers::new(unsent.clone());
         let mut buffer = buffers.take();
-        buffer.extend_from_slice(b"text");
+        buffer.extend_from_slice(&[b't'; COPIED_MAX]);
+        let short = Bytes::from(buffer);
+        assert_eq!((short.len(), unsent.bytes()), (COPIED_MAX, 0));
+        let mut buffer = buffers.take();
+        buffer.extend_from_slice(&[b't'; COPIED_MAX + 1]);
         let at = buffer.as_ptr();
         let bytes = Bytes::from(buffer);
-        assert_eq!(bytes, "text");
+        assert_eq!(bytes.len(), COPIED_MAX + 1);
         assert_eq!(unsent.bytes(), FRAME_BYTES + ROW_BYTES);
         let part = bytes.slice(1..2);
         drop(bytes);

@@ -18,6 +18,7 @@ pub struct Request {
     pub(super) upload: Bytes,
     pub(super) id: RequestId,
     pub(super) operation: OperationSlot,
+    pub(super) is_greedy: bool,
 }
 
 impl Request {
@@ -27,6 +28,7 @@ impl Request {
         Self {
             id: RequestId::of(parts.headers.get(super::response::X_REQUEST_ID)),
             operation: OperationSlot::default(),
+            is_greedy: false,
             upload: Bytes::new(),
             parts,
         }
@@ -84,6 +86,12 @@ impl Request {
     #[must_use]
     pub fn operation(&self) -> usize {
         self.operation.get()
+    }
+
+    /// Whether its connection holds as much as one may of answers that it does not take: it gets no list more.
+    #[must_use]
+    pub const fn is_greedy(&self) -> bool {
+        self.is_greedy
     }
 
     /// The request's id.

@@ -35,6 +35,7 @@ mod stream;
 mod traffic;
 mod transport;
 mod unsent;
+mod vitals;
 
 pub use hyper::{StatusCode, header};
 
@@ -61,4 +62,4 @@ pub use slow::{SLOW, SlowRequest};
 pub use stream::stream_frames;
 pub use traffic::{OperationFigures, Traffic, TrafficFigures};
 pub use transport::Outgoing;
-pub use unsent::Unsent;
+pub use unsent::{Held, Unsent};

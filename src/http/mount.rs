@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::connection::Vitals;
 use super::handler::Handler;
 use super::limits::Limits;
 use super::traffic::Traffic;
 use super::transport::{Outgoing, Upload, respond};
+use super::vitals::Vitals;
 
 /// A handler behind the rules that hold for every request (sizes, methods, CORS, ids, the fence against panics), and no
 /// socket. Connections, slow clients and rates are the business of the server that it is mounted in.

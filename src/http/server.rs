@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::connection::{Socket, Verdict, Vitals};
+use super::connection::Socket;
 use super::error::HttpError;
 use super::handler::Handler;
 use super::limits::Limits;
@@ -24,6 +24,7 @@ use super::rejection::closing_answer;
 use super::sockets::Sockets;
 use super::traffic::{Traffic, Underway};
 use super::transport::{Upload, respond};
+use super::vitals::{Verdict, Vitals};
 
 /// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
 /// refused by us with a proper answer.

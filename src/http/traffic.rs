@@ -12,6 +12,7 @@ use crate::metrics::{Histogram, Page};
 
 use super::recent::{Counted, Rate, Recent};
 use super::slow::{SLOW, SlowRequest, SlowRequests, shown_target};
+use super::unsent::Unsent;
 
 /// The statuses that are answered here; any other counts as the last one.
 const STATUSES: [(u16, &str); 17] = [
@@ -58,6 +59,7 @@ pub struct Traffic {
     cramped: AtomicU64,
     recent: Recent,
     slow: SlowRequests,
+    unsent: Unsent,
 }
 
 /// An answer that came to its end.
@@ -191,7 +193,22 @@ impl Traffic {
             cramped: AtomicU64::new(0),
             recent: Recent::default(),
             slow: SlowRequests::default(),
+            unsent: Unsent::new(usize::MAX),
         }
+    }
+
+    /// The same, with answers that are not sent yet counted there.
+    #[must_use]
+    pub fn with_unsent(self, unsent: &Unsent) -> Self {
+        Self {
+            unsent: unsent.clone(),
+            ..self
+        }
+    }
+
+    /// Where answers that are not sent yet are counted.
+    pub(super) const fn unsent(&self) -> &Unsent {
+        &self.unsent
     }
 
     fn operation(&self, place: usize) -> Option<&Operation> {

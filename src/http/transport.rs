@@ -18,7 +18,6 @@ use crate::clock;
 
 use super::body::{Body, BodyError};
 use super::caching::forbid_guessing;
-use super::connection::{InFlight, Vitals};
 use super::error::{ErrorStatus, HttpError};
 use super::handler::{Handler, Request};
 use super::limits::Limits;
@@ -26,6 +25,7 @@ use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
 use super::slow::OwnTime;
 use super::traffic::{Ended, OperationSlot, Traffic, Underway};
+use super::vitals::{InFlight, Vitals};
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
 const RATE_LIMIT_EXCEEDED: &str = "Rate limit exceeded";
@@ -50,7 +50,7 @@ pub(super) async fn respond<H: Handler>(
     may_ask: bool,
     request: hyper::Request<Upload>,
 ) -> hyper::Response<Outgoing> {
-    let in_flight = InFlight::begin(vitals);
+    let mut in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
     let (parts, upload) = request.into_parts();
     let upload_max = handler.upload_bytes_max(parts.uri.path());
@@ -101,6 +101,7 @@ pub(super) async fn respond<H: Handler>(
                     upload,
                     id,
                     operation,
+                    is_greedy: vitals.held() >= traffic.unsent().share(),
                 };
                 answer(handler, limits, request, &line).await
             }
@@ -128,8 +129,13 @@ pub(super) async fn respond<H: Handler>(
         drop_body(&mut response);
     }
     response.map(|mut body| {
-        if let Body::Stream(stream) = &mut body {
-            stream.set_timeout(limits.body_timeout);
+        match &mut body {
+            Body::Empty => {}
+            Body::Full(bytes) => *bytes = traffic.unsent().hold_body(std::mem::take(bytes)),
+            Body::Stream(stream) => {
+                stream.set_timeout(limits.body_timeout);
+                in_flight.weigh(stream.weight());
+            }
         }
         Outgoing {
             body,
@@ -277,7 +283,8 @@ impl hyper::body::Body for Outgoing {
             Poll::Ready(None) => self.line.finished = true,
             Poll::Ready(Some(Err(_))) | Poll::Pending => {}
         }
-        next
+        let hand_over = |frame: Frame<Bytes>| frame.map_data(|bytes| self.in_flight.hand_over(bytes));
+        next.map_ok(hand_over)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -11,6 +11,9 @@ use super::error::HttpError;
 /// Shorter bodies are not counted: a request and its connection take as much.
 const COUNTED_FROM: usize = 64 << 10;
 
+/// One connection has a part in so many of the room, or two of them could hold all of it.
+const CONNECTION_SHARE: usize = 16;
+
 #[derive(Debug)]
 struct Account {
     bytes: AtomicUsize,
@@ -23,7 +26,7 @@ pub struct Unsent(Arc<Account>);
 
 /// Some of it, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub struct Held {
     unsent: Unsent,
     bytes: usize,
 }
@@ -71,7 +74,8 @@ impl Unsent {
     }
 
     /// Counts so many bytes until the guard is dropped. Whoever has begun is not refused.
-    pub(super) fn hold(&self, bytes: usize) -> Held {
+    #[must_use]
+    pub fn hold(&self, bytes: usize) -> Held {
         let unsent = self.clone();
         let mut held = Held { unsent, bytes: 0 };
         held.change(bytes);
@@ -86,6 +90,11 @@ impl Unsent {
         }
         let _held = self.hold(bytes.len());
         Bytes::from_owner(Body { bytes, _held })
+    }
+
+    /// What one connection may hold of it before it is told to wait.
+    pub(super) fn share(&self) -> usize {
+        self.0.most / CONNECTION_SHARE
     }
 
     /// Refuses a list while more is held than may be.

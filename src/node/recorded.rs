@@ -212,7 +212,15 @@ impl RecordedChain {
     /// When it cannot be opened or its first bytes cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordedError> {
         let path = path.as_ref();
-        File::open(path)
+        // It is read more than once, and opening a pipe that nobody writes would not end.
+        let is_file = path.metadata().and_then(|about| match about.is_file() {
+            true => Ok(()),
+            false => Err(io::Error::other(
+                "it is no regular file, and is read more than once",
+            )),
+        });
+        is_file
+            .and_then(|()| File::open(path))
             .and_then(Self::sniff)
             .map_err(|source| RecordedError::Open {
                 path: path.to_owned(),

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::fault::Fault;
 use crate::desk::answer::Answer;
-use crate::http::{FRAME_BYTES, FrameSource, HttpError};
+use crate::http::{FRAME_BYTES, FrameSource, Held, HttpError, Unsent};
 
 /// A piece of a body.
 enum Piece {
@@ -21,6 +21,8 @@ pub(super) struct Pieces {
     pieces: VecDeque<Piece>,
     /// Text that is not a piece yet.
     text: Vec<u8>,
+    /// Its texts, as they are counted while they are sent.
+    _held: Option<Held>,
 }
 
 /// Results up to this length are copied together; longer ones stay where they are.
@@ -94,6 +96,16 @@ impl Pieces {
         }
         let first = self.texts();
         Err((first, self))
+    }
+
+    /// The same, with its texts counted until all of it was sent.
+    pub(super) fn held(mut self, unsent: &Unsent) -> Self {
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Frames(_) => 0,
+        });
+        self._held = Some(unsent.hold(texts.sum()));
+        self
     }
 
     /// The texts that come next, about a frame of them.

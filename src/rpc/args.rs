@@ -49,10 +49,17 @@ impl BlockRef {
         }
     }
 
-    /// The same as a tag, for questions of state, where a block that does not exist is an error.
+    /// The same as a tag, for questions of state, where a block that does not exist is an error, and one that is not indexed yet
+    /// another.
     pub(super) fn tag(self, snapshot: &Snapshot) -> Result<Tag, HttpError> {
         match self {
-            Self::Tag(tag) => Ok(tag),
+            Self::Tag(tag) => {
+                let extent = snapshot.extent();
+                match tag.number(snapshot) {
+                    Some(number) if number > extent.head => extent.check_block(number).map(|()| tag),
+                    _ => Ok(tag),
+                }
+            }
             Self::Hash(_) => self
                 .indexed(snapshot)?
                 .map(Tag::Number)

@@ -38,7 +38,8 @@ pub(super) fn syncing(_: &mut Args) -> Result<Work, Fault> {
     Ok(store(Plan::point(|snapshot| {
         let extent = snapshot.extent();
         Ok(text(|out| {
-            if !extent.is_known_to_be_behind() {
+            // Nothing syncs a chain without a status, however far its node was.
+            if snapshot.status.is_none() || !extent.is_known_to_be_behind() {
                 return writer::boolean(out, false);
             }
             let mut object = Object::begin(out);

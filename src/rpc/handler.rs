@@ -220,7 +220,9 @@ impl Inner {
                 }
             });
         }
-        let facts = self.look_up(chain, plans, &mut steps).await?;
+        let facts = self
+            .look_up(chain, plans, request.is_greedy(), &mut steps)
+            .await?;
         let id = request.id().as_str();
         let asked = steps.into_iter().map(|step| self.finish(id, chain, step));
         let results: Vec<_> = futures_util::stream::iter(asked)
@@ -245,6 +247,7 @@ impl Inner {
         &self,
         chain: ChainName,
         plans: Vec<(usize, usize, Plan)>,
+        is_greedy: bool,
         steps: &mut [Step],
     ) -> Result<Option<Facts>, HttpError> {
         if plans.is_empty() {
@@ -256,7 +259,7 @@ impl Inner {
             .into_iter()
             .map(|(at, place, plan)| (at, (place, plan)))
             .unzip();
-        let (facts, found) = self.desk.look_up_all(chain, lane, plans).await?;
+        let (facts, found) = self.desk.look_up_all(chain, lane, plans, is_greedy).await?;
         for (at, found) in slots.into_iter().zip(found) {
             if let Some(step) = steps.get_mut(at) {
                 *step = Step::Found(found);
@@ -320,8 +323,11 @@ impl Inner {
                 let pool = self.desk.pool().clone();
                 let deliver = move || {
                     let response = match ended {
-                        Ok(whole) => json_response(StatusCode::OK, pool.unsent().hold_body(whole)),
-                        Err((first, rest)) => begun(&pool, first, Box::new(rest), None, Extra::default()),
+                        Ok(whole) => json_response(StatusCode::OK, whole),
+                        Err((first, rest)) => {
+                            let rest = Box::new(rest.held(pool.unsent()));
+                            begun(&pool, first, rest, None, Extra::default())
+                        }
                     };
                     delivery.deliver(response, Lifetime::Revalidate, None)
                 };

@@ -47,6 +47,7 @@ pub(super) fn has_code(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block_or_latest("block")?;
     Ok(store(Plan::point(move |snapshot| {
         let number = block
+            .tag(snapshot)?
             .indexed(snapshot)?
             .ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))?;
         let nobody = HttpError::unavailable("Code is asked of the node, and there is none");

@@ -1,6 +1,10 @@
 //! What a writer says of itself for those who follow its store: a small file, written anew twice a second.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
 
 use crate::clock;
 
@@ -55,6 +59,19 @@ impl Heartbeat {
         };
         beat.time.is_finite().then_some(beat)
     }
+}
+
+/// Whether another process writes the store in a directory: RocksDB holds its lock then (fcntl(2), `F_SETLK`). Where that cannot be told it
+/// is taken for free.
+#[must_use]
+pub fn is_written(store: &Path) -> bool {
+    let Ok(lock) = File::open(store.join("rocksdb").join("LOCK")) else {
+        return false;
+    };
+    let tried = fcntl_lock(&lock, FlockOperation::NonBlockingLockShared);
+    let is_held = matches!(tried, Err(Errno::AGAIN | Errno::ACCESS));
+    let _ = fcntl_lock(&lock, FlockOperation::NonBlockingUnlock);
+    is_held
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub use copy::{Copied, PARTS, copy_store, is_part_of_copy, open_copy};
 pub use cursor::{Direction, PostingCursor};
 pub use error::StoreError;
 pub use flat::{BlockEarnings, BlockFacts, BlockFrames, FlatArray};
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{Heartbeat, is_written};
 pub use imported::{ImportRow, ImportWriter, Imported, LOOK_EVERY};
 pub use inspect::{Contents, Figures};
 pub use known::KnownToken;

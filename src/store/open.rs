@@ -1,5 +1,6 @@
 //! Opening a store, and refusing to.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -90,6 +91,14 @@ impl std::fmt::Debug for Store {
     }
 }
 
+/// Whether there is a file; what may not be looked at is no absence.
+pub(super) fn is_there(path: &Path) -> Result<bool, StoreError> {
+    match path.try_exists() {
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        told => told.map_err(StoreError::io("read", path)),
+    }
+}
+
 impl Store {
     /// Opens the store in a directory that holds one; `Absent` otherwise.
     pub fn open(options: &OpenOptions) -> Result<Arc<Self>, StoreError> {
@@ -171,12 +180,14 @@ impl Store {
 
     fn open_with(options: &OpenOptions, create: Option<Identity>) -> Result<Arc<Self>, StoreError> {
         let path = options.directory.join("rocksdb");
-        if !path.join("CURRENT").exists() && (create.is_none() || options.read_only) {
+        let current = path.join("CURRENT");
+        let is_there = is_there(&current)?;
+        if !is_there && (create.is_none() || options.read_only) {
             return Err(StoreError::Absent {
                 path: options.directory.clone(),
             });
         }
-        if path.join("CURRENT").exists() {
+        if is_there {
             if options.read_only {
                 torn::refuse(&path, &options.directory)?;
             } else {

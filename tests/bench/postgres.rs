@@ -258,6 +258,13 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
     assert_eq!(server.sql(schemas), "2");
 }
 
+/// Short questions whose names contain `only`, compared with a database.
+fn against<'a>(data: &'a str, url: &'a str, only: &'a str, limit: &'a str) -> Vec<&'a str> {
+    let mut args = vec!["--data-dir", data, "--against-postgres", url, "--no-cold"];
+    args.extend(["--only", only, "--seconds", "0.02", "--limit", limit]);
+    args
+}
+
 /// A session of `psql` that runs statements and stays; ends with its guard.
 struct Session(Child);
 
@@ -309,14 +316,7 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
     let Some(server) = Postgres::start() else { return };
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());
-    let mut args = vec![
-        "--data-dir",
-        &data,
-        "--against-postgres",
-        &server.url,
-        "--no-cold",
-    ];
-    args.extend(["--only", "address", "--seconds", "0.02", "--limit", "20"]);
+    let mut args = against(&data, &server.url, "address", "20");
     let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
     bench(&args).succeeded();
     assert_eq!(server.sql(there), "1");
@@ -399,8 +399,7 @@ fn a_database_that_falls_silent_is_not_waited_for_without_end() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());
     let run = |url: &str| {
-        let mut args = vec!["--data-dir", &data, "--no-cold", "--against-postgres", url];
-        args.extend(["--only", "address-hot", "--seconds", "0.02", "--limit", "10"]);
+        let args = against(&data, url, "address-hot", "10");
         let began = Instant::now();
         (bench(&args), began.elapsed())
     };
@@ -420,14 +419,7 @@ fn a_signal_while_postgres_is_asked_ends_its_statement() {
     let Some(server) = Postgres::start() else { return };
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());
-    let mut args = vec![
-        "--data-dir",
-        &data,
-        "--against-postgres",
-        &server.url,
-        "--no-cold",
-    ];
-    args.extend(["--only", "address-hot", "--seconds", "0.02", "--limit", "300"]);
+    let args = against(&data, &server.url, "address-hot", "300");
     bench(&args).succeeded();
     let (mut child, lines) = measuring(command(["bench"].iter().chain(&args)));
     let held = server.keep("BEGIN; LOCK TABLE quarry_bench_mainnet.logs");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use quarry::http::Limits;
 use quarry::model::{B256, BlockId};
 
 use crate::mined::Mined;
@@ -72,4 +73,24 @@ async fn an_answer_of_the_node_is_of_the_branch_that_the_headers_name() {
     mined.node.compared.store(0, Ordering::Relaxed);
     assert_eq!(mined.server.get(TARGET).await.status, 200);
     assert_eq!(mined.node.compared.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn what_is_final_is_safe_whatever_the_node_called_safe_last() {
+    let mut world = Mined::start(40, Limits::default()).await;
+    world.mine(0);
+    let number = async |tag: &str| {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["{tag}",false]}}"#);
+        world.server.post("/rpc", &body).await.json()["result"]["number"].take()
+    };
+    assert_eq!(
+        [number("finalized").await, number("safe").await],
+        ["0x27", "0x27"]
+    );
+    // As of long ago, while the index caught up; of now; and of a block that is to come.
+    for (told, safe) in [(5, "0x27"), (40, "0x28"), (99, "0x28")] {
+        world.safe_is(told);
+        assert_eq!([number("finalized").await, number("safe").await], ["0x27", safe]);
+    }
 }

@@ -51,9 +51,12 @@ async fn blocks_that_are_not_indexed() {
     assert_eq!(rpc(&world, "trace_filter", logs("0x0", "0x46")).await, indexing);
     let account = format!("{:?}", crate::plain::account(1));
     let balance = |block: &str| json!([account, block]);
-    assert_eq!(rpc(&world, "eth_getBalance", balance("0x46")).await, indexing);
-    let (code, text) = rpc(&world, "eth_getBalance", balance("0x51")).await.unwrap_err();
-    assert_eq!((code, text.as_str()), (-32602, "Invalid block parameter"));
+    let unknown = Err((-32001, "Block not found".to_owned()));
+    for method in ["eth_getBalance", "eth_getTransactionCount", "ots_hasCode"] {
+        assert_eq!(rpc(&world, method, balance("0x3c")).await, indexing, "{method}");
+        assert_eq!(rpc(&world, method, balance("0x50")).await, indexing, "{method}");
+        assert_eq!(rpc(&world, method, balance("0x51")).await, unknown, "{method}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,13 @@
 //! `--log` and `--log-format`.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
 use serde_json::Value;
 
-use crate::binary::{Server, import_demo, quarry};
+use crate::binary::{Server, command, eventually, import_demo, interrupt, quarry};
 
 #[test]
 fn a_wrong_filter_is_a_sentence() {
@@ -65,4 +70,64 @@ fn logged(args: &[&str]) -> String {
     let server = Server::start(args);
     assert_eq!(server.get("/health?key=secret").status, 200);
     server.stop_logged()
+}
+
+/// A file that has no room.
+fn full() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_lost_and_nothing_else() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let mut serve = command(["serve", "--data-dir", store, "--listen", &address.to_string()]);
+    let mut child = serve.stderr(full()).spawn().unwrap();
+    for _ in 0..20 {
+        let answer = eventually("it answers", Duration::from_secs(30), || {
+            let mut stream = TcpStream::connect(address).ok()?;
+            let request = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+            std::io::Write::write_all(&mut stream, request).ok()?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).ok()?;
+            Some(answer)
+        });
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+    }
+    interrupt(&child);
+    let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    for told in [["openapi"], ["config"]] {
+        let output = command(told).stdout(full()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told:?}: {said}");
+        assert!(
+            said.contains("cannot write to standard output"),
+            "{told:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_url_is_refused_without_its_keys() {
+    let data = tempfile::tempdir().unwrap();
+    for url in ["alice:s3cret@127.0.0.1:9", "127.0.0.1:9?apikey=s3cret"] {
+        let args = [
+            "run",
+            "--data-dir",
+            data.path().to_str().unwrap(),
+            "--mainnet-rpc",
+            url,
+        ];
+        let outcome = quarry(args).refused(&["`127.0.0.1:9` is neither a URL", "http://"]);
+        assert!(!format!("{outcome:?}").contains("s3cret"), "{outcome:?}");
+    }
 }

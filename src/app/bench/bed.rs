@@ -12,14 +12,13 @@ use crate::app::demo_node::DemoNode;
 use crate::app::supervisor::open_options;
 use crate::bench::measure;
 use crate::cli::BenchArgs;
-use crate::clock;
 use crate::config::{Config, store_dir};
 use crate::metrics::Page;
 use crate::model::ChainName;
 use crate::query::Reader;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Heartbeat, Observed, OpenOptions, Store, evict};
+use crate::store::{Observed, OpenOptions, Store, evict, is_written};
 
 /// How often it is looked whether anybody reads the store, and how long is waited in between.
 const RESTING_MAX: usize = 400;
@@ -28,9 +27,6 @@ const RESTING_PAUSE: Duration = Duration::from_millis(5);
 /// How often the store is opened before that fails, and how long is waited in between.
 const OPENINGS_MAX: usize = 5;
 const OPENING_PAUSE: Duration = Duration::from_millis(200);
-
-/// A writer that said nothing of itself for so many seconds has ended.
-const BEATS_WITHIN: f64 = 10.0;
 
 /// Where the chain lies and how it is opened.
 enum Place {
@@ -172,10 +168,9 @@ impl Bed {
         &self.open.directory
     }
 
-    /// Whether a process writes it, as that says itself twice a second.
+    /// Whether a process writes it.
     pub(super) fn is_written(&self) -> bool {
-        let now = clock::unix_seconds(clock::wall());
-        Heartbeat::read(self.directory()).is_some_and(|beat| (now - beat.time).abs() < BEATS_WITHIN)
+        is_written(self.directory())
     }
 
     /// The size of its block cache, bytes.

@@ -44,7 +44,11 @@ impl ServiceConfig {
                 socket_threads: 0,
                 ..Limits::default()
             },
-            pool: PoolLimits::default(),
+            pool: PoolLimits {
+                // Half of the cache, as `quarry run` has it.
+                unsent_bytes_max: 128 << 20,
+                ..PoolLimits::default()
+            },
             settings: Settings::default(),
             chains: Vec::new(),
         }

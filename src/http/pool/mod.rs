@@ -41,7 +41,7 @@ const BODIES_A_CORE: usize = 2;
 const CROWD_A_CORE: usize = 8;
 
 /// What a body holds beside its frames, about: where its rows lie.
-const BODY_BYTES: usize = 160 << 10;
+pub(super) const BODY_BYTES: usize = 160 << 10;
 
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

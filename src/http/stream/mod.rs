@@ -20,10 +20,11 @@ use bytes::Bytes;
 use crate::clock;
 
 use super::body::{Body, BodyError};
+use super::buffers::FRAME_BYTES;
 use super::encoding::{Coding, EncodedFrames};
 use super::error::HttpError;
 use super::frame_source::FrameSource;
-use super::pool::{BodyGuard, Lane, Outcome, Pool};
+use super::pool::{BODY_BYTES, BodyGuard, Lane, Outcome, Pool};
 
 /// So many bytes of a body are made at once, one after the other, before others have their turn.
 const AT_ONCE_BYTES: usize = 256 << 10;
@@ -41,6 +42,7 @@ pub fn stream_frames(
         state: State::Ready(first, source, at_once),
         began: clock::now(),
         body_timeout: Duration::MAX,
+        weight: BODY_BYTES + 2 * FRAME_BYTES,
     })
 }
 
@@ -100,9 +102,15 @@ pub struct StreamBody {
     state: State,
     began: Instant,
     body_timeout: Duration,
+    weight: usize,
 }
 
 impl StreamBody {
+    /// About what it holds while it is open, beside frames that are handed over.
+    pub(super) const fn weight(&self) -> usize {
+        self.weight
+    }
+
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.body_timeout = timeout;
     }
@@ -113,6 +121,7 @@ impl StreamBody {
             let held = self.pool.unsent().hold(coding.memory());
             let (first, source) = EncodedFrames::begin(coding, &first, source, held)?;
             self.state = State::Ready(first, Box::new(source), None);
+            self.weight += coding.memory();
         }
         Ok(self)
     }

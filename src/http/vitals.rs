@@ -1,0 +1,429 @@
+//! Signs of life of a connection: what moves on it, what it waits for, and what it holds of answers that are not taken.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::clock;
+
+use super::limits::Limits;
+
+/// Signs of life of a connection, shared by its socket, its requests and its watchdog.
+#[derive(Debug)]
+pub(super) struct Vitals {
+    began: Instant,
+    /// Milliseconds after `began` at which something last moved.
+    moved: AtomicU64,
+    /// Bytes the client took since then.
+    taken: AtomicUsize,
+    /// Requests not wholly answered, the oldest first.
+    requests: Mutex<VecDeque<Arc<Progress>>>,
+    /// Of those, how many wait for us and not for the client.
+    ours: AtomicU32,
+    /// The socket took nothing of the last write.
+    blocked: AtomicBool,
+    /// Bytes of long answers that are open or handed over, and not sent.
+    held: AtomicUsize,
+    /// Those of them that were handed over, and the milliseconds at which one of these was let go last.
+    handed: AtomicUsize,
+    let_go: AtomicU64,
+}
+
+/// How far a request is.
+#[derive(Debug)]
+struct Progress {
+    began: Instant,
+    /// It waits for us and not for the client.
+    ours: AtomicBool,
+    /// Milliseconds, as in [`Vitals`], at which its turn changed last.
+    moved: AtomicU64,
+}
+
+/// A frame that was handed over to be sent, until it was.
+struct Handed {
+    bytes: Bytes,
+    vitals: Arc<Vitals>,
+}
+
+impl AsRef<[u8]> for Handed {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        let (vitals, bytes) = (&self.vitals, self.bytes.len());
+        vitals.let_go.store(vitals.milliseconds(), Ordering::Relaxed);
+        vitals.handed.fetch_sub(bytes, Ordering::Relaxed);
+        vitals.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Shorter frames are nothing that a client could fill memory with.
+const HANDED_FROM: usize = 16 << 10;
+
+/// What the watchdog should do about a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Let it be.
+    Alive,
+    /// Nobody asked anything for long: say goodbye.
+    Idle,
+    /// An answer is ready and the client does not take it, or so little at a time that it never ends: cut it off.
+    Stalled,
+}
+
+/// So much must a client take to count as one that takes its answers. Less may be HTTP/2's pings, or a byte now and
+/// then to keep an answer waiting for ever.
+const TAKEN_MIN: usize = 64 << 10;
+
+/// How long a client is waited for where there is no room for more answers. The kernel may let some megabytes drain before it takes more.
+fn cramped_patience(usual: Duration) -> Duration {
+    (usual / 3)
+        .clamp(Duration::from_secs(2), Duration::from_secs(10))
+        .min(usual)
+}
+
+impl Vitals {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            began: clock::now(),
+            moved: AtomicU64::new(0),
+            taken: AtomicUsize::new(0),
+            requests: Mutex::default(),
+            ours: AtomicU32::new(0),
+            blocked: AtomicBool::new(false),
+            held: AtomicUsize::new(0),
+            handed: AtomicUsize::new(0),
+            let_go: AtomicU64::new(0),
+        })
+    }
+
+    fn requests(&self) -> MutexGuard<'_, VecDeque<Arc<Progress>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of long answers that this client has asked for and not taken.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Counts a frame until it was sent, or given up.
+    pub(super) fn hand_over(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+        let length = bytes.len();
+        if length < HANDED_FROM {
+            return bytes;
+        }
+        self.held.fetch_add(length, Ordering::Relaxed);
+        if self.handed.fetch_add(length, Ordering::Relaxed) == 0 {
+            self.let_go.store(self.milliseconds(), Ordering::Relaxed);
+        }
+        let vitals = Arc::clone(self);
+        Bytes::from_owner(Handed { bytes, vitals })
+    }
+
+    /// Whether any answer waits for the client that long, whatever else goes to and fro on the connection.
+    fn has_stalled_for(&self, patience: Duration) -> bool {
+        let now = self.milliseconds();
+        let since = |at: &AtomicU64| Duration::from_millis(now.saturating_sub(at.load(Ordering::Relaxed)));
+        let is_left = |request: &Arc<Progress>| {
+            !request.ours.load(Ordering::Relaxed) && since(&request.moved) > patience
+        };
+        // Of a frame some of it may be taken at a time.
+        let keeps_frames = self.handed.load(Ordering::Relaxed) > 0 && since(&self.let_go) > 2 * patience;
+        keeps_frames || (self.held() > 0 && self.requests().iter().any(is_left))
+    }
+
+    /// Where there is no room for more answers (`is_cramped`), one that is not taken is waited for a third as long, and each by itself.
+    pub(super) fn verdict(&self, limits: &Limits, is_cramped: bool) -> Verdict {
+        let patience = match is_cramped {
+            true => cramped_patience(limits.write_timeout),
+            false => limits.write_timeout,
+        };
+        if is_cramped && self.has_stalled_for(patience) {
+            return Verdict::Stalled;
+        }
+        let now = clock::now();
+        let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
+        let still = (now - self.began).saturating_sub(moved);
+        let oldest = self.requests().front().map(|request| request.began);
+        let waits_for_client = oldest.is_some() && self.ours.load(Ordering::Relaxed) == 0;
+        // A body that nobody comes for is not asked whether its time is over.
+        let request_timeout = limits.answer_timeout.saturating_add(limits.body_timeout);
+        if oldest.is_some_and(|began| now - began > request_timeout) {
+            Verdict::Stalled
+        } else if self.blocked.load(Ordering::Relaxed) || waits_for_client {
+            if still > patience {
+                Verdict::Stalled
+            } else {
+                Verdict::Alive
+            }
+        } else if oldest.is_none() && still > limits.header_read_timeout {
+            Verdict::Idle
+        } else {
+            Verdict::Alive
+        }
+    }
+
+    fn touch(&self) {
+        self.moved.store(self.milliseconds(), Ordering::Relaxed);
+        self.taken.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn wrote(&self, outcome: &Poll<io::Result<usize>>) {
+        match outcome {
+            Poll::Ready(written) => {
+                self.blocked.store(false, Ordering::Relaxed);
+                let written = written.as_ref().map_or(0, |&bytes| bytes);
+                if self.taken.fetch_add(written, Ordering::Relaxed) + written >= TAKEN_MIN {
+                    self.touch();
+                }
+            }
+            // The clock runs from the first refusal of the socket, not from the last try, nor from the last little taken.
+            Poll::Pending => {
+                if !self.blocked.swap(true, Ordering::Relaxed) && self.taken.load(Ordering::Relaxed) == 0 {
+                    self.touch();
+                }
+            }
+        }
+    }
+}
+
+/// Whose turn it is to move a request on.
+#[derive(Debug)]
+struct Turn {
+    vitals: Arc<Vitals>,
+    progress: Arc<Progress>,
+}
+
+impl Turn {
+    fn set(&self, ours: bool) {
+        let progress = &self.progress;
+        progress
+            .moved
+            .store(self.vitals.milliseconds(), Ordering::Relaxed);
+        if progress.ours.swap(ours, Ordering::Relaxed) != ours {
+            if ours {
+                self.vitals.ours.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.vitals.ours.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.vitals.touch();
+    }
+}
+
+/// Wakes whoever waits for a frame, and notes that it is the client's turn from now on: HTTP/2 may not come for
+/// the frame before the client makes room.
+struct FrameReady {
+    turn: Arc<Turn>,
+    waker: Waker,
+}
+
+impl Wake for FrameReady {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.turn.set(false);
+        self.waker.wake_by_ref();
+    }
+}
+
+/// One request in the vitals of its connection, from its head to the end of its body.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    turn: Arc<Turn>,
+    /// Counted in the connection's vitals as held.
+    weight: usize,
+}
+
+impl InFlight {
+    pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
+        let progress = Arc::new(Progress {
+            began: clock::now(),
+            ours: AtomicBool::new(false),
+            moved: AtomicU64::new(0),
+        });
+        vitals.requests().push_back(Arc::clone(&progress));
+        let turn = Turn {
+            vitals: Arc::clone(vitals),
+            progress,
+        };
+        turn.set(true);
+        Self {
+            turn: Arc::new(turn),
+            weight: 0,
+        }
+    }
+
+    /// Its answer holds so many bytes while it is open, beside the frames that are handed over.
+    pub(super) fn weigh(&mut self, bytes: usize) {
+        self.turn.vitals.held.fetch_add(bytes, Ordering::Relaxed);
+        self.weight += bytes;
+    }
+
+    /// A frame of its answer goes out.
+    pub(super) fn hand_over(&self, frame: Bytes) -> Bytes {
+        self.turn.vitals.hand_over(frame)
+    }
+
+    /// Notes that an answer, or its head, is there for the client to take.
+    pub(super) fn answered(&self) {
+        self.turn.set(false);
+    }
+
+    /// Polls for what the client came for. It is our turn until that is there, whether the client takes it or not.
+    pub(super) fn poll<T>(
+        &self,
+        cx: &Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.turn.set(true);
+        let waker = Waker::from(Arc::new(FrameReady {
+            turn: Arc::clone(&self.turn),
+            waker: cx.waker().clone(),
+        }));
+        let next = poll(&mut Context::from_waker(&waker));
+        if next.is_ready() {
+            self.turn.set(false);
+        }
+        next
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.turn.set(false);
+        let (vitals, progress) = (&self.turn.vitals, &self.turn.progress);
+        vitals.held.fetch_sub(self.weight, Ordering::Relaxed);
+        let mut requests = vitals.requests();
+        if let Some(place) = requests.iter().position(|other| Arc::ptr_eq(other, progress)) {
+            requests.remove(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(10);
+
+    fn limits() -> Limits {
+        Limits {
+            write_timeout: TICK * 20,
+            header_read_timeout: TICK * 20,
+            answer_timeout: TICK * 30,
+            body_timeout: TICK * 30,
+            ..Limits::default()
+        }
+    }
+
+    /// What is said at last of a client that takes so many bytes of a ready answer each tick.
+    fn after(ticks: u32, bytes: usize) -> Verdict {
+        let (vitals, limits) = (Vitals::new(), limits());
+        let request = InFlight::begin(&vitals);
+        request.answered();
+        vitals.wrote(&Poll::Pending);
+        for _ in 0..ticks {
+            std::thread::sleep(TICK);
+            vitals.wrote(&Poll::Ready(Ok(bytes)));
+            vitals.wrote(&Poll::Pending);
+            if vitals.verdict(&limits, false) != Verdict::Alive {
+                break;
+            }
+        }
+        vitals.verdict(&limits, false)
+    }
+
+    #[test]
+    fn a_little_now_and_then_is_not_taking() {
+        assert_eq!(after(40, 1), Verdict::Stalled);
+        assert_eq!(after(40, 1 << 10), Verdict::Stalled);
+        assert_eq!(after(40, 16 << 10), Verdict::Alive);
+    }
+
+    #[test]
+    fn no_request_lasts_for_ever() {
+        assert_eq!(after(45, 1 << 20), Verdict::Alive);
+        assert_eq!(after(80, 1 << 20), Verdict::Stalled);
+    }
+
+    #[test]
+    fn where_there_is_no_room_who_takes_nothing_has_a_third_of_the_time() {
+        let limits = Limits {
+            write_timeout: Duration::from_secs(6),
+            ..Limits::default()
+        };
+        assert_eq!(cramped_patience(limits.write_timeout), Duration::from_secs(2));
+        assert_eq!(cramped_patience(Duration::from_secs(1)), Duration::from_secs(1));
+        assert_eq!(
+            cramped_patience(Duration::from_secs(3600)),
+            Duration::from_secs(10)
+        );
+        let vitals = Vitals::new();
+        let mut request = InFlight::begin(&vitals);
+        request.weigh(1000);
+        std::thread::sleep(Duration::from_millis(2_200));
+        // It is our turn.
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
+        request.answered();
+        std::thread::sleep(Duration::from_millis(2_200));
+        // Others come and go meanwhile.
+        drop(InFlight::begin(&vitals));
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
+        drop(request);
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
+        assert_eq!(vitals.held(), 0);
+    }
+
+    #[test]
+    fn frames_that_are_kept_after_their_request_count_until_they_go() {
+        let limits = Limits {
+            write_timeout: Duration::from_secs(1),
+            ..Limits::default()
+        };
+        let vitals = Vitals::new();
+        let request = InFlight::begin(&vitals);
+        assert_eq!(
+            request.hand_over(Bytes::from(vec![1; HANDED_FROM - 1])).len(),
+            HANDED_FROM - 1
+        );
+        assert_eq!(vitals.held(), 0);
+        let frame = request.hand_over(Bytes::from(vec![1; HANDED_FROM]));
+        drop(request);
+        assert_eq!((vitals.held(), frame.len()), (HANDED_FROM, HANDED_FROM));
+        std::thread::sleep(Duration::from_millis(2_200));
+        drop(InFlight::begin(&vitals));
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
+        drop(frame);
+        assert_eq!(vitals.held(), 0);
+        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
+    }
+
+    #[test]
+    fn requests_leave_as_they_end() {
+        let (vitals, limits) = (Vitals::new(), limits());
+        let requests: Vec<InFlight> = (0..3).map(|_| InFlight::begin(&vitals)).collect();
+        assert_eq!(vitals.requests().len(), 3);
+        drop(requests);
+        assert_eq!(vitals.requests().len(), 0);
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
+        std::thread::sleep(limits.header_read_timeout + TICK);
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Idle);
+    }
+}
