@@ -62,10 +62,11 @@ fn the_commands_in_the_readme_are_fresh() {
             .get_subcommands()
             .map(|deeper| deeper.get_name())
             .collect();
+        // A bar ends a cell, also in code.
         let names = if deeper.is_empty() {
             format!("`quarry {}`", command.get_name())
         } else {
-            format!("`quarry {} {}`", command.get_name(), deeper.join("|"))
+            format!("`quarry {} {}`", command.get_name(), deeper.join("\\|"))
         };
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         writeln!(table, "| {names} | {} |", about.trim_end_matches('.')).unwrap();
@@ -158,7 +159,7 @@ fn the_limits_in_the_operations_page_are_fresh() {
         ),
         ("longest wait for a thread", format!("{:?}", pool.wait_max), ""),
         (
-            "memory of answers that are made and not taken yet; a list or batch more is told 503, and one of a connection that holds a sixteenth of it",
+            "memory of answers that are made and not taken yet; a list or batch more is told 503, and over half of it one of a connection that holds a sixteenth",
             format!("{} MiB", pool.unsent_bytes_max >> 20),
             "half of `--cache-size`, at least 128 MiB",
         ),

@@ -159,11 +159,6 @@ fn wrong_parameters_are_named() {
             json!([format!("0x{}", "12".repeat(20)), "new"]),
             "block",
         ),
-        (
-            "eth_getBalance",
-            json!([format!("0x{}", "12".repeat(20)), "0xffffff"]),
-            "block",
-        ),
         ("eth_getBlockByNumber", json!([]), "block"),
         ("eth_getBlockByNumber", json!(["12", true]), "block"),
         ("eth_getBlockByNumber", json!(["0x1", "yes"]), "full"),
@@ -203,6 +198,12 @@ fn wrong_parameters_are_named() {
         let (code, message) = code(&error);
         assert_eq!(code, -32602, "{method} {params}: {message}");
         assert!(message.contains(name), "{method} {params}: {message}");
+    }
+    // A block that does not exist is no wrong parameter.
+    for method in ["eth_getBalance", "eth_getTransactionCount", "ots_hasCode"] {
+        let account = format!("0x{}", "12".repeat(20));
+        let error = server.rpc(method, json!([account, "0xffffff"])).unwrap_err();
+        assert_eq!(code(&error).0, -32001, "{method}: {error}");
     }
     for method in [
         "eth_call",

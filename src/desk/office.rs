@@ -252,7 +252,7 @@ impl Desk {
         let mut response = match determinants.unchanged(&delivery, &above) {
             Some(response) => response,
             None => match self
-                .admit(plan.lane, request.is_greedy())
+                .admit(plan.lane, request.holds())
                 .and_then(|()| (plan.work)(&snapshot))
             {
                 Ok(Answer::Whole(body, extra)) => {
@@ -284,16 +284,13 @@ impl Desk {
         Found::Answer(response, question)
     }
 
-    /// Refuses a list while those that are not sent yet take all the room that they may, or its own connection has them.
-    fn admit(&self, lane: Lane, is_greedy: bool) -> Result<(), HttpError> {
+    /// Refuses a list while those that are not sent yet take all the room that they may; its own connection holds so many bytes of
+    /// them.
+    fn admit(&self, lane: Lane, connection: usize) -> Result<(), HttpError> {
         if lane == Lane::Point {
             return Ok(());
         }
-        if is_greedy {
-            let text = "Too many long answers are being sent on this connection";
-            return Err(HttpError::unavailable(text));
-        }
-        let admitted = self.pool.unsent().refuse_when_full();
+        let admitted = self.pool.unsent().refuse_when_full(connection);
         if admitted.is_err() {
             self.traffic.list_refused();
         }
@@ -307,10 +304,10 @@ impl Desk {
         chain: ChainName,
         lane: Lane,
         plans: Vec<(usize, Plan)>,
-        is_greedy: bool,
+        connection: usize,
     ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>), HttpError> {
         self.pool.asked_else();
-        self.admit(lane, is_greedy)?;
+        self.admit(lane, connection)?;
         let inner = Arc::clone(self);
         let work = move || {
             let snapshot = match inner.snapshot(chain) {
@@ -324,7 +321,9 @@ impl Desk {
                     return Err(HttpError::new(ErrorStatus::ContentTooLarge, text));
                 }
                 // Others may have filled the room while this one waited, and does so itself.
-                inner.admit(lane, false)?;
+                if lane == Lane::Scan {
+                    inner.pool.unsent().refuse_when_full(0)?;
+                }
                 let found = counted(&inner.traffic, place, || (plan.work)(&snapshot));
                 bytes += found.as_ref().map_or(0, Answer::bytes_held);
                 found.map(|answer| match answer {

@@ -10,6 +10,7 @@ use super::error::HttpError;
 use super::request_id::RequestId;
 use super::response::Response;
 use super::traffic::{OperationSlot, Traffic};
+use super::vitals::Vitals;
 
 /// A request within the transport's limits: GET, HEAD, or POST where the handler takes uploads.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Request {
     pub(super) upload: Bytes,
     pub(super) id: RequestId,
     pub(super) operation: OperationSlot,
-    pub(super) is_greedy: bool,
+    pub(super) vitals: Option<Arc<Vitals>>,
 }
 
 impl Request {
@@ -28,7 +29,7 @@ impl Request {
         Self {
             id: RequestId::of(parts.headers.get(super::response::X_REQUEST_ID)),
             operation: OperationSlot::default(),
-            is_greedy: false,
+            vitals: None,
             upload: Bytes::new(),
             parts,
         }
@@ -88,10 +89,10 @@ impl Request {
         self.operation.get()
     }
 
-    /// Whether its connection holds as much as one may of answers that it does not take: it gets no list more.
+    /// Bytes of answers that its connection has asked for and not taken.
     #[must_use]
-    pub const fn is_greedy(&self) -> bool {
-        self.is_greedy
+    pub fn holds(&self) -> usize {
+        self.vitals.as_ref().map_or(0, |vitals| vitals.held())
     }
 
     /// The request's id.

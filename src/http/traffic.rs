@@ -325,9 +325,12 @@ impl Traffic {
         u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Counts a list turned away since answers that their clients do not take fill the room.
+    /// Counts a list turned away since answers that their clients do not take fill the room, all of it or a connection's part.
     pub fn list_refused(&self) {
         self.request_refused();
+        if !self.unsent.is_full() {
+            return;
+        }
         self.cramped.store(self.milliseconds().max(1), Ordering::Relaxed);
     }
 

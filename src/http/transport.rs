@@ -50,6 +50,9 @@ pub(super) async fn respond<H: Handler>(
     may_ask: bool,
     request: hyper::Request<Upload>,
 ) -> hyper::Response<Outgoing> {
+    if request.version() == Version::HTTP_2 {
+        vitals.is_multiplexed();
+    }
     let mut in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
     let (parts, upload) = request.into_parts();
@@ -101,7 +104,7 @@ pub(super) async fn respond<H: Handler>(
                     upload,
                     id,
                     operation,
-                    is_greedy: vitals.held() >= traffic.unsent().share(),
+                    vitals: Some(Arc::clone(vitals)),
                 };
                 answer(handler, limits, request, &line).await
             }

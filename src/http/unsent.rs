@@ -11,7 +11,7 @@ use super::error::HttpError;
 /// Shorter bodies are not counted: a request and its connection take as much.
 const COUNTED_FROM: usize = 64 << 10;
 
-/// One connection has a part in so many of the room, or two of them could hold all of it.
+/// Once half of the room is taken one connection has a part in so many of it, or two of them could hold all.
 const CONNECTION_SHARE: usize = 16;
 
 #[derive(Debug)]
@@ -92,20 +92,26 @@ impl Unsent {
         Bytes::from_owner(Body { bytes, _held })
     }
 
-    /// What one connection may hold of it before it is told to wait.
-    pub(super) fn share(&self) -> usize {
-        self.0.most / CONNECTION_SHARE
+    /// Whether as much is held as may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes() >= self.0.most
     }
 
-    /// Refuses a list while more is held than may be.
+    /// Refuses a list while more is held than may be, or half of that and a sixteenth of it by the connection that asks, which
+    /// holds so many bytes.
     ///
     /// # Errors
     /// 503.
-    pub fn refuse_when_full(&self) -> Result<(), HttpError> {
-        if self.bytes() < self.0.most {
+    pub fn refuse_when_full(&self, connection: usize) -> Result<(), HttpError> {
+        let (all, most) = (self.bytes(), self.0.most);
+        let text = if self.is_full() {
+            "Too many long answers are being sent"
+        } else if all >= most / 2 && connection >= most / CONNECTION_SHARE {
+            "Too many long answers are being sent on this connection"
+        } else {
             return Ok(());
-        }
-        Err(HttpError::unavailable("Too many long answers are being sent"))
+        };
+        Err(HttpError::unavailable(text))
     }
 }
 
@@ -119,10 +125,13 @@ mod tests {
         let mut held = unsent.hold(1000);
         held.change(1 << 20);
         assert_eq!(unsent.bytes(), 1 << 20);
-        unsent.refuse_when_full().unwrap_err();
+        unsent.refuse_when_full(0).unwrap_err();
         held.change(10);
         assert_eq!(unsent.bytes(), 10);
-        unsent.refuse_when_full().unwrap();
+        unsent.refuse_when_full(1 << 20).unwrap();
+        held.change(1 << 19);
+        unsent.refuse_when_full((1 << 16) - 1).unwrap();
+        unsent.refuse_when_full(1 << 16).unwrap_err();
         drop(held);
         assert_eq!(unsent.bytes(), 0);
     }

@@ -1,6 +1,6 @@
 //! Signs of life of a connection: what moves on it, what it waits for, and what it holds of answers that are not taken.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,9 +29,11 @@ pub(super) struct Vitals {
     blocked: AtomicBool,
     /// Bytes of long answers that are open or handed over, and not sent.
     held: AtomicUsize,
-    /// Those of them that were handed over, and the milliseconds at which one of these was let go last.
-    handed: AtomicUsize,
-    let_go: AtomicU64,
+    /// When each frame of them was handed over that was not let go yet, milliseconds, by number.
+    handed: Mutex<BTreeMap<u64, u64>>,
+    frames: AtomicU64,
+    /// Requests come beside each other, over HTTP/2.
+    multiplexed: AtomicBool,
 }
 
 /// How far a request is.
@@ -47,6 +49,7 @@ struct Progress {
 /// A frame that was handed over to be sent, until it was.
 struct Handed {
     bytes: Bytes,
+    number: u64,
     vitals: Arc<Vitals>,
 }
 
@@ -58,10 +61,8 @@ impl AsRef<[u8]> for Handed {
 
 impl Drop for Handed {
     fn drop(&mut self) {
-        let (vitals, bytes) = (&self.vitals, self.bytes.len());
-        vitals.let_go.store(vitals.milliseconds(), Ordering::Relaxed);
-        vitals.handed.fetch_sub(bytes, Ordering::Relaxed);
-        vitals.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.vitals.handed().remove(&self.number);
+        self.vitals.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
     }
 }
 
@@ -100,13 +101,23 @@ impl Vitals {
             ours: AtomicU32::new(0),
             blocked: AtomicBool::new(false),
             held: AtomicUsize::new(0),
-            handed: AtomicUsize::new(0),
-            let_go: AtomicU64::new(0),
+            handed: Mutex::default(),
+            frames: AtomicU64::new(0),
+            multiplexed: AtomicBool::new(false),
         })
     }
 
     fn requests(&self) -> MutexGuard<'_, VecDeque<Arc<Progress>>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn handed(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that requests come beside each other.
+    pub(super) fn is_multiplexed(&self) {
+        self.multiplexed.store(true, Ordering::Relaxed);
     }
 
     fn milliseconds(&self) -> u64 {
@@ -125,23 +136,29 @@ impl Vitals {
             return bytes;
         }
         self.held.fetch_add(length, Ordering::Relaxed);
-        if self.handed.fetch_add(length, Ordering::Relaxed) == 0 {
-            self.let_go.store(self.milliseconds(), Ordering::Relaxed);
-        }
+        let number = self.frames.fetch_add(1, Ordering::Relaxed);
+        self.handed().insert(number, self.milliseconds());
         let vitals = Arc::clone(self);
-        Bytes::from_owner(Handed { bytes, vitals })
+        Bytes::from_owner(Handed {
+            bytes,
+            number,
+            vitals,
+        })
     }
 
-    /// Whether any answer waits for the client that long, whatever else goes to and fro on the connection.
+    /// Whether one of the answers that come beside each other waits for the client that long, whatever else goes to and fro.
     fn has_stalled_for(&self, patience: Duration) -> bool {
+        if !self.multiplexed.load(Ordering::Relaxed) || self.held() == 0 {
+            return false;
+        }
         let now = self.milliseconds();
-        let since = |at: &AtomicU64| Duration::from_millis(now.saturating_sub(at.load(Ordering::Relaxed)));
+        let since = |at: u64| Duration::from_millis(now.saturating_sub(at));
+        // Of a frame some may be taken at a time, and one may be kept after its request has ended.
+        let oldest = self.handed().first_key_value().map(|(_, &at)| at);
         let is_left = |request: &Arc<Progress>| {
-            !request.ours.load(Ordering::Relaxed) && since(&request.moved) > patience
+            !request.ours.load(Ordering::Relaxed) && since(request.moved.load(Ordering::Relaxed)) > patience
         };
-        // Of a frame some of it may be taken at a time.
-        let keeps_frames = self.handed.load(Ordering::Relaxed) > 0 && since(&self.let_go) > 2 * patience;
-        keeps_frames || (self.held() > 0 && self.requests().iter().any(is_left))
+        oldest.is_some_and(|at| since(at) > 2 * patience) || self.requests().iter().any(is_left)
     }
 
     /// Where there is no room for more answers (`is_cramped`), one that is not taken is waited for a third as long, and each by itself.
@@ -254,14 +271,14 @@ impl InFlight {
         let progress = Arc::new(Progress {
             began: clock::now(),
             ours: AtomicBool::new(false),
-            moved: AtomicU64::new(0),
+            moved: AtomicU64::new(vitals.milliseconds()),
         });
-        vitals.requests().push_back(Arc::clone(&progress));
         let turn = Turn {
             vitals: Arc::clone(vitals),
-            progress,
+            progress: Arc::clone(&progress),
         };
         turn.set(true);
+        vitals.requests().push_back(progress);
         Self {
             turn: Arc::new(turn),
             weight: 0,
@@ -374,6 +391,7 @@ mod tests {
             Duration::from_secs(10)
         );
         let vitals = Vitals::new();
+        vitals.is_multiplexed();
         let mut request = InFlight::begin(&vitals);
         request.weigh(1000);
         std::thread::sleep(Duration::from_millis(2_200));
@@ -397,6 +415,7 @@ mod tests {
             ..Limits::default()
         };
         let vitals = Vitals::new();
+        vitals.is_multiplexed();
         let request = InFlight::begin(&vitals);
         assert_eq!(
             request.hand_over(Bytes::from(vec![1; HANDED_FROM - 1])).len(),
@@ -407,7 +426,10 @@ mod tests {
         drop(request);
         assert_eq!((vitals.held(), frame.len()), (HANDED_FROM, HANDED_FROM));
         std::thread::sleep(Duration::from_millis(2_200));
-        drop(InFlight::begin(&vitals));
+        // Others come and go meanwhile.
+        let other = InFlight::begin(&vitals);
+        drop(other.hand_over(Bytes::from(vec![1; HANDED_FROM])));
+        drop(other);
         assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
         assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
         drop(frame);

@@ -100,12 +100,16 @@ impl Pieces {
 
     /// The same, with its texts counted until all of it was sent.
     pub(super) fn held(mut self, unsent: &Unsent) -> Self {
+        self._held = Some(unsent.hold(self.text_bytes()));
+        self
+    }
+
+    fn text_bytes(&self) -> usize {
         let texts = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len(),
             Piece::Frames(_) => 0,
         });
-        self._held = Some(unsent.hold(texts.sum()));
-        self
+        texts.sum()
     }
 
     /// The texts that come next, about a frame of them.
@@ -126,6 +130,10 @@ impl Pieces {
 }
 
 impl FrameSource for Pieces {
+    fn holds(&self) -> usize {
+        self.text_bytes()
+    }
+
     fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
         while let Some(piece) = self.pieces.front_mut() {
             match piece {

@@ -220,9 +220,7 @@ impl Inner {
                 }
             });
         }
-        let facts = self
-            .look_up(chain, plans, request.is_greedy(), &mut steps)
-            .await?;
+        let facts = self.look_up(chain, plans, request.holds(), &mut steps).await?;
         let id = request.id().as_str();
         let asked = steps.into_iter().map(|step| self.finish(id, chain, step));
         let results: Vec<_> = futures_util::stream::iter(asked)
@@ -247,7 +245,7 @@ impl Inner {
         &self,
         chain: ChainName,
         plans: Vec<(usize, usize, Plan)>,
-        is_greedy: bool,
+        connection: usize,
         steps: &mut [Step],
     ) -> Result<Option<Facts>, HttpError> {
         if plans.is_empty() {
@@ -259,7 +257,7 @@ impl Inner {
             .into_iter()
             .map(|(at, place, plan)| (at, (place, plan)))
             .unzip();
-        let (facts, found) = self.desk.look_up_all(chain, lane, plans, is_greedy).await?;
+        let (facts, found) = self.desk.look_up_all(chain, lane, plans, connection).await?;
         for (at, found) in slots.into_iter().zip(found) {
             if let Some(step) = steps.get_mut(at) {
                 *step = Step::Found(found);

@@ -37,12 +37,13 @@ pub fn stream_frames(
     source: Box<dyn FrameSource>,
     at_once: Option<Box<dyn FrameSource>>,
 ) -> Body {
+    let weight = BODY_BYTES + 2 * FRAME_BYTES + source.holds();
     Body::Stream(StreamBody {
         pool: pool.body(),
         state: State::Ready(first, source, at_once),
         began: clock::now(),
         body_timeout: Duration::MAX,
-        weight: BODY_BYTES + 2 * FRAME_BYTES,
+        weight,
     })
 }
 
