@@ -35,7 +35,6 @@ pub(super) async fn merged(store: &Store, shutdown: &mut Shutdown) {
 
 /// Standard error as the log's: a line that cannot be written is lost, and nothing else is. (tracing-subscriber would say so on
 /// standard error, and panic where that fails, too.)
-#[derive(Clone, Copy)]
 struct LogWriter;
 
 impl std::io::Write for LogWriter {

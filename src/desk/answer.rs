@@ -55,7 +55,7 @@ impl Snapshot {
         let now = clock::unix_now();
         let time = |number| self.reader.block_time(number).unwrap_or(0);
         let word = status.head_word();
-        extent.node_head = self.node_head();
+        extent.node_head = word.map_or(head, |word| word.number.max(head));
         let elapsed = match word {
             Some(word) if status.node_head().is_some() => {
                 let elapsed = now.saturating_sub(word.at);
@@ -76,13 +76,6 @@ impl Snapshot {
         let paces = [pace(start), pace(head.saturating_sub(RECENT_BLOCKS).max(start))];
         extent.node_limit = reachable(extent.node_head, elapsed, &paces);
         extent
-    }
-
-    /// The node's head as last heard of; never below the indexed one.
-    fn node_head(&self) -> u64 {
-        let head = self.reader.head().number;
-        let word = self.status.as_ref().and_then(|status| status.head_word());
-        word.map_or(head, |word| word.number.max(head))
     }
 
     /// A stored block that is not final.

@@ -11,7 +11,6 @@ use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 
 use super::error::HttpError;
 use super::frame_source::FrameSource;
-use super::unsent::Held;
 
 /// Bodies up to this many bytes go out as they are: they fit into a packet or two either way.
 pub(super) const PLAIN_BYTES_MAX: usize = 1024;
@@ -224,8 +223,6 @@ pub(super) fn encode(coding: Coding, body: &[u8]) -> Result<Bytes, HttpError> {
 pub(super) struct EncodedFrames {
     encoder: Option<Encoder>,
     source: Box<dyn FrameSource>,
-    /// The compressor's memory.
-    _held: Held,
 }
 
 impl EncodedFrames {
@@ -234,17 +231,11 @@ impl EncodedFrames {
         coding: Coding,
         first: &[u8],
         source: Box<dyn FrameSource>,
-        held: Held,
     ) -> Result<(Bytes, Self), HttpError> {
         let mut encoder = Encoder::new(coding).map_err(failed)?;
         let first = encoder.push(first).map_err(failed)?;
         let encoder = Some(encoder);
-        let encoded = Self {
-            encoder,
-            source,
-            _held: held,
-        };
-        Ok((Bytes::from(first), encoded))
+        Ok((Bytes::from(first), Self { encoder, source }))
     }
 }
 
@@ -269,7 +260,6 @@ impl FrameSource for EncodedFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Unsent;
 
     fn wanted(values: &[&str]) -> (Option<&'static str>, bool) {
         let mut headers = HeaderMap::new();
@@ -344,8 +334,7 @@ mod tests {
             .collect();
         for coding in Coding::BY_MERIT {
             let rest = Box::new(Frames(frames[1..].to_vec()));
-            let (first, mut source) =
-                EncodedFrames::begin(coding, &frames[0], rest, Unsent::new(0).hold(0)).unwrap();
+            let (first, mut source) = EncodedFrames::begin(coding, &frames[0], rest).unwrap();
             let (mut sent, mut plain) = (first.to_vec(), frames[0].to_vec());
             assert_eq!(decode(coding, &sent), plain);
             for frame in &frames[1..] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::{StatusCode, Uri};
 
@@ -10,6 +10,7 @@ use crate::clock;
 use crate::metrics::visits::Visits;
 use crate::metrics::{Histogram, Page};
 
+use super::lately::Lately;
 use super::recent::{Counted, Rate, Recent};
 use super::slow::{SLOW, SlowRequest, SlowRequests, shown_target};
 use super::unsent::Unsent;
@@ -39,7 +40,7 @@ const STATUSES: [(u16, &str); 17] = [
 const NO_OPERATION: &str = "none";
 
 /// For so long after a list was turned away there is taken to be no room.
-const CRAMPED_MS: u64 = 5_000;
+const CRAMPED: Duration = Duration::from_secs(5);
 
 /// Counters of everything served. One for a process, made from the names of its operations: labels are bounded
 /// by that list, whatever is asked for.
@@ -54,9 +55,8 @@ pub struct Traffic {
     cut_off: AtomicU64,
     overloaded: AtomicU64,
     limited: AtomicU64,
-    began: Instant,
-    /// Milliseconds after `began` at which a list was last refused for want of room; 0 for never.
-    cramped: AtomicU64,
+    /// Lists that were refused for want of room.
+    cramped: Lately,
     recent: Recent,
     slow: SlowRequests,
     unsent: Unsent,
@@ -189,8 +189,7 @@ impl Traffic {
             cut_off: AtomicU64::new(0),
             overloaded: AtomicU64::new(0),
             limited: AtomicU64::new(0),
-            began: clock::now(),
-            cramped: AtomicU64::new(0),
+            cramped: Lately::new(CRAMPED),
             recent: Recent::default(),
             slow: SlowRequests::default(),
             unsent: Unsent::new(usize::MAX),
@@ -321,23 +320,17 @@ impl Traffic {
         add(&self.overloaded, 1);
     }
 
-    fn milliseconds(&self) -> u64 {
-        u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX)
-    }
-
     /// Counts a list turned away since answers that their clients do not take fill the room, all of it or a connection's part.
     pub fn list_refused(&self) {
         self.request_refused();
-        if !self.unsent.is_full() {
-            return;
+        if self.unsent.is_full() {
+            self.cramped.note();
         }
-        self.cramped.store(self.milliseconds().max(1), Ordering::Relaxed);
     }
 
     /// Whether a list was turned away so a moment ago: who takes nothing has less time then.
     pub(super) fn is_cramped(&self) -> bool {
-        let last = self.cramped.load(Ordering::Relaxed);
-        last > 0 && self.milliseconds().saturating_sub(last) < CRAMPED_MS
+        self.cramped.happened()
     }
 
     /// Counts a request of a client that asks too often.

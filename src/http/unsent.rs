@@ -26,12 +26,16 @@ pub struct Unsent(Arc<Account>);
 
 /// Some of it, until it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub(super) struct Held {
     unsent: Unsent,
     bytes: usize,
 }
 
 impl Held {
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// It is so much now.
     pub(super) fn change(&mut self, bytes: usize) {
         let all = &self.unsent.0.bytes;
@@ -74,8 +78,7 @@ impl Unsent {
     }
 
     /// Counts so many bytes until the guard is dropped. Whoever has begun is not refused.
-    #[must_use]
-    pub fn hold(&self, bytes: usize) -> Held {
+    pub(super) fn hold(&self, bytes: usize) -> Held {
         let unsent = self.clone();
         let mut held = Held { unsent, bytes: 0 };
         held.change(bytes);

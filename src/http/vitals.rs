@@ -193,7 +193,11 @@ impl Vitals {
     }
 
     fn touch(&self) {
-        self.moved.store(self.milliseconds(), Ordering::Relaxed);
+        self.touch_at(self.milliseconds());
+    }
+
+    fn touch_at(&self, milliseconds: u64) {
+        self.moved.store(milliseconds, Ordering::Relaxed);
         self.taken.store(0, Ordering::Relaxed);
     }
 
@@ -225,10 +229,8 @@ struct Turn {
 
 impl Turn {
     fn set(&self, ours: bool) {
-        let progress = &self.progress;
-        progress
-            .moved
-            .store(self.vitals.milliseconds(), Ordering::Relaxed);
+        let (progress, now) = (&self.progress, self.vitals.milliseconds());
+        progress.moved.store(now, Ordering::Relaxed);
         if progress.ours.swap(ours, Ordering::Relaxed) != ours {
             if ours {
                 self.vitals.ours.fetch_add(1, Ordering::Relaxed);
@@ -236,7 +238,7 @@ impl Turn {
                 self.vitals.ours.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        self.vitals.touch();
+        self.vitals.touch_at(now);
     }
 }
 
@@ -271,7 +273,7 @@ impl InFlight {
         let progress = Arc::new(Progress {
             began: clock::now(),
             ours: AtomicBool::new(false),
-            moved: AtomicU64::new(vitals.milliseconds()),
+            moved: AtomicU64::new(0),
         });
         let turn = Turn {
             vitals: Arc::clone(vitals),

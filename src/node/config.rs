@@ -39,12 +39,6 @@ pub struct NodeConfig {
 /// A request that takes so many times as long as the slowest of its kind is taken for lost.
 const LOST_AFTER: u32 = 8;
 
-/// Host and port of a URL that lacks its scheme: what stands before and after them may hold a key.
-fn shown_without_scheme(url: &str) -> &str {
-    let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
-    host.split(['?', '#']).next().unwrap_or_default()
-}
-
 impl NodeConfig {
     /// Settings for a node on the same machine or network.
     #[must_use]
@@ -98,7 +92,7 @@ impl NodeConfig {
             // A host and port without a scheme; a path of a socket has a slash or ends like one.
             None if !url.contains('/') && !url.ends_with(".ipc") => Err(NodeError::Url(format!(
                 "`{}` is neither a URL nor the path of a socket: it lacks http:// or https://",
-                shown_without_scheme(url)
+                self.shown_url()
             ))),
             None => Ok(Endpoint::Ipc(url.to_owned())),
         }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::fault::Fault;
 use crate::desk::answer::Answer;
-use crate::http::{FRAME_BYTES, FrameSource, Held, HttpError, Unsent};
+use crate::http::{FRAME_BYTES, FrameSource, HttpError};
 
 /// A piece of a body.
 enum Piece {
@@ -21,8 +21,6 @@ pub(super) struct Pieces {
     pieces: VecDeque<Piece>,
     /// Text that is not a piece yet.
     text: Vec<u8>,
-    /// Its texts, as they are counted while they are sent.
-    _held: Option<Held>,
 }
 
 /// Results up to this length are copied together; longer ones stay where they are.
@@ -98,20 +96,6 @@ impl Pieces {
         Err((first, self))
     }
 
-    /// The same, with its texts counted until all of it was sent.
-    pub(super) fn held(mut self, unsent: &Unsent) -> Self {
-        self._held = Some(unsent.hold(self.text_bytes()));
-        self
-    }
-
-    fn text_bytes(&self) -> usize {
-        let texts = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.len(),
-            Piece::Frames(_) => 0,
-        });
-        texts.sum()
-    }
-
     /// The texts that come next, about a frame of them.
     fn texts(&mut self) -> Bytes {
         let mut frame = Vec::new();
@@ -131,7 +115,11 @@ impl Pieces {
 
 impl FrameSource for Pieces {
     fn holds(&self) -> usize {
-        self.text_bytes()
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Frames(_) => 0,
+        });
+        texts.sum()
     }
 
     fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {

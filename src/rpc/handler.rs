@@ -322,10 +322,7 @@ impl Inner {
                 let deliver = move || {
                     let response = match ended {
                         Ok(whole) => json_response(StatusCode::OK, whole),
-                        Err((first, rest)) => {
-                            let rest = Box::new(rest.held(pool.unsent()));
-                            begun(&pool, first, rest, None, Extra::default())
-                        }
+                        Err((first, rest)) => begun(&pool, first, Box::new(rest), None, Extra::default()),
                     };
                     delivery.deliver(response, Lifetime::Revalidate, None)
                 };

@@ -18,7 +18,7 @@ use crate::model::ChainName;
 use crate::query::Reader;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Observed, OpenOptions, Store, evict, is_written};
+use crate::store::{Observed, OpenOptions, Store, evict};
 
 /// How often it is looked whether anybody reads the store, and how long is waited in between.
 const RESTING_MAX: usize = 400;
@@ -166,11 +166,6 @@ impl Bed {
     /// The directory of the store.
     pub(super) const fn directory(&self) -> &PathBuf {
         &self.open.directory
-    }
-
-    /// Whether a process writes it.
-    pub(super) fn is_written(&self) -> bool {
-        is_written(self.directory())
     }
 
     /// The size of its block cache, bytes.

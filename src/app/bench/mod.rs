@@ -32,7 +32,7 @@ use crate::clock;
 use crate::node::Node;
 use crate::query::Reader;
 use crate::shutdown::Shutdown;
-use crate::store::Store;
+use crate::store::{Store, is_written};
 
 const WARM: &str = "every path of a question is asked once, then again and again in one open store: blocks of the store come \
                     from its block cache, pages of its arrays from the system's file cache";
@@ -269,7 +269,7 @@ impl Run {
             Some("not measured (--no-cold)")
         } else if !service.is_own() {
             Some("not measured: what a service of another process holds in memory is not ours to drop")
-        } else if !self.args.cold && bed.is_written() {
+        } else if !self.args.cold && is_written(bed.directory()) {
             Some(
                 "not measured: another process writes this store, and what the system is asked to forget is what that reads, too \
                  (--cold measures it nevertheless)",

@@ -16,7 +16,7 @@ use crate::machine;
 use crate::metrics::{Histogram, Page};
 
 use super::error::HttpError;
-use super::others::Others;
+use super::lately::Lately;
 use super::unsent::{Held, Unsent};
 
 /// How often a thread without work yields and looks again before it sleeps. Waking a sleeper costs
@@ -37,11 +37,14 @@ const PARTS_A_CORE: usize = 2;
 /// Bodies whose frames are made by the threads that send them, for each core (`docs/decisions/0041-frames-at-once.md`).
 const BODIES_A_CORE: usize = 2;
 
+/// Threads that were asked nothing else for so long are taken for free, and make long pages.
+const QUIET: Duration = Duration::from_millis(250);
+
 /// With more bodies than this for each core no frame waits for its turn: clients that take nothing would hold it.
 const CROWD_A_CORE: usize = 8;
 
 /// What a body holds beside its frames, about: where its rows lie.
-pub(super) const BODY_BYTES: usize = 160 << 10;
+const BODY_BYTES: usize = 160 << 10;
 
 /// Which queue a piece of work waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +171,8 @@ struct Shared {
     scans_open: AtomicUsize,
     /// Bodies whose frames come from here.
     bodies_open: AtomicUsize,
-    others: Others,
+    /// When something else than a long page was asked.
+    others: Lately,
     unsent: Unsent,
     limits: PoolLimits,
     counts: [LaneCounts; Lane::ALL.len()],
@@ -190,7 +194,19 @@ pub struct Pool(Arc<Owner>);
 /// A body whose frames come from the pool.
 pub(super) struct BodyGuard {
     pool: Pool,
-    _held: Held,
+    held: Held,
+}
+
+impl BodyGuard {
+    /// What it holds beside its frames, bytes.
+    pub(super) const fn bytes(&self) -> usize {
+        self.held.bytes()
+    }
+
+    /// It holds so many bytes more.
+    pub(super) fn grow(&mut self, bytes: usize) {
+        self.held.change(self.held.bytes() + bytes);
+    }
 }
 
 impl std::ops::Deref for BodyGuard {
@@ -225,7 +241,7 @@ impl Pool {
             queued: AtomicUsize::new(0),
             scans_open: AtomicUsize::new(0),
             bodies_open: AtomicUsize::new(0),
-            others: Others::new(),
+            others: Lately::new(QUIET),
             unsent: Unsent::new(limits.unsent_bytes_max),
             limits,
             counts: Default::default(),
@@ -277,7 +293,7 @@ impl Pool {
     pub fn makes_at_once(&self) -> bool {
         let shared = &self.0.0;
         shared.bodies_open.load(Ordering::Relaxed) <= BODIES_A_CORE * shared.limits.ahead_below
-            && shared.others.are_quiet()
+            && !shared.others.happened()
     }
 
     /// Whether so many bodies are being sent that others' frames are made while one's are on their way.
@@ -288,7 +304,7 @@ impl Pool {
 
     /// Says that something was asked that should not wait for long pages.
     pub fn asked_else(&self) {
-        self.0.0.others.asked();
+        self.0.0.others.note();
     }
 
     /// Counts a body until the guard is dropped.
@@ -296,7 +312,7 @@ impl Pool {
         self.0.0.bodies_open.fetch_add(1, Ordering::Relaxed);
         BodyGuard {
             pool: self.clone(),
-            _held: self.unsent().hold(BODY_BYTES),
+            held: self.unsent().hold(BODY_BYTES),
         }
     }
 
@@ -322,12 +338,8 @@ impl Pool {
         let help = "Threads of the pool.";
         page.gauge("quarry_pool_threads", help, &[], shared.limits.threads as f64);
         let help = "Memory of answers that were made and are not sent yet.";
-        page.gauge(
-            "quarry_http_unsent_bytes",
-            help,
-            &[],
-            shared.unsent.bytes() as f64,
-        );
+        let bytes = shared.unsent.bytes() as f64;
+        page.gauge("quarry_http_unsent_bytes", help, &[], bytes);
         for (lane, queued) in Lane::ALL.into_iter().zip([points, scans]) {
             let (counts, label) = (shared.counts(lane), [("lane", lane.name())]);
             let help = "Work waiting for a thread.";

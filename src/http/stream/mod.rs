@@ -24,7 +24,7 @@ use super::buffers::FRAME_BYTES;
 use super::encoding::{Coding, EncodedFrames};
 use super::error::HttpError;
 use super::frame_source::FrameSource;
-use super::pool::{BODY_BYTES, BodyGuard, Lane, Outcome, Pool};
+use super::pool::{BodyGuard, Lane, Outcome, Pool};
 
 /// So many bytes of a body are made at once, one after the other, before others have their turn.
 const AT_ONCE_BYTES: usize = 256 << 10;
@@ -37,13 +37,13 @@ pub fn stream_frames(
     source: Box<dyn FrameSource>,
     at_once: Option<Box<dyn FrameSource>>,
 ) -> Body {
-    let weight = BODY_BYTES + 2 * FRAME_BYTES + source.holds();
+    let mut body = pool.body();
+    body.grow(source.holds());
     Body::Stream(StreamBody {
-        pool: pool.body(),
+        pool: body,
         state: State::Ready(first, source, at_once),
         began: clock::now(),
         body_timeout: Duration::MAX,
-        weight,
     })
 }
 
@@ -103,13 +103,12 @@ pub struct StreamBody {
     state: State,
     began: Instant,
     body_timeout: Duration,
-    weight: usize,
 }
 
 impl StreamBody {
     /// About what it holds while it is open, beside frames that are handed over.
     pub(super) const fn weight(&self) -> usize {
-        self.weight
+        self.pool.bytes() + 2 * FRAME_BYTES
     }
 
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
@@ -119,10 +118,9 @@ impl StreamBody {
     /// The same body in a coding. Compresses the first frame, hence belongs on the pool.
     pub(super) fn encode(mut self, coding: Coding) -> Result<Self, HttpError> {
         if let State::Ready(first, source, _) = std::mem::replace(&mut self.state, State::Done) {
-            let held = self.pool.unsent().hold(coding.memory());
-            let (first, source) = EncodedFrames::begin(coding, &first, source, held)?;
+            self.pool.grow(coding.memory());
+            let (first, source) = EncodedFrames::begin(coding, &first, source)?;
             self.state = State::Ready(first, Box::new(source), None);
-            self.weight += coding.memory();
         }
         Ok(self)
     }
