@@ -910,3 +910,39 @@ fn a_store_that_begins_later_says_which_tokens_are_left_out() {
     let said = line(&outcome, "    not checked: tokens left out:").join(" ");
     assert!(said.contains("began before the store"), "{said}");
 }
+
+#[test]
+fn a_store_of_another_branch_is_told_from_one_whose_node_is_behind() {
+    const CHECK: &str = "block hashes against the node";
+    const LEFT_OUT: &str = "samples left out: ";
+    let filled = Filled::new(0);
+    // The first block, the last final one and the last one.
+    let same = filled.verify().succeeded();
+    assert_eq!(line(&same, CHECK), ["3", "blocks", "0"]);
+    assert!(!same.stdout.contains(LEFT_OUT), "{same:?}");
+
+    // A reorg of what is not final is nothing of the store's.
+    filled.node.reorg(5, 6);
+    let parted = filled.verify().succeeded();
+    assert_eq!(line(&parted, CHECK), ["3", "blocks", "0"]);
+    assert!(!parted.stdout.contains("mismatch: "), "{parted:?}");
+    let said = line(&parted, "    block 38 is of another branch").join(" ");
+    assert!(said.contains("not final"), "{said}");
+    let left_out: u64 = line(&parted, LEFT_OUT)[0].parse().unwrap();
+    assert!(left_out > 10, "{left_out}");
+
+    // A node that does not have the store's end says nothing of it.
+    filled.node.reorg(6, 2);
+    assert!(filled.node.head() < 38, "{}", filled.node.head());
+    let behind = filled.verify().succeeded();
+    assert_eq!(line(&behind, CHECK), ["2", "blocks", "0"]);
+    line(&behind, "    the node does not have block 38");
+    assert!(line(&behind, LEFT_OUT)[0].parse::<u64>().unwrap() > 10);
+
+    // What is final is another matter: no sync takes it off.
+    filled.node.reorg(20, 40);
+    let wrong = filled.verify().refused(&["mismatches"]);
+    assert_eq!(line(&wrong, CHECK), ["3", "blocks", "1"]);
+    let named = "mismatch: block hashes against the node: block 30: the store has 0x";
+    assert!(wrong.stdout.contains(named), "{wrong:?}");
+}

@@ -1,6 +1,6 @@
 //! `quarry verify`: the store against itself and, with a node, against the node; mismatches as they are found, then a table of what was checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -13,7 +13,7 @@ use crate::audit::samples::{Question, Sample, Sampler};
 use crate::audit::{Audit, Check, Mismatch, Observer};
 use crate::cli::{ListenArgs, VerifyArgs};
 use crate::config::Config;
-use crate::model::{Address, BlockRange, U256};
+use crate::model::{Address, B256, BlockRange, U256};
 use crate::node::{Node, NodeConfig, NodeError, Told};
 use crate::query::{ObservedFacts, QueryError};
 use crate::store::{Observed, Store, View};
@@ -24,6 +24,8 @@ const ASKED_AT_ONCE: usize = 32;
 /// Tokens without a verdict that are named.
 const NAMED_MAX: usize = 20;
 
+/// The check of the store's blocks against the node's, and what its items are.
+const BRANCH: (&str, &str) = ("block hashes against the node", "blocks");
 /// What is compared with a node, and what its items are.
 const COMPARED: [(&str, &str); 3] = [
     ("native balances against the node", "accounts"),
@@ -84,10 +86,11 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
         args.seed.unwrap_or_else(|| fastrand::u64(..)),
     );
     let with_node = node.is_some();
+    let audited = Arc::clone(&view);
     let (checks, drawn, differs) = process::blocking(move || {
         let observed = Observed::open(store.directory(), store.identity(), true);
-        let facts = ObservedFacts::new(observed, Arc::clone(&view), with_node);
-        let audit = Audit::new(view, range, rules, &*told).with_token_facts(Arc::new(facts));
+        let facts = ObservedFacts::new(observed, Arc::clone(&audited), with_node);
+        let audit = Audit::new(audited, range, rules, &*told).with_token_facts(Arc::new(facts));
         let checks = audit.run()?;
         let drawn = with_node.then(|| draw(&audit, seed, count)).transpose()?;
         Ok((checks, drawn, audit.native_differs()))
@@ -100,7 +103,13 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
     let mut unjudged = Unjudged::default();
     if let Some((node, drawn)) = node.zip(drawn) {
         tracing::info!(seed, "samples are drawn by this seed (--seed)");
-        lines.extend(compare(&node, drawn, &terminal, &mut unjudged).await?);
+        let branch = Branch {
+            node: &node,
+            view: &view,
+            node_head: node.head().await.map_err(SyncError::from)?,
+        };
+        lines.push(branch.check(range, &terminal).await?);
+        lines.extend(compare(&branch, drawn, &terminal, &mut unjudged).await?);
     } else if differs.is_some() {
         let check = compared(COMPARED.first());
         lines.push(Line { check, note: differs });
@@ -131,9 +140,93 @@ pub(super) async fn connect(config: NodeConfig, store: &Store) -> Result<Node, A
     Ok(node)
 }
 
-/// Samples of tokens that no verdict speaks for.
+/// How a stored block stands to the node's chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The node has it.
+    Same,
+    /// The node has another one, with this hash.
+    Other(B256),
+    /// The node has none of this number.
+    Absent,
+}
+
+/// The store's chain beside the node's.
+struct Branch<'a> {
+    node: &'a Node,
+    view: &'a View,
+    node_head: u64,
+}
+
+impl Branch<'_> {
+    async fn standing(&self, number: u64) -> Result<Standing, AppError> {
+        if number > self.node_head {
+            return Ok(Standing::Absent);
+        }
+        let stored = self.view.block(number)?.hash;
+        let theirs = self.node.block_id(number).await.map_err(SyncError::from)?;
+        Ok(match theirs {
+            Some(theirs) if theirs.hash == stored => Standing::Same,
+            Some(theirs) => Standing::Other(theirs.hash),
+            None => Standing::Absent,
+        })
+    }
+
+    fn is_final(&self, number: u64) -> bool {
+        self.view.finalized() >= Some(number)
+    }
+
+    /// Whether the node's state after block `number` says nothing of the store's: it does not have the block, or has
+    /// another one that a reorg may still make ours, or ours theirs.
+    async fn is_elsewhere(&self, number: u64) -> Result<bool, AppError> {
+        Ok(match self.standing(number).await? {
+            Standing::Same => false,
+            Standing::Other(_) => !self.is_final(number),
+            Standing::Absent => true,
+        })
+    }
+
+    /// The ends of `range`, the last final block and the last block: what is below hangs on them by parents' hashes.
+    async fn check(&self, range: BlockRange, terminal: &Terminal) -> Result<Line, AppError> {
+        let mut check = compared(Some(&BRANCH));
+        let ends = [range.first(), range.last()].into_iter();
+        let pinned = [self.view.finalized(), self.view.head().map(|head| head.number)];
+        let blocks: BTreeSet<u64> = ends.chain(pinned.into_iter().flatten()).collect();
+        terminal.begins(check.name, blocks.len() as u64);
+        let mut notes = Vec::new();
+        for number in blocks {
+            terminal.advances(1);
+            let standing = self.standing(number).await?;
+            check.items += u64::from(standing != Standing::Absent);
+            match standing {
+                Standing::Same => {}
+                Standing::Absent => notes.push(format!("the node does not have block {number}")),
+                Standing::Other(_) if !self.is_final(number) => notes.push(format!(
+                    "block {number} is of another branch than the node's, and not final: the sync takes it off"
+                )),
+                Standing::Other(theirs) => {
+                    check.mismatches += 1;
+                    terminal.mismatch(&Mismatch {
+                        check: check.name,
+                        block: Some(number),
+                        text: format!(
+                            "the store has {}, the node {theirs}: it follows another chain, or rewrote finality",
+                            self.view.block(number)?.hash
+                        ),
+                    });
+                }
+            }
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        Ok(Line { check, note })
+    }
+}
+
+/// Samples of tokens that no verdict speaks for, and samples of which the node cannot speak.
 #[derive(Debug, Default)]
 struct Unjudged {
+    /// Of blocks that the node does not have, or has others for.
+    elsewhere: u64,
     samples: u64,
     differing: u64,
     /// Samples that differ, by token.
@@ -151,20 +244,24 @@ fn compared(named: Option<&(&'static str, &'static str)>) -> Check {
 
 /// What ledgers say against what the node says, by kind of question.
 async fn compare(
-    node: &Node,
+    branch: &Branch<'_>,
     drawn: Drawn,
     terminal: &Terminal,
     unjudged: &mut Unjudged,
 ) -> Result<Vec<Line>, AppError> {
     let Drawn {
-        samples,
+        mut samples,
         native,
         tokens,
     } = drawn;
     let mut checks = COMPARED.each_ref().map(|named| compared(Some(named)));
+    let known = samples.len();
+    // Each such question would be asked again for a while: one node behind a balancer may have what another lacks.
+    samples.retain(|sample| sample.block <= branch.node_head);
+    unjudged.elsewhere += (known - samples.len()) as u64;
     terminal.begins("ledgers against the node", samples.len() as u64);
     let asked =
-        futures_util::stream::iter(samples).map(|sample| async move { (sample, ask(node, &sample).await) });
+        futures_util::stream::iter(samples).map(|sample| async move { (sample, ask(branch.node, &sample).await) });
     let mut asked = asked.buffer_unordered(ASKED_AT_ONCE);
     while let Some((sample, answer)) = asked.next().await {
         terminal.advances(1);
@@ -176,20 +273,28 @@ async fn compare(
         let Some(check) = checks.get_mut(place) else {
             continue;
         };
+        let found = match answer {
+            Ok(Told::Value(found)) if found == sample.stored => None,
+            // A contract that does not exist yet, or no more, has nothing to say.
+            Ok(Told::Nothing(_)) if sample.stored.is_zero() => None,
+            // Verdicts do not ask for a supply either: ERC-721 need not tell one.
+            Ok(Told::Nothing(_)) if place == 2 => None,
+            Err(error) if !error.is_answer() => return Err(SyncError::from(error).into()),
+            // The node may have left our branch since, or never had its end.
+            _ if branch.is_elsewhere(sample.block).await? => {
+                unjudged.elsewhere += 1;
+                continue;
+            }
+            Ok(Told::Value(found)) => Some(format!("the node says {found}")),
+            Ok(Told::Nothing(why)) => Some(format!("the contract does not say: {why}")),
+            Err(error) => return Err(SyncError::from(error).into()),
+        };
         if sample.judged {
             check.items += 1;
         } else {
             unjudged.samples += 1;
         }
-        let found = match answer.map_err(SyncError::from)? {
-            Told::Value(found) if found == sample.stored => continue,
-            Told::Value(found) => format!("the node says {found}"),
-            // A contract that does not exist yet, or no more, has nothing to say.
-            Told::Nothing(_) if sample.stored.is_zero() => continue,
-            // Verdicts do not ask for a supply either: ERC-721 need not tell one.
-            Told::Nothing(_) if place == 2 => continue,
-            Told::Nothing(why) => format!("the contract does not say: {why}"),
-        };
+        let Some(found) = found else { continue };
         let text = format!("{what}: the ledger says {}, {found}", sample.stored);
         if let Some(token) = token.filter(|_| !sample.judged) {
             unjudged.differing += 1;
@@ -259,6 +364,12 @@ fn report(lines: &[Line], unjudged: &Unjudged) -> Result<(), AppError> {
                 }
             }
         }
+    }
+    if unjudged.elsewhere > 0 {
+        say(&format!(
+            "samples left out: {} of blocks that the node does not have, or has others for",
+            unjudged.elsewhere
+        ));
     }
     if unjudged.samples > 0 {
         say(&unjudged.sentence());
