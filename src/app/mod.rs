@@ -164,6 +164,8 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
         Command::Migrate(args) => process::blocking(move || inspect::migrate(&args)).await,
         Command::Config(args) => {
             let report = Config::report(&args.run, log, &args.given)?;
+            let run = &args.run;
+            run::check_nodes(&Config::merge(&run.store, &run.node, &run.listen)?)?;
             let text = match args.format {
                 ConfigFormat::Toml => report.to_toml(args.show_secrets),
                 ConfigFormat::Json => report.to_json(args.show_secrets),

@@ -80,16 +80,26 @@ fn nothing_configured() -> AppError {
     )
 }
 
+/// Whether each chain's URL leads somewhere at all; nothing is sent.
+pub(super) fn check_nodes(config: &Config) -> Result<(), AppError> {
+    for rpc in config
+        .chains
+        .iter()
+        .filter_map(|settings| settings.rpc.as_deref())
+    {
+        NodeConfig::new(rpc).check().map_err(SyncError::from)?;
+    }
+    Ok(())
+}
+
 fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supervisor>, AppError> {
     files::check_writing()?;
     if config.chains.is_empty() {
         return Err(nothing_configured());
     }
+    check_nodes(config)?;
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     for settings in &config.chains {
-        NodeConfig::new(settings.rpc.clone().unwrap_or_default())
-            .check()
-            .map_err(SyncError::from)?;
         let genesis = load_genesis(config.genesis_of(settings.name))?;
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, config.chains.len());

@@ -260,8 +260,8 @@ async fn compare(
     samples.retain(|sample| sample.block <= branch.node_head);
     unjudged.elsewhere += (known - samples.len()) as u64;
     terminal.begins("ledgers against the node", samples.len() as u64);
-    let asked =
-        futures_util::stream::iter(samples).map(|sample| async move { (sample, ask(branch.node, &sample).await) });
+    let asked = futures_util::stream::iter(samples)
+        .map(|sample| async move { (sample, ask(branch.node, &sample).await) });
     let mut asked = asked.buffer_unordered(ASKED_AT_ONCE);
     while let Some((sample, answer)) = asked.next().await {
         terminal.advances(1);

@@ -62,7 +62,7 @@ pub enum Command {
     Sync(SyncArgs),
     /// Serve what is stored, without syncing.
     Serve(ServeArgs),
-    /// Bring a recorded chain into the store.
+    /// Bring a recorded chain into the store, or beside it what a chain does not tell: prices, tokens, contracts' sources.
     #[command(subcommand)]
     Import(Import),
     /// Write what is stored to a file.

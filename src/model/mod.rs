@@ -33,7 +33,7 @@ pub use project::TokenProject;
 pub use rewards::{
     StaticRewards, blob_base_fee, eighths_of, uncle_eighths, uncle_inclusion_reward, uncle_reward,
 };
-pub use text::{AddressFault, shown_text, shown_url, written_address};
+pub use text::{AddressFault, is_path, shown_text, shown_url, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};
 pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};

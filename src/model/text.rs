@@ -19,6 +19,12 @@ const fn misleads(char: char) -> bool {
     matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// Whether a node's URL looks like the path of a socket, and not like a host whose scheme was forgotten.
+#[must_use]
+pub fn is_path(url: &str) -> bool {
+    url.starts_with(['/', '.', '~']) || url.ends_with(".ipc")
+}
+
 /// A node's URL as it may be shown: scheme, host and port, without user, path and query, which may hold a key. The path of
 /// a socket is shown whole.
 #[must_use]
@@ -27,7 +33,7 @@ pub fn shown_url(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some(("file" | "ipc", _)) => return url.to_owned(),
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None if url.starts_with(['/', '.', '~']) || url.ends_with(".ipc") => return url.to_owned(),
+        None if is_path(url) => return url.to_owned(),
         // A scheme was forgotten: what follows the host may hold a key all the same.
         None => (String::new(), url),
     };

@@ -2,6 +2,7 @@
 
 use super::error::NodeError;
 use super::pace::RequestClass;
+use std::path::Path;
 use std::time::Duration;
 
 /// The longest answer taken to a small question, a client's too: many times what any of them weighs.
@@ -89,12 +90,14 @@ impl NodeConfig {
                 "unknown scheme `{other}`: expected http, https, ws, wss or a path"
             ))),
             None if url.is_empty() => Err(NodeError::Url("empty".to_owned())),
-            // A host and port without a scheme; a path of a socket has a slash or ends like one.
-            None if !url.contains('/') && !url.ends_with(".ipc") => Err(NodeError::Url(format!(
-                "`{}` is neither a URL nor the path of a socket: it lacks http:// or https://",
+            None if crate::model::is_path(url) || Path::new(url).exists() => {
+                Ok(Endpoint::Ipc(url.to_owned()))
+            }
+            // A host without its scheme, whatever follows it.
+            None => Err(NodeError::Url(format!(
+                "`{}` is neither a URL nor the path of a socket: it lacks http:// or https://, or / or ./ where it begins",
                 self.shown_url()
             ))),
-            None => Ok(Endpoint::Ipc(url.to_owned())),
         }
     }
 
@@ -168,6 +171,9 @@ mod tests {
             "ws://:8546",
             "htpp://127.0.0.1",
             "127.0.0.1:8545",
+            "127.0.0.1:8545/key",
+            "https//node.example/key",
+            "node.example/v3/key",
         ] {
             assert!(
                 matches!(NodeConfig::new(url).check(), Err(NodeError::Url(_))),
@@ -178,6 +184,11 @@ mod tests {
             "http://127.0.0.1:8545",
             " wss://node.example/key ",
             "/run/geth.ipc",
+            "geth.ipc",
+            "./node/socket",
+            "../socket",
+            // A socket that is there.
+            "src/lib.rs",
             "https://[::1]:1/",
         ] {
             assert!(NodeConfig::new(url).check().is_ok(), "{url}");

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteBatch, WriteOptions};
 
 use super::open::IDENTITY;
+use super::presence::holds_database;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::{StoreError, open_pieces, options, second_standards, top_calls, torn, transaction_rows};
 
@@ -144,7 +145,7 @@ pub(super) fn run(
     let absent = || StoreError::Absent {
         path: directory.to_path_buf(),
     };
-    if !database.join("CURRENT").exists() {
+    if !holds_database(&database, directory)? {
         return Err(absent());
     }
     torn::mend(&database)?;

@@ -36,6 +36,7 @@ mod participants;
 mod pen;
 mod places;
 mod posted;
+mod presence;
 mod recut;
 mod render;
 mod replica;

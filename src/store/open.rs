@@ -1,6 +1,5 @@
 //! Opening a store, and refusing to.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -13,6 +12,7 @@ use super::caches::Caches;
 use super::flat::{ARRAYS, Flats, sync_directory};
 use super::options::Filters;
 use super::pen::State;
+use super::presence::holds_database;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
@@ -88,14 +88,6 @@ impl std::fmt::Debug for Store {
         f.debug_struct("Store")
             .field("directory", &self.directory)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whether there is a file; what may not be looked at is no absence.
-pub(super) fn is_there(path: &Path) -> Result<bool, StoreError> {
-    match path.try_exists() {
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
-        told => told.map_err(StoreError::io("read", path)),
     }
 }
 
@@ -180,8 +172,7 @@ impl Store {
 
     fn open_with(options: &OpenOptions, create: Option<Identity>) -> Result<Arc<Self>, StoreError> {
         let path = options.directory.join("rocksdb");
-        let current = path.join("CURRENT");
-        let is_there = is_there(&current)?;
+        let is_there = holds_database(&path, &options.directory)?;
         if !is_there && (create.is_none() || options.read_only) {
             return Err(StoreError::Absent {
                 path: options.directory.clone(),

@@ -10,7 +10,8 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::caches::Caches;
-use super::open::{Store, identity_of, is_there};
+use super::open::{Store, identity_of};
+use super::presence::holds_database;
 use super::secondary::{Caught, Home, Mark, Secondary};
 use super::{OpenOptions, StoreError, migrate, options};
 use crate::clock;
@@ -93,7 +94,7 @@ impl Replica {
     /// Those of [`Store::open`].
     pub fn open(options: &OpenOptions) -> Result<(Self, Arc<Store>), StoreError> {
         let database = options.directory.join("rocksdb");
-        if !is_there(&database.join("CURRENT"))? {
+        if !holds_database(&database, &options.directory)? {
             return Err(StoreError::Absent {
                 path: options.directory.clone(),
             });

@@ -146,6 +146,17 @@ fn what_is_wrong_is_named_with_its_place() {
     quarry(["config", "--config", file]).refused(&[&format!(
         "configuration `{file}`, line 1: unknown field `cachesize`, expected one of `data_dir`"
     )]);
+    // What is neither a URL nor a path is told now, and not waited for by the service.
+    for (url, words) in [
+        ("htp://127.0.0.1:8545", "unknown scheme `htp`"),
+        (
+            "127.0.0.1:8545/key",
+            "`127.0.0.1:8545` is neither a URL nor the path of a socket: it lacks http://",
+        ),
+    ] {
+        let refused = quarry(["config", "--mainnet-rpc", url]).refused(&[words]);
+        assert!(!format!("{refused:?}").contains("key"), "{refused:?}");
+    }
     let mut environment = command(["config"]);
     environment.env("QUARRY_LISTEN", "nowhere");
     run(environment).refused(&["listen: `nowhere` is not an address", "(from QUARRY_LISTEN)"]);

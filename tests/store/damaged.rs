@@ -4,6 +4,7 @@ use std::fs::OpenOptions as Files;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use quarry::model::B256;
 use quarry::store::{OpenOptions, Replica, Store, StoreError, copy_store};
 
 use super::image;
@@ -57,6 +58,63 @@ fn a_store_that_lacks_arrays_is_refused_with_a_way_out() {
     // Blocks, transactions and logs at the least, in both ways and twice.
     assert!(refused >= 12, "{refused}");
     drop(Store::open(&whole).unwrap());
+}
+
+/// RocksDB takes a directory without `CURRENT` for a new one and deletes the tables in it.
+#[test]
+fn a_store_that_lacks_the_file_which_leads_to_its_tables_is_left_as_it_is() {
+    let home = scratch::directory();
+    let live = home.path().join("live");
+    let store = open(&live);
+    let bundles = plain::chain(3, 12, &plain::ChainConfig::default());
+    backfill(&mut store.writer().unwrap(), &bundles, 12);
+    let whole = digests(&store);
+    drop(store);
+    let database = live.join("rocksdb");
+    let names = || {
+        let entries = std::fs::read_dir(&database).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let current = database.join("CURRENT");
+    let kept = std::fs::read(&current).unwrap();
+    std::fs::remove_file(&current).unwrap();
+    let before = names();
+    let writing = options(&live);
+    let reading = OpenOptions {
+        read_only: true,
+        ..writing.clone()
+    };
+    // Each twice: what RocksDB makes of the directory shows the second time.
+    for _ in 0..2 {
+        for error in [
+            Store::open_or_create(&writing, 7, B256::repeat_byte(1), Some(0)).unwrap_err(),
+            Store::open(&writing).unwrap_err(),
+            Store::open(&reading).unwrap_err(),
+            Replica::open(&reading).unwrap_err(),
+            copy_store(&live, &home.path().join("copy"), &|| false).unwrap_err(),
+        ] {
+            let words = error.to_string();
+            assert!(
+                matches!(error, StoreError::Damaged { .. })
+                    && words.contains("CURRENT` is missing")
+                    && words.contains("quarry checkpoint restore"),
+                "{words}"
+            );
+        }
+        assert_eq!(names(), before);
+    }
+    std::fs::write(&current, kept).unwrap();
+    assert_eq!(digests(&Store::open(&writing).unwrap()), whole);
+
+    // What a process leaves that was killed while it made a store is none.
+    let begun = home.path().join("begun");
+    std::fs::create_dir_all(begun.join("rocksdb")).unwrap();
+    std::fs::write(begun.join("rocksdb/MANIFEST-000001"), []).unwrap();
+    let absent = Store::open(&options(&begun)).unwrap_err();
+    assert!(matches!(absent, StoreError::Absent { .. }), "{absent}");
+    drop(open(&begun));
 }
 
 /// The newest log of writes in a database's directory.

@@ -14,6 +14,7 @@ use rocksdb::{Cache, ColumnFamilyDescriptor, DB, Options};
 
 use super::flat::{ARRAYS, FlatArray, sync_directory};
 use super::open::{FINALITY, identity_of};
+use super::presence::holds_database;
 use super::schema::Table;
 use super::view::family;
 use super::{Observed, OpenOptions, Store, StoreError, View, imported, migrate, observed, options, torn};
@@ -57,7 +58,7 @@ pub struct Copied {
 /// `stopped` says so.
 pub fn copy_store(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> Result<Copied, StoreError> {
     let source = from.join("rocksdb");
-    if !source.join("CURRENT").exists() {
+    if !holds_database(&source, from)? {
         return Err(StoreError::Absent {
             path: from.to_path_buf(),
         });

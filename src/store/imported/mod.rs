@@ -21,6 +21,7 @@ pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
 use super::options::filter;
+use super::presence::holds_database;
 use super::secondary::{Learnt, Secondary};
 use super::{StoreError, memory};
 use crate::clock;
@@ -157,7 +158,7 @@ impl Imported {
 
     /// Opens what lies there now; answers whether it is to be had.
     fn open(&self) -> Result<bool, StoreError> {
-        if !self.directory.join("CURRENT").exists() {
+        if !holds_database(&self.directory, &self.directory)? {
             return Ok(false);
         }
         let Some(followed) = Secondary::of_one_table(&self.directory, &options())? else {

@@ -8,6 +8,7 @@ use super::{ImportRow, Imported, NAME, options};
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
 use crate::model::ImportRecord;
+use crate::store::presence::holds_database;
 use crate::store::{StoreError, torn};
 
 /// Writes what an import brings; holds the lock of the store of imports while it lives.
@@ -31,6 +32,7 @@ impl ImportWriter {
         let directory = Imported::directory_of(store);
         let mut options = options();
         options.create_if_missing(true);
+        holds_database(&directory, &directory)?;
         torn::mend(&directory)?;
         let db = DB::open(&options, &directory).map_err(|source| {
             // RocksDB names no kind for it.

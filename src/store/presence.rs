@@ -1,0 +1,50 @@
+//! Whether a directory holds a database, told before RocksDB looks at it.
+//!
+//! RocksDB takes a directory without `CURRENT` for a new one: it makes a database there and deletes the tables that it
+//! finds, since none of its manifests names them. A copy that missed one small file would cost the whole store.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::StoreError;
+use super::copy::database::{Kind, list};
+
+/// Whether there is a file; what may not be looked at is no absence.
+pub(super) fn is_there(path: &Path) -> Result<bool, StoreError> {
+    match path.try_exists() {
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        told => told.map_err(StoreError::io("read", path)),
+    }
+}
+
+/// Whether `database`, a part of the store in `store`, holds a database.
+///
+/// # Errors
+/// [`StoreError::Damaged`] where there are tables, or a log with records, and not the file that leads to them. RocksDB
+/// writes that one before either.
+pub(super) fn holds_database(database: &Path, store: &Path) -> Result<bool, StoreError> {
+    if is_there(&database.join("CURRENT"))? {
+        return Ok(true);
+    }
+    let files = match list(database) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(false);
+        }
+        files => files.map_err(StoreError::io("list", database))?,
+    };
+    let is_filled = |(name, kind): &(&String, &Kind)| match kind {
+        Kind::Table => true,
+        Kind::Log(_) => database.join(name).metadata().is_ok_and(|log| log.len() > 0),
+        Kind::Current | Kind::Manifest | Kind::About => false,
+    };
+    match files.iter().find(is_filled) {
+        None => Ok(false),
+        Some((name, _)) => Err(StoreError::Damaged {
+            path: store.to_path_buf(),
+            words: format!(
+                "`{}` is missing, `{name}` is there",
+                database.join("CURRENT").display()
+            ),
+        }),
+    }
+}
