@@ -127,7 +127,7 @@ fn the_limits_in_the_operations_page_are_fresh() {
             "`--client-timeout`",
         ),
         (
-            "a client takes less than 64 KiB of a ready answer; a third of that, 10s at most, while lists are refused for want of room",
+            "a client takes less than 64 KiB of a ready answer; a third of that, 10s at most, while lists are refused for want of room, or where its connection holds so much that they would be",
             format!("{:?}", limits.write_timeout),
             "`--client-timeout`",
         ),
@@ -159,7 +159,7 @@ fn the_limits_in_the_operations_page_are_fresh() {
         ),
         ("longest wait for a thread", format!("{:?}", pool.wait_max), ""),
         (
-            "memory of answers that are made and not taken yet; a list or batch more is told 503, and over half of it one of a connection that holds a sixteenth",
+            "memory of answers that are made and not taken yet, and of uploads; a list or batch more is told 503, and over half of it one of a connection that holds a sixteenth",
             format!("{} MiB", pool.unsent_bytes_max >> 20),
             "half of `--cache-size`, at least 128 MiB",
         ),

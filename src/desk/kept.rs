@@ -17,7 +17,7 @@ use quick_cache::sync::Cache;
 
 use crate::clock;
 use crate::http::header::HeaderMap;
-use crate::http::{Body, FRAME_BYTES, Response, StatusCode};
+use crate::http::{Body, FRAME_BYTES, Response, SharedBody, StatusCode};
 use crate::marks::Marks;
 use crate::metrics::Page;
 
@@ -40,7 +40,7 @@ pub(crate) type Question = Box<[u8]>;
 #[derive(Clone)]
 struct Kept {
     headers: HeaderMap,
-    body: Bytes,
+    body: SharedBody,
     since: Instant,
 }
 
@@ -49,7 +49,7 @@ struct Weight;
 
 impl Weighter<Question, Kept> for Weight {
     fn weight(&self, question: &Question, kept: &Kept) -> u64 {
-        (question.len() + kept.body.len()) as u64 + ANSWER_BYTES
+        (question.len() + kept.body.bytes().len()) as u64 + ANSWER_BYTES
     }
 }
 
@@ -78,7 +78,7 @@ impl KeptAnswers {
             return None;
         }
         self.given.fetch_add(1, Ordering::Relaxed);
-        let mut response = Response::new(Body::Full(kept.body));
+        let mut response = Response::new(Body::Shared(kept.body));
         *response.headers_mut() = kept.headers;
         Some(response)
     }
@@ -93,7 +93,7 @@ impl KeptAnswers {
             let kept = Kept {
                 headers: response.headers().clone(),
                 // The body's own buffer is used again for other frames, and longer than it.
-                body: Bytes::copy_from_slice(body),
+                body: Bytes::copy_from_slice(body).into(),
                 since: clock::now(),
             };
             self.answers.insert(question, kept);
@@ -136,7 +136,7 @@ mod tests {
 
     fn length(kept: &KeptAnswers, number: usize) -> Option<usize> {
         kept.get(&question(number)).map(|response| match response.body() {
-            Body::Full(body) => body.len(),
+            Body::Shared(body) => body.bytes().len(),
             _ => 0,
         })
     }

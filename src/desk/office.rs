@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::http::{
-    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, HttpError, Lane, Lifetime, Pool, Request,
+    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Holding, HttpError, Lane, Lifetime, Pool, Request,
     Response, Traffic,
 };
 use crate::metrics::Page;
@@ -304,15 +304,18 @@ impl Desk {
         chain: ChainName,
         lane: Lane,
         plans: Vec<(usize, Plan)>,
-        connection: usize,
-    ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>), HttpError> {
+        mut holding: Holding,
+    ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>, Holding), HttpError> {
         self.pool.asked_else();
-        self.admit(lane, connection)?;
+        self.admit(lane, holding.of_connection())?;
         let inner = Arc::clone(self);
         let work = move || {
             let snapshot = match inner.snapshot(chain) {
                 Ok(snapshot) => snapshot,
-                Err(error) => return (None, plans.iter().map(|_| Err(error.clone())).collect()),
+                Err(error) => {
+                    let refused = plans.iter().map(|_| Err(error.clone())).collect();
+                    return (None, refused, holding);
+                }
             };
             let (mut bytes, until) = (0, clock::now() + ALL_TIME_MAX);
             let found = plans.into_iter().map(|(place, plan)| {
@@ -321,22 +324,20 @@ impl Desk {
                     return Err(HttpError::new(ErrorStatus::ContentTooLarge, text));
                 }
                 // Others may have filled the room while this one waited, and does so itself.
-                if lane == Lane::Scan {
-                    inner.pool.unsent().refuse_when_full(0)?;
-                }
+                inner.admit(lane, holding.of_connection())?;
                 let found = counted(&inner.traffic, place, || (plan.work)(&snapshot));
                 bytes += found.as_ref().map_or(0, Answer::bytes_held);
+                holding.change(bytes);
                 found.map(|answer| match answer {
                     Answer::Begun(first, source, extra) => {
                         let source = Counted::new(source, &inner.traffic, place);
                         Answer::Begun(first, Box::new(source), extra)
                     }
-                    Answer::Whole(body, extra) => Answer::Whole(inner.pool.unsent().hold_body(body), extra),
                     other => other,
                 })
             });
             let found = found.collect();
-            (Some(snapshot.facts()), found)
+            (Some(snapshot.facts()), found, holding)
         };
         Ok(self.pool.run(lane, work).await?)
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use super::stream::StreamBody;
+use super::unsent::SharedBody;
 
 /// Why a body was aborted after it had begun.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,8 +26,20 @@ pub enum Body {
     Empty,
     /// Bytes at hand; the length is known.
     Full(Bytes),
+    /// The same, held by others as well.
+    Shared(SharedBody),
     /// Frames to come; the length is not known.
     Stream(StreamBody),
+}
+
+impl Body {
+    /// Whether a frame of this length that it gives is counted with what is not sent: a whole body is, and long frames as they are made.
+    pub(super) const fn counts(&self, frame: usize) -> bool {
+        match self {
+            Self::Stream(stream) => stream.counts(frame),
+            Self::Empty | Self::Full(_) | Self::Shared(_) => true,
+        }
+    }
 }
 
 impl From<Bytes> for Body {
@@ -59,6 +72,10 @@ impl hyper::body::Body for Body {
                 }
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
+            Self::Shared(shared) => {
+                *self = Self::Full(shared.bytes().clone());
+                self.poll_frame(cx)
+            }
             Self::Stream(stream) => stream
                 .poll_next(cx)
                 .map(|next| next.map(|frame| frame.map(Frame::data))),
@@ -69,6 +86,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => true,
             Self::Full(bytes) => bytes.is_empty(),
+            Self::Shared(shared) => shared.bytes().is_empty(),
             Self::Stream(stream) => stream.is_done(),
         }
     }
@@ -77,6 +95,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Shared(shared) => SizeHint::with_exact(shared.bytes().len() as u64),
             Self::Stream(_) => SizeHint::default(),
         }
     }

@@ -21,7 +21,7 @@ pub const LONG_FRAMES: usize = 2;
 /// Room for the row that crosses the end of a frame; a longer one makes its buffer grow.
 const ROW_BYTES: usize = 16 * 1024;
 /// Shorter texts are copied out of their buffer, which is free again then.
-const COPIED_MAX: usize = 16 << 10;
+pub(super) const COPIED_MAX: usize = 16 << 10;
 /// Buffers kept while nobody uses them: 17 MB, and 34 where all of them held a long frame.
 const KEPT_MAX: usize = 64;
 /// What a buffer has room for once it grew for a long frame.

@@ -195,10 +195,12 @@ impl Delivery {
         }
         let tag = tag.or_else(|| match response.body() {
             Body::Full(bytes) => Some(EntityTag::of([bytes.as_ref()])),
+            Body::Shared(shared) => Some(EntityTag::of([shared.bytes().as_ref()])),
             Body::Empty | Body::Stream(_) => None,
         });
         let coding = wanted.coding_for(match response.body() {
             Body::Full(bytes) => Some(bytes.len()),
+            Body::Shared(shared) => Some(shared.bytes().len()),
             Body::Empty => Some(0),
             Body::Stream(_) => None,
         });
@@ -233,6 +235,7 @@ impl Delivery {
         *body = match std::mem::replace(body, Body::Empty) {
             Body::Empty => Body::Empty,
             Body::Full(bytes) => Body::Full(encode(coding, &bytes)?),
+            Body::Shared(shared) => Body::Full(encode(coding, shared.bytes())?),
             // Nobody will read it.
             Body::Stream(stream) if self.head_only => Body::Stream(stream),
             Body::Stream(stream) => Body::Stream(stream.encode(coding)?),

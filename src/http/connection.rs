@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
@@ -92,6 +93,15 @@ impl Socket {
                 Ok(()) if !buffer.filled().is_empty() => linger.read += buffer.filled().len(),
                 Ok(()) | Err(_) => return Poll::Ready(()),
             }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Otherwise megabytes would stay in the kernel for as long as the client keeps its end open.
+        if self.vitals.is_cut_off() {
+            drop(SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)));
         }
     }
 }

@@ -215,7 +215,7 @@ fn failed(error: io::Error) -> HttpError {
 pub(super) fn encode(coding: Coding, body: &[u8]) -> Result<Bytes, HttpError> {
     Encoder::new(coding)
         .and_then(|encoder| encoder.finish(body))
-        .map(Bytes::from)
+        .map(|coded| Bytes::from(coded.into_boxed_slice()))
         .map_err(failed)
 }
 

@@ -45,11 +45,6 @@ pub trait FrameSource: Send {
         0..0
     }
 
-    /// Bytes that it holds to be sent later.
-    fn holds(&self) -> usize {
-        0
-    }
-
     /// Takes what is left of a part that another source had taken.
     fn take_rest(&mut self, _rest: Range<usize>) {}
 }

@@ -10,6 +10,7 @@ use super::error::HttpError;
 use super::request_id::RequestId;
 use super::response::Response;
 use super::traffic::{OperationSlot, Traffic};
+use super::unsent::{Holding, Unsent};
 use super::vitals::Vitals;
 
 /// A request within the transport's limits: GET, HEAD, or POST where the handler takes uploads.
@@ -87,6 +88,12 @@ impl Request {
     #[must_use]
     pub fn operation(&self) -> usize {
         self.operation.get()
+    }
+
+    /// Counts what is held for it until that is dropped.
+    #[must_use]
+    pub fn hold(&self, unsent: &Unsent) -> Holding {
+        Holding::new(unsent.hold(0), self.vitals.clone())
     }
 
     /// Bytes of answers that its connection has asked for and not taken.

@@ -62,4 +62,4 @@ pub use slow::{SLOW, SlowRequest};
 pub use stream::stream_frames;
 pub use traffic::{OperationFigures, Traffic, TrafficFigures};
 pub use transport::Outgoing;
-pub use unsent::Unsent;
+pub use unsent::{Holding, SharedBody, Unsent};

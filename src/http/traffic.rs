@@ -328,9 +328,10 @@ impl Traffic {
         }
     }
 
-    /// Whether a list was turned away so a moment ago: who takes nothing has less time then.
-    pub(super) fn is_cramped(&self) -> bool {
-        self.cramped.happened()
+    /// Whether a list was turned away so a moment ago, or a connection that holds so many bytes is what others would be turned away
+    /// for: who takes nothing has less time then.
+    pub(super) fn is_cramped_by(&self, connection: usize) -> bool {
+        self.cramped.happened() || self.unsent.is_spent_by(connection)
     }
 
     /// Counts a request of a client that asks too often.

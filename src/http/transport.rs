@@ -25,6 +25,7 @@ use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
 use super::slow::OwnTime;
 use super::traffic::{Ended, OperationSlot, Traffic, Underway};
+use super::unsent::{Holding, Unsent};
 use super::vitals::{InFlight, Vitals};
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
@@ -51,11 +52,12 @@ pub(super) async fn respond<H: Handler>(
     request: hyper::Request<Upload>,
 ) -> hyper::Response<Outgoing> {
     if request.version() == Version::HTTP_2 {
-        vitals.is_multiplexed();
+        vitals.note_multiplexed();
     }
     let mut in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
     let (parts, upload) = request.into_parts();
+    let parts_version = parts.version;
     let upload_max = handler.upload_bytes_max(parts.uri.path());
     let is_upload = parts.method == Method::POST && upload_max.is_some();
     let mut upload = Some(upload);
@@ -93,7 +95,10 @@ pub(super) async fn respond<H: Handler>(
         options_response(upload_max.is_some())
     } else if head_only || is_upload || parts.method == Method::GET {
         let read = match (upload_max, upload) {
-            (Some(most), Some(upload)) if is_upload => read_upload(upload, most, limits).await,
+            (Some(most), Some(upload)) if is_upload => {
+                let holding = Holding::new(traffic.unsent().hold(0), Some(Arc::clone(vitals)));
+                read_upload(upload, most, limits, holding, traffic).await
+            }
             _ => Ok(Bytes::new()),
         };
         match read {
@@ -121,6 +126,15 @@ pub(super) async fn respond<H: Handler>(
         let allowed = response.headers_mut().entry(ALLOW);
         allowed.or_insert(super::response::methods(upload_max.is_some()));
     }
+    let counted_from = Unsent::counted_from(parts_version == Version::HTTP_2);
+    if !head_only
+        && let Body::Full(bytes) = response.body()
+        && bytes.len() >= counted_from
+        && let Err(error) = traffic.unsent().refuse_made(bytes.len(), vitals.held())
+    {
+        traffic.list_refused();
+        response = refuse(error);
+    }
     add_cors(response.headers_mut());
     forbid_guessing(response.headers_mut());
     response
@@ -133,8 +147,14 @@ pub(super) async fn respond<H: Handler>(
     }
     response.map(|mut body| {
         match &mut body {
-            Body::Empty => {}
-            Body::Full(bytes) => *bytes = traffic.unsent().hold_body(std::mem::take(bytes)),
+            Body::Full(bytes) if bytes.len() >= counted_from => {
+                in_flight.weigh(bytes.len());
+                *bytes = traffic.unsent().hold_body(std::mem::take(bytes));
+            }
+            Body::Shared(shared) if shared.bytes().len() >= counted_from => {
+                body = Body::Full(shared.clone().hand_out(traffic.unsent()));
+            }
+            Body::Empty | Body::Full(_) | Body::Shared(_) => {}
             Body::Stream(stream) => {
                 stream.set_timeout(limits.body_timeout);
                 in_flight.weigh(stream.weight());
@@ -147,6 +167,9 @@ pub(super) async fn respond<H: Handler>(
         }
     })
 }
+
+/// Shorter uploads are not counted.
+const UPLOAD_COUNTED_FROM: usize = 16 << 10;
 
 /// What of an upload is read and thrown away, and for how long.
 const UPLOAD_BYTES_MAX: usize = 1 << 20;
@@ -171,7 +194,14 @@ async fn drop_upload(mut upload: Incoming) {
 }
 
 /// Reads a body that is asked for, of at most `most` bytes, in the time that a client has for a request's head.
-async fn read_upload(upload: Upload, most: usize, limits: &Limits) -> Result<Bytes, HttpError> {
+/// What of it is there counts with answers that are not sent.
+async fn read_upload(
+    upload: Upload,
+    most: usize,
+    limits: &Limits,
+    mut holding: Holding,
+    traffic: &Traffic,
+) -> Result<Bytes, HttpError> {
     let too_large = || HttpError::new(ErrorStatus::ContentTooLarge, "Request body too large");
     let mut upload = match upload {
         Upload::None => return Ok(Bytes::new()),
@@ -191,9 +221,14 @@ async fn read_upload(upload: Upload, most: usize, limits: &Limits) -> Result<Byt
                     return Err(too_large());
                 }
                 read.extend_from_slice(data);
+                if read.len() >= UPLOAD_COUNTED_FROM {
+                    holding.change(read.capacity());
+                    let admitted = traffic.unsent().refuse_when_full(holding.of_connection());
+                    admitted.inspect_err(|_| traffic.list_refused())?;
+                }
             }
         }
-        Ok(read.freeze())
+        Ok(traffic.unsent().hold_body(read.freeze()))
     };
     let in_time = tokio::time::timeout(limits.header_read_timeout, read).await;
     in_time.unwrap_or_else(|_| {
@@ -286,7 +321,13 @@ impl hyper::body::Body for Outgoing {
             Poll::Ready(None) => self.line.finished = true,
             Poll::Ready(Some(Err(_))) | Poll::Pending => {}
         }
-        let hand_over = |frame: Frame<Bytes>| frame.map_data(|bytes| self.in_flight.hand_over(bytes));
+        let hand_over = |frame: Frame<Bytes>| {
+            frame.map_data(|bytes| {
+                let is_counted = self.body.counts(bytes.len());
+                let unsent = self.line.underway.traffic().unsent();
+                self.in_flight.hand_over(bytes, (!is_counted).then_some(unsent))
+            })
+        };
         next.map_ok(hand_over)
     }
 

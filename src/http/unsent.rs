@@ -1,18 +1,24 @@
 //! How much memory answers hold that were made and are not sent yet. Clients that ask for long ones and take nothing of them would
-//! make it grow until they are cut off; so no list is begun while there is more of it than may be.
+//! make it grow until they are cut off; so no list is begun while there is more of it than may be, nor is another long answer given to
+//! who has one already.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 
 use super::error::HttpError;
+use super::vitals::Vitals;
 
-/// Shorter bodies are not counted: a request and its connection take as much.
+/// Shorter bodies are not counted over HTTP/1.1, where a connection has one at a time and takes as much itself.
 const COUNTED_FROM: usize = 64 << 10;
+/// The same where requests come beside each other: what a stream takes itself.
+pub(super) const COUNTED_FROM_OF_MANY: usize = 1 << 10;
 
 /// Once half of the room is taken one connection has a part in so many of it, or two of them could hold all.
 const CONNECTION_SHARE: usize = 16;
+/// Where all of it is taken short answers, too, are refused to a connection that holds one part in so many.
+const SHORT_SHARE: usize = 128;
 
 #[derive(Debug)]
 struct Account {
@@ -51,13 +57,88 @@ impl Drop for Held {
     }
 }
 
-/// A body that is counted until its last part is dropped.
-struct Body {
-    bytes: Bytes,
-    _held: Held,
+/// What is held for a request, counted for its connection, too, until it is dropped.
+#[derive(Debug)]
+pub struct Holding {
+    held: Held,
+    vitals: Option<Arc<Vitals>>,
 }
 
-impl AsRef<[u8]> for Body {
+impl Holding {
+    pub(super) const fn new(held: Held, vitals: Option<Arc<Vitals>>) -> Self {
+        Self { held, vitals }
+    }
+
+    /// It is so much now.
+    pub fn change(&mut self, bytes: usize) {
+        if let Some(vitals) = &self.vitals {
+            vitals.holds(self.held.bytes, bytes);
+        }
+        self.held.change(bytes);
+    }
+
+    /// Counts a frame apart from this, until it was sent.
+    #[must_use]
+    pub fn count_apart(&self, frame: Bytes) -> Bytes {
+        self.held.unsent.hold_body(frame)
+    }
+
+    /// What its connection holds, this and all else.
+    #[must_use]
+    pub fn of_connection(&self) -> usize {
+        self.vitals.as_ref().map_or(0, |vitals| vitals.held())
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.change(0);
+    }
+}
+
+/// A body that many answers share. However many are under way it takes its memory once, and counts once.
+#[derive(Clone, Debug)]
+pub struct SharedBody {
+    bytes: Bytes,
+    /// What counts it while any answer holds it.
+    out: Arc<Mutex<Weak<Held>>>,
+}
+
+impl From<Bytes> for SharedBody {
+    fn from(bytes: Bytes) -> Self {
+        let out = Arc::default();
+        Self { bytes, out }
+    }
+}
+
+impl SharedBody {
+    /// The bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The bytes for one more answer.
+    pub(super) fn hand_out(self, unsent: &Unsent) -> Bytes {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = out.upgrade().unwrap_or_else(|| {
+            let held = Arc::new(unsent.hold(self.bytes.len()));
+            *out = Arc::downgrade(&held);
+            held
+        });
+        drop(out);
+        let bytes = self.bytes;
+        Bytes::from_owner(Body { bytes, _held: held })
+    }
+}
+
+/// A body that is counted until its last part is dropped.
+struct Body<H> {
+    bytes: Bytes,
+    _held: H,
+}
+
+impl<H> AsRef<[u8]> for Body<H> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -85,12 +166,18 @@ impl Unsent {
         held
     }
 
+    /// From which length on a body counts.
+    pub(super) const fn counted_from(is_multiplexed: bool) -> usize {
+        if is_multiplexed {
+            COUNTED_FROM_OF_MANY
+        } else {
+            COUNTED_FROM
+        }
+    }
+
     /// Counts a body of which nobody else holds the memory, until it was sent.
     #[must_use]
     pub fn hold_body(&self, bytes: Bytes) -> Bytes {
-        if bytes.len() < COUNTED_FROM {
-            return bytes;
-        }
         let _held = self.hold(bytes.len());
         Bytes::from_owner(Body { bytes, _held })
     }
@@ -100,16 +187,41 @@ impl Unsent {
         self.bytes() >= self.0.most
     }
 
+    /// Whether a connection that holds so many bytes has its part, of a room of which half is taken.
+    pub(super) fn is_spent_by(&self, connection: usize) -> bool {
+        let most = self.0.most;
+        self.bytes() >= most / 2 && connection >= most / CONNECTION_SHARE
+    }
+
+    /// Refuses an answer that was made, of so many bytes: a long one where a list would be refused, unless its connection holds nothing
+    /// (so that figures and single blocks are to be had whatever others do), and a short one where the room is full and its connection
+    /// holds many of them.
+    ///
+    /// # Errors
+    /// 503.
+    pub(super) fn refuse_made(&self, bytes: usize, connection: usize) -> Result<(), HttpError> {
+        let least = if bytes >= COUNTED_FROM {
+            1
+        } else if bytes >= COUNTED_FROM_OF_MANY && self.is_full() {
+            self.0.most / SHORT_SHARE
+        } else {
+            return Ok(());
+        };
+        if connection < least.max(1) {
+            return Ok(());
+        }
+        self.refuse_when_full(connection)
+    }
+
     /// Refuses a list while more is held than may be, or half of that and a sixteenth of it by the connection that asks, which
     /// holds so many bytes.
     ///
     /// # Errors
     /// 503.
     pub fn refuse_when_full(&self, connection: usize) -> Result<(), HttpError> {
-        let (all, most) = (self.bytes(), self.0.most);
         let text = if self.is_full() {
             "Too many long answers are being sent"
-        } else if all >= most / 2 && connection >= most / CONNECTION_SHARE {
+        } else if self.is_spent_by(connection) {
             "Too many long answers are being sent on this connection"
         } else {
             return Ok(());
@@ -140,17 +252,54 @@ mod tests {
     }
 
     #[test]
-    fn long_bodies_count_until_their_last_part_is_gone() {
+    fn bodies_count_until_their_last_part_is_gone() {
         let unsent = Unsent::new(1 << 20);
-        let short = unsent.hold_body(Bytes::from(vec![1; COUNTED_FROM - 1]));
-        assert_eq!(unsent.bytes(), 0);
-        let mut long = unsent.hold_body(Bytes::from(vec![2; COUNTED_FROM]));
-        assert_eq!(unsent.bytes(), COUNTED_FROM);
-        let part = long.split_off(10);
-        drop((short, long));
-        assert_eq!(unsent.bytes(), COUNTED_FROM);
-        assert!(part.len() == COUNTED_FROM - 10 && part.iter().all(|&byte| byte == 2));
+        let mut body = unsent.hold_body(Bytes::from(vec![2; 5000]));
+        assert_eq!(unsent.bytes(), 5000);
+        let part = body.split_off(10);
+        drop(body);
+        assert_eq!(unsent.bytes(), 5000);
+        assert!(part.len() == 4990 && part.iter().all(|&byte| byte == 2));
         drop(part);
         assert_eq!(unsent.bytes(), 0);
+    }
+
+    #[test]
+    fn a_shared_body_counts_once_while_anybody_holds_it() {
+        let unsent = Unsent::new(1 << 20);
+        let shared = SharedBody::from(Bytes::from(vec![3; 5000]));
+        let mut out: Vec<Bytes> = (0..3).map(|_| shared.clone().hand_out(&unsent)).collect();
+        assert_eq!((unsent.bytes(), out[2].as_ref()), (5000, shared.bytes().as_ref()));
+        drop(shared.clone());
+        out.truncate(1);
+        assert_eq!(unsent.bytes(), 5000);
+        out.clear();
+        assert_eq!(unsent.bytes(), 0);
+        // Others come for it later, also when it is kept no more.
+        let late = shared.clone().hand_out(&unsent);
+        drop(shared);
+        assert_eq!((unsent.bytes(), late.len()), (5000, 5000));
+    }
+
+    #[test]
+    fn what_was_made_is_refused_to_who_holds_something_already() {
+        let unsent = Unsent::new(1 << 20);
+        let (long, short, tiny) = (COUNTED_FROM, COUNTED_FROM - 1, COUNTED_FROM_OF_MANY - 1);
+        let mut held = unsent.hold((1 << 19) - 1);
+        for (bytes, connection) in [(long, 1 << 20), (short, 1 << 20)] {
+            unsent.refuse_made(bytes, connection).unwrap();
+        }
+        // Half of the room: who holds a sixteenth gets nothing long.
+        held.change(1 << 19);
+        unsent.refuse_made(long, (1 << 16) - 1).unwrap();
+        unsent.refuse_made(long, 1 << 16).unwrap_err();
+        unsent.refuse_made(short, 1 << 16).unwrap();
+        // All of it.
+        held.change(1 << 20);
+        unsent.refuse_made(long, 0).unwrap();
+        unsent.refuse_made(long, 1).unwrap_err();
+        unsent.refuse_made(short, (1 << 13) - 1).unwrap();
+        unsent.refuse_made(short, 1 << 13).unwrap_err();
+        unsent.refuse_made(tiny, 1 << 20).unwrap();
     }
 }

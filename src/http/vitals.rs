@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crate::clock;
 
 use super::limits::Limits;
+use super::unsent::{COUNTED_FROM_OF_MANY, Held, Unsent};
 
 /// Signs of life of a connection, shared by its socket, its requests and its watchdog.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Vitals {
     frames: AtomicU64,
     /// Requests come beside each other, over HTTP/2.
     multiplexed: AtomicBool,
+    /// Its client is waited for no more.
+    cut_off: AtomicBool,
 }
 
 /// How far a request is.
@@ -51,6 +54,8 @@ struct Handed {
     bytes: Bytes,
     number: u64,
     vitals: Arc<Vitals>,
+    /// Where it is counted for all, unless it is there already.
+    _held: Option<Held>,
 }
 
 impl AsRef<[u8]> for Handed {
@@ -62,12 +67,9 @@ impl AsRef<[u8]> for Handed {
 impl Drop for Handed {
     fn drop(&mut self) {
         self.vitals.handed().remove(&self.number);
-        self.vitals.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+        self.vitals.holds(self.bytes.len(), 0);
     }
 }
-
-/// Shorter frames are nothing that a client could fill memory with.
-const HANDED_FROM: usize = 16 << 10;
 
 /// What the watchdog should do about a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +86,7 @@ pub(super) enum Verdict {
 /// then to keep an answer waiting for ever.
 const TAKEN_MIN: usize = 64 << 10;
 
-/// How long a client is waited for where there is no room for more answers. The kernel may let some megabytes drain before it takes more.
+/// How long a client is waited for where there is no room for more answers. The kernel takes more once a quarter of a MiB was sent.
 fn cramped_patience(usual: Duration) -> Duration {
     (usual / 3)
         .clamp(Duration::from_secs(2), Duration::from_secs(10))
@@ -104,6 +106,7 @@ impl Vitals {
             handed: Mutex::default(),
             frames: AtomicU64::new(0),
             multiplexed: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
         })
     }
 
@@ -116,8 +119,17 @@ impl Vitals {
     }
 
     /// Notes that requests come beside each other.
-    pub(super) fn is_multiplexed(&self) {
+    pub(super) fn note_multiplexed(&self) {
         self.multiplexed.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that its client is waited for no more: what the kernel still has to send is not waited for either.
+    pub(super) fn cut_off(&self) {
+        self.cut_off.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
     }
 
     fn milliseconds(&self) -> u64 {
@@ -129,13 +141,20 @@ impl Vitals {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Counts a frame until it was sent, or given up.
-    pub(super) fn hand_over(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+    /// Something of it is `now` bytes in place of `before`.
+    pub(super) fn holds(&self, before: usize, now: usize) {
+        self.held.fetch_add(now, Ordering::Relaxed);
+        self.held.fetch_sub(before, Ordering::Relaxed);
+    }
+
+    /// Counts a frame until it was sent, or given up; for all, too, where `unsent` is given. A connection that has one answer at a time
+    /// gives a frame to its socket and lets it go: there nothing is counted.
+    pub(super) fn hand_over(self: &Arc<Self>, bytes: Bytes, unsent: Option<&Unsent>) -> Bytes {
         let length = bytes.len();
-        if length < HANDED_FROM {
+        if length < COUNTED_FROM_OF_MANY || !self.multiplexed.load(Ordering::Relaxed) {
             return bytes;
         }
-        self.held.fetch_add(length, Ordering::Relaxed);
+        self.holds(0, length);
         let number = self.frames.fetch_add(1, Ordering::Relaxed);
         self.handed().insert(number, self.milliseconds());
         let vitals = Arc::clone(self);
@@ -143,7 +162,14 @@ impl Vitals {
             bytes,
             number,
             vitals,
+            _held: unsent.map(|unsent| unsent.hold(length)),
         })
+    }
+
+    /// For how long the oldest frame that was handed over is not let go.
+    fn oldest_handed(&self) -> Option<Duration> {
+        let at = self.handed().first_key_value().map(|(_, &at)| at)?;
+        Some(Duration::from_millis(self.milliseconds().saturating_sub(at)))
     }
 
     /// Whether one of the answers that come beside each other waits for the client that long, whatever else goes to and fro.
@@ -153,12 +179,12 @@ impl Vitals {
         }
         let now = self.milliseconds();
         let since = |at: u64| Duration::from_millis(now.saturating_sub(at));
-        // Of a frame some may be taken at a time, and one may be kept after its request has ended.
-        let oldest = self.handed().first_key_value().map(|(_, &at)| at);
         let is_left = |request: &Arc<Progress>| {
             !request.ours.load(Ordering::Relaxed) && since(request.moved.load(Ordering::Relaxed)) > patience
         };
-        oldest.is_some_and(|at| since(at) > 2 * patience) || self.requests().iter().any(is_left)
+        // Of a frame some may be taken at a time, and one may be kept after its request has ended.
+        let is_kept = self.oldest_handed().is_some_and(|age| age > 2 * patience);
+        is_kept || self.requests().iter().any(is_left)
     }
 
     /// Where there is no room for more answers (`is_cramped`), one that is not taken is waited for a third as long, and each by itself.
@@ -177,7 +203,8 @@ impl Vitals {
         let waits_for_client = oldest.is_some() && self.ours.load(Ordering::Relaxed) == 0;
         // A body that nobody comes for is not asked whether its time is over.
         let request_timeout = limits.answer_timeout.saturating_add(limits.body_timeout);
-        if oldest.is_some_and(|began| now - began > request_timeout) {
+        let is_over = |age: Duration| age > request_timeout;
+        if oldest.is_some_and(|began| is_over(now - began)) || self.oldest_handed().is_some_and(is_over) {
             Verdict::Stalled
         } else if self.blocked.load(Ordering::Relaxed) || waits_for_client {
             if still > patience {
@@ -289,13 +316,13 @@ impl InFlight {
 
     /// Its answer holds so many bytes while it is open, beside the frames that are handed over.
     pub(super) fn weigh(&mut self, bytes: usize) {
-        self.turn.vitals.held.fetch_add(bytes, Ordering::Relaxed);
+        self.turn.vitals.holds(0, bytes);
         self.weight += bytes;
     }
 
     /// A frame of its answer goes out.
-    pub(super) fn hand_over(&self, frame: Bytes) -> Bytes {
-        self.turn.vitals.hand_over(frame)
+    pub(super) fn hand_over(&self, frame: Bytes, unsent: Option<&Unsent>) -> Bytes {
+        self.turn.vitals.hand_over(frame, unsent)
     }
 
     /// Notes that an answer, or its head, is there for the client to take.
@@ -326,7 +353,7 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         self.turn.set(false);
         let (vitals, progress) = (&self.turn.vitals, &self.turn.progress);
-        vitals.held.fetch_sub(self.weight, Ordering::Relaxed);
+        vitals.holds(self.weight, 0);
         let mut requests = vitals.requests();
         if let Some(place) = requests.iter().position(|other| Arc::ptr_eq(other, progress)) {
             requests.remove(place);
@@ -338,6 +365,7 @@ impl Drop for InFlight {
 mod tests {
     use super::*;
 
+    const LEAST: usize = COUNTED_FROM_OF_MANY;
     const TICK: Duration = Duration::from_millis(10);
 
     fn limits() -> Limits {
@@ -393,7 +421,7 @@ mod tests {
             Duration::from_secs(10)
         );
         let vitals = Vitals::new();
-        vitals.is_multiplexed();
+        vitals.note_multiplexed();
         let mut request = InFlight::begin(&vitals);
         request.weigh(1000);
         std::thread::sleep(Duration::from_millis(2_200));
@@ -417,25 +445,36 @@ mod tests {
             ..Limits::default()
         };
         let vitals = Vitals::new();
-        vitals.is_multiplexed();
+        vitals.note_multiplexed();
         let request = InFlight::begin(&vitals);
         assert_eq!(
-            request.hand_over(Bytes::from(vec![1; HANDED_FROM - 1])).len(),
-            HANDED_FROM - 1
+            request.hand_over(Bytes::from(vec![1; LEAST - 1]), None).len(),
+            LEAST - 1
         );
         assert_eq!(vitals.held(), 0);
-        let frame = request.hand_over(Bytes::from(vec![1; HANDED_FROM]));
+        let unsent = Unsent::new(usize::MAX);
+        let frame = request.hand_over(Bytes::from(vec![1; LEAST]), Some(&unsent));
         drop(request);
-        assert_eq!((vitals.held(), frame.len()), (HANDED_FROM, HANDED_FROM));
+        assert_eq!(
+            (vitals.held(), frame.len(), unsent.bytes()),
+            (LEAST, LEAST, LEAST)
+        );
         std::thread::sleep(Duration::from_millis(2_200));
         // Others come and go meanwhile.
         let other = InFlight::begin(&vitals);
-        drop(other.hand_over(Bytes::from(vec![1; HANDED_FROM])));
+        drop(other.hand_over(Bytes::from(vec![1; LEAST]), None));
         drop(other);
         assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
         assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
+        // Whether there is room or not, nothing is kept for ever.
+        let limits = Limits {
+            answer_timeout: Duration::from_secs(1),
+            body_timeout: Duration::from_secs(1),
+            ..limits
+        };
+        assert_eq!(vitals.verdict(&limits, false), Verdict::Stalled);
         drop(frame);
-        assert_eq!(vitals.held(), 0);
+        assert_eq!((vitals.held(), unsent.bytes()), (0, 0));
         assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
     }
 

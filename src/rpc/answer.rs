@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::fault::Fault;
 use crate::desk::answer::Answer;
-use crate::http::{FRAME_BYTES, FrameSource, HttpError};
+use crate::http::{FRAME_BYTES, FrameSource, Holding, HttpError};
 
 /// A piece of a body.
 enum Piece {
@@ -18,6 +18,8 @@ enum Piece {
 /// A body in pieces.
 #[derive(Default)]
 pub(super) struct Pieces {
+    /// Counts the pieces.
+    holding: Option<Holding>,
     pieces: VecDeque<Piece>,
     /// Text that is not a piece yet.
     text: Vec<u8>,
@@ -27,6 +29,14 @@ pub(super) struct Pieces {
 const COPIED_MAX: usize = 4096;
 
 impl Pieces {
+    /// None yet; `holding` counts what they will be made of.
+    pub(super) fn new(holding: Holding) -> Self {
+        Self {
+            holding: Some(holding),
+            ..Self::default()
+        }
+    }
+
     /// Appends punctuation.
     pub(super) fn mark(&mut self, byte: u8) {
         self.text.push(byte);
@@ -83,7 +93,9 @@ impl Pieces {
         {
             return Ok(only);
         }
-        if self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_))) {
+        let is_text = self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)));
+        // A longer one would be there twice while it is copied.
+        if is_text && self.bytes() <= FRAME_BYTES {
             let mut whole = Vec::new();
             for piece in self.pieces {
                 if let Piece::Text(text) = piece {
@@ -102,26 +114,37 @@ impl Pieces {
         while let Some(Piece::Text(text)) = self.pieces.pop_front_if(|piece| matches!(piece, Piece::Text(_)))
         {
             if frame.is_empty() && text.len() >= FRAME_BYTES {
-                return text;
+                return self.counted(text);
             }
             frame.extend_from_slice(&text);
             if frame.len() >= FRAME_BYTES {
                 break;
             }
         }
-        frame.into()
+        self.counted(frame.into())
     }
-}
 
-impl FrameSource for Pieces {
-    fn holds(&self) -> usize {
+    /// A frame that counts by itself, no more with the pieces that are left.
+    fn counted(&mut self, frame: Bytes) -> Bytes {
+        let left = self.bytes();
+        let Some(holding) = &mut self.holding else {
+            return frame;
+        };
+        holding.change(left);
+        holding.count_apart(frame)
+    }
+
+    /// Bytes of the texts.
+    fn bytes(&self) -> usize {
         let texts = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.len(),
             Piece::Frames(_) => 0,
         });
         texts.sum()
     }
+}
 
+impl FrameSource for Pieces {
     fn next_frame(&mut self) -> Result<Option<Bytes>, HttpError> {
         while let Some(piece) = self.pieces.front_mut() {
             match piece {

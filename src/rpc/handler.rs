@@ -15,8 +15,8 @@ use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
 use crate::http::header::{ALLOW, CACHE_CONTROL, ETAG, HeaderValue, RETRY_AFTER};
 use crate::http::{
-    Delivery, ErrorStatus, Handler, HandlerFuture, HttpError, Lane, Lifetime, Params, Request, Response,
-    StatusCode, Traffic, header_number, json_response,
+    Delivery, ErrorStatus, FRAME_BYTES, Handler, HandlerFuture, Holding, HttpError, Lane, Lifetime, Params,
+    Request, Response, StatusCode, Traffic, header_number, json_response,
 };
 use crate::model::ChainName;
 
@@ -220,14 +220,17 @@ impl Inner {
                 }
             });
         }
-        let facts = self.look_up(chain, plans, request.holds(), &mut steps).await?;
+        let holding = request.hold(self.desk.pool().unsent());
+        let (facts, mut holding) = self.look_up(chain, plans, holding, &mut steps).await?;
         let id = request.id().as_str();
         let asked = steps.into_iter().map(|step| self.finish(id, chain, step));
         let results: Vec<_> = futures_util::stream::iter(asked)
             .buffered(IN_FLIGHT_MAX)
             .collect()
             .await;
-        let mut pieces = Pieces::default();
+        let held = results.iter().filter_map(|result| result.as_ref().ok());
+        holding.change(held.map(Answer::bytes_held).sum());
+        let mut pieces = Pieces::new(holding);
         for (at, (id, result)) in ids.iter().zip(results).enumerate() {
             if is_batch {
                 pieces.mark(if at == 0 { b'[' } else { b',' });
@@ -245,11 +248,11 @@ impl Inner {
         &self,
         chain: ChainName,
         plans: Vec<(usize, usize, Plan)>,
-        connection: usize,
+        holding: Holding,
         steps: &mut [Step],
-    ) -> Result<Option<Facts>, HttpError> {
+    ) -> Result<(Option<Facts>, Holding), HttpError> {
         if plans.is_empty() {
-            return Ok(None);
+            return Ok((None, holding));
         }
         let is_point = plans.len() == 1 && plans.iter().all(|(_, _, plan)| plan.lane == Lane::Point);
         let lane = if is_point { Lane::Point } else { Lane::Scan };
@@ -257,13 +260,13 @@ impl Inner {
             .into_iter()
             .map(|(at, place, plan)| (at, (place, plan)))
             .unzip();
-        let (facts, found) = self.desk.look_up_all(chain, lane, plans, connection).await?;
+        let (facts, found, holding) = self.desk.look_up_all(chain, lane, plans, holding).await?;
         for (at, found) in slots.into_iter().zip(found) {
             if let Some(step) = steps.get_mut(at) {
                 *step = Step::Found(found);
             }
         }
-        Ok(facts)
+        Ok((facts, holding))
     }
 
     /// Asks the node where it takes it.
@@ -319,6 +322,9 @@ impl Inner {
             }
             ended => {
                 let pool = self.desk.pool().clone();
+                // To compress a long one takes as long as a frame of a list.
+                let is_long = ended.as_ref().map_or(true, |whole| whole.len() > FRAME_BYTES);
+                let lane = if is_long { Lane::Scan } else { Lane::Point };
                 let deliver = move || {
                     let response = match ended {
                         Ok(whole) => json_response(StatusCode::OK, whole),
@@ -326,7 +332,7 @@ impl Inner {
                     };
                     delivery.deliver(response, Lifetime::Revalidate, None)
                 };
-                self.desk.pool().run(Lane::Point, deliver).await?
+                self.desk.pool().run(lane, deliver).await?
             }
         };
         let headers = response.headers_mut();

@@ -159,7 +159,8 @@ pub(super) const fn store(plan: Plan) -> Work {
 pub(super) fn text(write: impl FnOnce(&mut Vec<u8>)) -> Answer {
     let mut out = Vec::with_capacity(256);
     write(&mut out);
-    Answer::Whole(out.into(), Extra::default())
+    // It may lie there for long, with all that it has room for.
+    Answer::Whole(out.into_boxed_slice().into(), Extra::default())
 }
 
 pub(super) fn null() -> Answer {

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use crate::clock;
 
 use super::body::{Body, BodyError};
-use super::buffers::FRAME_BYTES;
+use super::buffers::{COPIED_MAX, FRAME_BYTES};
 use super::encoding::{Coding, EncodedFrames};
 use super::error::HttpError;
 use super::frame_source::FrameSource;
@@ -37,13 +37,12 @@ pub fn stream_frames(
     source: Box<dyn FrameSource>,
     at_once: Option<Box<dyn FrameSource>>,
 ) -> Body {
-    let mut body = pool.body();
-    body.grow(source.holds());
     Body::Stream(StreamBody {
-        pool: body,
+        pool: pool.body(),
         state: State::Ready(first, source, at_once),
         began: clock::now(),
         body_timeout: Duration::MAX,
+        is_coded: false,
     })
 }
 
@@ -103,9 +102,15 @@ pub struct StreamBody {
     state: State,
     began: Instant,
     body_timeout: Duration,
+    is_coded: bool,
 }
 
 impl StreamBody {
+    /// Whether frames of this length are counted by who makes them: those that lie in buffers are.
+    pub(super) const fn counts(&self, frame: usize) -> bool {
+        !self.is_coded && frame > COPIED_MAX
+    }
+
     /// About what it holds while it is open, beside frames that are handed over.
     pub(super) const fn weight(&self) -> usize {
         self.pool.bytes() + 2 * FRAME_BYTES
@@ -121,6 +126,7 @@ impl StreamBody {
             self.pool.grow(coding.memory());
             let (first, source) = EncodedFrames::begin(coding, &first, source)?;
             self.state = State::Ready(first, Box::new(source), None);
+            self.is_coded = true;
         }
         Ok(self)
     }
