@@ -272,6 +272,47 @@ async fn one_connection_does_not_get_all_of_the_room() {
     }
 }
 
+/// What hyper holds of streams whose window is a byte, their requests long ended.
+#[tokio::test]
+async fn answers_too_short_to_count_alone_count_beside_each_other() {
+    let world = Mined::with_room(40, Limits::default(), 8 << 20).await;
+    let list = format!("/api/logs/get-logs?address={}&offset=100", world.busiest());
+    let io = hyper_util::rt::TokioIo::new(world.server.connect().await);
+    let (mut client, connection) =
+        hyper::client::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new())
+            .initial_stream_window_size(1)
+            .handshake(io)
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let mut kept = Vec::new();
+    for coding in ["gzip", "br", "zstd", "identity"].repeat(20) {
+        let request = hyper::Request::get(format!("http://test{list}")).header("accept-encoding", coding);
+        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+        let response = client.send_request(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        kept.push(response);
+    }
+    let asked = std::time::Instant::now();
+    let counted = async || figures(&world).await["quarry_http_unsent_bytes"];
+    while counted().await < 80.0 * 1024.0 {
+        assert!(
+            asked.elapsed() < Duration::from_secs(10),
+            "{} bytes are counted",
+            counted().await
+        );
+    }
+    drop((kept, client));
+    connection.abort();
+    let dropped = std::time::Instant::now();
+    while counted().await > 0.0 {
+        assert!(
+            dropped.elapsed() < Duration::from_secs(10),
+            "it did not come back"
+        );
+    }
+}
+
 /// Answers after as many milliseconds as the path says; under `/frames/` with three frames, each after so many.
 struct Slow {
     pool: Pool,

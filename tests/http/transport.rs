@@ -397,6 +397,35 @@ async fn http2_without_tls() {
 }
 
 #[tokio::test]
+async fn a_client_that_reads_steadily_is_not_taken_for_one_that_takes_nothing() {
+    // Of 4 MB that a kernel holds a third takes longer than the second that a client has.
+    const BYTES_A_SECOND: f64 = 800e3;
+    let limits = Limits {
+        write_timeout: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let server = Server::start(Odd::new(), limits).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    let mut stream = socket.connect(server.address).await.unwrap();
+    stream
+        .write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let (began, mut taken, mut buffer) = (Instant::now(), 0, vec![0; 16 << 10]);
+    while taken < 7_000_000 {
+        if taken as f64 > began.elapsed().as_secs_f64() * BYTES_A_SECOND {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        }
+        let read = stream.read(&mut buffer).await;
+        let read = read.unwrap_or_else(|error| panic!("cut off after {taken} bytes: {error}"));
+        assert!(read > 0, "cut off after {taken} bytes");
+        taken += read;
+    }
+}
+
+#[tokio::test]
 async fn an_http2_client_that_takes_nothing_is_cut_off() {
     let odd = Odd::new();
     let limits = Limits {
