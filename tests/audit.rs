@@ -10,6 +10,7 @@
 #[path = "support/heard.rs"]
 mod heard;
 
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use heard::Heard;
 use quarry::audit::{Audit, Check, Mismatch};
 use quarry::codec::tokens::DOUBTS;
 use quarry::model::BlockRange;
-use quarry::store::{OpenOptions, Store, Table};
+use quarry::store::{FlatArray, OpenOptions, Store, Table};
 use quarry::sync::verify::Rules;
 use quarry::sync::{ChainRules, genesis};
 
@@ -196,4 +197,53 @@ fn no_altered_row_goes_unnoticed() {
         let (_, mismatches) = audit(directory.path(), None);
         assert!(!mismatches.is_empty(), "seed {seed}: unnoticed: {what}");
     }
+}
+
+#[test]
+fn no_flipped_bit_of_an_array_goes_unnoticed() {
+    let seed = match std::env::var("QUARRY_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => fastrand::u64(..),
+    };
+    let mut random = fastrand::Rng::with_seed(seed);
+    let data_dir = tempfile::tempdir().unwrap();
+    let directory = fill(data_dir.path());
+    let view = Store::open(&options(&directory)).unwrap().view();
+    let arrays = FlatArray::ALL.map(|array| (array, view.array_len(array)));
+    drop(view);
+    let mut unnoticed = Vec::new();
+    for (array, records) in arrays {
+        assert!(records > 0, "the demo has nothing of {}", array.name());
+        let path = directory.join(format!("flat/{}.flat", array.name()));
+        let file = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap();
+        // Bytes of all fields of a record, somewhere; the first record and the last one; more of narrow ones.
+        let width = array.width() as u64;
+        let step = if width > 20 { 3 } else { 1 };
+        let fields = (random.u64(..step)..width).step_by(step as usize);
+        let ends = [0, records - 1].map(|record| (record, random.u64(..width)));
+        let mut places = ends.to_vec();
+        for at in fields.chain(std::iter::repeat_n(0, 8 / array.width())) {
+            places.push((random.u64(..records), at));
+        }
+        for (record, at) in places {
+            let (place, bit) = (record * width + at, random.u8(..8));
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, place).unwrap();
+            file.write_all_at(&[byte[0] ^ (1 << bit)], place).unwrap();
+            let (_, mismatches) = audit(&directory, None);
+            if mismatches.is_empty() {
+                unnoticed.push(format!(
+                    "{}: bit {bit} of byte {at} of record {record}",
+                    array.name()
+                ));
+            }
+            file.write_all_at(&byte, place).unwrap();
+        }
+    }
+    assert_eq!(unnoticed, [""; 0], "seed {seed}");
+    assert_eq!(audit(&directory, None).1, []);
 }

@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::days::DaySums;
 use super::expected::{self, Signatures};
 use super::sums::{Sums, fingerprint};
-use super::{Audit, Check, Tally, tokens};
+use super::{Audit, Check, Tally, arrays, tokens};
 use crate::machine;
 use crate::model::Bundle;
 use crate::query::QueryError;
-use crate::store::StoreError;
 use crate::sync::verify::verify;
 
 /// Blocks that a thread takes at a time.
@@ -72,57 +71,8 @@ fn block(
     if audit.is_traced(number) && bundle.traces.is_none() {
         chain.wrong(Some(number), "its frames are not stored");
     }
-    lookups.read(number, arrays(audit, &bundle, lookups));
+    lookups.read(number, arrays::check(audit, &bundle, lookups));
     let mut item = |term, ordinal| sums.add(number, fingerprint((term, ordinal)));
     chain.read(number, expected::postings(audit, &bundle, signatures, &mut item));
     Some(bundle)
-}
-
-/// The arrays and the look-ups by hash say of a block what its rows say.
-fn arrays(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Result<(), StoreError> {
-    let view = &audit.view;
-    let number = bundle.block.number();
-    let facts = view.block(number)?;
-    let wrong = |what: String| tally.wrong(Some(number), what);
-    if facts.timestamp != bundle.block.header.timestamp {
-        wrong("its time in the array is another than in its header".to_owned());
-    }
-    if view.block_number(&facts.hash)? != Some(number) {
-        wrong(format!("its hash {} does not lead to it", facts.hash));
-    }
-    let mut log = facts.first_log;
-    for ((transaction, receipt), ordinal) in bundle
-        .block
-        .transactions
-        .iter()
-        .zip(&bundle.receipts)
-        .zip(facts.first_transaction..)
-    {
-        if view.transaction_ordinal(&transaction.hash)? != Some(ordinal) {
-            wrong(format!(
-                "hash {} does not lead to its transaction",
-                transaction.hash
-            ));
-        }
-        if view.transaction_status(ordinal)? != receipt.status {
-            wrong(format!(
-                "the status of {} differs from its receipt's",
-                transaction.hash
-            ));
-        }
-        for entry in &receipt.logs {
-            let emitter = view.log_emitter(log)?;
-            if view.emitter_address(emitter)? != entry.address {
-                wrong(format!(
-                    "log {log} has another emitter in the array than in its row"
-                ));
-            }
-            log += 1;
-        }
-    }
-    if view.first_log(number + 1)? != log {
-        wrong("its logs are not as many as the ordinals say".to_owned());
-    }
-    tally.count(bundle.block.transactions.len() as u64);
-    Ok(())
 }

@@ -16,7 +16,7 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
     let tally = audit.tally(
         "logs by emitter against logs by block",
         "logs",
-        logs.end - logs.start,
+        logs.end.saturating_sub(logs.start),
     );
     let sums = Sums::new(audit.range);
     let mut units = Units::new(view, Table::LogsByBlock);

@@ -5,6 +5,7 @@
 //! added to its block's sum, of every row that is there it is taken away, so that two scans in their own orders
 //! find what is missing and what is too much; only blocks whose sum is not zero are looked at row by row.
 
+mod arrays;
 mod blocks;
 mod copies;
 mod days;

@@ -77,6 +77,11 @@ pub(super) fn with_room<K, V, S: Default>(room: usize) -> HashMap<K, V, S> {
 
 /// The status of a transaction whose receipt states none (before Byzantium).
 pub(super) const STATUS_NOT_SAID: u8 = 2;
+/// What a receipt says became of its transaction, as the array has it.
+#[must_use]
+pub fn status_byte(status: Option<bool>) -> u8 {
+    status.map_or(STATUS_NOT_SAID, u8::from)
+}
 /// The signature of a log without topics.
 pub(super) const NO_SIGNATURE: u32 = u32::MAX;
 
@@ -310,7 +315,7 @@ impl Batch {
             signatures.extend_from_slice(signature);
         }
         if let Some(statuses) = self.flats.get_mut(FlatArray::TransactionStatuses as usize) {
-            statuses.push(status.map_or(STATUS_NOT_SAID, u8::from));
+            statuses.push(status_byte(status));
         }
         self.hash(HashKind::Transaction, hash, ordinal);
         self.bytes += 32 + SIGNATURE_BYTES;

@@ -207,7 +207,8 @@ pub struct BlockEarnings {
 }
 
 impl BlockEarnings {
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    /// As the array has it.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.tips.to_be_bytes());
         out.extend_from_slice(&self.uncles.to_be_bytes());
         out.push(u8::from(self.has_difficulty));

@@ -56,7 +56,7 @@ mod whole_log;
 mod writer;
 
 pub use ahead::{Touch, Wanted};
-pub use batch::Batch;
+pub use batch::{Batch, status_byte};
 pub use cold::{Evicted, evict};
 pub use copy::{Copied, PARTS, copy_store, is_part_of_copy, open_copy};
 pub use cursor::{Direction, PostingCursor};

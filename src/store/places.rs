@@ -29,6 +29,11 @@ impl View {
             .map(BlockEarnings::decode)
     }
 
+    /// The bytes of a record, as they are stored.
+    pub fn array_record(&self, array: FlatArray, number: u64) -> Result<&[u8], StoreError> {
+        self.record(array, "record", number)
+    }
+
     /// The first log ordinal at or after the start of `number`, which may be the block that comes next.
     pub fn first_log(&self, number: u64) -> Result<u64, StoreError> {
         if number >= self.checkpoint().next_block {

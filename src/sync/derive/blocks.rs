@@ -23,7 +23,7 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
     Ok(())
 }
 
-fn earnings(block: &Block, sums: &DayRow) -> Result<BlockEarnings, StoreError> {
+pub(super) fn earnings(block: &Block, sums: &DayRow) -> Result<BlockEarnings, StoreError> {
     let uncles = u16::try_from(block.uncles.len());
     Ok(BlockEarnings {
         tips: sums.tips.saturating_to(),

@@ -12,7 +12,7 @@ mod tokens;
 mod transactions;
 
 use crate::model::{Bundle, TransactionTrace};
-use crate::store::{Batch, StoreError, View};
+use crate::store::{Batch, BlockEarnings, StoreError, View};
 
 pub use nonces::NonceRules;
 
@@ -35,6 +35,11 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
         Some(traces) => native::derive(bundle, traces, base, &rules.native, batch),
         None => Ok(()),
     }
+}
+
+/// What a block's fee recipient earned.
+pub fn earnings(bundle: &Bundle) -> Result<BlockEarnings, StoreError> {
+    blocks::earnings(&bundle.block, &days::of_block(bundle))
 }
 
 /// Pushes the frames of a block that is stored (in `view`) without them, and what follows from them; its transactions begin at
