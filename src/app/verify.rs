@@ -91,8 +91,8 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
         let observed = Observed::open(store.directory(), store.identity(), true);
         let facts = ObservedFacts::new(observed, Arc::clone(&audited), with_node);
         let audit = Audit::new(audited, range, rules, &*told).with_token_facts(Arc::new(facts));
-        let checks = audit.run()?;
-        let drawn = with_node.then(|| draw(&audit, seed, count)).transpose()?;
+        let checks = audit.run();
+        let drawn = with_node.then(|| draw(&audit, seed, count));
         Ok((checks, drawn, audit.native_differs()))
     })
     .await?;
@@ -100,6 +100,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
         .into_iter()
         .map(|check| Line { check, note: None })
         .collect();
+    let drawn = drawn.map(|drawn| drawn.unwrap_or_else(|error| undrawn(&error, &terminal, &mut lines)));
     let mut unjudged = Unjudged::default();
     if let Some((node, drawn)) = node.zip(drawn) {
         tracing::info!(seed, "samples are drawn by this seed (--seed)");
@@ -130,6 +131,26 @@ fn draw(audit: &Audit<'_>, seed: u64, count: usize) -> Result<Drawn, QueryError>
         native: audit.native_silence(),
         tokens: sampler.token_silence(),
     })
+}
+
+/// What is compared with the node of a store that samples cannot be drawn from, which is wrong by itself.
+fn undrawn(error: &QueryError, terminal: &Terminal, lines: &mut Vec<Line>) -> Drawn {
+    let check = Check {
+        mismatches: 1,
+        ..compared(Some(&("samples of the ledgers", "samples")))
+    };
+    terminal.mismatch(&Mismatch {
+        check: check.name,
+        block: None,
+        text: format!("cannot be drawn: {error}"),
+    });
+    lines.push(Line { check, note: None });
+    let note = Some("samples cannot be drawn".to_owned());
+    Drawn {
+        samples: Vec::new(),
+        native: note.clone(),
+        tokens: note,
+    }
 }
 
 /// The node of the chain that is stored.

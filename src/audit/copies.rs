@@ -1,5 +1,7 @@
 //! The two copies of the logs, and the dictionaries.
 
+use std::ops::Range;
+
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Ordinals, Tally};
 use crate::codec::bytes::Reader;
@@ -10,14 +12,22 @@ use crate::query::QueryError;
 use crate::store::{StoreError, Table, Units};
 
 /// The copy by emitter holds the logs that the copy by block holds, and no others.
-pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
-    let view = &audit.view;
-    let logs = Ordinals::of(view, audit.range)?.logs;
+pub(super) fn run(audit: &Audit<'_>) -> Check {
+    let logs = Ordinals::of(&audit.view, audit.range).map(|ordinals| ordinals.logs);
     let tally = audit.tally(
         "logs by emitter against logs by block",
         "logs",
-        logs.end.saturating_sub(logs.start),
+        logs.as_ref()
+            .map_or(0, |logs| logs.end.saturating_sub(logs.start)),
     );
+    let walked = logs
+        .map_err(QueryError::from)
+        .and_then(|logs| walk(audit, logs, &tally));
+    tally.ended(walked)
+}
+
+fn walk(audit: &Audit<'_>, logs: Range<u64>, tally: &Tally<'_>) -> Result<(), QueryError> {
+    let view = &audit.view;
     let sums = Sums::new(audit.range);
     let mut units = Units::new(view, Table::LogsByBlock);
     for ordinal in logs {
@@ -96,25 +106,31 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
     for block in sums.unbalanced() {
         tally.wrong(Some(block), "its logs by emitter are not its logs by block");
     }
-    Ok(tally.done())
+    Ok(())
 }
 
 /// Ids and what they stand for lead to each other; hashes lead to what has them, and nothing else is there.
-pub(super) fn dictionaries(audit: &Audit<'_>) -> Result<Check, QueryError> {
+pub(super) fn dictionaries(audit: &Audit<'_>) -> Check {
+    let (view, checkpoint) = (&audit.view, audit.view.checkpoint());
+    let hashes = checkpoint.transactions + checkpoint.next_block - view.first_block();
+    let ids = u64::from(checkpoint.emitters) + u64::from(checkpoint.signatures);
+    let tally = audit.tally("dictionaries and hashes", "entries", ids + hashes);
+    let walked = walk_dictionaries(audit, hashes, &tally);
+    tally.ended(walked)
+}
+
+fn walk_dictionaries(audit: &Audit<'_>, hashes: u64, tally: &Tally<'_>) -> Result<(), QueryError> {
     let view = &audit.view;
     let (emitters, signatures) = (view.checkpoint().emitters, view.checkpoint().signatures);
-    let hashes = view.checkpoint().transactions + view.checkpoint().next_block - view.first_block();
-    let ids = u64::from(emitters) + u64::from(signatures);
-    let tally = audit.tally("dictionaries and hashes", "entries", ids + hashes);
     for id in 0..emitters {
         let found = view
             .emitter_address(id)
             .and_then(|address| view.emitter(&address));
-        report(&tally, id, "emitter", found);
+        report(tally, id, "emitter", found);
     }
     for id in 0..signatures {
         let found = view.signature_topic(id).and_then(|topic| view.signature(&topic));
-        report(&tally, id, "signature", found);
+        report(tally, id, "signature", found);
     }
     for (table, ids) in [(Table::Emitters, emitters), (Table::Signatures, signatures)] {
         let mut rows = 0u32;
@@ -128,12 +144,12 @@ pub(super) fn dictionaries(audit: &Audit<'_>) -> Result<Check, QueryError> {
             tally.wrong(None, text);
         }
     }
-    let found = hash_rows(audit, &tally)?;
+    let found = hash_rows(audit, tally)?;
     if found != hashes {
         let text = format!("there are {found} hashes of {hashes} blocks and transactions");
         tally.wrong(None, text);
     }
-    Ok(tally.done())
+    Ok(())
 }
 
 /// Checks that every number in a row of hashes has that hash; answers how many there are.

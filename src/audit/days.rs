@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Audit, Check};
+use super::{Audit, Check, Tally};
 use crate::codec::keys::{self, DayKind};
 use crate::codec::value::{AccountRow, DayRow, FeeRow, decode_new_addresses};
 use crate::model::{Bundle, Day, StaticRewards, U256};
@@ -99,12 +99,17 @@ impl Whole {
 }
 
 /// The rows of days that are audited whole say what their blocks and accounts add up to.
-pub(super) fn run(audit: &Audit<'_>, sums: DaySums) -> Result<Check, QueryError> {
+pub(super) fn run(audit: &Audit<'_>, sums: DaySums) -> Check {
+    let blocks = sums.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let tally = audit.tally("days", "rows", blocks.len() as u64 * 2);
+    let walked = walk(audit, blocks, &tally);
+    tally.ended(walked)
+}
+
+fn walk(audit: &Audit<'_>, mut blocks: BTreeMap<Day, DayRow>, tally: &Tally<'_>) -> Result<(), QueryError> {
     let view = &audit.view;
     let whole = Whole::of(audit)?;
-    let mut blocks = sums.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     blocks.retain(|day, _| whole.has(*day));
-    let tally = audit.tally("days", "rows", blocks.len() as u64 * 2);
     let mut addresses: BTreeMap<Day, u64> = BTreeMap::new();
     let mut accounts = view.scan_all(Table::Accounts)?;
     while let Some((_, value)) = accounts.item()? {
@@ -151,5 +156,5 @@ pub(super) fn run(audit: &Audit<'_>, sums: DaySums) -> Result<Check, QueryError>
     for day in blocks.keys().chain(addresses.keys()) {
         tally.wrong(None, format!("a row of {day} is missing"));
     }
-    Ok(tally.done())
+    Ok(())
 }

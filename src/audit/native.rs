@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Audit, Check};
+use super::{Audit, Check, Tally};
 use crate::codec::amount::read_amount;
 use crate::codec::keys;
 use crate::codec::value::{AccountRow, SupplyRow};
@@ -12,17 +12,22 @@ use crate::store::Table;
 
 /// History by account: its last row is the account's balance, and what a block's rows add up to is what the block
 /// issued less what it burnt. Without a ledger nothing is looked at.
-pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
-    let view = &audit.view;
-    let head = view.checkpoint().next_traced;
+pub(super) fn run(audit: &Audit<'_>) -> Check {
     let tally = audit.tally(
         "native balances, supply of every block",
         "balances",
-        view.checkpoint().transactions * 2,
+        audit.view.checkpoint().transactions * 2,
     );
+    let walked = walk(audit, &tally);
+    tally.ended(walked)
+}
+
+fn walk(audit: &Audit<'_>, tally: &Tally<'_>) -> Result<(), QueryError> {
+    let view = &audit.view;
+    let head = view.checkpoint().next_traced;
     let first = view.first_block();
     if view.checkpoint().native.fault.is_some() || head <= first {
-        return Ok(tally.done());
+        return Ok(());
     }
     // What each block added, and what accounts held before the first one; sums wrap.
     let mut gained: HashMap<u64, U256> = HashMap::new();
@@ -165,7 +170,7 @@ pub(super) fn run(audit: &Audit<'_>) -> Result<Check, QueryError> {
         );
         tally.wrong(Some(head - 1), text);
     }
-    Ok(tally.done())
+    Ok(())
 }
 
 /// A sum that wrapped is a negative one.

@@ -16,11 +16,16 @@ use crate::store::{StoreError, Table, View};
 /// Blocks that are taken apart when their sums do not balance; the others are named only.
 const DETAILED: usize = 20;
 
-pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Result<Check, QueryError> {
+pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Check {
     let rows = audit.view.checkpoint().logs * 4 + audit.view.checkpoint().transactions * 3;
     let tally = audit.tally("lists against bodies, ranks", "postings", rows);
+    let walked = walk(audit, sums, &tally);
+    tally.ended(walked)
+}
+
+fn walk(audit: &Audit<'_>, sums: &Sums, tally: &Tally<'_>) -> Result<(), QueryError> {
     let mut places = Places::new(&audit.view, audit.range)?;
-    scan(audit, &mut places, &tally, &mut |term, ordinal, block| {
+    scan(audit, &mut places, tally, &mut |term, ordinal, block| {
         sums.take(block, fingerprint((term, ordinal)));
     })?;
     let unbalanced = sums.unbalanced();
@@ -28,12 +33,12 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Result<Check, QueryError> {
         .get(..unbalanced.len().min(DETAILED))
         .filter(|some| !some.is_empty())
     {
-        take_apart(audit, detailed, &mut places, &tally)?;
+        take_apart(audit, detailed, &mut places, tally)?;
         for &block in unbalanced.iter().skip(DETAILED) {
             tally.wrong(Some(block), "lists and bodies differ");
         }
     }
-    Ok(tally.done())
+    Ok(())
 }
 
 /// A list under the scan, as far as it was read.

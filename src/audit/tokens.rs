@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::sums::{Sums, fingerprint, weighed};
-use super::{Audit, Check};
+use super::{Audit, Check, Tally};
 use crate::codec::Corrupt;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes::Reader;
@@ -146,9 +146,31 @@ struct Present {
 }
 
 /// `moves` holds what the transfers of the audited blocks move.
-pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryError> {
-    let view = &audit.view;
+pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Vec<Check> {
+    let logs = audit.view.checkpoint().logs;
+    let tally = audit.tally("token balances and supplies against transfers", "rows", logs);
     let mut tokens = Vec::new();
+    let walked = history(&audit.view, moves, &mut tokens, &tally);
+    let is_whole = walked.is_ok();
+    let told = tally.ended(walked);
+    let tally = audit.tally("holders, holdings, ids and sums of tokens", "rows", logs);
+    // Without its history every token would look wrong.
+    let walked = if is_whole {
+        present(&audit.view, tokens, &tally)
+    } else {
+        tally.wrong(None, "not looked at, for the history of tokens cannot be read");
+        Ok(())
+    };
+    vec![told, tally.ended(walked)]
+}
+
+/// What the history says of each token.
+fn history(
+    view: &View,
+    moves: &Sums,
+    tokens: &mut Vec<Present>,
+    tally: &Tally<'_>,
+) -> Result<(), QueryError> {
     for id in 0..view.checkpoint().tokens {
         let address = view.token_address(id)?;
         let state = view.token_state(id)?;
@@ -158,18 +180,20 @@ pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryEr
             ..Present::default()
         });
     }
-    let logs = view.checkpoint().logs;
-    let history = audit.tally("token balances and supplies against transfers", "rows", logs);
     each(
         view,
         Table::TokenBalances,
-        &mut History::new(moves, &mut tokens, &history),
+        &mut History::new(moves, tokens, tally),
     )?;
-    supplies(view, moves, &tokens, &history)?;
+    supplies(view, moves, tokens, tally)?;
     for block in moves.unbalanced() {
-        history.wrong(Some(block), "token balances did not change as its transfers say");
+        tally.wrong(Some(block), "token balances did not change as its transfers say");
     }
-    let present = audit.tally("holders, holdings, ids and sums of tokens", "rows", logs);
+    Ok(())
+}
+
+/// The present against the history.
+fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result<(), QueryError> {
     let mut visit = |table, row: &mut RowOfTokens<'_>| {
         each(view, table, &mut |key: &[u8], value: &[u8]| {
             present.items(1);
@@ -293,16 +317,11 @@ pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Result<Vec<Check>, QueryEr
             present.wrong(None, format!("{}: {text}", token.address));
         }
     }
-    Ok(vec![history.done(), present.done()])
+    Ok(())
 }
 
 /// The history of supplies: what it adds up to goes to `moves`, and its last row is the token's state.
-fn supplies(
-    view: &View,
-    moves: &Sums,
-    tokens: &[Present],
-    tally: &super::Tally<'_>,
-) -> Result<(), QueryError> {
+fn supplies(view: &View, moves: &Sums, tokens: &[Present], tally: &Tally<'_>) -> Result<(), QueryError> {
     let mut last = vec![(U256::ZERO, U256::ZERO); tokens.len()];
     each(view, Table::TokenSupply, &mut |key: &[u8], value: &[u8]| {
         let id = id_of(key)?;
@@ -389,13 +408,13 @@ fn each(view: &View, table: Table, rows: &mut dyn Rows) -> Result<(), QueryError
 struct History<'a> {
     moves: &'a Sums,
     tokens: &'a mut [Present],
-    tally: &'a super::Tally<'a>,
+    tally: &'a Tally<'a>,
     /// Token, holder and balance of the row before.
     last: Option<(u32, Address, U256)>,
 }
 
 impl<'a> History<'a> {
-    const fn new(moves: &'a Sums, tokens: &'a mut [Present], tally: &'a super::Tally<'a>) -> Self {
+    const fn new(moves: &'a Sums, tokens: &'a mut [Present], tally: &'a Tally<'a>) -> Self {
         Self {
             moves,
             tokens,

@@ -194,7 +194,7 @@ fn complaints(store: &Arc<Store>) -> Vec<String> {
     let heard = Heard::default();
     let rules = ChainRules::new(7, B256::repeat_byte(1), None, 0, true).verify;
     let range = BlockRange::new(0, store.view().head().unwrap().number).unwrap();
-    Audit::new(store.view(), range, rules, &heard).run().unwrap();
+    let _ = Audit::new(store.view(), range, rules, &heard).run();
     let heard = heard.0.into_inner().unwrap().into_iter();
     heard
         .filter(|mismatch| mismatch.check == "holders, holdings, ids and sums of tokens")
