@@ -215,6 +215,8 @@ impl StoreError {
             }
             ErrorKind::IOError if says(&["LOCK"]) => Self::Busy { path },
             ErrorKind::Corruption => Self::Damaged { path, words },
+            // A manifest that lost its end names less than was made.
+            ErrorKind::InvalidArgument if says(&["Column family not found"]) => Self::Damaged { path, words },
             ErrorKind::IOError if says(&["No such file"]) => Self::Damaged { path, words },
             _ => Self::rocks("database")(source),
         }

@@ -11,7 +11,9 @@ use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteBatch, Wri
 use super::open::IDENTITY;
 use super::presence::holds_database;
 use super::schema::{SCHEMA_VERSION, Table};
-use super::{StoreError, open_pieces, options, second_standards, top_calls, torn, transaction_rows};
+use super::{
+    StoreError, live_files, open_pieces, options, second_standards, top_calls, torn, transaction_rows,
+};
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
 const CACHE_BYTES: usize = 256 << 20;
@@ -90,8 +92,12 @@ pub(super) fn version_of(identity: &[u8]) -> u32 {
     identity.first().copied().map_or(0, u32::from)
 }
 
+fn of_opening(database: &Path) -> impl Fn(rocksdb::Error) -> StoreError {
+    move |source| StoreError::of_opening(source, database.parent().unwrap_or(database))
+}
+
 fn tables(database: &Path) -> Result<Vec<String>, StoreError> {
-    DB::list_cf(&Options::default(), database).map_err(StoreError::rocks("database"))
+    DB::list_cf(&Options::default(), database).map_err(of_opening(database))
 }
 
 /// The layout version of the store in a directory, read without changing anything; `None` in one that was never begun.
@@ -101,7 +107,7 @@ fn peek(database: &Path) -> Result<Option<u32>, StoreError> {
     }
     let meta = [Table::Meta.name()].map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
     let db = DB::open_cf_descriptors_read_only(&Options::default(), database, meta, false)
-        .map_err(StoreError::rocks("database"))?;
+        .map_err(of_opening(database))?;
     let meta = super::view::family(&db, Table::Meta)?;
     let identity = db
         .get_cf(meta, IDENTITY)
@@ -142,19 +148,19 @@ pub(super) fn run(
     wanted: u32,
 ) -> Result<(u32, Vec<&'static str>), StoreError> {
     let database = directory.join("rocksdb");
-    let absent = || StoreError::Absent {
-        path: directory.to_path_buf(),
-    };
     if !holds_database(&database, directory)? {
-        return Err(absent());
+        return Err(StoreError::Absent {
+            path: directory.to_path_buf(),
+        });
     }
     torn::mend(&database)?;
-    let found = peek(&database)?.ok_or_else(absent)?;
+    let found = peek(&database)?.ok_or_else(|| live_files::without_identity(&database, directory))?;
     if found == wanted {
         return Ok((found, Vec::new()));
     }
     let way = way(steps, found, wanted).filter(|_| found < wanted);
     let way = way.ok_or_else(|| other(directory, found, steps, wanted))?;
+    live_files::check_before_writing(&database, directory)?;
     // All tables that are there, those of the old layout too, and those that are to be.
     let cache = options::cache(CACHE_BYTES);
     let old = tables(&database)?.into_iter();

@@ -24,6 +24,7 @@ mod kept_rows;
 mod known;
 mod ledger;
 mod lists;
+mod live_files;
 mod look_up;
 mod map;
 mod memory;

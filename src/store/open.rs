@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rocksdb::{BottommostLevelCompaction, ColumnFamilyDescriptor, CompactOptions, DB};
+use rocksdb::{BottommostLevelCompaction, ColumnFamilyDescriptor, CompactOptions, DB, WriteOptions};
 
 use super::beside::Stand;
 use super::bulk::Bulk;
@@ -17,7 +17,7 @@ use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{Imported, StoreError, filters, migrate, options, torn};
+use super::{Imported, StoreError, filters, live_files, migrate, options, torn};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -186,6 +186,9 @@ impl Store {
                 torn::mend(&Imported::directory_of(&options.directory))?;
             }
             migrate::check_before_opening(&options.directory, &path)?;
+            if !options.read_only {
+                live_files::check_before_writing(&path, &options.directory)?;
+            }
         }
         let flats = options.directory.join("flat");
         if !options.read_only && !flats.exists() {
@@ -264,16 +267,14 @@ impl Store {
         let identity = match (found, create) {
             (Some(identity), _) => identity,
             (None, Some(identity)) if !options.read_only => {
-                let value = identity.encode();
-                db.put_cf(family(&db, Table::Meta)?, IDENTITY, value)
+                let mut synced = WriteOptions::default();
+                // Whatever is written to tables later, there is never one without it.
+                synced.set_sync(true);
+                db.put_cf_opt(family(&db, Table::Meta)?, IDENTITY, identity.encode(), &synced)
                     .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?;
                 identity
             }
-            _ => {
-                return Err(StoreError::Absent {
-                    path: options.directory.clone(),
-                });
-            }
+            _ => return Err(live_files::without_identity(&path, &options.directory)),
         };
         Self::assemble(Arc::new(db), options, caches, identity, filters, false)
     }

@@ -13,7 +13,7 @@ use super::caches::Caches;
 use super::open::{Store, identity_of};
 use super::presence::holds_database;
 use super::secondary::{Caught, Home, Mark, Secondary};
-use super::{OpenOptions, StoreError, migrate, options};
+use super::{OpenOptions, StoreError, live_files, migrate, options};
 use crate::clock;
 
 /// Instances at most. While all but the newest are read, by answers that are taken slowly, nothing newer is shown.
@@ -231,10 +231,8 @@ impl Replica {
                 return Ok(Found::Same);
             }
         }
-        let identity =
-            identity_of(instance.db(), &self.options.directory)?.ok_or_else(|| StoreError::Absent {
-                path: self.options.directory.clone(),
-            })?;
+        let identity = identity_of(instance.db(), &self.options.directory)?
+            .ok_or_else(|| live_files::without_identity(&self.database, &self.options.directory))?;
         if self.chain != Default::default() && self.chain != (identity.chain_id, identity.genesis_hash) {
             return Err(StoreError::OtherChain {
                 path: self.options.directory.clone(),

@@ -116,7 +116,8 @@ impl Secondary {
         mut options: Options,
         tables: Vec<(&'static str, Options)>,
     ) -> Result<Self, StoreError> {
-        torn::refuse(database, database.parent().unwrap_or(database))?;
+        let store = database.parent().unwrap_or(database);
+        torn::refuse(database, store)?;
         let home = Home::of(database)?;
         let manifest = Mark::of(database)?.manifest;
         // The writer's compactions remove files under their names: all of them are opened, and kept.
@@ -136,7 +137,7 @@ impl Secondary {
         // The diary stays open and needs no name, so that no death of the process leaves it behind.
         let _ = std::fs::remove_dir_all(diary);
         Ok(Self {
-            db: Arc::new(opened.map_err(StoreError::rocks("database"))?),
+            db: Arc::new(opened.map_err(|source| StoreError::of_opening(source, store))?),
             database: database.to_owned(),
             tables: names,
             home,

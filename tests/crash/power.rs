@@ -7,11 +7,13 @@ use fastrand::Rng;
 use quarry::model::{B256, Bundle};
 use quarry::store::FlatArray;
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Cuts the end of the newest log of RocksDB; answers how much was cut.
+/// Cuts the end of the newest log of RocksDB, but for its first record: which chain a new store is of is forced to disk when it is
+/// made. Answers how much was cut.
 fn cut_log(store: &Path, rng: &mut Rng) -> u64 {
     let logs = std::fs::read_dir(store.join("rocksdb")).unwrap();
     let newest = logs
@@ -19,13 +21,23 @@ fn cut_log(store: &Path, rng: &mut Rng) -> u64 {
         .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
         .max();
     let Some(path) = newest else { return 0 };
-    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut header = [0; 7];
+    let first = match file.read_exact_at(&mut header, 0) {
+        Ok(()) => 7 + u64::from(u16::from_le_bytes([header[4], header[5]])),
+        Err(_) => 0,
+    };
     let length = file.metadata().unwrap().len();
+    let most = length.saturating_sub(first);
     // Often inside the last records, sometimes anywhere.
     let cut = match rng.u8(..4) {
-        0 => rng.u64(..=length),
-        1 => rng.u64(..=length.min(64)),
-        _ => rng.u64(..=length.min(100_000)),
+        0 => rng.u64(..=most),
+        1 => rng.u64(..=most.min(64)),
+        _ => rng.u64(..=most.min(100_000)),
     };
     file.set_len(length - cut).unwrap();
     cut

@@ -180,3 +180,125 @@ fn garbage_of_any_type_behind_the_log_is_left_out() {
         assert_eq!(opened.writer().unwrap().checkpoint().next_block, 24);
     }
 }
+
+/// The tables of a database by name, and how long they are.
+fn tables(database: &Path) -> Vec<(PathBuf, u64)> {
+    let files = std::fs::read_dir(database)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let tables = files.filter(|path| path.extension().is_some_and(|ending| ending == "sst"));
+    let mut tables: Vec<_> = tables
+        .map(|path| (path.clone(), path.metadata().unwrap().len()))
+        .collect();
+    tables.sort();
+    tables
+}
+
+/// A store that was filled in one session and closed, and its digests.
+fn filled(directory: &Path) -> Vec<String> {
+    let store = open(directory);
+    let bundles = plain::chain(3, 40, &plain::ChainConfig::default());
+    backfill(&mut store.writer().unwrap(), &bundles, 20);
+    digests(&store)
+        .iter()
+        .map(|digest| format!("{digest:?}"))
+        .collect()
+}
+
+#[track_caller]
+fn assert_damaged(error: &StoreError, words: &[&str]) {
+    let said = error.to_string();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{said}");
+    for word in words.iter().chain(&["is damaged", "quarry checkpoint restore"]) {
+        assert!(said.contains(word), "`{word}` is not in: {said}");
+    }
+}
+
+/// With a limit on open files RocksDB looks at some tables when it opens a database, and at the others when they are read.
+#[test]
+fn a_writer_does_not_begin_on_a_store_that_lacks_tables() {
+    let home = scratch::directory();
+    let live = home.path().join("live");
+    let whole = filled(&live);
+    let writing = options(&live);
+    let all = tables(&live.join("rocksdb"));
+    assert!(all.len() > 16, "{all:?}");
+    for (path, bytes) in &all {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let kept = std::fs::read(path).unwrap();
+        for cut in [None, Some(bytes - 1), Some(0)] {
+            match cut {
+                None => std::fs::remove_file(path).unwrap(),
+                Some(cut) => Files::new().write(true).open(path).unwrap().set_len(cut).unwrap(),
+            }
+            let before = tables(&live.join("rocksdb"));
+            for error in [
+                Store::open(&writing).unwrap_err(),
+                Store::open_or_create(&writing, 7, B256::repeat_byte(1), Some(0)).unwrap_err(),
+                copy_store(&live, &home.path().join("copy"), &|| false).unwrap_err(),
+            ] {
+                assert_damaged(&error, &[name]);
+            }
+            assert_eq!(tables(&live.join("rocksdb")), before);
+            std::fs::write(path, &kept).unwrap();
+        }
+    }
+    let opened = Store::open(&writing).unwrap();
+    assert!(
+        digests(&opened)
+            .iter()
+            .map(|digest| format!("{digest:?}"))
+            .eq(whole)
+    );
+}
+
+/// RocksDB takes a manifest that lost its end for what it was before, which may be a new one: it would delete all tables.
+#[test]
+fn a_store_whose_manifest_lost_its_end_is_left_as_it_is() {
+    let home = scratch::directory();
+    let live = home.path().join("live");
+    let whole = filled(&live);
+    let database = live.join("rocksdb");
+    let current = std::fs::read_to_string(database.join("CURRENT")).unwrap();
+    let manifest = database.join(current.trim_end());
+    let kept = std::fs::read(&manifest).unwrap();
+    let all = tables(&database);
+    let writing = options(&live);
+    let reading = OpenOptions {
+        read_only: true,
+        ..writing.clone()
+    };
+    let ends = (0..12).map(|part| kept.len() * part / 12);
+    for end in ends.chain([kept.len() - 1, kept.len() - 40]) {
+        std::fs::write(&manifest, &kept[..end]).unwrap();
+        for error in [
+            Store::open(&writing).unwrap_err(),
+            Store::open_or_create(&writing, 7, B256::repeat_byte(1), Some(0)).unwrap_err(),
+            // Another chain's node, which a blank store would be filled from.
+            Store::open_or_create(&writing, 8, B256::repeat_byte(2), Some(0)).unwrap_err(),
+            Store::open(&reading).unwrap_err(),
+            Replica::open(&reading).unwrap_err(),
+            copy_store(&live, &home.path().join("copy"), &|| false).unwrap_err(),
+            quarry::store::migrate(&live).unwrap_err(),
+        ] {
+            assert_damaged(&error, &[]);
+        }
+        assert_eq!(tables(&database), all, "{end} of {}", kept.len());
+        assert_eq!(std::fs::read(&manifest).unwrap(), &kept[..end]);
+    }
+    std::fs::write(&manifest, &kept).unwrap();
+    let opened = Store::open(&writing).unwrap();
+    assert!(
+        digests(&opened)
+            .iter()
+            .map(|digest| format!("{digest:?}"))
+            .eq(whole)
+    );
+    drop(opened);
+
+    // One that nothing was ever written to is anybody's.
+    let blank = home.path().join("blank");
+    drop(open(&blank));
+    drop(Store::open_or_create(&options(&blank), 8, B256::repeat_byte(2), Some(5)).unwrap());
+    assert_eq!(Store::open(&options(&blank)).unwrap().identity().chain_id, 8);
+}

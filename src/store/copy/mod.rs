@@ -17,7 +17,10 @@ use super::open::{FINALITY, identity_of};
 use super::presence::holds_database;
 use super::schema::Table;
 use super::view::family;
-use super::{Observed, OpenOptions, Store, StoreError, View, imported, migrate, observed, options, torn};
+use super::{
+    Observed, OpenOptions, Store, StoreError, View, imported, live_files, migrate, observed,
+    options, torn,
+};
 use crate::codec::value::Finality;
 
 /// How often a copy is begun anew when a file went away under it.
@@ -64,6 +67,7 @@ pub fn copy_store(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> Result<
         });
     }
     migrate::check_before_opening(from, &source)?;
+    live_files::check_before_writing(&source, from)?;
     let target = to.join("rocksdb");
     let finality = copy_database(&source, &target, stopped, || settle(from, &target))?;
     let records: [u64; ARRAYS] =
@@ -179,11 +183,9 @@ fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
         });
     let mut opening = options::database(32 << 20, options::OPEN_TABLES_MAX);
     every_table(&mut opening);
-    let db =
-        DB::open_cf_descriptors(&opening, database, descriptors).map_err(StoreError::rocks("database"))?;
-    let identity = identity_of(&db, from)?.ok_or_else(|| StoreError::Absent {
-        path: from.to_path_buf(),
-    })?;
+    let db = DB::open_cf_descriptors(&opening, database, descriptors)
+        .map_err(|source| StoreError::of_opening(source, from))?;
+    let identity = identity_of(&db, from)?.ok_or_else(|| live_files::without_identity(database, from))?;
     let value = db
         .get_cf(family(&db, Table::Meta)?, FINALITY)
         .map_err(StoreError::rocks_at(Table::Meta.name(), FINALITY))?;

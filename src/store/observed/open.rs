@@ -9,10 +9,9 @@ use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, O
 use super::Observed;
 use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
-use crate::store::StoreError;
 use crate::store::options::filter;
 use crate::store::secondary::{Learnt, Secondary};
-use crate::store::torn;
+use crate::store::{StoreError, live_files, torn};
 
 /// A file of this name in its directory says that the side store is to be made anew.
 pub(in crate::store) const DAMAGED: &str = "DAMAGED";
@@ -145,14 +144,15 @@ fn open_for_reading(directory: &Path, wanted: &[u8]) -> Option<DB> {
 fn open_or_make(directory: &Path, wanted: &[u8]) -> Option<DB> {
     let marked = directory.join(DAMAGED).exists();
     let begin_anew = match (marked, try_open(directory)) {
-        (false, Ok(db)) => match is_of(&db, wanted) {
-            Ok(true) => return Some(db),
+        (false, Ok(db)) => match (is_of(&db, wanted), live_files::check(&db, directory, directory)) {
+            (Ok(true), Ok(())) => return Some(db),
+            (Ok(_), Err(error)) => error.to_string(),
             // A new one has no rows at all.
-            Ok(false) if db.iterator(rocksdb::IteratorMode::Start).next().is_none() => {
+            (Ok(false), Ok(())) if db.iterator(rocksdb::IteratorMode::Start).next().is_none() => {
                 return begin(db, wanted);
             }
-            Ok(false) => "it is of another chain or version".to_owned(),
-            Err(error) => error.to_string(),
+            (Ok(false), Ok(())) => "it is of another chain or version".to_owned(),
+            (Err(error), _) => error.to_string(),
         },
         (true, _) => "it was found damaged".to_owned(),
         (false, Err(error)) if is_damage(&error) => error.to_string(),
