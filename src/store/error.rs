@@ -137,6 +137,17 @@ pub enum StoreError {
         /// RocksDB's words, or what is missing.
         words: String,
     },
+    /// What was imported beside a store is damaged.
+    #[error(
+        "the imports in `{}` are damaged ({words}): remove the directory and import again",
+        path.display()
+    )]
+    DamagedImports {
+        /// The directory of the imports.
+        path: PathBuf,
+        /// RocksDB's words, or what is missing.
+        words: String,
+    },
     /// A log of RocksDB's ends in what its reader does not get past; whoever opens the store for writing mends it.
     #[error(
         "the store in `{}` was cut off from power and its log `{}` ends in garbage: open it for writing once, with `quarry run` or `quarry sync`, which leaves that out",

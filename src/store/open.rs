@@ -183,7 +183,7 @@ impl Store {
                 torn::refuse(&path, &options.directory)?;
             } else {
                 torn::mend(&path)?;
-                torn::mend(&Imported::directory_of(&options.directory))?;
+                Imported::mend(&options.directory);
             }
             migrate::check_before_opening(&options.directory, &path)?;
             if !options.read_only {

@@ -4,8 +4,8 @@ use std::fs::OpenOptions as Files;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use quarry::model::B256;
-use quarry::store::{OpenOptions, Replica, Store, StoreError, copy_store};
+use quarry::model::{B256, ImportKind, ImportRecord};
+use quarry::store::{ImportWriter, Imported, OpenOptions, Replica, Store, StoreError, copy_store};
 
 use super::image;
 use super::{backfill, digests, follow, open, options, plain, scratch};
@@ -301,4 +301,97 @@ fn a_store_whose_manifest_lost_its_end_is_left_as_it_is() {
     drop(open(&blank));
     drop(Store::open_or_create(&options(&blank), 8, B256::repeat_byte(2), Some(5)).unwrap());
     assert_eq!(Store::open(&options(&blank)).unwrap().identity().chain_id, 8);
+}
+
+/// Imports are told of in their own words, and no service or writer of the chain is kept from its work by them.
+#[test]
+fn damaged_imports_are_told_and_left_as_they_are() {
+    let home = scratch::directory();
+    let live = home.path().join("live");
+    drop(filled(&live));
+    let writing = options(&live);
+    let store = Store::open(&writing).unwrap();
+    let writer = ImportWriter::open(&live, store.identity()).unwrap();
+    writer.write(&[(vec![2, 7, 7], Some(b"a row".to_vec()))]).unwrap();
+    let record = ImportRecord {
+        kind: ImportKind::Prices,
+        source: "prices.csv".to_owned(),
+        time: 1,
+        taken: 1,
+        rejected: 0,
+    };
+    writer.finish(&record).unwrap();
+    drop(writer);
+    let identity = store.identity().clone();
+    drop(store);
+    let imports = live.join("imports");
+    let kept = home.path().join("kept");
+    image::copy(&imports, &kept).unwrap();
+    let current = std::fs::read_to_string(imports.join("CURRENT")).unwrap();
+    let told = |what: &str| {
+        let before = image_of(&imports);
+        let copy = home.path().join("copy");
+        let mut errors = vec![copy_store(&live, &copy, &|| false).unwrap_err()];
+        errors.push(ImportWriter::open(&live, &identity).unwrap_err());
+        for error in errors {
+            let said = error.to_string();
+            assert!(
+                matches!(error, StoreError::DamagedImports { .. })
+                    && said.contains("remove the directory and import again"),
+                "{what}: {said}"
+            );
+        }
+        let _ = std::fs::remove_dir_all(copy);
+        assert!(Imported::follow(&live, &identity).records().unwrap().is_empty());
+        // The chain itself is written and read.
+        drop(Store::open(&writing).unwrap());
+        assert_eq!(image_of(&imports), before, "{what}");
+    };
+    let again = || {
+        if imports.is_dir() {
+            std::fs::remove_dir_all(&imports).unwrap();
+        } else {
+            std::fs::remove_file(&imports).unwrap();
+        }
+        image::copy(&kept, &imports).unwrap();
+    };
+    std::fs::remove_file(imports.join("CURRENT")).unwrap();
+    told("CURRENT is gone");
+    again();
+    let manifest = imports.join(current.trim_end());
+    let whole = std::fs::read(&manifest).unwrap();
+    // Within the words on the table, which name its last key.
+    let table = whole.windows(3).position(|bytes| bytes == [2, 7, 7]).unwrap();
+    std::fs::write(&manifest, &whole[..table]).unwrap();
+    // A log that is still there would tell all that the manifest tells no more.
+    for entry in std::fs::read_dir(&imports).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "log") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    told("the manifest lost its end");
+    again();
+    for (table, _) in tables(&imports) {
+        std::fs::remove_file(table).unwrap();
+    }
+    told("tables are gone");
+    std::fs::remove_dir_all(&imports).unwrap();
+    std::fs::write(&imports, b"a file").unwrap();
+    told("a file");
+    again();
+    assert_eq!(Imported::follow(&live, &identity).records().unwrap(), [record]);
+    drop(ImportWriter::open(&live, &identity).unwrap());
+}
+
+/// The files of a directory but for diaries, with what is in them.
+fn image_of(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = std::fs::read_dir(directory).into_iter().flatten();
+    let mut files: Vec<_> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.file_name().unwrap().to_string_lossy().starts_with("LO"))
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect();
+    files.sort();
+    files
 }

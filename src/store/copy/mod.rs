@@ -18,7 +18,7 @@ use super::presence::holds_database;
 use super::schema::Table;
 use super::view::family;
 use super::{
-    Observed, OpenOptions, Store, StoreError, View, imported, live_files, migrate, observed,
+    Imported, Observed, OpenOptions, Store, StoreError, View, imported, live_files, migrate, observed,
     options, torn,
 };
 use crate::codec::value::Finality;
@@ -84,8 +84,12 @@ pub fn copy_store(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> Result<
         let (from, to) = (from.join("flat").join(&name), flats.join(&name));
         database::copy_first(&from, &to, records * array.width() as u64).map_err(failed("copy", &from))?;
     }
-    let imports = beside(from, to, "imports", &imported::options(), stopped)?;
-    let observed = match beside(from, to, "observed", &observed::options(), stopped) {
+    let imports = Imported::directory_of(from);
+    let is_of_chain = |db: &DB| imported::check_identity(db, &imports);
+    let imports = imported::are_there(&imports)?
+        && beside(from, to, "imports", &imported::options(), &is_of_chain, stopped)
+            .map_err(|error| imported::damaged(error, &imports))?;
+    let observed = match beside(from, to, "observed", &observed::options(), &|_| Ok(()), stopped) {
         Ok(there) => there,
         Err(StoreError::Stopped) => return Err(StoreError::Stopped),
         Err(error) => {
@@ -198,12 +202,13 @@ fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
     }
 }
 
-/// Copies a database that lies beside the chain's; answers whether there is one.
+/// Copies a database that lies beside the chain's, and has `check` look at the copy; answers whether there is one.
 fn beside(
     from: &Path,
     to: &Path,
     part: &str,
     options: &Options,
+    check: &dyn Fn(&DB) -> Result<(), StoreError>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<bool, StoreError> {
     let (from, to): (PathBuf, PathBuf) = (from.join(part), to.join(part));
@@ -216,9 +221,8 @@ fn beside(
     every_table(&mut options);
     copy_database(&from, &to, stopped, || {
         torn::mend(&to)?;
-        DB::open(&options, &to)
-            .map(drop)
-            .map_err(StoreError::rocks("database"))
+        let opened = DB::open(&options, &to);
+        check(&opened.map_err(|source| StoreError::of_opening(source, &from))?)
     })?;
     Ok(true)
 }

@@ -15,15 +15,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Direction, IteratorMode, Options, ReadOptions};
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
+};
 
 pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
+use super::beside::files_of;
 use super::options::filter;
 use super::presence::holds_database;
 use super::secondary::{Learnt, Secondary};
-use super::{StoreError, memory};
+use super::{StoreError, live_files, memory, torn};
 use crate::clock;
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
@@ -32,6 +35,9 @@ use crate::model::ImportRecord;
 
 /// A reader looks for new imports when it is asked for, at most this often.
 pub const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// A database that is just being made has its first log sooner.
+const BEGINNING: Duration = Duration::from_secs(5);
 
 /// What errors call it.
 const NAME: &str = "imports";
@@ -80,7 +86,77 @@ pub(super) fn options() -> Options {
     options
 }
 
+/// Whether there are imports in `directory`.
+///
+/// # Errors
+/// [`StoreError::DamagedImports`] where what is there is no whole database.
+pub(super) fn are_there(directory: &Path) -> Result<bool, StoreError> {
+    let there = holds_database(directory, directory).map_err(|error| damaged(error, directory))?;
+    if !there && directory.metadata().is_ok_and(|about| !about.is_dir()) {
+        return Err(StoreError::DamagedImports {
+            path: directory.to_path_buf(),
+            words: "it is no directory".to_owned(),
+        });
+    }
+    Ok(there)
+}
+
+/// What is wrong with the imports in `directory` in their own words: they are no part of the chain's store.
+pub(super) fn damaged(error: StoreError, directory: &Path) -> StoreError {
+    let path = directory.to_path_buf();
+    match error {
+        StoreError::Damaged { words, .. } => StoreError::DamagedImports { path, words },
+        other => other,
+    }
+}
+
+/// Whether imports tell which chain they are of.
+pub(super) fn check_identity(db: &DB, directory: &Path) -> Result<(), StoreError> {
+    match db.get_pinned(codec::IDENTITY).map_err(StoreError::rocks(NAME))? {
+        None => without_identity(directory),
+        Some(_) => Ok(()),
+    }
+}
+
+/// What to say of imports that do not tell which chain they are of: their first row does, which is in a log before it is in a table.
+fn without_identity(directory: &Path) -> Result<(), StoreError> {
+    let is_begun = || {
+        let made = directory
+            .join("CURRENT")
+            .metadata()
+            .and_then(|about| about.modified());
+        made.is_ok_and(|made| {
+            clock::wall()
+                .duration_since(made)
+                .is_ok_and(|age| age > BEGINNING)
+        })
+    };
+    let lacks_logs = || files_of(directory, "log").next().is_none() && is_begun();
+    if live_files::has_tables(directory) || lacks_logs() {
+        return Err(StoreError::DamagedImports {
+            path: directory.to_path_buf(),
+            words: "tables or logs are missing".to_owned(),
+        });
+    }
+    // The writer is just making it.
+    Ok(())
+}
+
 impl Imported {
+    /// Mends the logs of the imports beside the store in `store`, for whoever opens that for writing. What fails is said and no
+    /// more: a store is served without its imports.
+    pub(super) fn mend(store: &Path) {
+        let directory = Self::directory_of(store);
+        let mended = match are_there(&directory) {
+            Ok(true) => torn::mend(&directory),
+            // What is wrong is said by who follows them.
+            Ok(false) | Err(_) => Ok(()),
+        };
+        if let Err(error) = mended {
+            tracing::warn!(%error, "the logs of the imports are not looked at");
+        }
+    }
+
     /// The directory of the imports of the chain whose store lies in `store`.
     #[must_use]
     pub fn directory_of(store: &Path) -> PathBuf {
@@ -158,10 +234,11 @@ impl Imported {
 
     /// Opens what lies there now; answers whether it is to be had.
     fn open(&self) -> Result<bool, StoreError> {
-        if !holds_database(&self.directory, &self.directory)? {
+        if !are_there(&self.directory)? {
             return Ok(false);
         }
-        let Some(followed) = Secondary::of_one_table(&self.directory, &options())? else {
+        let opened = Secondary::of_one_table(&self.directory, &options());
+        let Some(followed) = opened.map_err(|error| damaged(error, &self.directory))? else {
             return Ok(false);
         };
         let identity = followed.db().get(codec::IDENTITY);
@@ -171,8 +248,7 @@ impl Imported {
                 self.changed();
                 Ok(true)
             }
-            // The writer is just making it.
-            None => Ok(false),
+            None => without_identity(&self.directory).map(|()| false),
             Some(_) => Err(StoreError::OtherImports {
                 path: self.directory.clone(),
             }),

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{DB, Options, WriteBatch, WriteOptions};
 
-use super::{ImportRow, Imported, NAME, options};
+use super::{ImportRow, Imported, NAME, are_there, check_identity, damaged, options};
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
 use crate::model::ImportRecord;
-use crate::store::presence::holds_database;
-use crate::store::{StoreError, torn};
+use crate::store::{StoreError, live_files, torn};
 
 /// Writes what an import brings; holds the lock of the store of imports while it lives.
 pub struct ImportWriter {
@@ -32,8 +31,11 @@ impl ImportWriter {
         let directory = Imported::directory_of(store);
         let mut options = options();
         options.create_if_missing(true);
-        holds_database(&directory, &directory)?;
-        torn::mend(&directory)?;
+        let wanted = codec::encode_identity(identity.chain_id, &identity.genesis_hash);
+        if are_there(&directory)? {
+            torn::mend(&directory)?;
+            check_before_writing(&directory, &options)?;
+        }
         let db = DB::open(&options, &directory).map_err(|source| {
             // RocksDB names no kind for it.
             if source.to_string().contains("lock") {
@@ -41,10 +43,9 @@ impl ImportWriter {
                     path: directory.clone(),
                 }
             } else {
-                StoreError::rocks(NAME)(source)
+                damaged(StoreError::of_opening(source, &directory), &directory)
             }
         })?;
-        let wanted = codec::encode_identity(identity.chain_id, &identity.genesis_hash);
         match db.get(codec::IDENTITY).map_err(StoreError::rocks(NAME))? {
             Some(found) if found == wanted => {}
             Some(_) => return Err(StoreError::OtherImports { path: directory }),
@@ -98,4 +99,14 @@ impl ImportWriter {
             .write_opt(write, &options)
             .map_err(StoreError::rocks(NAME))
     }
+}
+
+/// Refuses imports that RocksDB would begin anew, and delete the tables of: see [`live_files`].
+fn check_before_writing(directory: &Path, options: &Options) -> Result<(), StoreError> {
+    if !live_files::has_tables(directory) {
+        return Ok(());
+    }
+    let opened = DB::open_for_read_only(options, directory, false);
+    let db = opened.map_err(|source| damaged(StoreError::of_opening(source, directory), directory))?;
+    check_identity(&db, directory)
 }
