@@ -15,6 +15,8 @@ mod binary;
 mod configuration;
 #[path = "operator/deploy.rs"]
 mod deploy;
+#[path = "operator/export.rs"]
+mod export;
 #[path = "operator/inspect.rs"]
 mod inspect;
 #[path = "operator/log.rs"]

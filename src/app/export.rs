@@ -1,68 +1,158 @@
 //! `quarry export chain`: what is stored, as a recorded chain that imports to the same bytes.
 
-use std::fs::{File, OpenOptions as FileOptions};
-use std::io::Write;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::AppError;
-use super::process::say;
+use super::process::{blocking, on_signals, say};
+use super::progress::{self, LINE_EVERY, Lines};
 use super::supervisor::open_stored;
+use crate::checkpoint::Place;
 use crate::cli::ExportChainArgs;
 use crate::json::rpc;
+use crate::model::BlockRange;
 use crate::query::Reader;
 
 /// The level of compression: a recording is written once and read often, but not for hours.
 const ZSTD_LEVEL: i32 = 9;
 
 /// `quarry export chain FILE`.
-pub(super) fn chain(args: &ExportChainArgs) -> Result<(), AppError> {
+pub(super) async fn chain(args: ExportChainArgs) -> Result<(), AppError> {
+    let (_trigger, mut shutdown) = on_signals()?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stopped);
+    tokio::spawn(async move {
+        shutdown.fired().await;
+        told.store(true, Ordering::Relaxed);
+    });
+    blocking(move || export(&args, &stopped)).await
+}
+
+fn export(args: &ExportChainArgs, stopped: &AtomicBool) -> Result<(), AppError> {
     let store = open_stored(&args.store, args.chain)?;
     let reader = Reader::new(store.view());
     if reader.is_empty() {
         return Err(AppError::Usage("the store holds no blocks yet".to_owned()));
     }
-    let from = args.from.unwrap_or(reader.first_block());
-    let to = args.to.unwrap_or(reader.head().number);
-    if from < reader.first_block() || to > reader.head().number || from > to {
-        return Err(AppError::Usage(format!(
-            "blocks {from} to {to} are not a range of the stored blocks {} to {}",
-            reader.first_block(),
-            reader.head().number
-        )));
-    }
+    let (first, head) = (reader.first_block(), reader.head().number);
+    let (from, to) = (args.from.unwrap_or(first), args.to.unwrap_or(head));
+    let range = BlockRange::new(from, to)
+        .filter(|_| from >= first && to <= head)
+        .ok_or_else(|| {
+            AppError::Usage(format!(
+                "blocks {from} to {to} are not a range of the stored blocks {first} to {head}"
+            ))
+        })?;
+    let recording = Recording {
+        reader: &reader,
+        range,
+        stopped,
+    };
     let shown = args.file.display();
-    let file = FileOptions::new().write(true).create_new(true).open(&args.file);
-    let file = file.map_err(AppError::io(format!("make `{shown}`")))?;
-    let written = write(file, &reader, from, to, &args.file);
-    if written.is_err() {
-        // What is there is no recording, and its name is to be free for the next try.
-        let _ = std::fs::remove_file(&args.file);
+    let done = format!("{}: blocks {from} to {to} written to", args.chain);
+    if args.file == Path::new("-") {
+        let stdout = io::stdout();
+        if stdout.is_terminal() {
+            return Err(AppError::Usage(
+                "a recording is not written to a terminal: send it to a file or a pipe, or name a file"
+                    .to_owned(),
+            ));
+        }
+        let name = "standard output";
+        recording
+            .write(stdout.lock(), name)?
+            .flush()
+            .map_err(failed(name))?;
+        // Standard output is the recording.
+        tracing::info!("{done} {name}");
+        return Ok(());
     }
-    written?;
-    say(&format!(
-        "{}: blocks {from} to {to} written to {shown}",
-        args.chain
-    ));
+    recording.write_file(&args.file)?;
+    say(&format!("{done} {shown}"));
     Ok(())
 }
 
-fn write(file: File, reader: &Reader, from: u64, to: u64, path: &Path) -> Result<(), AppError> {
-    let shown = path.display();
-    let failed = |source| AppError::Io {
-        doing: format!("write `{shown}`"),
+fn failed(name: &str) -> impl Fn(io::Error) -> AppError {
+    let doing = format!("write `{name}`");
+    move |source| AppError::Io {
+        doing: doing.clone(),
         source,
-    };
-    let mut encoder = zstd::Encoder::new(file, ZSTD_LEVEL).map_err(failed)?;
-    // What changes on the way is found out when it is read again.
-    encoder.include_checksum(true).map_err(failed)?;
-    let mut line = Vec::new();
-    for number in from..=to {
-        let missing = || AppError::Usage(format!("block {number} is not stored"));
-        let bundle = reader.bundle(number)?.ok_or_else(missing)?;
-        line.clear();
-        rpc::bundle(&mut line, &bundle);
-        line.push(b'\n');
-        encoder.write_all(&line).map_err(failed)?;
     }
-    encoder.finish().and_then(|file| file.sync_all()).map_err(failed)
+}
+
+/// What is written.
+struct Recording<'a> {
+    reader: &'a Reader,
+    range: BlockRange,
+    stopped: &'a AtomicBool,
+}
+
+impl Recording<'_> {
+    /// Writes a new file, which gets its name when it is whole and on the disk.
+    fn write_file(&self, path: &Path) -> Result<(), AppError> {
+        let shown = path.display().to_string();
+        let making = || AppError::io(format!("make `{shown}`"));
+        let taken = || making()(io::ErrorKind::AlreadyExists.into());
+        let name = path
+            .file_name()
+            .ok_or_else(|| making()(io::ErrorKind::InvalidInput.into()))?;
+        if path.symlink_metadata().is_ok() {
+            return Err(taken());
+        }
+        let parent = path.parent().unwrap_or(Path::new(""));
+        if !(parent.as_os_str().is_empty() || parent.is_dir()) {
+            return Err(making()(io::ErrorKind::NotFound.into()));
+        }
+        let place = Place::begin(parent, &format!(".{}.partial-", name.to_string_lossy()))?;
+        let partial: PathBuf = place.path().join("recording");
+        let file = File::create_new(&partial).map_err(making())?;
+        let file = self.write(file, &shown)?;
+        file.sync_all().map_err(failed(&shown))?;
+        // A link takes the place of nothing; where there are none a name that came meanwhile is looked for.
+        match fs::hard_link(&partial, path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(taken()),
+            Err(_) if path.symlink_metadata().is_ok() => return Err(taken()),
+            Err(_) => fs::rename(&partial, path).map_err(making())?,
+        }
+        drop(place);
+        let parent = Some(parent).filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))
+            .and_then(|parent| parent.sync_all())
+            .map_err(failed(&shown))
+    }
+
+    /// Writes the blocks to `out`, which errors call `name`.
+    fn write<W: Write>(&self, out: W, name: &str) -> Result<W, AppError> {
+        let mut encoder = zstd::Encoder::new(out, ZSTD_LEVEL).map_err(failed(name))?;
+        // What changes on the way is found out when it is read again.
+        encoder.include_checksum(true).map_err(failed(name))?;
+        let bar = progress::bar("{bar:30} {pos}/{len} {eta}");
+        bar.set_length(self.range.last() - self.range.first() + 1);
+        let lines = Lines::new(LINE_EVERY);
+        let mut line = Vec::new();
+        for number in self.range.first()..=self.range.last() {
+            if self.stopped.load(Ordering::Relaxed) {
+                bar.finish_and_clear();
+                return Err(AppError::Usage(format!(
+                    "interrupted before block {number}: nothing of it is left that could be taken for a recording"
+                )));
+            }
+            let missing = || AppError::Usage(format!("block {number} is not stored"));
+            let bundle = self.reader.bundle(number)?.ok_or_else(missing)?;
+            line.clear();
+            rpc::bundle(&mut line, &bundle);
+            line.push(b'\n');
+            encoder.write_all(&line).map_err(failed(name))?;
+            bar.inc(1);
+            if lines.are_due(&bar) {
+                tracing::info!(block = number, to = self.range.last(), "exporting");
+            }
+        }
+        bar.finish_and_clear();
+        encoder.finish().map_err(failed(name))
+    }
 }

@@ -156,7 +156,7 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
             import_facts::command(args, ImportKind::Tokens, crate::import::tokens).await
         }
         Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
-        Command::Export(Export::Chain(args)) => process::blocking(move || export::chain(&args)).await,
+        Command::Export(Export::Chain(args)) => Box::pin(export::chain(args)).await,
         Command::Checkpoint(command) => Box::pin(checkpoint::command(command)).await,
         Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Bench(args) => Box::pin(bench::bench(*args)).await,

@@ -16,6 +16,7 @@ mod stream;
 pub use create::{create, stream};
 pub use error::CheckpointError;
 pub use manifest::{FORMAT, Manifest, Named, Part};
+pub use place::Place;
 pub use read::{Source, verify};
 pub use restore::restore;
 

@@ -1,4 +1,4 @@
-//! Directories that are there whole or not at all: made under another name, and renamed when all is done.
+//! Directories (and files) that are there whole or not at all: made under another name, and renamed when all is done.
 //!
 //! Whoever works in one holds a lock on it that ends with its process. What a killed process left is removed by the next
 //! one that begins at the same place.
@@ -10,7 +10,7 @@ use super::CheckpointError;
 
 /// A directory under a temporary name; removed when dropped, unless it was given its own.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     path: PathBuf,
     parent: PathBuf,
     /// Held while somebody works in it.
@@ -22,7 +22,7 @@ const DIGITS: usize = 8;
 
 impl Place {
     /// Makes a directory in `parent` whose name begins with `prefix`, and removes those that killed processes left.
-    pub(super) fn begin(parent: &Path, prefix: &str) -> Result<Self, CheckpointError> {
+    pub fn begin(parent: &Path, prefix: &str) -> Result<Self, CheckpointError> {
         let parent = match parent.as_os_str().is_empty() {
             true => Path::new("."),
             false => parent,
@@ -46,7 +46,8 @@ impl Place {
     }
 
     /// Where to work.
-    pub(super) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 

@@ -352,7 +352,7 @@ pub enum Export {
 /// `quarry export chain`.
 #[derive(Clone, Debug, Args)]
 pub struct ExportChainArgs {
-    /// The file to write; must not exist.
+    /// The file to write, which must not exist; `-` for standard output.
     pub file: PathBuf,
     /// Which chain's store.
     #[arg(long, default_value = "mainnet")]
