@@ -64,6 +64,8 @@ pub enum ConfigError {
 
 /// Less memory than this is a unit forgotten: a backfill would commit block by block.
 const MEMORY_LEAST: ByteSize = ByteSize(1 << 20);
+/// More is no memory: RocksDB ends the process where it is to make a cache of it.
+const MEMORY_MOST: ByteSize = ByteSize(4 << 40);
 /// A size that the machine decides, where there is one.
 const AUTO: &str = "auto";
 type Auto = Option<fn() -> ByteSize>;
@@ -154,7 +156,10 @@ impl Config {
                     default.to_owned(),
                     |text| match auto {
                         Some(size) if text.trim() == AUTO => Ok(size()),
-                        _ => text.parse::<ByteSize>()?.at_least(MEMORY_LEAST),
+                        _ => text
+                            .parse::<ByteSize>()?
+                            .at_least(MEMORY_LEAST)?
+                            .at_most(MEMORY_MOST),
                     },
                 )
             };

@@ -17,6 +17,16 @@ impl ByteSize {
         }
         Ok(self)
     }
+
+    /// The size, unless it is above `most`.
+    pub(super) fn at_most(self, most: Self) -> Result<Self, String> {
+        if self.0 > most.0 {
+            return Err(format!(
+                "{self} is above the most, {most}: no machine has that much memory"
+            ));
+        }
+        Ok(self)
+    }
 }
 
 impl FromStr for ByteSize {
@@ -29,22 +39,31 @@ impl FromStr for ByteSize {
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(digits);
-        let number: usize = number.parse().map_err(|_| wrong())?;
+        if number.is_empty() {
+            return Err(wrong());
+        }
+        // More than can be counted is more than any bound.
+        let number: usize = number.parse().unwrap_or(usize::MAX);
         let shift = match unit.trim().to_ascii_lowercase().as_str() {
             "" | "b" => 0,
             "k" | "kb" | "kib" => 10,
             "m" | "mb" | "mib" => 20,
             "g" | "gb" | "gib" => 30,
             "t" | "tb" | "tib" => 40,
+            "p" | "pb" | "pib" => 50,
+            "e" | "eb" | "eib" => 60,
             _ => return Err(wrong()),
         };
-        number.checked_mul(1 << shift).map(Self).ok_or_else(wrong)
+        Ok(Self(number.saturating_mul(1 << shift)))
     }
 }
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if self.0 == usize::MAX {
+            return f.write_str("more than can be counted");
+        }
+        for (shift, unit) in [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
             if self.0 > 0 && self.0.trailing_zeros() >= shift {
                 return write!(f, "{}{unit}", self.0 >> shift);
             }
@@ -68,25 +87,32 @@ mod tests {
     }
 
     #[test]
+    fn no_size_is_above_what_machines_have() {
+        let most = ByteSize(4 << 40);
+        assert_eq!(most.at_most(most), Ok(most));
+        assert_eq!(
+            ByteSize(64 << 40).at_most(most),
+            Err("64TiB is above the most, 4TiB: no machine has that much memory".to_owned())
+        );
+    }
+
+    #[test]
     fn sizes_read_and_print() {
         for (text, bytes, printed) in [
             ("1GiB", 1 << 30, "1GiB"),
             ("512 mb", 512 << 20, "512MiB"),
             ("1000", 1000, "1000"),
             ("64k", 65536, "64KiB"),
+            ("64 TiB", 64 << 40, "64TiB"),
+            ("16PiB", 16 << 50, "16PiB"),
+            ("16EiB", usize::MAX, "more than can be counted"),
+            ("99999999999TiB", usize::MAX, "more than can be counted"),
+            ("99999999999999999999", usize::MAX, "more than can be counted"),
         ] {
             let size: ByteSize = text.parse().unwrap();
             assert_eq!((size.0, size.to_string().as_str()), (bytes, printed));
         }
-        for text in [
-            "",
-            "GiB",
-            "-1",
-            "1.5GiB",
-            "1XiB",
-            "99999999999999999999",
-            "99999999999TiB",
-        ] {
+        for text in ["", "GiB", "-1", "1.5GiB", "1XiB"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
     }

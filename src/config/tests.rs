@@ -55,6 +55,13 @@ fn nonsense_is_named() {
     let error = |args| Config::run(&args).unwrap_err().to_string();
     assert!(error(args("nowhere", "1GiB")).starts_with("listen: `nowhere`"));
     assert!(error(args("127.0.0.1:1", "much")).starts_with("cache-size: `much`"));
+    for size in ["64TiB", "16PiB", "99999999999999999999"] {
+        let said = error(args("127.0.0.1:1", size));
+        assert!(
+            said.starts_with("cache-size: ") && said.contains("is above the most, 4TiB"),
+            "{said}"
+        );
+    }
     assert!(error(args("127.0.0.1:1", "512")).starts_with("cache-size: 512 is below the least, 1MiB"));
     let mut reward = args("127.0.0.1:1", "1GiB");
     reward.listen.static_reward = Some("5 ether".to_owned());

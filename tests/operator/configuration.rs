@@ -161,3 +161,26 @@ fn what_is_wrong_is_named_with_its_place() {
     environment.env("QUARRY_LISTEN", "nowhere");
     run(environment).refused(&["listen: `nowhere` is not an address", "(from QUARRY_LISTEN)"]);
 }
+
+#[test]
+fn what_is_beyond_all_bounds_is_refused() {
+    for (flag, value, words) in [
+        (
+            "--cache-size",
+            "64TiB",
+            "cache-size: 64TiB is above the most, 4TiB",
+        ),
+        (
+            "--cache-size",
+            "16PiB",
+            "cache-size: 16PiB is above the most, 4TiB",
+        ),
+        (
+            "--backfill-memory",
+            "5TiB",
+            "backfill-memory: 5TiB is above the most",
+        ),
+    ] {
+        quarry(["config", flag, value]).refused(&[words]);
+    }
+}
