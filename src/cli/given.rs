@@ -1,8 +1,9 @@
 //! Which options came from the environment: clap merges it with the command line.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
+use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
@@ -83,9 +84,25 @@ fn collect(command: &clap::Command, known: &mut BTreeSet<OsString>) {
     }
 }
 
+/// The command line, which does not look at variables that `is_empty`: they say nothing, as ones that are not there.
+fn without_empty(command: clap::Command, is_empty: &dyn Fn(&OsStr) -> bool) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+        true => arg.env(Resettable::Reset),
+        false => arg,
+    });
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|deeper| deeper.get_name().to_owned())
+        .collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |deeper| without_empty(deeper, is_empty))
+    })
+}
+
 /// Reads the command line and the environment; ends the process where they are not understood.
 pub(super) fn read() -> Cli {
-    let mut matches = Cli::command().get_matches();
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let mut matches = without_empty(Cli::command(), &is_empty).get_matches();
     let given = Given::of(&matches);
     match Cli::from_arg_matches_mut(&mut matches) {
         Ok(mut cli) => {
@@ -120,6 +137,28 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         check(&Cli::command());
+    }
+
+    #[test]
+    fn empty_variables_are_not_looked_at() {
+        fn variables(command: &clap::Command, found: &mut Vec<OsString>) {
+            let own = command.get_arguments().filter_map(|arg| arg.get_env());
+            found.extend(own.map(ToOwned::to_owned));
+            command
+                .get_subcommands()
+                .for_each(|deeper| variables(deeper, found));
+        }
+        let left = |is_empty: &dyn Fn(&OsStr) -> bool| {
+            let mut found = Vec::new();
+            variables(&without_empty(Cli::command(), is_empty), &mut found);
+            found
+        };
+        let all = left(&|_| false);
+        assert!(all.len() > 20, "{all:?}");
+        assert!(left(&|_| true).is_empty());
+        let some = left(&|name| name == "QUARRY_LISTEN");
+        assert!(some.len() < all.len() && !some.iter().any(|name| name == "QUARRY_LISTEN"));
+        without_empty(Cli::command(), &|_| true).debug_assert();
     }
 
     #[test]

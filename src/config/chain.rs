@@ -7,6 +7,9 @@ use super::{ChainFile, ConfigError, prices};
 use crate::cli::{ListenArgs, NodeArgs};
 use crate::model::{Address, ChainName, StatedPrices, StaticRewards, written_address};
 
+/// Far more blocks than any chain has.
+const START_BLOCK_MAX: u64 = 1 << 48;
+
 /// Settings of one chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainConfig {
@@ -46,7 +49,7 @@ pub(super) fn nodes(
     let [mainnet, testnet] = sections.map(|section| section.rpc.clone());
     let mainnet = merge.choose(("mainnet_rpc", args.mainnet_rpc.clone()), mainnet);
     let testnet = merge.choose(("testnet_rpc", args.testnet_rpc.clone()), testnet);
-    // An empty URL switches a chain off.
+    // An empty URL of a flag or a file switches a chain off; an empty variable says nothing.
     [mainnet, testnet].map(|(rpc, origin)| (rpc.filter(|url| !url.trim().is_empty()), origin))
 }
 
@@ -72,7 +75,10 @@ pub(super) fn merge(
         key("start_block"),
         ("start_block", node.start_block.filter(|_| meant)),
         section.start_block,
-        as_is,
+        |block| match block {
+            ..=START_BLOCK_MAX => Ok(block),
+            _ => Err(format!("`{block}` is above the most, {START_BLOCK_MAX}")),
+        },
     )?;
     let genesis = merge.optional(
         key("genesis"),

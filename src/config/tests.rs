@@ -62,6 +62,12 @@ fn nonsense_is_named() {
             "{said}"
         );
     }
+    let mut far = args("127.0.0.1:1", "1GiB");
+    far.node.start_block = Some(u64::MAX);
+    assert_eq!(
+        error(far),
+        "start-block: `18446744073709551615` is above the most, 281474976710656"
+    );
     assert!(error(args("127.0.0.1:1", "512")).starts_with("cache-size: 512 is below the least, 1MiB"));
     let mut reward = args("127.0.0.1:1", "1GiB");
     reward.listen.static_reward = Some("5 ether".to_owned());

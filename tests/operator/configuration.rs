@@ -162,6 +162,43 @@ fn what_is_wrong_is_named_with_its_place() {
     run(environment).refused(&["listen: `nowhere` is not an address", "(from QUARRY_LISTEN)"]);
 }
 
+/// Compose files and unit files set variables to nothing where a value is not wanted.
+#[test]
+fn an_empty_variable_says_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("quarry.toml");
+    let url = "http://127.0.0.1:8545";
+    std::fs::write(&path, format!("rate_limit = 7\n[mainnet]\nrpc = \"{url}\"\n")).unwrap();
+    let config = |flags: &[&str], variables: &[&str]| {
+        let file = ["config", "--config", path.to_str().unwrap()];
+        let mut asked = command(file.iter().chain(flags));
+        asked.envs(variables.iter().map(|name| (name, "")));
+        run(asked).succeeded().stdout
+    };
+    let wanted = config(&[], &[]);
+    assert!(
+        wanted.contains("rate_limit = 7") && wanted.contains(url),
+        "{wanted}"
+    );
+    let variables = [
+        "QUARRY_RATE_LIMIT",
+        "QUARRY_CACHE_SIZE",
+        "QUARRY_DATA_DIR",
+        "QUARRY_LISTEN",
+        "QUARRY_MAINNET_RPC",
+        "QUARRY_START_BLOCK",
+        "QUARRY_TRUST_NODE",
+        "QUARRY_STATIC_REWARD",
+        "QUARRY_LOG",
+        "QUARRY_LOG_FORMAT",
+    ];
+    assert_eq!(config(&[], &variables), wanted);
+    let off = config(&["--mainnet-rpc", ""], &variables);
+    assert!(!off.contains(url), "{off}");
+    // One that names no option is told all the same.
+    assert!(config(&[], &["QUARRY_RATELIMIT"]).contains("QUARRY_RATELIMIT"));
+}
+
 #[test]
 fn what_is_beyond_all_bounds_is_refused() {
     for (flag, value, words) in [
@@ -179,6 +216,11 @@ fn what_is_beyond_all_bounds_is_refused() {
             "--backfill-memory",
             "5TiB",
             "backfill-memory: 5TiB is above the most",
+        ),
+        (
+            "--start-block",
+            "18446744073709551615",
+            "start-block: `18446744073709551615` is above the most",
         ),
     ] {
         quarry(["config", flag, value]).refused(&[words]);
