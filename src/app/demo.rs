@@ -1,7 +1,8 @@
 //! `quarry demo`: a recorded chain that ships in the binary.
 
+use std::fs::File;
 use std::io::Cursor;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,7 +48,7 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     let data_dir = args
         .data_dir
         .clone()
-        .or_else(|| temporary.as_ref().map(|dir| dir.0.clone()));
+        .or_else(|| temporary.as_ref().map(|dir| dir.path.clone()));
     let data_dir = data_dir.unwrap_or_default();
     let (store, observed, node) = fill(&data_dir, &mut shutdown).await?;
     let view = store.view();
@@ -172,25 +173,95 @@ fn examples(view: &crate::store::View) -> Result<[String; 3], AppError> {
     ])
 }
 
-/// A directory of our own that goes when we go.
-pub(super) struct TemporaryDirectory(pub(super) std::path::PathBuf);
+/// A directory of our own that goes when we go; of killed processes, when the next one comes.
+pub(super) struct TemporaryDirectory {
+    pub(super) path: PathBuf,
+    /// Held as long as the process lives; where there are no locks its number tells that it does.
+    _lock: Option<File>,
+}
+
+/// What the name of such a directory begins with; the process and a number follow.
+const TEMPORARY: &str = "quarry-demo-";
 
 impl TemporaryDirectory {
     pub(super) fn new() -> Result<Self, AppError> {
         // A process may have several.
         static MADE: AtomicU64 = AtomicU64::new(0);
+        let parent = std::env::temp_dir();
+        sweep(&parent);
         let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(format!("quarry-demo-{process}-{number}"));
+        let path = parent.join(format!("{TEMPORARY}{process}-{number}"));
         // What a process of this number left when it was killed.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).map_err(AppError::io(format!("make `{}`", path.display())))?;
-        Ok(Self(path))
+        let lock = File::open(&path).and_then(|lock| lock.lock().map(|()| lock));
+        Ok(Self {
+            path,
+            _lock: lock.ok(),
+        })
+    }
+}
+
+/// Removes what killed processes left in `parent`: nobody holds its lock, and the process of its name is gone. What cannot be
+/// removed is another user's.
+fn sweep(parent: &Path) {
+    let processes = Path::new("/proc");
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        let name = entry.file_name();
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(TEMPORARY)?.split_once('-'))
+            .filter(|(_, number)| number.parse::<u64>().is_ok())
+            .and_then(|(process, _)| process.parse::<u32>().ok());
+        let Some(process) = process else { continue };
+        let is_gone = processes.join("self").exists() && !processes.join(process.to_string()).exists();
+        if is_gone
+            && let Ok(lock) = File::open(entry.path())
+            && lock.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
         // The store is closed by then; what cannot be removed is the system's to clean.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_killed_demos_left_goes_and_what_the_living_have_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        // No process has so high a number.
+        let gone = [
+            format!("{TEMPORARY}4294967295-0"),
+            format!("{TEMPORARY}4294967295-7"),
+        ];
+        let kept = [
+            format!("{TEMPORARY}{}-9", std::process::id()),
+            format!("{TEMPORARY}4294967294-0"),
+            format!("{TEMPORARY}4294967295"),
+            format!("{TEMPORARY}4294967295-x"),
+            "quarry-other-4294967295-0".to_owned(),
+        ];
+        for name in gone.iter().chain(&kept) {
+            std::fs::create_dir_all(parent.path().join(name).join("mainnet")).unwrap();
+        }
+        // Its process is another machine's or container's, and lives.
+        let held = File::open(parent.path().join(&kept[1])).unwrap();
+        held.lock().unwrap();
+        sweep(parent.path());
+        for (names, there) in [(&gone[..], false), (&kept[..], true)] {
+            for name in names {
+                assert_eq!(parent.path().join(name).exists(), there, "{name}");
+            }
+        }
     }
 }

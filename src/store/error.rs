@@ -84,6 +84,19 @@ pub enum StoreError {
         /// At the node.
         wanted: String,
     },
+    /// Another chain's store lies where a replica followed one.
+    #[error(
+        "another store lies in `{}` now, of {found}, and this process serves that of {served}: start it again to serve this one, or put the other one back",
+        path.display()
+    )]
+    Exchanged {
+        /// The store's directory.
+        path: PathBuf,
+        /// The chain in the store now.
+        found: String,
+        /// The one that was followed.
+        served: String,
+    },
     /// The store begins at another block than asked.
     #[error(
         "the store in `{}` begins at block {found}, --start-block asks for {wanted}: leave --start-block out, or use a new --data-dir",
@@ -121,6 +134,17 @@ pub enum StoreError {
         path.display()
     )]
     NotWritable {
+        /// The store's directory.
+        path: PathBuf,
+        /// RocksDB's words.
+        words: String,
+    },
+    /// The files of a store cannot be read.
+    #[error(
+        "the store in `{}` cannot be read ({words}): let the user that quarry runs as read all of its files",
+        path.display()
+    )]
+    NotReadable {
         /// The store's directory.
         path: PathBuf,
         /// RocksDB's words.
@@ -221,6 +245,12 @@ impl StoreError {
         let (path, words) = (directory.to_path_buf(), source.to_string());
         let says = |words_of: &[&str]| words_of.iter().any(|part| words.contains(part));
         match source.kind() {
+            ErrorKind::IOError
+                if says(&["Permission denied"])
+                    && says(&["for random read:", "for sequentially reading:", "opendir"]) =>
+            {
+                Self::NotReadable { path, words }
+            }
             ErrorKind::IOError if says(&["Read-only file system", "Permission denied"]) => {
                 Self::NotWritable { path, words }
             }

@@ -15,6 +15,7 @@ use super::presence::holds_database;
 use super::secondary::{Caught, Home, Mark, Secondary};
 use super::{OpenOptions, StoreError, live_files, migrate, options};
 use crate::clock;
+use crate::model::B256;
 
 /// Instances at most. While all but the newest are read, by answers that are taken slowly, nothing newer is shown.
 const INSTANCES_MAX: usize = 6;
@@ -234,11 +235,13 @@ impl Replica {
         let identity = identity_of(instance.db(), &self.options.directory)?
             .ok_or_else(|| live_files::without_identity(&self.database, &self.options.directory))?;
         if self.chain != Default::default() && self.chain != (identity.chain_id, identity.genesis_hash) {
-            return Err(StoreError::OtherChain {
+            let named = |(id, genesis): (u64, [u8; 32])| {
+                format!("chain id {id} with genesis {}", B256::from(genesis))
+            };
+            return Err(StoreError::Exchanged {
                 path: self.options.directory.clone(),
-                what: "chain id",
-                found: identity.chain_id.to_string(),
-                wanted: self.chain.0.to_string(),
+                found: named((identity.chain_id, identity.genesis_hash)),
+                served: named(self.chain),
             });
         }
         let store = Store::assemble(

@@ -395,3 +395,43 @@ fn image_of(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files.sort();
     files
 }
+
+/// What a replica says has nothing to do with a node, which it does not have.
+#[test]
+fn a_replica_does_not_follow_the_store_of_another_chain() {
+    let home = scratch::directory();
+    let live = home.path().join("live");
+    drop(filled(&live));
+    let (mut replica, _) = Replica::open(&options(&live)).unwrap();
+    std::fs::rename(&live, home.path().join("away")).unwrap();
+    drop(Store::open_or_create(&options(&live), 8, B256::repeat_byte(2), Some(0)).unwrap());
+    let error = replica.look().unwrap_err();
+    let said = error.to_string();
+    assert!(
+        matches!(error, StoreError::Exchanged { .. })
+            && said.contains("of chain id 8")
+            && said.contains("serves that of chain id 7")
+            && !said.contains("node"),
+        "{said}"
+    );
+}
+
+/// A file that may not be read is no reason to mount anything for writing.
+#[test]
+fn a_store_that_may_not_be_read_says_so() {
+    let home = scratch::directory();
+    let live = home.path().join("live");
+    drop(filled(&live));
+    let (table, _) = tables(&live.join("rocksdb")).remove(0);
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o0);
+    std::fs::set_permissions(&table, closed).unwrap();
+    // Root may read everything.
+    if std::fs::read(&table).is_err() {
+        let reading = OpenOptions {
+            read_only: true,
+            ..options(&live)
+        };
+        let error = Store::open(&reading).unwrap_err();
+        assert!(matches!(error, StoreError::NotReadable { .. }), "{error}");
+    }
+}

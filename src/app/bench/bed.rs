@@ -61,10 +61,10 @@ impl Bed {
         let mut open = open_options(&config, args.chain, 1);
         let place = if args.demo {
             let directory = TemporaryDirectory::new()?;
-            let (store, observed, node) = demo::fill(&directory.0, shutdown).await?;
+            let (store, observed, node) = demo::fill(&directory.path, shutdown).await?;
             // It is opened for reading like any other.
             drop((store, observed));
-            open.directory = store_dir(&directory.0, ChainName::Mainnet);
+            open.directory = store_dir(&directory.path, ChainName::Mainnet);
             Place::Demo {
                 node: Arc::new(node),
                 _directory: directory,
