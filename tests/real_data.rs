@@ -793,7 +793,7 @@ fn every_mainnet_line_parses_and_verifies() {
         return;
     };
     let genesis = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3";
-    let mut verifier = Verifier::new(Rules::well_known(genesis.parse().unwrap()).unwrap());
+    let mut verifier = Verifier::new(Rules::well_known(1, genesis.parse().unwrap()).unwrap());
     let (mut blocks, mut hash) = (0, None);
     for line in RecordedChain::open(file).unwrap() {
         let mut bundle = line.unwrap().parse().unwrap();

@@ -58,7 +58,7 @@ fn mainnet_rules() -> Rules {
     let genesis = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3"
         .parse()
         .unwrap();
-    Rules::well_known(genesis).unwrap()
+    Rules::well_known(1, genesis).unwrap()
 }
 
 #[test]
@@ -633,10 +633,13 @@ fn well_known_chains_have_their_byzantium() {
         ),
     ] {
         let hash = hash.parse().unwrap();
-        assert_eq!(Rules::well_known(hash).unwrap().byzantium_block, Some(0));
-        assert_eq!(ForkRules::well_known(hash).unwrap().chain_id, chain_id);
+        assert_eq!(
+            Rules::well_known(chain_id, hash).unwrap().byzantium_block,
+            Some(0)
+        );
+        assert_eq!(ForkRules::well_known(chain_id, hash).unwrap().chain_id, chain_id);
     }
-    assert_eq!(Rules::well_known(B256::ZERO), None);
+    assert_eq!(Rules::well_known(1, B256::ZERO), None);
 }
 
 struct Nobody;

@@ -192,10 +192,10 @@ impl Chain {
     pub(super) fn set_store(&self, store: Arc<Store>, observed: Arc<Observed>) {
         put(&self.observed, observed);
         put(&self.imported, follow(&store));
-        let genesis = store.identity().genesis_hash.into();
-        let _ = self
-            .price_feeds
-            .set(Arc::new(self.stated.prices.on_chain(genesis)));
+        let identity = store.identity();
+        let feeds = &self.stated.prices;
+        let feeds = feeds.on_chain(identity.chain_id, identity.genesis_hash.into());
+        let _ = self.price_feeds.set(Arc::new(feeds));
         put(&self.store, store);
     }
 

@@ -160,6 +160,10 @@ impl ChainImport {
             .writer()
             .ok_or_else(|| AppError::Usage("the store is being written".to_owned()))?;
         let identity = store.identity();
+        let stated = genesis.is_some() || self.static_rewards.is_some() || identity.static_rewards.is_some();
+        if let Some(sentence) = ChainRules::unstated(chain_id, genesis_hash, stated) {
+            tracing::warn!("{sentence}");
+        }
         let rules = ChainRules::new(
             chain_id,
             genesis_hash,

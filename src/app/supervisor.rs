@@ -117,6 +117,13 @@ impl Supervisor {
             return Err(AppError::Usage("the store is being written already".to_owned()));
         };
         let identity = store.identity();
+        let stated = self.genesis.is_some()
+            || self.chain.static_rewards().is_some()
+            || identity.static_rewards.is_some();
+        let unstated = ChainRules::unstated(identity.chain_id, identity.genesis_hash.into(), stated);
+        if let Some(sentence) = unstated {
+            tracing::warn!(chain = %self.chain.name, "{sentence}");
+        }
         let rules = ChainRules::new(
             identity.chain_id,
             identity.genesis_hash.into(),

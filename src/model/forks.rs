@@ -4,9 +4,9 @@ use alloy_primitives::b256;
 
 use super::{B256, U256};
 
-pub(super) const MAINNET_GENESIS_HASH: B256 =
+const MAINNET_GENESIS_HASH: B256 =
     b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
-pub(super) const SEPOLIA_GENESIS_HASH: B256 =
+const SEPOLIA_GENESIS_HASH: B256 =
     b256!("0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9");
 const HOLESKY_GENESIS_HASH: B256 =
     b256!("0xb5f7f912443c940f21fd611f12828d75b534364ed9e95ca4e307729a4661bde4");
@@ -14,7 +14,12 @@ const HOODI_GENESIS_HASH: B256 = b256!("0xbbe312868b376a3001692a646dd2d7d1e44063
 const GOERLI_GENESIS_HASH: B256 = b256!("0xbf7e331f7f7c1dd2e05159666b3bf8bc7a8a3a9eb1d518969eab529dd9b88c1a");
 const GNOSIS_GENESIS_HASH: B256 = b256!("0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756");
 
-/// What the genesis block of a well-known chain allocates in all, wei.
+/// Chain ids of development nodes (geth's and Ganache's, Hardhat's and Anvil's). A fork of a well-known chain that such a node
+/// makes goes on from that chain's blocks under its rules, so the rules are meant for it too.
+const DEVELOPMENT: [u64; 2] = [1337, 31_337];
+
+/// What the genesis block of a well-known chain allocates in all, wei. Chains that share the block share this, whatever their
+/// chain ids.
 ///
 /// Ethereum mainnet's is the sum over the 8,893 accounts of its genesis file; the test chains' have no use.
 #[must_use]
@@ -66,9 +71,24 @@ pub struct ForkRules {
 }
 
 impl ForkRules {
-    /// What is known of the chain with this genesis hash: Ethereum mainnet, Sepolia, Holesky, Hoodi, Goerli, Gnosis.
+    /// What is known of the chain with this id and genesis hash: Ethereum mainnet, Sepolia, Holesky, Hoodi, Goerli, Gnosis.
+    ///
+    /// A chain that parted from one of them later (Ethereum Classic from mainnet) shares its block 0 and neither its
+    /// forks nor its rewards: the id must be that chain's, or that of a development node.
     #[must_use]
-    pub fn well_known(genesis_hash: B256) -> Option<Self> {
+    pub fn well_known(chain_id: u64, genesis_hash: B256) -> Option<Self> {
+        Self::with_genesis(genesis_hash)
+            .filter(|forks| forks.chain_id == chain_id || DEVELOPMENT.contains(&chain_id))
+    }
+
+    /// The id of the well-known chain that has this genesis hash where the chain with this id is not it.
+    #[must_use]
+    pub fn namesake(chain_id: u64, genesis_hash: B256) -> Option<u64> {
+        let with_genesis = Self::with_genesis(genesis_hash).map(|forks| forks.chain_id);
+        with_genesis.filter(|_| Self::well_known(chain_id, genesis_hash).is_none())
+    }
+
+    fn with_genesis(genesis_hash: B256) -> Option<Self> {
         match genesis_hash {
             MAINNET_GENESIS_HASH => Some(MAINNET),
             SEPOLIA_GENESIS_HASH => Some(SEPOLIA),
@@ -175,3 +195,28 @@ const GNOSIS: ForkRules = ForkRules {
     aura: true,
     ..ALL_AT_START
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_that_shares_a_block_0_does_not_follow_the_same_forks() {
+        let of = |id| ForkRules::well_known(id, MAINNET_GENESIS_HASH);
+        assert_eq!(of(1), Some(MAINNET));
+        // Ethereum Classic and EthereumPoW.
+        for id in [61, 10_001] {
+            assert_eq!(of(id), None);
+            assert_eq!(ForkRules::namesake(id, MAINNET_GENESIS_HASH), Some(1));
+        }
+        // Forks that development nodes make.
+        for id in [1337, 31_337] {
+            assert_eq!(of(id), Some(MAINNET));
+            assert_eq!(ForkRules::namesake(id, MAINNET_GENESIS_HASH), None);
+        }
+        assert_eq!(ForkRules::well_known(1, B256::ZERO), None);
+        for (id, hash) in [(1, MAINNET_GENESIS_HASH), (1, B256::ZERO), (61, B256::ZERO)] {
+            assert_eq!(ForkRules::namesake(id, hash), None);
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use alloy_primitives::{U512, address};
 
-use super::{Address, B256, U256, forks};
+use super::{Address, B256, ForkRules, U256};
 
 /// Places after the point that are kept at most.
 const PLACES_MAX: u32 = 36;
@@ -223,15 +223,16 @@ impl Default for PriceFeeds {
 }
 
 impl PriceFeeds {
-    /// The feeds of the chain with this genesis hash, where it is well known: Chainlink's ETH / USD and USDC / USD.
+    /// The feeds of the chain with this id and genesis hash, where it is well known: Chainlink's ETH / USD and USDC / USD.
     ///
     /// Of Ethereum mainnet the aggregators behind the proxies are named too (`phaseAggregators(1)` and on), so
     /// that no node needs to be asked for them.
     #[must_use]
-    pub fn well_known(genesis_hash: B256) -> Self {
-        let (native, stable) = match genesis_hash {
-            forks::MAINNET_GENESIS_HASH => (MAINNET_NATIVE, MAINNET_STABLE),
-            forks::SEPOLIA_GENESIS_HASH => (SEPOLIA_NATIVE, SEPOLIA_STABLE),
+    pub fn well_known(chain_id: u64, genesis_hash: B256) -> Self {
+        let known = ForkRules::well_known(chain_id, genesis_hash);
+        let (native, stable) = match known.map(|forks| forks.chain_id) {
+            Some(1) => (MAINNET_NATIVE, MAINNET_STABLE),
+            Some(11_155_111) => (SEPOLIA_NATIVE, SEPOLIA_STABLE),
             _ => return Self::default(),
         };
         Self {
@@ -277,10 +278,10 @@ pub struct StatedPrices {
 }
 
 impl StatedPrices {
-    /// The feeds of the chain with this genesis hash.
+    /// The feeds of the chain with this id and genesis hash.
     #[must_use]
-    pub fn on_chain(&self, genesis_hash: B256) -> PriceFeeds {
-        let known = PriceFeeds::well_known(genesis_hash);
+    pub fn on_chain(&self, chain_id: u64, genesis_hash: B256) -> PriceFeeds {
+        let known = PriceFeeds::well_known(chain_id, genesis_hash);
         PriceFeeds {
             symbol: self.symbol.clone().unwrap_or(known.symbol),
             native: self.native.clone().unwrap_or(known.native),

@@ -21,10 +21,11 @@ pub struct StaticRewards {
 }
 
 impl StaticRewards {
-    /// Rewards of a chain with this genesis hash; none where the chain is not well known.
+    /// Rewards of a chain with this id and genesis hash; none where the chain is not well known.
     #[must_use]
-    pub fn well_known(genesis_hash: B256) -> Self {
-        ForkRules::well_known(genesis_hash).map_or_else(Self::default, |forks| Self::of_forks(&forks))
+    pub fn well_known(chain_id: u64, genesis_hash: B256) -> Self {
+        ForkRules::well_known(chain_id, genesis_hash)
+            .map_or_else(Self::default, |forks| Self::of_forks(&forks))
     }
 
     /// Rewards under a fork schedule: 5 ether, 3 from Byzantium on (EIP-649), 2 from Constantinople on
@@ -172,9 +173,10 @@ mod tests {
 
     #[test]
     fn rewards_follow_the_forks_of_the_chain() {
-        let mainnet = StaticRewards::well_known(b256!(
-            "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3"
-        ));
+        let genesis = b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+        let mainnet = StaticRewards::well_known(1, genesis);
+        // Ethereum Classic's begin with the same block.
+        assert_eq!(StaticRewards::well_known(61, genesis), StaticRewards::default());
         let reward = |number| mainnet.of_block(number, U256::ONE);
         assert_eq!(reward(0), U256::ZERO);
         assert_eq!(reward(1), ether(50));
@@ -184,19 +186,28 @@ mod tests {
         assert_eq!(reward(7_280_000), ether(20));
         assert_eq!(mainnet.of_block(15_537_394, U256::ZERO), U256::ZERO);
         // Sepolia's forks all begin at block 0; Goerli and Gnosis are sealed by authorities.
-        let of = |hash: &str| StaticRewards::well_known(hash.parse().unwrap()).of_block(7, U256::ONE);
+        let of = |id, hash: &str| StaticRewards::well_known(id, hash.parse().unwrap()).of_block(7, U256::ONE);
         assert_eq!(
-            of("0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9"),
+            of(
+                11_155_111,
+                "0x25a5cc106eea7138acab33231d7160d69cb777ee0c2c553fcddf5138993e6dd9"
+            ),
             ether(20)
         );
-        for sealed in [
-            "0xbf7e331f7f7c1dd2e05159666b3bf8bc7a8a3a9eb1d518969eab529dd9b88c1a",
-            "0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756",
+        for (id, sealed) in [
+            (
+                5,
+                "0xbf7e331f7f7c1dd2e05159666b3bf8bc7a8a3a9eb1d518969eab529dd9b88c1a",
+            ),
+            (
+                100,
+                "0x4f1dd23188aab3a76b463e4af801b52b1248ef073c648cbdc4c9333d3da79756",
+            ),
         ] {
-            assert_eq!(of(sealed), U256::ZERO);
+            assert_eq!(of(id, sealed), U256::ZERO);
         }
         assert_eq!(
-            StaticRewards::well_known(B256::ZERO).of_block(7, U256::ONE),
+            StaticRewards::well_known(1, B256::ZERO).of_block(7, U256::ONE),
             U256::ZERO
         );
     }

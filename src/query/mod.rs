@@ -100,13 +100,13 @@ static NO_FEEDS: LazyLock<Arc<PriceFeeds>> = LazyLock::new(Arc::default);
 
 impl Reader {
     /// Reads `view`. The chain's rewards are those that the store remembers, by which its ledger is kept; else those
-    /// known of its genesis hash.
+    /// known of its id and genesis hash.
     #[must_use]
     pub fn new(view: Arc<View>) -> Self {
         let identity = view.identity();
         let rewards = match &identity.static_rewards {
             Some(steps) => StaticRewards::of_steps(steps.clone()),
-            None => StaticRewards::well_known(identity.genesis_hash.into()),
+            None => StaticRewards::well_known(identity.chain_id, identity.genesis_hash.into()),
         };
         Self::with_rewards(view, Arc::new(rewards))
     }

@@ -18,7 +18,7 @@ pub struct ChainRules {
 }
 
 impl ChainRules {
-    /// The rules of a chain: by its genesis file, else by its genesis hash, else the strictest.
+    /// The rules of a chain: by its genesis file, else by its id and genesis hash, else the strictest.
     #[must_use]
     pub fn new(
         chain_id: u64,
@@ -29,7 +29,7 @@ impl ChainRules {
     ) -> Self {
         let forks = genesis
             .map(|genesis| genesis.forks)
-            .or_else(|| ForkRules::well_known(genesis_hash));
+            .or_else(|| ForkRules::well_known(chain_id, genesis_hash));
         let verify = forks
             .as_ref()
             .map_or_else(Rules::default, Rules::from_forks)
@@ -48,7 +48,7 @@ impl ChainRules {
             native: NativeRules {
                 static_rewards: match genesis {
                     Some(genesis) => StaticRewards::of_forks(&genesis.forks),
-                    None => StaticRewards::well_known(genesis_hash),
+                    None => StaticRewards::well_known(chain_id, genesis_hash),
                 },
                 allocation: genesis.filter(|_| first_block == 0).map(allocation),
                 sealing: forks.map_or(Sealing::ByHeader, |forks| match (forks.aura, forks.clique) {
@@ -60,6 +60,18 @@ impl ChainRules {
             },
         };
         Self { verify, nonces }
+    }
+
+    /// What to warn of where a chain shares the block 0 of a well-known one whose rules are not its own, unless its own
+    /// rules are `stated`.
+    #[must_use]
+    pub fn unstated(chain_id: u64, genesis_hash: B256, stated: bool) -> Option<String> {
+        let namesake = ForkRules::namesake(chain_id, genesis_hash).filter(|_| !stated)?;
+        Some(format!(
+            "chain {chain_id} begins with the block 0 of chain {namesake}, whose forks and rewards are not taken for it: state \
+             its own by --genesis FILE (all of its forks) or --static-reward BLOCK:WEI,... when the store is made; without \
+             them blocks that have difficulty bring no reward, so that B3 and native balances are not the chain's"
+        ))
     }
 
     /// The same with the static rewards that the operator states, where there are any.
@@ -77,4 +89,33 @@ fn allocation(genesis: &ChainGenesis) -> Arc<[(Address, U256)]> {
     accounts
         .map(|account| (account.address, account.balance))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::b256;
+
+    use super::*;
+
+    #[test]
+    fn the_rules_of_a_chain_are_not_those_of_another_with_its_block_0() {
+        let hash = b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+        let of = |chain_id| ChainRules::new(chain_id, hash, None, 0, false);
+        let (mainnet, classic) = (of(1), of(61));
+        assert_eq!(mainnet.nonces.native.dao_block, Some(1_920_000));
+        assert_eq!(mainnet.verify.byzantium_block, Some(4_370_000));
+        assert_eq!(classic.nonces.native.dao_block, None);
+        assert_eq!(classic.nonces.native.static_rewards, StaticRewards::default());
+        assert_eq!(classic.verify, Rules::default());
+        assert_eq!(of(31_337).nonces.native.dao_block, Some(1_920_000));
+
+        let sentence = ChainRules::unstated(61, hash, false).unwrap();
+        assert!(
+            sentence.contains("chain 1,") && sentence.contains("--genesis"),
+            "{sentence}"
+        );
+        for (chain_id, stated) in [(61, true), (1, false), (31_337, false)] {
+            assert_eq!(ChainRules::unstated(chain_id, hash, stated), None);
+        }
+    }
 }

@@ -313,7 +313,7 @@ fn a_block_of_mainnet_with_uncles() {
         ..FeeRow::default()
     };
     let genesis = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3";
-    let rewards = StaticRewards::well_known(genesis.parse().unwrap());
+    let rewards = StaticRewards::well_known(1, genesis.parse().unwrap());
     let reward = quarry::query::BlockReward::of(&block, [fee], &rewards);
     assert_eq!(reward.total().to_string(), "5314181600000000000");
     assert_eq!(reward.uncle_inclusion_reward.to_string(), "312500000000000000");

@@ -23,7 +23,7 @@ fn mainnet_rewards_are_those_of_the_recorded_reward_traces() {
     let Some(file) = shared("mainnet-blocks/complete.jsonl.zst") else {
         return;
     };
-    let rewards = StaticRewards::well_known(MAINNET_GENESIS.parse().unwrap());
+    let rewards = StaticRewards::well_known(1, MAINNET_GENESIS.parse().unwrap());
     let texts = lines(&file);
     let (mut compared, mut with_uncles, mut blobs) = (0, 0, 0);
     for (line, recorded) in texts.iter().zip(RecordedChain::open(file).unwrap()) {

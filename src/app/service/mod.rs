@@ -323,6 +323,10 @@ async fn open(
         let text = format!("the store of {} is being written already", wanted.name);
         return Err(ServiceError::Config(text));
     };
+    let is_stated = genesis.is_some() || stated.is_some() || store.identity().static_rewards.is_some();
+    if let Some(sentence) = ChainRules::unstated(chain_id, hash, is_stated) {
+        tracing::warn!(chain = %wanted.name, "{sentence}");
+    }
     let rules = ChainRules::new(chain_id, hash, genesis, first, wanted.trusts_source)
         .with_static_rewards(stated.as_ref().or(store.static_rewards().as_ref()));
     let options = FollowOptions {

@@ -56,7 +56,7 @@ fn an_empty_mainnet_state_gives_the_hash_that_geth_gives() {
     header.state_root = b256!("0xd7f8974fb5ac78d9ac099b9ad5018bedc2ce0a72dad1827a1709da30580f0544");
     let hash = b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
     assert_eq!(header_hash(&header, &mut Vec::new()), hash);
-    let forks = ForkRules::well_known(hash).unwrap();
+    let forks = ForkRules::well_known(1, hash).unwrap();
     assert_eq!(
         (forks.chain_id, forks.spurious_dragon, forks.byzantium),
         (1, Some(2_675_000), Some(4_370_000))
@@ -73,7 +73,7 @@ fn the_well_known_hashes_are_those_of_the_chains() {
         (HOODI_GENESIS_HASH, 560_048),
     ] {
         assert_eq!(
-            ForkRules::well_known(hash).map(|forks| forks.chain_id),
+            ForkRules::well_known(chain_id, hash).map(|forks| forks.chain_id),
             Some(chain_id)
         );
     }

@@ -33,10 +33,12 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The rules of the chain with this genesis hash, if it is well known.
+    /// The rules of the chain with this id and genesis hash, if it is well known.
     #[must_use]
-    pub fn well_known(genesis_hash: B256) -> Option<Self> {
-        ForkRules::well_known(genesis_hash).as_ref().map(Self::from_forks)
+    pub fn well_known(chain_id: u64, genesis_hash: B256) -> Option<Self> {
+        ForkRules::well_known(chain_id, genesis_hash)
+            .as_ref()
+            .map(Self::from_forks)
     }
 
     /// The rules of a geth-style `config`.
