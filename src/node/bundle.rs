@@ -8,7 +8,7 @@ use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
 use super::room::Reservation;
 use super::tries::Tries;
 use super::wire;
-use crate::model::{B256, Block, Bundle};
+use crate::model::{B256, Bundle};
 use crate::tasks;
 use futures_util::future::try_join_all;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Fetched {
 }
 
 /// Why an attempt failed.
-enum Failure {
+pub(super) enum Failure {
     /// At a request, which has been repeated already.
     Request(NodeError),
     /// In what answers say.
@@ -58,7 +58,6 @@ struct Answers {
 const BLOCK: &str = "eth_getBlockByNumber";
 const RECEIPTS: &str = "eth_getBlockReceipts";
 const RECEIPT: &str = "eth_getTransactionReceipt";
-const UNCLE: &str = "eth_getUncleByBlockNumberAndIndex";
 
 impl Node {
     /// Fetches block `number` with its receipts, and its traces where the node has them.
@@ -191,7 +190,7 @@ impl Node {
             match asked.await {
                 Ok(text) => return Ok((method, text)),
                 // Another node behind a balancer may lack it.
-                Err(error) if error.is_missing_method() => {}
+                Err(error) if error.is_refusal() => {}
                 // One that has left the block for another does not find it: no use in asking for it again.
                 Err(error) if error.is_answer() => return Err(Failure::Left(error)),
                 Err(error) => return Err(Failure::Request(error)),
@@ -281,39 +280,9 @@ impl Node {
             .map_err(|error| Failure::Content(NodeError::of_wire(RECEIPT, number, error)))?;
         Ok(bytes)
     }
-
-    /// Asks for the headers of the uncles; a node that does not offer them leaves them out.
-    async fn add_uncles(&self, block: &mut Block) -> Result<usize, Failure> {
-        let number = block.number();
-        let mut bytes = 0;
-        for (index, &uncle) in block.uncles.iter().enumerate() {
-            let params = format!("[\"0x{number:x}\",\"0x{index:x}\"]");
-            let text = match self
-                .call(RequestClass::Light, UNCLE, &params, Repeat::Always)
-                .await
-            {
-                Ok(text) => text,
-                Err(NodeError::MethodNotFound { .. }) => {
-                    block.uncle_headers.clear();
-                    return Ok(bytes);
-                }
-                Err(error) => return Err(Failure::Request(error)),
-            };
-            let text = not_null(text, UNCLE, || format!("uncle {index} of block {number}"))?;
-            bytes += text.get().len();
-            // Asked for by the block's number: one of another block states another hash.
-            if let Ok(found) = wire::block_id(text.get()) {
-                NodeError::unless_same_block(UNCLE, number, uncle, found.hash).map_err(Failure::Content)?;
-            }
-            let header = wire::uncle_header(text.get())
-                .map_err(|error| Failure::Content(NodeError::of_wire(UNCLE, number, error)))?;
-            block.uncle_headers.push(header);
-        }
-        Ok(bytes)
-    }
 }
 
-fn not_null(
+pub(super) fn not_null(
     text: ResultText,
     method: &'static str,
     what: impl FnOnce() -> String,

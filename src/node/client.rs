@@ -10,6 +10,7 @@ use super::room::{Reservation, Room};
 use super::stats::NodeStats;
 use super::tag::BlockTag;
 use super::tries::{Patience, Tries};
+use super::uncles::Uncles;
 use super::wire::{self, BlockId};
 use crate::clock;
 use crate::model::{Address, B256};
@@ -41,6 +42,7 @@ struct Inner {
     passing: Semaphore,
     /// Blocks whose traces were taken although they seem to lack frames.
     gaps: AtomicU64,
+    uncles: Uncles,
 }
 
 impl std::fmt::Debug for Node {
@@ -82,6 +84,7 @@ impl Node {
             stats,
             passing: Semaphore::new(super::passing::IN_FLIGHT_MAX),
             gaps: AtomicU64::new(0),
+            uncles: Uncles::default(),
         });
         Ok(Self {
             inner,
@@ -442,6 +445,10 @@ impl Node {
 
     pub(super) fn gaps(&self) -> &AtomicU64 {
         &self.inner.gaps
+    }
+
+    pub(super) fn uncles(&self) -> &Uncles {
+        &self.inner.uncles
     }
 
     /// Counts a failure that was found in an answer.

@@ -296,6 +296,19 @@ impl NodeError {
         }
     }
 
+    /// Whether the method is refused by it: in words, or by the status of a gateway alone. Where other methods were answered,
+    /// it is this one that may not be asked.
+    pub(super) fn is_refusal(&self) -> bool {
+        let by_status = matches!(
+            self,
+            Self::HttpStatus {
+                status: 400..=407,
+                ..
+            }
+        );
+        by_status || self.is_missing_method()
+    }
+
     /// Whether the node answered in its own words, so that the request, not the way to the node, failed.
     #[must_use]
     pub const fn is_answer(&self) -> bool {

@@ -28,6 +28,7 @@ mod stats;
 mod tag;
 pub mod traces;
 mod tries;
+mod uncles;
 pub mod wire;
 mod words;
 

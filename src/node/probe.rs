@@ -261,7 +261,8 @@ impl Node {
                 Err(error) => error,
             };
             match &error {
-                error if error.is_missing_method() => return Ok(Offer::No(error.clone())),
+                // Other methods were answered: it is this one that may not be asked.
+                error if error.is_refusal() => return Ok(Offer::No(error.clone())),
                 NodeError::Rpc { .. } | NodeError::NullResult { .. } if number == 0 => return Ok(Offer::Yes),
                 // Too much for one answer, which shows that the method is there.
                 NodeError::ResponseTooLarge { .. } => return Ok(Offer::Yes),
@@ -271,10 +272,6 @@ impl Node {
                         return Err(error);
                     }
                 }
-                // Other methods were answered: it is this one that may not be asked.
-                NodeError::HttpStatus {
-                    status: 400..=407, ..
-                } => return Ok(Offer::No(error.clone())),
                 error if error.is_answer() => {}
                 _ => return Err(error),
             }

@@ -193,6 +193,45 @@ async fn uncles_are_fetched_with_their_block() {
 }
 
 #[tokio::test]
+async fn uncles_that_are_refused_now_and_then_are_asked_for_again() {
+    const UNCLE: &str = "eth_getUncleByBlockNumberAndIndex";
+    let refusals = [
+        Fault::Refuses(UNCLE, -32601, "method not found"),
+        Fault::Status(UNCLE, 403),
+    ];
+    for refusal in refusals {
+        let fake = FakeNode::start(14);
+        fake.mine(6);
+        let (node, capabilities) = ready(&fake).await;
+        fake.set_uncles(true);
+        let headers = async |number| {
+            let fetched = node.bundle(number, &capabilities).await;
+            fetched.map(|fetched| fetched.bundle.block.uncle_headers.len())
+        };
+        // One of several nodes behind a balancer.
+        fake.fault(refusal.clone(), 3);
+        assert_eq!(headers(3).await, Ok(1), "{refusal:?}");
+        assert_eq!(fake.asked(UNCLE), 4);
+        // It told some: it does not lack them.
+        fake.fault(refusal.clone(), 1_000);
+        headers(4).await.unwrap_err();
+        fake.clear_faults();
+        assert_eq!(headers(4).await, Ok(1));
+
+        // One that never told any is believed, and asked once a block from then on.
+        let (node, capabilities) = ready(&fake).await;
+        let asked = fake.asked(UNCLE);
+        fake.fault(refusal.clone(), 1_000);
+        for number in 2..=5 {
+            let fetched = node.bundle(number, &capabilities).await.unwrap();
+            assert_eq!(fetched.bundle.block.uncles.len(), 1);
+            assert_eq!(fetched.bundle.block.uncle_headers.len(), 0);
+        }
+        assert_eq!(fake.asked(UNCLE), asked + 7, "{refusal:?}");
+    }
+}
+
+#[tokio::test]
 async fn small_questions_are_answered() {
     let fake = FakeNode::start_with(ChainSpec {
         block_seconds: 3_600,

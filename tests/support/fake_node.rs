@@ -477,7 +477,11 @@ impl State {
                 .named(first)?
                 .and_then(|bundle| self.uncle(bundle))
                 .filter(|_| params[1] == "0x0")
-                .map_or(Value::Null, |uncle| render::block(&uncle.block, false)),
+                .map_or(Value::Null, |uncle| {
+                    let mut header = render::block(&uncle.block, false);
+                    header["transactions"] = json!([]);
+                    header
+                }),
             "eth_getBlockByHash" => self
                 .chain
                 .bundles()

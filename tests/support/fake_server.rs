@@ -154,6 +154,14 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
             };
             return Ok(reply);
         }
+        Some(Fault::Status(_, status)) => {
+            reply = Reply {
+                status: *status,
+                retry_after: None,
+                body: "<html>forbidden</html>".to_owned(),
+            };
+            return Ok(reply);
+        }
         Some(Fault::Hangup) => return Err(HungUp),
         Some(Fault::Slow(more) | Fault::SlowMethod(_, more)) => tokio::time::sleep(*more).await,
         Some(Fault::Lost(_)) => std::future::pending().await,

@@ -74,6 +74,8 @@ pub enum Fault {
     Lost(&'static str),
     /// A JSON-RPC error to this method.
     Refuses(&'static str, i64, &'static str),
+    /// This status of HTTP to this method, with a body that is no JSON.
+    Status(&'static str, u16),
     /// Receipts and traces of blocks above this one are not there: another node behind the balancer lags.
     Lacks {
         /// The last block that is there.
@@ -109,7 +111,10 @@ impl Fault {
             Self::MissingTrace | Self::WrongTop(_) => {
                 method == "trace_block" || method.starts_with("debug_traceBlock")
             }
-            Self::Lost(name) | Self::Refuses(name, ..) | Self::SlowMethod(name, _) => method == *name,
+            Self::Lost(name)
+            | Self::Refuses(name, ..)
+            | Self::SlowMethod(name, _)
+            | Self::Status(name, _) => method == *name,
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
                     render::number(&params[0]).is_some_and(|number| *above < number)
