@@ -169,7 +169,7 @@ impl Node {
     /// As the way to the node fails.
     pub async fn tagged(&self, tag: BlockTag) -> Result<Option<BlockId>, NodeError> {
         match self.block_id_of(tag.as_str(), Repeat::UnlessAnswered).await {
-            Err(error) if error.is_answer() => Ok(None),
+            Err(error) if error.is_answer() || error.is_refusal() => Ok(None),
             result => result,
         }
     }
@@ -239,12 +239,10 @@ impl Node {
         if text.get() == "null" {
             return Ok(None);
         }
-        wire::block_id(text.get())
-            .map(Some)
-            .map_err(|error| NodeError::Malformed {
-                method: METHOD,
-                reason: error.to_string(),
-            })
+        wire::known_block_id(text.get()).map_err(|error| NodeError::Malformed {
+            method: METHOD,
+            reason: error.to_string(),
+        })
     }
 
     pub(super) async fn quantity(&self, method: &'static str, params: &str) -> Result<u64, NodeError> {

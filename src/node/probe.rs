@@ -217,7 +217,8 @@ impl Node {
             .await
         {
             Ok(text) => Ok(head(&wire::text(text.get()).unwrap_or_default())),
-            Err(error) if error.is_answer() => Ok(String::new()),
+            // Nothing depends on it.
+            Err(error) if error.is_answer() || error.is_refusal() => Ok(String::new()),
             Err(error) => Err(error),
         }
     }

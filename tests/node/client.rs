@@ -193,6 +193,31 @@ async fn uncles_are_fetched_with_their_block() {
 }
 
 #[tokio::test]
+async fn what_a_gateway_refuses_by_its_status_is_not_waited_for() {
+    const LOOK: &str = "eth_getBlockByNumber";
+    for status in [400, 403, 404, 405] {
+        let fake = FakeNode::start(15);
+        fake.mine(5);
+        fake.fault(Fault::Status("web3_clientVersion", status), 1);
+        fake.fault(Fault::TagStatus(status), 2);
+        let (node, capabilities) = ready(&fake).await;
+        assert_eq!(capabilities.client_version, "", "{status}");
+        assert!(!capabilities.finalized_tag && !capabilities.safe_tag, "{status}");
+        fake.fault(Fault::Status(LOOK, status), 1);
+        assert_eq!(node.finalized().await, Ok(None), "{status}");
+        // Of a block by its number this is a failure.
+        fake.fault(Fault::Status(LOOK, status), 1);
+        node.block_id(3).await.unwrap_err();
+    }
+    let fake = FakeNode::start(15);
+    fake.mine(5);
+    let (node, _) = ready(&fake).await;
+    fake.fault(Fault::NoIdentity, 2);
+    assert_eq!(node.finalized().await, Ok(None));
+    assert_eq!(node.block_id(3).await, Ok(None));
+}
+
+#[tokio::test]
 async fn uncles_that_are_refused_now_and_then_are_asked_for_again() {
     const UNCLE: &str = "eth_getUncleByBlockNumberAndIndex";
     let refusals = [

@@ -154,7 +154,7 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
             };
             return Ok(reply);
         }
-        Some(Fault::Status(_, status)) => {
+        Some(Fault::Status(_, status) | Fault::TagStatus(status)) => {
             reply = Reply {
                 status: *status,
                 retry_after: None,

@@ -76,6 +76,10 @@ pub enum Fault {
     Refuses(&'static str, i64, &'static str),
     /// This status of HTTP to this method, with a body that is no JSON.
     Status(&'static str, u16),
+    /// This status of HTTP to what asks for a tag.
+    TagStatus(u16),
+    /// A block without its transactions has neither number nor hash.
+    NoIdentity,
     /// Receipts and traces of blocks above this one are not there: another node behind the balancer lags.
     Lacks {
         /// The last block that is there.
@@ -123,7 +127,8 @@ impl Fault {
             },
             Self::LostFrame => method == "trace_block",
             Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
-            Self::TwinBlock => method == "eth_getBlockByNumber" && params[1] == false,
+            Self::TagStatus(_) => params[0] == "finalized" || params[0] == "safe",
+            Self::TwinBlock | Self::NoIdentity => method == "eth_getBlockByNumber" && params[1] == false,
             Self::BareTraces => method == "trace_block",
             Self::HeadBack(_) | Self::HeadAhead(_) | Self::NullHead => method == "eth_blockNumber",
             Self::OtherChain => method == "eth_chainId",
@@ -189,6 +194,10 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                     transaction["gasPrice"] = transaction["maxFeePerGas"].clone();
                 }
             }
+        }
+        Fault::NoIdentity => {
+            value["hash"] = Value::Null;
+            value["number"] = Value::Null;
         }
         Fault::TwinBlock => value["hash"] = json!(format!("0x{}", "ef".repeat(32))),
         Fault::BareTraces => {

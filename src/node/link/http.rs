@@ -4,6 +4,7 @@
 //! be, follows redirects to wherever they lead, and does not compare the id of an answer with that of its
 //! request.
 
+use super::refusal::ErrorObject;
 use super::secret::Secret;
 use super::{Passed, Question, ResultText, chain, parsed};
 use crate::clock;
@@ -11,7 +12,6 @@ use crate::node::error::{NodeError, head};
 use crate::node::reader::{Fault, FromJson, Reader, read};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -49,7 +49,7 @@ impl<'a> FromJson<'a> for Reply<'a> {
                 "error" if reply.error.is_some() => return Err(Fault::new("two fields `error`")),
                 "error" if reader.null() => return Ok(()),
                 "error" => {
-                    reply.error = Some(reader.by_serde()?);
+                    reply.error = Some(ErrorObject::of(reader.by_serde::<&RawValue>()?.get()));
                     return Ok(());
                 }
                 _ => return reader.skip(),
@@ -68,27 +68,14 @@ impl<'a> FromJson<'a> for Reply<'a> {
     }
 }
 
-#[derive(Deserialize)]
-struct ErrorObject {
-    code: i64,
-    #[serde(default)]
-    message: String,
-    data: Option<Box<RawValue>>,
-}
-
-impl ErrorObject {
-    fn passed<T>(self, secret: &Secret) -> Passed<T> {
-        Passed::Error {
-            code: self.code,
-            message: secret.hide(&self.message),
-            data: self.data.map(|data| secret.hide_in(data)),
-        }
-    }
-}
-
 impl Reply<'_> {
+    /// Whether it bears this id. Some give numbers back as strings or with a fraction.
     fn answers(&self, id: u64) -> bool {
-        self.id.is_some_and(|told| told.parse() == Ok(id))
+        self.id.is_some_and(|told| {
+            let bare = told.strip_prefix('"').and_then(|told| told.strip_suffix('"'));
+            let bare = bare.unwrap_or(told);
+            bare.strip_suffix(".0").unwrap_or(bare).parse() == Ok(id)
+        })
     }
 
     /// No id, or `null`: JSON-RPC's id of an error that came before the request was read.
@@ -326,6 +313,8 @@ mod tests {
             r#"{"id":7,"result":"0x1","error":null}"#,
             r#"{"id":7,"error":{"code":3,"message":"execution reverted","data":"0x"}}"#,
             r#"{"id":7,"error":{"code":-32000}}"#,
+            r#"{"id":"7","result":"0x1"}"#,
+            r#"{"id":7.0,"result":"0x1"}"#,
             r#"{"id":null,"error":{"code":-32700,"message":"parse error"}}"#,
             r#"{"error":{"code":-32005,"message":"rate limit exceeded"}}"#,
         ] {
@@ -333,7 +322,8 @@ mod tests {
         }
         for body in [
             r#"{"id":8,"result":"0x1"}"#,
-            r#"{"id":"7","result":"0x1"}"#,
+            r#"{"id":"8","result":"0x1"}"#,
+            r#"{"id":7.5,"result":"0x1"}"#,
             r#"{"id":null,"result":"0x1"}"#,
             r#"{"jsonrpc":"2.0","result":"0x1"}"#,
             r#"{"id":8,"error":{"code":-32005,"message":"rate limit exceeded"}}"#,
@@ -348,6 +338,37 @@ mod tests {
                 matches!(error, Some(NodeError::Malformed { .. })),
                 "{body}: {error:?}"
             );
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_whatever_its_shape() {
+        for (error, code, message) in [
+            (r#"{"code":-32001,"message":"no block"}"#, -32001, "no block"),
+            (r#"{"code":"-32001","message":"no block"}"#, -32001, "no block"),
+            (
+                r#"{"code":"UNSUPPORTED","message":"not here"}"#,
+                -32603,
+                "UNSUPPORTED: not here",
+            ),
+            (r#"{"code":"UNSUPPORTED"}"#, -32603, "UNSUPPORTED"),
+            (r#"{"code":-32000,"message":null}"#, -32000, ""),
+            (r#"{"code":-32000,"message":{"why":7}}"#, -32000, r#"{"why":7}"#),
+            (r#"{"message":"no \"block\""}"#, -32603, r#"no "block""#),
+            (r#""upstream\nfailed""#, -32603, "upstream\nfailed"),
+            ("7", -32603, "7"),
+            ("{}", -32603, ""),
+        ] {
+            let told = said(&format!(r#"{{"id":7,"error":{error}}}"#));
+            let Ok(Passed::Error {
+                code: found,
+                message: words,
+                ..
+            }) = told
+            else {
+                panic!("{error}: {told:?}");
+            };
+            assert_eq!((found, words.as_str()), (code, message), "{error}");
         }
     }
 
@@ -404,11 +425,16 @@ mod tests {
         for body in [
             "/v3/0123456789abcdef is over its limit",
             r#"{"id":7,"result":/v3/0123456789abcdef}"#,
-            r#"{"id":7,"error":"no more for /v3/0123456789abcdef"}"#,
         ] {
             let error = reply("eth_call", 7, body.as_bytes().to_vec(), &secret).unwrap_err();
             assert!(!error.to_string().contains("0123456789"), "{error}");
         }
+        let refused = r#"{"id":7,"error":"no more for /v3/0123456789abcdef"}"#;
+        let told = reply("eth_call", 7, refused.as_bytes().to_vec(), &secret);
+        let Ok(Passed::Error { message, .. }) = told else {
+            panic!("{told:?}");
+        };
+        assert!(!message.contains("0123456789"), "{message}");
         let broken = format!(
             r#"{{"id":7,"result":{{/v3/0123456789abcdef{}}}}}"#,
             " ".repeat(100)

@@ -5,6 +5,7 @@
 
 mod http;
 mod ipc;
+mod refusal;
 mod result;
 mod secret;
 mod socket;

@@ -76,12 +76,28 @@ pub struct BlockId {
 ///
 /// When the text is not a block.
 pub fn block_id(json: &str) -> Result<BlockId, WireError> {
+    known_block_id(json)?.ok_or(WireError::MissingField {
+        what: "block",
+        field: "number",
+        index: None,
+    })
+}
+
+/// The same; `None` for a block that has neither number nor hash, as some nodes tell of a tag that names none.
+///
+/// # Errors
+///
+/// When the text is not a block.
+pub fn known_block_id(json: &str) -> Result<Option<BlockId>, WireError> {
     let wire: BlockIdWire = parse("block", json)?;
-    Ok(BlockId {
+    if wire.number.is_none() && wire.hash.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(BlockId {
         number: need(wire.number, "block", "number", None)?,
         hash: need(wire.hash, "block", "hash", None)?,
         parent_hash: need(wire.parent_hash, "block", "parentHash", None)?,
-    })
+    }))
 }
 
 /// Reads the hash of a block and looks at the rest only as far as it must: whoever reads the block finds what is wrong with

@@ -14,7 +14,7 @@ mod scalar;
 mod trace;
 mod transaction;
 
-pub use block::{BlockId, block, block_hash, block_id, uncle_header};
+pub use block::{BlockId, block, block_hash, block_id, known_block_id, uncle_header};
 pub use logs::logs;
 pub use receipt::{receipt_texts, receipts};
 pub use trace::{ToldTraces, call_traces, parity_traces, told_traces};
