@@ -309,6 +309,17 @@ impl NodeError {
         by_status || self.is_missing_method()
     }
 
+    /// The method that the node, or a gateway before it, refuses by this to answer at all.
+    #[must_use]
+    pub fn refused(&self) -> Option<&'static str> {
+        match self {
+            Self::MethodNotFound { method, .. } | Self::HttpStatus { method, .. } => {
+                self.is_refusal().then_some(*method)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the node answered in its own words, so that the request, not the way to the node, failed.
     #[must_use]
     pub const fn is_answer(&self) -> bool {

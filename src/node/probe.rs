@@ -130,6 +130,37 @@ impl Capabilities {
         }
     }
 
+    /// Whether blocks are fetched by this method, which not every node offers.
+    #[must_use]
+    pub fn asks(&self, method: &str) -> bool {
+        let by_number =
+            self.traces == TraceMethod::DebugByHash && method == TraceMethod::DebugByNumber.as_str();
+        match method {
+            "eth_getBlockReceipts" => self.receipts == ReceiptMethod::Block,
+            method => method == self.traces.as_str() || by_number,
+        }
+    }
+
+    /// Takes what another look has found in the place of a method that is refused again and again; how it is asked now,
+    /// in words. `None` where the look found the same, which another node behind a balancer may offer. Traces are done
+    /// without only where `gives_up` says so.
+    pub fn replace(&mut self, method: &str, found: &Self, gives_up: bool) -> Option<String> {
+        if method == RECEIPTS.method {
+            let moved = self.receipts != found.receipts;
+            self.receipts = found.receipts;
+            return moved.then(|| "receipts are asked for one by one".to_owned());
+        }
+        if found.traces == self.traces || (found.traces == TraceMethod::None && !gives_up) {
+            return None;
+        }
+        self.traces = found.traces;
+        self.traces_refused.clone_from(&found.traces_refused);
+        Some(match self.traces {
+            TraceMethod::None => format!("there are no traces ({})", self.traces_refused),
+            traces => format!("traces are asked for by {}", traces.as_str()),
+        })
+    }
+
     /// What is missing and what suffers from it, in one sentence; `None` when nothing is.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {

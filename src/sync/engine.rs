@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tokio::task::JoinSet;
 
 use super::error::SyncError;
 use super::fill::fill;
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
+use super::offers::Offers;
 use super::openings::Openings;
 use super::patience::Patience;
 use super::pipeline::{Pipeline, Source, verified};
@@ -57,7 +57,7 @@ const REORG_DEPTH_USUAL: u64 = 256;
 #[derive(Debug)]
 pub struct Engine {
     node: Node,
-    capabilities: Arc<Capabilities>,
+    offers: Offers,
     store: Arc<Store>,
     hand: Hand,
     status: Arc<ChainStatus>,
@@ -66,10 +66,6 @@ pub struct Engine {
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
     patience: Patience,
-    /// What the node lacked is looked for again from this time on.
-    probe_after: Instant,
-    /// The look under way: at most one. A node that is silent to it must not keep the tip waiting.
-    probes: JoinSet<Result<Capabilities, NodeError>>,
     /// What the node named as final last and does not have.
     unbelieved: Option<B256>,
 }
@@ -97,10 +93,9 @@ impl Engine {
         rules: ChainRules,
         options: SyncOptions,
     ) -> Self {
-        let probe_after = clock::now() + node.config().probe_pause;
         Self {
+            offers: Offers::new(&node, capabilities),
             node,
-            capabilities: Arc::new(capabilities),
             store: Arc::clone(writer.store()),
             hand: Hand::new(writer),
             status,
@@ -108,8 +103,6 @@ impl Engine {
             fill_after: clock::now(),
             patience: Patience::new(options.contradiction_wait),
             options,
-            probe_after,
-            probes: JoinSet::new(),
             unbelieved: None,
         }
     }
@@ -139,7 +132,10 @@ impl Engine {
             }
             match round {
                 Ok(Round::Done) => break Ok(()),
-                Ok(Round::Moved) => wait = WAIT_FIRST,
+                Ok(Round::Moved) => {
+                    wait = WAIT_FIRST;
+                    self.offers.went_on();
+                }
                 Ok(round @ (Round::Idle | Round::Behind)) => {
                     wait = WAIT_FIRST;
                     // A head may be announced by one node and asked for at another that lags.
@@ -159,7 +155,9 @@ impl Engine {
                 Err(error) => {
                     if self.next_block() != next_before {
                         wait = WAIT_FIRST;
+                        self.offers.went_on();
                     }
+                    self.offers.hear(&error);
                     let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
                         error.tell_end(&self.status);
                         break Err(error);
@@ -220,7 +218,7 @@ impl Engine {
             }
             Relation::Ahead => {}
         }
-        self.probe_again()?;
+        self.offers.look(&self.node, &self.store)?;
         if view.head().is_none() {
             // No stored block tells yet whether it is the same node as was asked for its chain.
             match shutdown.unless(self.same_chain(true)).await {
@@ -229,7 +227,7 @@ impl Engine {
             }
         }
         self.patience.is_agreed(&self.status);
-        let may_fill = self.capabilities.traces != TraceMethod::None && self.fill_after <= clock::now();
+        let may_fill = self.offers.known().traces != TraceMethod::None && self.fill_after <= clock::now();
         if !view.has_traces() && may_fill {
             drop(view);
             // A node that has pruned old traces must not keep the tip waiting.
@@ -260,13 +258,13 @@ impl Engine {
 
     /// What is final; also keeps `safe` in the status.
     async fn finality(&mut self, head: u64, view: &View) -> Result<Finality, SyncError> {
-        if self.capabilities.safe_tag
+        if self.offers.known().safe_tag
             && let Some(safe) = self.node.tagged(BlockTag::Safe).await?
             && view.block_number(&safe.hash)? == Some(safe.number)
         {
             self.status.set_safe(safe.number);
         }
-        let (named, depth) = if self.capabilities.finalized_tag {
+        let (named, depth) = if self.offers.known().finalized_tag {
             (self.node.tagged(BlockTag::Finalized).await?, UNFINAL_BLOCKS_MAX)
         } else {
             (None, self.options.finality_depth.min(UNFINAL_BLOCKS_MAX))
@@ -306,27 +304,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks a node that lacked something whether it has it now: one that was just starting may have. What it says counts
-    /// from the first round after it was said.
-    fn probe_again(&mut self) -> Result<(), SyncError> {
-        if let Some(probed) = self.probes.try_join_next() {
-            match probed.map_err(|died| SyncError::Worker(died.to_string()))? {
-                Ok(found) => {
-                    self.store.check_chain(found.chain_id, found.genesis_hash)?;
-                    self.capabilities = Arc::new(self.capabilities.joined(found));
-                }
-                // What was known of it is still true.
-                Err(error) => tracing::debug!(%error, "the node does not say what it offers"),
-            }
-        }
-        if self.capabilities.lacks() && self.probes.is_empty() && self.probe_after <= clock::now() {
-            self.probe_after = clock::now() + self.node.config().probe_pause;
-            let node = self.node.clone();
-            self.probes.spawn(async move { node.probe().await });
-        }
-        Ok(())
-    }
-
     /// Fetches the frames of blocks that were stored while the node had no traces.
     async fn fill_traces(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
         let view = self.store.view();
@@ -335,7 +312,10 @@ impl Engine {
             .map_or(view.first_block(), |finalized| finalized + 1);
         // A node that traces recent blocks only must not cost us the tip: look before anything is taken off.
         let first = view.checkpoint().next_traced;
-        let Some(fetched) = shutdown.unless(self.node.bundle(first, &self.capabilities)).await else {
+        let Some(fetched) = shutdown
+            .unless(self.node.bundle(first, self.offers.known()))
+            .await
+        else {
             return Ok(());
         };
         let fetched = fetched.map_err(|source| SyncError::Node { block: first, source })?;
@@ -377,7 +357,7 @@ impl Engine {
     /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
     /// still counts among the bytes in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
-        let (node, capabilities) = (self.node.clone(), Arc::clone(&self.capabilities));
+        let (node, capabilities) = (self.node.clone(), Arc::clone(self.offers.known()));
         let rules = self.rules.verify;
         let (status, in_order) = (Arc::clone(&self.status), Arc::clone(&self.status));
         let native = Arc::new(self.rules.nonces.native.clone());

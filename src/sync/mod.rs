@@ -15,6 +15,7 @@ pub mod genesis;
 mod hand;
 mod held;
 mod keccak;
+mod offers;
 mod openings;
 mod patience;
 mod pipeline;

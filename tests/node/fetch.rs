@@ -252,6 +252,34 @@ fn another_look_adds_and_takes_nothing_away() {
     assert_eq!(by_number.joined(rich.clone()), rich);
 }
 
+#[test]
+fn what_is_refused_again_and_again_is_replaced() {
+    let before = Capabilities {
+        traces: TraceMethod::TraceBlock,
+        ..Capabilities::default()
+    };
+    let mut known = before.clone();
+    assert!(known.asks("trace_block") && known.asks("eth_getBlockReceipts"));
+    assert!(!known.asks("debug_traceBlockByHash") && !known.asks("eth_getUncleByBlockNumberAndIndex"));
+    // The look met a node that has it.
+    assert_eq!(known.replace("trace_block", &before, true), None);
+    let bare = Capabilities {
+        receipts: ReceiptMethod::Transaction,
+        traces_refused: "gone".to_owned(),
+        ..Capabilities::default()
+    };
+    assert_eq!(known.replace("trace_block", &bare, false), None);
+    assert_eq!(known, before);
+    let said = known.replace("trace_block", &bare, true).unwrap();
+    assert!(said.contains("no traces (gone)"), "{said}");
+    assert_eq!(
+        (known.traces, known.receipts),
+        (TraceMethod::None, ReceiptMethod::Block)
+    );
+    assert!(known.replace("eth_getBlockReceipts", &bare, false).is_some());
+    assert_eq!(known.receipts, ReceiptMethod::Transaction);
+}
+
 #[tokio::test]
 async fn a_lost_request_is_given_up_before_its_time() {
     let fake = FakeNode::start(37);

@@ -262,6 +262,32 @@ async fn nodes_that_lack_methods() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn methods_that_go_are_replaced_by_what_is_there() {
+    let all = Methods::default();
+    let mut rig = Rig::new(8);
+    rig.fake.mine(40);
+    rig.fake.set_finalized(20);
+    rig.start().await;
+    rig.check("with all methods").await;
+    rig.fake.set_methods(Methods {
+        block_receipts: false,
+        ..all
+    });
+    rig.fake.mine(10);
+    rig.check("without receipts by block").await;
+    assert!(0 < rig.fake.asked("eth_getTransactionReceipt"));
+    rig.fake.set_methods(Methods {
+        trace_block: false,
+        ..all
+    });
+    rig.fake.mine(10);
+    rig.synced().await;
+    assert!(0 < rig.fake.asked("debug_traceBlockByHash"));
+    assert!(rig.reader().has_traces());
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_may_begin_after_block_0() {
     let mut rig = Rig::new(9);
     rig.first_block = 40;
