@@ -16,6 +16,7 @@ use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::self_destructs;
+use super::stuck::Stuck;
 use super::verify::Rules;
 use crate::clock;
 use crate::model::{B256, Bundle};
@@ -66,6 +67,7 @@ pub struct Engine {
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
     patience: Patience,
+    stuck: Stuck,
     /// What the node named as final last and does not have.
     unbelieved: Option<B256>,
 }
@@ -102,6 +104,7 @@ impl Engine {
             rules,
             fill_after: clock::now(),
             patience: Patience::new(options.contradiction_wait),
+            stuck: Stuck::default(),
             options,
             unbelieved: None,
         }
@@ -134,7 +137,7 @@ impl Engine {
                 Ok(Round::Done) => break Ok(()),
                 Ok(Round::Moved) => {
                     wait = WAIT_FIRST;
-                    self.offers.went_on();
+                    self.went_on();
                 }
                 Ok(round @ (Round::Idle | Round::Behind)) => {
                     wait = WAIT_FIRST;
@@ -155,9 +158,11 @@ impl Engine {
                 Err(error) => {
                     if self.next_block() != next_before {
                         wait = WAIT_FIRST;
-                        self.offers.went_on();
+                        self.went_on();
                     }
                     self.offers.hear(&error);
+                    self.stuck.hear(&error);
+                    let error = self.stuck.explained(error, self.status.node_head());
                     let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
                         error.tell_end(&self.status);
                         break Err(error);
@@ -165,13 +170,19 @@ impl Engine {
                     if shutdown.unless(tokio::time::sleep(pause)).await.is_none() {
                         break Ok(());
                     }
-                    wait = (wait * 2).min(WAIT_MAX);
+                    wait = (wait * 2).min(self.stuck.wait_max());
                 }
             }
         };
         // Flushing may take a moment: not on an async thread.
         // What was lost goes before what ended the sync, which the status has told.
         self.hand.end().await.and(result)
+    }
+
+    /// Blocks came: what failed before is over.
+    const fn went_on(&mut self) {
+        self.offers.went_on();
+        self.stuck.went_on();
     }
 
     fn next_block(&self) -> u64 {
@@ -250,6 +261,7 @@ impl Engine {
         let Some((next, last)) = finality.wanted(&view, self.options.stop_at, "node", &self.status) else {
             return Ok(Round::Idle);
         };
+        let last = if self.stuck.is_alone() { next } else { last };
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
         self.fetch(next, last, finality.coming, shutdown).await?;

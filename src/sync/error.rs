@@ -21,6 +21,16 @@ pub enum SyncError {
         /// What the node did.
         source: NodeError,
     },
+    /// The same of an old block again and again.
+    #[error("block {block}: {source}; {way_out}")]
+    Withheld {
+        /// The block that was asked for.
+        block: u64,
+        /// What the node said.
+        source: NodeError,
+        /// What the likely reason is, and what to do.
+        way_out: &'static str,
+    },
     /// The node gave no usable answer to a question about the chain.
     #[error(transparent)]
     Ask(#[from] NodeError),
@@ -119,6 +129,7 @@ impl SyncError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Node { .. }
+            | Self::Withheld { .. }
             | Self::Ask(_)
             | Self::Source(_)
             | Self::Verify { .. }
@@ -160,10 +171,10 @@ impl SyncError {
         match self {
             Self::Verify { .. } => status.count_verification_failure(),
             // A node that lacks one block, or tells it wrongly, was there to say so.
-            Self::Node { source, .. } if source.is_said() => {}
+            Self::Node { source, .. } | Self::Withheld { source, .. } if source.is_said() => {}
             // So does one whose answer is of no use.
             Self::Ask(source) => status.set_node_up(source.is_said()),
-            Self::Node { .. } | Self::Source(_) => status.set_node_up(false),
+            Self::Node { .. } | Self::Withheld { .. } | Self::Source(_) => status.set_node_up(false),
             _ => {}
         }
         if self.is_disk_full() {

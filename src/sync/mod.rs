@@ -23,6 +23,7 @@ mod reorg;
 mod rules;
 mod self_destructs;
 mod source;
+mod stuck;
 pub mod verify;
 
 pub use engine::{Engine, SyncOptions};

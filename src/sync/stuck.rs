@@ -16,7 +16,7 @@ const WAIT_LONG_MAX: Duration = Duration::from_secs(60);
 /// A block less far below the node's head may not be there yet.
 const OLD: u64 = 128;
 
-/// The block that the node has failed at, each time in its own words.
+/// The block that the node has failed at, each time by what it or a gateway before it said.
 #[derive(Debug, Default)]
 pub(super) struct Stuck {
     block: Option<u64>,
@@ -27,7 +27,7 @@ impl Stuck {
     /// Hears why a round failed.
     pub(super) fn hear(&mut self, error: &SyncError) {
         let block = match error {
-            SyncError::Node { block, source } if source.is_said() => *block,
+            SyncError::Node { block, source } if source.is_said() || source.refused().is_some() => *block,
             SyncError::Verify { block, .. } => *block,
             // A node that is away says nothing of the block.
             _ => return,

@@ -288,6 +288,39 @@ async fn methods_that_go_are_replaced_by_what_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_cannot_be_had_is_asked_for_alone() {
+    let mut rig = Rig::new(12);
+    rig.fake.mine(300);
+    rig.fake.set_finalized(250);
+    rig.start_after(|fake| fake.fault(Fault::Lacks { above: 30 }, u64::MAX))
+        .await;
+    until("the way out is told", || {
+        rig.status().message().contains("(--start-block)")
+    })
+    .await;
+    assert_eq!(rig.next_block(), 31);
+    assert!(
+        rig.status().message().contains("block 31: "),
+        "{}",
+        rig.status().message()
+    );
+    let asked = || rig.fake.asked("eth_getBlockReceipts");
+    let before = asked();
+    until("it is asked for again", || before < asked()).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    // As often as one request is repeated, and not for sixteen blocks.
+    assert!(asked() <= before + 4, "{} and {before}", asked());
+    rig.fake.clear_faults();
+    rig.check("it came").await;
+    assert!(
+        rig.status().message().contains("tip"),
+        "{}",
+        rig.status().message()
+    );
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_may_begin_after_block_0() {
     let mut rig = Rig::new(9);
     rig.first_block = 40;
