@@ -27,10 +27,11 @@ impl DayReward {
 }
 
 impl Reader {
-    /// The days of the first and of the last indexed block.
+    /// The first day that has blocks, and that of the last indexed block. Some chains date their block 0 after others.
     pub fn day_span(&self) -> Result<(Day, Day), QueryError> {
         let day = |block| self.view.block(block).map(|block| Day::of(block.timestamp));
-        Ok((day(self.first_block())?, day(self.head().number)?))
+        let (first, head) = (day(self.first_block())?, day(self.head().number)?);
+        Ok((self.view.first_day()?.map_or(first, |day| day.min(first)), head))
     }
 
     /// The day of the first block without frames; `None` where all have them.

@@ -106,6 +106,22 @@ impl View {
         Ok(days)
     }
 
+    /// The first day that has blocks, whichever they are.
+    pub fn first_day(&self) -> Result<Option<Day>, StoreError> {
+        let from = keys::day(DayKind::Blocks, 0);
+        let mut scan = self.scan(
+            Table::Days,
+            from.to_vec(),
+            keys::day(DayKind::NewAddresses, 0).to_vec(),
+        )?;
+        // The key alone is read.
+        let Some((key, _)) = scan.seek(&from)? else {
+            return Ok(None);
+        };
+        let (_, day) = keys::decode_day(key).map_err(StoreError::corrupt(Table::Days.name(), key))?;
+        Ok(Some(Day::from_number(i64::try_from(day).unwrap_or(i64::MAX))))
+    }
+
     /// The sums of the days from `first` to `last` that have blocks, in order.
     pub fn days(&self, first: Day, last: Day) -> Result<Vec<(Day, DayRow)>, StoreError> {
         self.day_rows(DayKind::Blocks, first, last, DayRow::decode)

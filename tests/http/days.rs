@@ -278,6 +278,20 @@ async fn series_equal_sums_over_the_chain() {
 }
 
 #[tokio::test]
+async fn days_before_that_of_block_0_are_told() {
+    let mut bundles = weeks(4);
+    let last = bundles[59].block.header.timestamp;
+    // As the genesis files of some development chains have it.
+    bundles[0].block.header.timestamp = last + 400 * 86_400;
+    let world = at_the_tip(bundles, None).await;
+    let (path, _, fields) = SERIES[0];
+    let (first, last) = (day(&world.bundles[1]), day(&world.bundles[59]));
+    let found = world.json(&target(path, first, last)).await;
+    assert_eq!(found, body(&world.bundles[1..], fields, first, last, "asc"));
+    assert!(!found["data"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn days_stand_in_the_order_of_the_shown_body() {
     let world = at_the_tip(weeks(3), None).await;
     let first = day(&world.bundles[1]);
