@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use super::Corrupt;
-use super::value::{CallOf, FeeRow, blob_gas_used, l1_fee};
+use super::value::{CallOf, FeeRow, blob_gas_used, paid_below};
 use crate::model::{AccessListItem, Address, B256, Bytes, Receipt, Transaction, U256};
 use read::{Stored, access, authorization, listed};
 
@@ -175,7 +175,7 @@ impl<'a> TransactionSlice<'a> {
                 max_priority_fee_per_gas: row.max_priority_fee_per_gas,
                 blob_gas_used: blob_gas_used(row.blob_gas_used, row.blobs.map_or(0, <[_]>::len)),
                 blob_gas_price: row.blob_gas_price,
-                below: row.receipt_extra.and_then(l1_fee).unwrap_or_default(),
+                below: paid_below(row.receipt_extra, row.kind, row.gas_used),
             },
             contract_address: row.contract_address,
             input: row.input,

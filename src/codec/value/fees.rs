@@ -1,5 +1,7 @@
 //! What a transaction paid, without the rest of its row.
 
+use serde_json::value::RawValue;
+
 use crate::model::{Header, Receipt, Transaction, U256, blob_base_fee};
 
 /// What of a transaction and its receipt says who was paid for it.
@@ -19,7 +21,7 @@ pub struct FeeRow {
     pub blob_gas_used: u64,
     /// Price paid per blob gas as the receipt states it, wei.
     pub blob_gas_price: Option<u128>,
-    /// Paid to the layer below (L1 fee of roll-ups), wei.
+    /// Paid to the layer below and to the operator (L1 fee and operator fee of roll-ups), wei.
     pub below: U256,
 }
 
@@ -45,7 +47,7 @@ impl FeeRow {
             max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
             blob_gas_used: blob_gas_used(receipt.blob_gas_used, blobs),
             blob_gas_price: receipt.blob_gas_price,
-            below: receipt.extra.as_deref().and_then(l1_fee).unwrap_or_default(),
+            below: paid_below(receipt.extra.as_deref(), transaction.kind, receipt.gas_used),
         }
     }
 }
@@ -76,15 +78,51 @@ impl FeeRow {
     }
 }
 
-/// `l1Fee` of the receipts of OP Stack chains and Scroll.
-pub(in crate::codec) fn l1_fee(extra: &str) -> Option<U256> {
+/// What a receipt says was paid to the layer below, and to the operator of a roll-up, besides gas: `l1Fee` of OP Stack chains and
+/// Scroll, and the operator's fee by the parameters that OP Stack receipts state from Isthmus on. Deposits pay neither.
+pub(in crate::codec) fn paid_below(extra: Option<&str>, kind: u8, gas_used: u64) -> U256 {
     #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
     struct Extra<'a> {
-        #[serde(rename = "l1Fee", borrow)]
-        l1_fee: Option<&'a str>,
+        #[serde(borrow)]
+        l1_fee: Option<&'a RawValue>,
+        #[serde(borrow)]
+        operator_fee_scalar: Option<&'a RawValue>,
+        #[serde(borrow)]
+        operator_fee_constant: Option<&'a RawValue>,
+        #[serde(borrow)]
+        da_footprint_gas_scalar: Option<&'a RawValue>,
     }
-    let extra: Extra<'_> = serde_json::from_str(extra).ok()?;
-    U256::from_str_radix(extra.l1_fee?.strip_prefix("0x")?, 16).ok()
+    let Some(extra) = extra.and_then(|extra| serde_json::from_str::<Extra<'_>>(extra).ok()) else {
+        return U256::ZERO;
+    };
+    let amount = |field: Option<&RawValue>| field.and_then(|field| quantity(field.get())).unwrap_or_default();
+    let below = amount(extra.l1_fee);
+    if kind == DEPOSIT {
+        return below;
+    }
+    let scaled = U256::from(gas_used).saturating_mul(amount(extra.operator_fee_scalar));
+    // Jovian, which states the footprint of the data, charges a hundred times the product, Isthmus a millionth of it.
+    let scaled = match extra.da_footprint_gas_scalar {
+        Some(_) => scaled.saturating_mul(U256::from(100)),
+        None => scaled / U256::from(1_000_000),
+    };
+    below
+        .saturating_add(scaled)
+        .saturating_add(amount(extra.operator_fee_constant))
+}
+
+/// The type of deposits on OP Stack chains.
+const DEPOSIT: u8 = 0x7e;
+
+/// An amount as a node states it: hexadecimal, or a JSON number.
+fn quantity(raw: &str) -> Option<U256> {
+    let (digits, radix) = match raw.strip_prefix("\"0x") {
+        Some(digits) => (digits.strip_suffix('"')?, 16),
+        None => (raw, 10),
+    };
+    let digits = Some(digits).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+    U256::from_str_radix(digits, radix).ok()
 }
 
 /// The price of blob gas in a block by its header, wei, where it has one.
@@ -154,18 +192,44 @@ mod tests {
 
     #[test]
     fn fees_of_the_layer_below() {
+        let of = |extra: &str| paid_below(Some(extra), 2, 21_000).to_string();
         assert_eq!(
-            l1_fee(r#"{"l1GasUsed":"0x1","l1Fee":"0x1f","l1FeeScalar":"0.5"}"#),
-            Some(U256::from(31))
+            of(r#"{"l1GasUsed":"0x1","l1Fee":"0x1f","l1FeeScalar":"0.5"}"#),
+            "31"
         );
+        assert_eq!(of(r#"{"l1Fee":31}"#), "31");
+        assert_eq!(of(r#"{"l1Fee":36893488147419103232}"#), "36893488147419103232");
         for without in [
             "",
             "{}",
             r#"{"l1Fee":null}"#,
             r#"{"l1Fee":"31"}"#,
             r#"{"l1Fee":"0xzz"}"#,
+            r#"{"l1Fee":"0x"}"#,
+            r#"{"l1Fee":1.5}"#,
+            r#"{"l1Fee":-1}"#,
         ] {
-            assert_eq!(l1_fee(without), None, "{without}");
+            assert_eq!(of(without), "0", "{without}");
         }
+        assert_eq!(paid_below(None, 2, 21_000), U256::ZERO);
+    }
+
+    #[test]
+    fn fees_of_a_roll_ups_operator() {
+        let extra = r#"{"l1Fee":"0x3e8","operatorFeeScalar":"0x16e361","operatorFeeConstant":"0x1f4"}"#;
+        // 21,000 * 1,500,001 / 10^6, rounded down.
+        let isthmus = paid_below(Some(extra), 2, 21_000);
+        assert_eq!(isthmus, U256::from(1000 + 31_500 + 500));
+        assert_eq!(paid_below(Some(extra), DEPOSIT, 21_000), U256::from(1000));
+        let jovian =
+            r#"{"operatorFeeScalar":"0x2","operatorFeeConstant":"0x1f4","daFootprintGasScalar":"0x190"}"#;
+        assert_eq!(
+            paid_below(Some(jovian), 2, 21_000),
+            U256::from(21_000 * 200 + 500)
+        );
+        assert_eq!(
+            paid_below(Some(r#"{"operatorFeeConstant":500}"#), 2, 1),
+            U256::from(500)
+        );
     }
 }
