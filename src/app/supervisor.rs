@@ -192,8 +192,10 @@ impl Supervisor {
                         }
                     }
                 },
-                // No waiting mends a URL.
-                Some(Err(error @ SyncError::Ask(NodeError::Url(_)))) => return Err(error.into()),
+                // No waiting mends a URL, nor the id of a chain.
+                Some(Err(error @ SyncError::Ask(NodeError::Url(_) | NodeError::ChainId { .. }))) => {
+                    return Err(error.into());
+                }
                 Some(Err(error)) => {
                     tracing::warn!(chain = %name, %error, "the node does not answer, waiting");
                     status.set_message(format!("waiting for the node: {error}"));

@@ -2,7 +2,7 @@
 
 use super::wire::WireError;
 use super::words::{failed_execution, says_missing};
-use crate::model::{B256, shown_text};
+use crate::model::{B256, U256, shown_text};
 use std::time::Duration;
 
 /// A node is left alone for no longer than this, whatever it asks for.
@@ -186,6 +186,14 @@ pub enum NodeError {
         /// What is missing.
         reason: WireError,
     },
+    /// The chain id has more than 64 bits, which no block and no transaction of a chain that is kept here can state.
+    #[error(
+        "eth_chainId: the chain id {told} has more than 64 bits: chains with such an id are not supported"
+    )]
+    ChainId {
+        /// What the node said.
+        told: U256,
+    },
     /// A contract that was called failed: it reverted, ran out of gas, or its code is none.
     #[error("{method}: execution failed: {message}")]
     Execution {
@@ -209,7 +217,7 @@ impl NodeError {
             Self::Rpc { .. } => ErrorClass::Rpc,
             Self::MethodNotFound { .. } => ErrorClass::MethodNotFound,
             Self::NullResult { .. } => ErrorClass::NullResult,
-            Self::Malformed { .. } => ErrorClass::Malformed,
+            Self::Malformed { .. } | Self::ChainId { .. } => ErrorClass::Malformed,
             Self::ResponseTooLarge { .. } => ErrorClass::ResponseTooLarge,
             Self::Reorged { .. } => ErrorClass::Reorged,
             Self::Incomplete { .. } => ErrorClass::Incomplete,
@@ -222,6 +230,7 @@ impl NodeError {
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Url(_)
+            | Self::ChainId { .. }
             | Self::MethodNotFound { .. }
             | Self::ResponseTooLarge { .. }
             | Self::Execution { .. } => false,

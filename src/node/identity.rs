@@ -1,8 +1,10 @@
 //! Which chain a node is of.
 
-use super::client::Node;
+use super::client::{Node, Repeat};
 use super::error::NodeError;
-use crate::model::B256;
+use super::pace::RequestClass;
+use super::wire;
+use crate::model::{B256, U256};
 
 impl Node {
     /// The chain id.
@@ -11,7 +13,16 @@ impl Node {
     ///
     /// As the node fails.
     pub async fn chain_id(&self) -> Result<u64, NodeError> {
-        self.quantity("eth_chainId", "[]").await
+        const METHOD: &str = "eth_chainId";
+        let asked = self.call(RequestClass::Light, METHOD, "[]", Repeat::Always);
+        let text = asked.await?;
+        wire::quantity(text.get()).map_err(|error| match wire::amount(text.get()) {
+            Ok(told) if told > U256::from(u64::MAX) => NodeError::ChainId { told },
+            _ => NodeError::Malformed {
+                method: METHOD,
+                reason: error.to_string(),
+            },
+        })
     }
 
     /// The chain id and the hash of block 0.

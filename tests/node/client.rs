@@ -218,6 +218,22 @@ async fn what_a_gateway_refuses_by_its_status_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_chain_id_of_more_than_64_bits_is_not_waited_for() {
+    let fake = FakeNode::start(16);
+    let node = Node::connect(config(fake.url())).await.unwrap();
+    fake.fault(Fault::WideChain, 1_000);
+    let error = node.chain().await.unwrap_err();
+    assert!(matches!(error, NodeError::ChainId { .. }), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("18446744073709551616 has more than 64 bits"),
+        "{error}"
+    );
+    assert_eq!(fake.asked("eth_chainId"), 1);
+}
+
+#[tokio::test]
 async fn uncles_that_are_refused_now_and_then_are_asked_for_again() {
     const UNCLE: &str = "eth_getUncleByBlockNumberAndIndex";
     let refusals = [

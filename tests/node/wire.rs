@@ -55,6 +55,27 @@ fn receipts_are_put_in_order_and_must_be_complete() {
 }
 
 #[test]
+fn a_receipt_without_its_place_is_known_by_its_hash() {
+    let bundle = sample();
+    let mut list = render::receipts(&bundle);
+    for receipt in &mut list {
+        receipt.as_object_mut().unwrap().remove("transactionIndex");
+    }
+    let read = |list: &[Value]| wire::receipts(&json!(list).to_string(), &bundle.block);
+    assert_eq!(read(&list), Ok(bundle.receipts.clone()));
+    list.reverse();
+    assert_eq!(read(&list), Ok(bundle.receipts.clone()));
+    list[0]["transactionHash"] = json!(bundle.block.hash);
+    assert!(matches!(
+        read(&list),
+        Err(WireError::MissingField {
+            field: "transactionIndex",
+            ..
+        })
+    ));
+}
+
+#[test]
 fn a_receipt_without_bloom_or_type_gets_them_from_what_is_known() {
     let bundle = sample();
     let mut list = json!(render::receipts(&bundle));

@@ -46,6 +46,8 @@ pub enum Fault {
     HeadAhead(u64),
     /// `eth_chainId` names the chain of the next number.
     OtherChain,
+    /// `eth_chainId` names a chain of more than 64 bits.
+    WideChain,
     /// `eth_blockNumber` answers `null`.
     NullHead,
     /// The tags `finalized` and `safe` name a block that nobody has, this much above the one they would.
@@ -131,7 +133,7 @@ impl Fault {
             Self::TwinBlock | Self::NoIdentity => method == "eth_getBlockByNumber" && params[1] == false,
             Self::BareTraces => method == "trace_block",
             Self::HeadBack(_) | Self::HeadAhead(_) | Self::NullHead => method == "eth_blockNumber",
-            Self::OtherChain => method == "eth_chainId",
+            Self::OtherChain | Self::WideChain => method == "eth_chainId",
             Self::OtherFinal(_) => {
                 method == "eth_getBlockByNumber" && matches!(params[0].as_str(), Some("finalized" | "safe"))
             }
@@ -195,6 +197,7 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                 }
             }
         }
+        Fault::WideChain => *value = json!("0x10000000000000000"),
         Fault::NoIdentity => {
             value["hash"] = Value::Null;
             value["number"] = Value::Null;

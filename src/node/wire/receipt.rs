@@ -3,7 +3,7 @@
 use super::object::object;
 use super::scalar::{List, MaybeAddress, Wire};
 use super::{WireError, may, need, parse};
-use crate::model::{Address, B256, Block, Bloom, Bytes, Log, Receipt, Topics};
+use crate::model::{Address, B256, Block, Bloom, Bytes, Log, Receipt, Topics, Transaction};
 
 object! {
     /// A receipt as the node writes it.
@@ -66,12 +66,16 @@ fn in_order(list: Vec<ReceiptWire>, block: &Block) -> Result<Vec<Receipt>, WireE
     const WHAT: &str = "receipt";
     let mut places: Vec<Option<Receipt>> = vec![None; block.transactions.len()];
     for (position, wire) in list.into_iter().enumerate() {
-        let index = need(
-            wire.transaction_index.clone(),
-            WHAT,
-            "transactionIndex",
-            Some(position),
-        )?;
+        let index = match may(wire.transaction_index.clone()) {
+            Some(index) => index,
+            // Some leave the place out; the hash tells it.
+            None => need(
+                place_of(wire.transaction_hash.clone(), position, block),
+                WHAT,
+                "transactionIndex",
+                Some(position),
+            )?,
+        };
         if let Some(found) = may(wire.block_hash.clone())
             && found != block.hash
         {
@@ -101,6 +105,17 @@ fn in_order(list: Vec<ReceiptWire>, block: &Block) -> Result<Vec<Receipt>, WireE
         receipts.push(place.ok_or(WireError::MissingItem { what: WHAT, index })?);
     }
     Ok(receipts)
+}
+
+/// The place in the block of the transaction with this hash, which is that of the receipt as a rule.
+fn place_of(hash: Option<Wire<B256>>, position: usize, block: &Block) -> Option<Wire<u64>> {
+    let Wire(hash) = hash?;
+    let is = |transaction: &Transaction| transaction.hash == hash;
+    let place = match block.transactions.get(position).is_some_and(is) {
+        true => position,
+        false => block.transactions.iter().position(is)?,
+    };
+    Some(Wire(place as u64))
 }
 
 fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Result<Receipt, WireError> {

@@ -67,7 +67,9 @@ pub enum VerifyError {
         field: &'static str,
     },
     /// A transaction does not hash to its hash.
-    #[error("transaction {transaction} hashes to {found}, but its hash is given as {expected}")]
+    #[error(
+        "transaction {transaction} hashes to {found}, but its hash is given as {expected}: use --trust-node if the chain encodes transactions in a way of its own"
+    )]
     TransactionHash {
         /// Place of the transaction.
         transaction: usize,
@@ -159,7 +161,9 @@ pub enum VerifyError {
         found: B256,
     },
     /// A receipt from Byzantium on has no status.
-    #[error("receipt {transaction} states no status")]
+    #[error(
+        "receipt {transaction} states no status: use --genesis for a chain that reaches Byzantium after block 0"
+    )]
     MissingStatus {
         /// Place of the receipt.
         transaction: usize,
