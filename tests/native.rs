@@ -284,8 +284,48 @@ fn withdrawals_are_gwei() {
     );
     assert_eq!(
         stored.funding(who(3)),
-        (FundingKind::Withdrawal, None, 4_000_000_000, 1)
+        (FundingKind::Withdrawal, None, 9_000_000_000, 1),
+        "both of them"
     );
+}
+
+#[test]
+fn a_first_reward_is_all_that_the_block_gave() {
+    let mut rules = rules(&[]);
+    rules.native.static_rewards = format!("0:{ETHER}").parse().unwrap();
+    let uncle = |number, beneficiary| Header {
+        number,
+        beneficiary,
+        ..Header::default()
+    };
+    let mut blocks = Blocks::new();
+    for number in 1..=4 {
+        let block = &mut blocks.push(vec![]).block;
+        block.header.difficulty = U256::from(1000);
+        let uncles: &[Header] = match number {
+            2 => &[uncle(1, who(1)), uncle(1, who(1))],
+            3 => {
+                block.header.beneficiary = who(2);
+                &[uncle(2, who(2)), uncle(1, who(3))]
+            }
+            4 => &[uncle(3, who(3))],
+            _ => &[],
+        };
+        block.uncle_headers = uncles.to_vec();
+        block.uncles = uncles.iter().map(|_| B256::repeat_byte(9)).collect();
+    }
+    let stored = Stored::of(&blocks, &rules);
+    let reader = Reader::with_rewards(stored.store.view(), Arc::new(rules.native.static_rewards));
+    let funded = |account| match reader.funding(&account).unwrap() {
+        FirstFunding::Known(found) => (found.kind, found.value.to::<u64>(), found.block),
+        other => panic!("{account}: {other:?}"),
+    };
+    assert_eq!(funded(who(1)), (FundingKind::Reward, ETHER / 8 * 14, 2));
+    // For the block, for naming two uncles, and for one of them.
+    let own = ETHER + ETHER / 16 + ETHER / 8 * 7;
+    assert_eq!(funded(who(2)), (FundingKind::Reward, own, 3));
+    assert_eq!(funded(who(3)), (FundingKind::Reward, ETHER / 8 * 6, 3));
+    assert_eq!(funded(sealer()), (FundingKind::Reward, ETHER, 1));
 }
 
 fn ending(contract: Address, heir: Address, value: u64) -> Deed {

@@ -2,10 +2,13 @@
 
 use super::{NativeDiffers, QueryError, Reader};
 use crate::codec::keys;
-use crate::codec::value::{Funded, NativeState};
+use crate::codec::value::{Funded, FundingRow, NativeState};
 pub use crate::codec::value::{FundingKind, NativeFault};
-use crate::model::{Address, B256, U256};
+use crate::model::{Address, B256, U256, uncle_reward};
 use crate::store::Table;
+
+/// Wei in the unit of withdrawals.
+const GWEI: u64 = 1_000_000_000;
 
 /// A native balance, as far as the store can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +153,37 @@ impl Reader {
         })
     }
 
+    /// All that the block gave of this kind: the row holds the first of several things, as of two withdrawals.
+    fn whole_funding(&self, account: &Address, row: &FundingRow) -> Result<U256, QueryError> {
+        let add = |sum: U256, value: U256| sum.saturating_add(value);
+        Ok(match row.kind {
+            FundingKind::Genesis | FundingKind::Transaction | FundingKind::Internal => row.value,
+            FundingKind::Withdrawal => {
+                let withdrawals = self.block_row(row.block)?.withdrawals.unwrap_or_default();
+                let own = withdrawals
+                    .iter()
+                    .filter(|withdrawal| withdrawal.address == *account);
+                own.map(|withdrawal| U256::from(withdrawal.amount_gwei) * U256::from(GWEI))
+                    .fold(U256::ZERO, add)
+                    .max(row.value)
+            }
+            FundingKind::Reward => {
+                let block = self.block_row(row.block)?;
+                let each = self.static_rewards.of_block(row.block, block.header.difficulty);
+                let own = block.uncle_headers.iter();
+                let uncles = own
+                    .filter(|uncle| uncle.beneficiary == *account)
+                    .map(|uncle| uncle_reward(each, row.block, uncle.number))
+                    .fold(U256::ZERO, add);
+                // What the block itself brought comes first, and is never nothing where uncles bring something.
+                match block.header.beneficiary == *account {
+                    true => add(row.value, uncles),
+                    false => uncles.max(row.value),
+                }
+            }
+        })
+    }
+
     /// The first positive native inflow of an account.
     pub fn funding(&self, account: &Address) -> Result<FirstFunding, QueryError> {
         if let Some(row) = self.view.funding(account)? {
@@ -160,7 +194,7 @@ impl Reader {
             return Ok(FirstFunding::Known(Funding {
                 kind: row.kind,
                 by: by.transpose()?,
-                value: row.value,
+                value: self.whole_funding(account, &row)?,
                 block: row.block,
                 timestamp: self.view.block(row.block)?.timestamp,
             }));
