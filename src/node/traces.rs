@@ -174,6 +174,7 @@ fn settle(stated: StatedFrame) -> Frame {
     }
     frame.gas_used = match (gas_used, &frame.error) {
         (Some(used), _) => used,
+        // So it is where code halts. What a revert gave back is told by nobody: this is the most that it used.
         (None, Some(_)) => frame.gas,
         (None, None) => 0,
     };
