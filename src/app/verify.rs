@@ -281,10 +281,19 @@ async fn compare(
     samples.retain(|sample| sample.block <= branch.node_head);
     unjudged.elsewhere += (known - samples.len()) as u64;
     terminal.begins("ledgers against the node", samples.len() as u64);
-    let asked = futures_util::stream::iter(samples)
-        .map(|sample| async move { (sample, ask(branch.node, &sample).await) });
+    let asked = futures_util::stream::iter(samples).map(|sample| async move {
+        let answer = ask(branch.node, &sample).await;
+        // Here, where all who are in line for a place in flight are polled: a place that one of the others was given while
+        // only this was waited for came back to nobody.
+        let elsewhere = match in_doubt(&sample, &answer) {
+            true => branch.is_elsewhere(sample.block).await,
+            false => Ok(false),
+        };
+        (sample, answer, elsewhere)
+    });
     let mut asked = asked.buffer_unordered(ASKED_AT_ONCE);
-    while let Some((sample, answer)) = asked.next().await {
+    while let Some((sample, answer, elsewhere)) = asked.next().await {
+        let elsewhere = elsewhere?;
         terminal.advances(1);
         let (place, token, what) = match sample.question {
             Question::Native { account } => (0, None, account.to_string()),
@@ -302,7 +311,7 @@ async fn compare(
             Ok(Told::Nothing(_)) if place == 2 => None,
             Err(error) if !error.is_answer() => return Err(SyncError::from(error).into()),
             // The node may have left our branch since, or never had its end.
-            _ if branch.is_elsewhere(sample.block).await? => {
+            _ if elsewhere => {
                 unjudged.elsewhere += 1;
                 continue;
             }
@@ -337,6 +346,17 @@ async fn compare(
     let notes = [native, tokens.clone(), tokens];
     let lines = checks.into_iter().zip(notes);
     Ok(lines.map(|(check, note)| Line { check, note }).collect())
+}
+
+/// Whether the node must be asked of which branch it spoke: it said something else than the ledger does.
+fn in_doubt(sample: &Sample, answer: &Result<Told<U256>, NodeError>) -> bool {
+    match answer {
+        Ok(Told::Value(found)) => *found != sample.stored,
+        Ok(Told::Nothing(_)) => {
+            !sample.stored.is_zero() && !matches!(sample.question, Question::Supply { .. })
+        }
+        Err(error) => error.is_answer(),
+    }
 }
 
 async fn ask(node: &Node, sample: &Sample) -> Result<Told<U256>, NodeError> {
