@@ -24,7 +24,7 @@ mod killed;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use binary::{Outcome, demo, import_demo, quarry};
+use binary::{Outcome, demo, import_demo, names, quarry};
 use support::fake_node::FakeNode;
 
 /// Fills a store with the demo chain and its imports.
@@ -124,16 +124,6 @@ fn files(checkpoint: &Path) -> Vec<PathBuf> {
         }
     }
     all
-}
-
-/// The names in a directory, in order.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 /// Copies a directory as it is, links as links.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::AppError;
 use super::process::{blocking, on_signals, say};
 use super::progress::{self, LINE_EVERY, Lines};
-use super::supervisor::open_stored;
+use super::supervisor::{open_stored, stored_range};
 use crate::checkpoint::Place;
 use crate::cli::ExportChainArgs;
 use crate::json::rpc;
@@ -33,26 +33,21 @@ pub(super) async fn chain(args: ExportChainArgs) -> Result<(), AppError> {
 
 fn export(args: &ExportChainArgs, stopped: &AtomicBool) -> Result<(), AppError> {
     let store = open_stored(&args.store, args.chain)?;
-    let reader = Reader::new(store.view());
-    if reader.is_empty() {
-        return Err(AppError::Usage("the store holds no blocks yet".to_owned()));
-    }
-    let (first, head) = (reader.first_block(), reader.head().number);
-    let (from, to) = (args.from.unwrap_or(first), args.to.unwrap_or(head));
-    let range = BlockRange::new(from, to)
-        .filter(|_| from >= first && to <= head)
-        .ok_or_else(|| {
-            AppError::Usage(format!(
-                "blocks {from} to {to} are not a range of the stored blocks {first} to {head}"
-            ))
-        })?;
+    let view = store.view();
+    let range = stored_range(&view, args.from, args.to)?;
+    let reader = Reader::new(view);
     let recording = Recording {
         reader: &reader,
         range,
         stopped,
     };
     let shown = args.file.display();
-    let done = format!("{}: blocks {from} to {to} written to", args.chain);
+    let done = format!(
+        "{}: blocks {} to {} written to",
+        args.chain,
+        range.first(),
+        range.last()
+    );
     if args.file == Path::new("-") {
         let stdout = io::stdout();
         if stdout.is_terminal() {

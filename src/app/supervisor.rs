@@ -10,11 +10,11 @@ use crate::cli::StoreArgs;
 use crate::clock;
 use crate::config::{BackfillMemory, ChainConfig, Config};
 use crate::enquiry::{Enquirer, EnquiryOptions};
-use crate::model::{ChainName, StaticRewards};
+use crate::model::{BlockRange, ChainName, StaticRewards};
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Observed, OpenOptions, Store, StoreError};
+use crate::store::{Observed, OpenOptions, Store, StoreError, View};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Engine, Patience, SyncError, SyncOptions};
 use crate::tasks;
@@ -38,6 +38,22 @@ pub(super) fn open_stored(store: &StoreArgs, chain: ChainName) -> Result<Arc<Sto
     let mut open = open_options(&Config::of_store(store)?, chain, 1);
     open.read_only = true;
     Ok(Store::open(&open)?)
+}
+
+/// The stored blocks from `from` to `to`, where they are said; else from the first one, and to the last.
+pub(super) fn stored_range(view: &View, from: Option<u64>, to: Option<u64>) -> Result<BlockRange, AppError> {
+    let Some(head) = view.head() else {
+        return Err(AppError::Usage("the store holds no blocks yet".to_owned()));
+    };
+    let (first, last) = (view.first_block(), head.number);
+    let (from, to) = (from.unwrap_or(first), to.unwrap_or(last));
+    BlockRange::new(from, to)
+        .filter(|_| from >= first && to <= last)
+        .ok_or_else(|| {
+            AppError::Usage(format!(
+                "blocks {from} to {to} are not a range of the stored blocks {first} to {last}"
+            ))
+        })
 }
 
 /// The genesis file of a chain, if it has one.

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use indicatif::ProgressBar;
 
 use super::process::{self, say};
-use super::supervisor::{load_genesis, open_stored};
+use super::supervisor::{load_genesis, open_stored, stored_range};
 use super::{AppError, progress};
 use crate::audit::samples::{Question, Sample, Sampler};
 use crate::audit::{Audit, Check, Mismatch, Observer};
@@ -57,7 +57,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
     let genesis = load_genesis(genesis.or(config.genesis_of(args.chain)))?;
     let store = open_stored(&args.store, args.chain)?;
     let view = store.view();
-    let range = range(&view, &args)?;
+    let range = stored_range(&view, args.from, args.to)?;
     let identity = store.identity();
     let rules = ChainRules::new(
         identity.chain_id,
@@ -172,6 +172,16 @@ enum Standing {
     Absent,
 }
 
+/// What came of asking the node about a sample.
+enum Heard {
+    /// It says what the ledger does, or says nothing where it need not.
+    Same,
+    /// It has left our branch since, or never had its end.
+    Elsewhere,
+    /// What it says.
+    Differs(String),
+}
+
 /// The store's chain beside the node's.
 struct Branch<'a> {
     node: &'a Node,
@@ -205,6 +215,27 @@ impl Branch<'_> {
             Standing::Other(_) => !self.is_final(number),
             Standing::Absent => true,
         })
+    }
+
+    /// Asks the node about a sample, and where it says something else than the ledger, of which branch it spoke. Both belong where
+    /// all who are in line for a place in flight are polled: a place that one of the others was given while only this was
+    /// waited for came back to nobody.
+    async fn hear(&self, sample: &Sample) -> Result<Heard, AppError> {
+        // Verdicts do not ask for a supply either: ERC-721 need not tell one. And a contract that does not exist yet, or no
+        // more, has nothing to say.
+        let need_not_say = sample.stored.is_zero() || matches!(sample.question, Question::Supply { .. });
+        let differs = match ask(self.node, sample).await {
+            Ok(Told::Value(found)) if found == sample.stored => return Ok(Heard::Same),
+            Ok(Told::Nothing(_)) if need_not_say => return Ok(Heard::Same),
+            Ok(Told::Value(found)) => Ok(format!("the node says {found}")),
+            Ok(Told::Nothing(why)) => Ok(format!("the contract does not say: {why}")),
+            Err(error) if error.is_answer() => Err(error),
+            Err(error) => return Err(SyncError::from(error).into()),
+        };
+        if self.is_elsewhere(sample.block).await? {
+            return Ok(Heard::Elsewhere);
+        }
+        Ok(Heard::Differs(differs.map_err(SyncError::from)?))
     }
 
     /// The ends of `range`, the last final block and the last block: what is below hangs on them by parents' hashes.
@@ -281,19 +312,10 @@ async fn compare(
     samples.retain(|sample| sample.block <= branch.node_head);
     unjudged.elsewhere += (known - samples.len()) as u64;
     terminal.begins("ledgers against the node", samples.len() as u64);
-    let asked = futures_util::stream::iter(samples).map(|sample| async move {
-        let answer = ask(branch.node, &sample).await;
-        // Here, where all who are in line for a place in flight are polled: a place that one of the others was given while
-        // only this was waited for came back to nobody.
-        let elsewhere = match in_doubt(&sample, &answer) {
-            true => branch.is_elsewhere(sample.block).await,
-            false => Ok(false),
-        };
-        (sample, answer, elsewhere)
-    });
+    let asked =
+        futures_util::stream::iter(samples).map(|sample| async move { (sample, branch.hear(&sample).await) });
     let mut asked = asked.buffer_unordered(ASKED_AT_ONCE);
-    while let Some((sample, answer, elsewhere)) = asked.next().await {
-        let elsewhere = elsewhere?;
+    while let Some((sample, heard)) = asked.next().await {
         terminal.advances(1);
         let (place, token, what) = match sample.question {
             Question::Native { account } => (0, None, account.to_string()),
@@ -303,21 +325,13 @@ async fn compare(
         let Some(check) = checks.get_mut(place) else {
             continue;
         };
-        let found = match answer {
-            Ok(Told::Value(found)) if found == sample.stored => None,
-            // A contract that does not exist yet, or no more, has nothing to say.
-            Ok(Told::Nothing(_)) if sample.stored.is_zero() => None,
-            // Verdicts do not ask for a supply either: ERC-721 need not tell one.
-            Ok(Told::Nothing(_)) if place == 2 => None,
-            Err(error) if !error.is_answer() => return Err(SyncError::from(error).into()),
-            // The node may have left our branch since, or never had its end.
-            _ if elsewhere => {
+        let found = match heard? {
+            Heard::Same => None,
+            Heard::Elsewhere => {
                 unjudged.elsewhere += 1;
                 continue;
             }
-            Ok(Told::Value(found)) => Some(format!("the node says {found}")),
-            Ok(Told::Nothing(why)) => Some(format!("the contract does not say: {why}")),
-            Err(error) => return Err(SyncError::from(error).into()),
+            Heard::Differs(found) => Some(found),
         };
         if sample.judged {
             check.items += 1;
@@ -348,39 +362,12 @@ async fn compare(
     Ok(lines.map(|(check, note)| Line { check, note }).collect())
 }
 
-/// Whether the node must be asked of which branch it spoke: it said something else than the ledger does.
-fn in_doubt(sample: &Sample, answer: &Result<Told<U256>, NodeError>) -> bool {
-    match answer {
-        Ok(Told::Value(found)) => *found != sample.stored,
-        Ok(Told::Nothing(_)) => {
-            !sample.stored.is_zero() && !matches!(sample.question, Question::Supply { .. })
-        }
-        Err(error) => error.is_answer(),
-    }
-}
-
 async fn ask(node: &Node, sample: &Sample) -> Result<Told<U256>, NodeError> {
     match sample.question {
         Question::Native { account } => node.balance(account, sample.block).await.map(Told::Value),
         Question::Token { token, holder } => node.token_balance(token, holder, sample.block).await,
         Question::Supply { token } => node.token_supply(token, sample.block).await,
     }
-}
-
-/// The blocks to look at.
-fn range(view: &View, args: &VerifyArgs) -> Result<BlockRange, AppError> {
-    let Some(head) = view.head() else {
-        return Err(AppError::Usage("the store holds no blocks yet".to_owned()));
-    };
-    let (first, last) = (view.first_block(), head.number);
-    let (from, to) = (args.from.unwrap_or(first), args.to.unwrap_or(last));
-    BlockRange::new(from, to)
-        .filter(|_| from >= first && to <= last)
-        .ok_or_else(|| {
-            AppError::Usage(format!(
-                "blocks {from} to {to} are not a range of the stored blocks {first} to {last}"
-            ))
-        })
 }
 
 /// Prints what was checked; an error where anything is wrong, for the exit code.

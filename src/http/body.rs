@@ -33,6 +33,16 @@ pub enum Body {
 }
 
 impl Body {
+    /// The bytes at hand; `None` where there are none, or others to come.
+    #[must_use]
+    pub const fn whole(&self) -> Option<&Bytes> {
+        match self {
+            Self::Full(bytes) => Some(bytes),
+            Self::Shared(shared) => Some(shared.bytes()),
+            Self::Empty | Self::Stream(_) => None,
+        }
+    }
+
     /// Whether a frame of this length that it gives is counted with what is not sent: a whole body is, and long frames as they are made.
     pub(super) const fn counts(&self, frame: usize) -> bool {
         match self {
@@ -84,19 +94,15 @@ impl hyper::body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Empty => true,
-            Self::Full(bytes) => bytes.is_empty(),
-            Self::Shared(shared) => shared.bytes().is_empty(),
             Self::Stream(stream) => stream.is_done(),
+            body => body.whole().is_none_or(Bytes::is_empty),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Empty => SizeHint::with_exact(0),
-            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Shared(shared) => SizeHint::with_exact(shared.bytes().len() as u64),
             Self::Stream(_) => SizeHint::default(),
+            body => SizeHint::with_exact(body.whole().map_or(0, Bytes::len) as u64),
         }
     }
 }

@@ -193,16 +193,11 @@ impl Delivery {
         if response.status() != StatusCode::OK {
             return response;
         }
-        let tag = tag.or_else(|| match response.body() {
-            Body::Full(bytes) => Some(EntityTag::of([bytes.as_ref()])),
-            Body::Shared(shared) => Some(EntityTag::of([shared.bytes().as_ref()])),
-            Body::Empty | Body::Stream(_) => None,
-        });
-        let coding = wanted.coding_for(match response.body() {
-            Body::Full(bytes) => Some(bytes.len()),
-            Body::Shared(shared) => Some(shared.bytes().len()),
-            Body::Empty => Some(0),
+        let body = response.body();
+        let tag = tag.or_else(|| Some(EntityTag::of([body.whole()?.as_ref()])));
+        let coding = wanted.coding_for(match body {
             Body::Stream(_) => None,
+            body => Some(body.whole().map_or(0, |bytes| bytes.len())),
         });
         if let Some(tag) = &tag
             && self

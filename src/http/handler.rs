@@ -93,7 +93,7 @@ impl Request {
     /// Counts what is held for it until that is dropped.
     #[must_use]
     pub fn hold(&self, unsent: &Unsent) -> Holding {
-        Holding::new(unsent.hold(0), self.vitals.clone())
+        Holding::new(unsent, self.vitals.clone())
     }
 
     /// Bytes of answers that its connection has asked for and not taken.

@@ -51,19 +51,20 @@ pub(super) async fn respond<H: Handler>(
     may_ask: bool,
     request: hyper::Request<Upload>,
 ) -> hyper::Response<Outgoing> {
-    if request.version() == Version::HTTP_2 {
+    let is_multiplexed = request.version() == Version::HTTP_2;
+    if is_multiplexed {
         vitals.note_multiplexed();
     }
+    let counted_from = Unsent::counted_from(is_multiplexed);
     let mut in_flight = InFlight::begin(vitals);
     let (underway, others) = Underway::request(traffic);
     let (parts, upload) = request.into_parts();
-    let parts_version = parts.version;
     let upload_max = handler.upload_bytes_max(parts.uri.path());
     let is_upload = parts.method == Method::POST && upload_max.is_some();
     let mut upload = Some(upload);
     if may_ask
         && !is_upload
-        && parts.version == Version::HTTP_2
+        && is_multiplexed
         && let Some(Upload::Coming(upload)) = upload.take()
     {
         drop_upload(upload).await;
@@ -96,7 +97,7 @@ pub(super) async fn respond<H: Handler>(
     } else if head_only || is_upload || parts.method == Method::GET {
         let read = match (upload_max, upload) {
             (Some(most), Some(upload)) if is_upload => {
-                let holding = Holding::new(traffic.unsent().hold(0), Some(Arc::clone(vitals)));
+                let holding = Holding::new(traffic.unsent(), Some(Arc::clone(vitals)));
                 read_upload(upload, most, limits, holding, traffic).await
             }
             _ => Ok(Bytes::new()),
@@ -126,7 +127,6 @@ pub(super) async fn respond<H: Handler>(
         let allowed = response.headers_mut().entry(ALLOW);
         allowed.or_insert(super::response::methods(upload_max.is_some()));
     }
-    let counted_from = Unsent::counted_from(parts_version == Version::HTTP_2);
     if !head_only
         && let Body::Full(bytes) = response.body()
         && bytes.len() >= counted_from

@@ -65,7 +65,9 @@ pub struct Holding {
 }
 
 impl Holding {
-    pub(super) const fn new(held: Held, vitals: Option<Arc<Vitals>>) -> Self {
+    /// Nothing yet.
+    pub(super) fn new(unsent: &Unsent, vitals: Option<Arc<Vitals>>) -> Self {
+        let held = unsent.hold(0);
         Self { held, vitals }
     }
 

@@ -232,27 +232,61 @@ async fn no_list_is_begun_while_those_that_nobody_takes_fill_the_room() {
     assert_eq!(world.server.post("/rpc", batch).await.status, 200);
 }
 
+/// A client over HTTP/2 that takes nothing of its answers: its windows are a byte.
+struct Taker {
+    client: hyper::client::conn::http2::SendRequest<http_body_util::Empty<Bytes>>,
+    connection: tokio::task::JoinHandle<hyper::Result<()>>,
+    kept: Vec<hyper::Response<hyper::body::Incoming>>,
+}
+
+impl Taker {
+    async fn connect(server: &Server) -> Self {
+        let io = hyper_util::rt::TokioIo::new(server.connect().await);
+        let (client, connection) =
+            hyper::client::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new())
+                .initial_stream_window_size(1)
+                .handshake(io)
+                .await
+                .unwrap();
+        Self {
+            client,
+            connection: tokio::spawn(connection),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Asks for an answer in a coding; its status.
+    async fn ask(&mut self, target: &str, coding: &str) -> u16 {
+        let request = hyper::Request::get(format!("http://test{target}")).header("accept-encoding", coding);
+        let request = request.body(http_body_util::Empty::new()).unwrap();
+        let response = self.client.send_request(request).await.unwrap();
+        let status = response.status().as_u16();
+        self.kept.push(response);
+        status
+    }
+
+    /// Goes, and waits until nothing is held.
+    async fn leave(self, world: &Mined) {
+        drop((self.kept, self.client));
+        self.connection.abort();
+        let dropped = std::time::Instant::now();
+        while figures(world).await["quarry_http_unsent_bytes"] > 0.0 {
+            assert!(
+                dropped.elapsed() < Duration::from_secs(10),
+                "it did not come back"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn one_connection_does_not_get_all_of_the_room() {
     let world = Mined::with_room(40, Limits::default(), 8 << 20).await;
     let list = format!("/api/logs/get-logs?address={}&offset=10000", world.busiest());
-    let io = hyper_util::rt::TokioIo::new(world.server.connect().await);
-    let (mut client, connection) =
-        hyper::client::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new())
-            .initial_stream_window_size(1)
-            .handshake(io)
-            .await
-            .unwrap();
-    let connection = tokio::spawn(connection);
+    let mut taker = Taker::connect(&world.server).await;
     let mut statuses = Vec::new();
-    let mut kept = Vec::new();
     for _ in 0..12 {
-        let request = hyper::Request::get(format!("http://test{list}"));
-        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
-        let response = client.send_request(request).await.unwrap();
-        statuses.push(response.status().as_u16());
-        // Nothing of it is taken.
-        kept.push(response);
+        statuses.push(taker.ask(&list, "identity").await);
     }
     let given = statuses.iter().filter(|&&status| status == 200).count();
     assert!((1..12).contains(&given), "{statuses:?}");
@@ -261,15 +295,7 @@ async fn one_connection_does_not_get_all_of_the_room() {
     assert_eq!(world.get(&list, &[]).await.status(), 200);
     let refused = figures(&world).await["quarry_http_requests_refused_total"];
     assert_eq!(refused, (12 - given) as f64);
-    drop((kept, client));
-    connection.abort();
-    let dropped = std::time::Instant::now();
-    while figures(&world).await["quarry_http_unsent_bytes"] > 0.0 {
-        assert!(
-            dropped.elapsed() < Duration::from_secs(10),
-            "it did not come back"
-        );
-    }
+    taker.leave(&world).await;
 }
 
 /// What hyper holds of streams whose window is a byte, their requests long ended.
@@ -277,21 +303,9 @@ async fn one_connection_does_not_get_all_of_the_room() {
 async fn answers_too_short_to_count_alone_count_beside_each_other() {
     let world = Mined::with_room(40, Limits::default(), 8 << 20).await;
     let list = format!("/api/logs/get-logs?address={}&offset=100", world.busiest());
-    let io = hyper_util::rt::TokioIo::new(world.server.connect().await);
-    let (mut client, connection) =
-        hyper::client::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new())
-            .initial_stream_window_size(1)
-            .handshake(io)
-            .await
-            .unwrap();
-    let connection = tokio::spawn(connection);
-    let mut kept = Vec::new();
+    let mut taker = Taker::connect(&world.server).await;
     for coding in ["gzip", "br", "zstd", "identity"].repeat(20) {
-        let request = hyper::Request::get(format!("http://test{list}")).header("accept-encoding", coding);
-        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
-        let response = client.send_request(request).await.unwrap();
-        assert_eq!(response.status(), 200);
-        kept.push(response);
+        assert_eq!(taker.ask(&list, coding).await, 200);
     }
     let asked = std::time::Instant::now();
     let counted = async || figures(&world).await["quarry_http_unsent_bytes"];
@@ -302,15 +316,7 @@ async fn answers_too_short_to_count_alone_count_beside_each_other() {
             counted().await
         );
     }
-    drop((kept, client));
-    connection.abort();
-    let dropped = std::time::Instant::now();
-    while counted().await > 0.0 {
-        assert!(
-            dropped.elapsed() < Duration::from_secs(10),
-            "it did not come back"
-        );
-    }
+    taker.leave(&world).await;
 }
 
 /// Answers after as many milliseconds as the path says; under `/frames/` with three frames, each after so many.

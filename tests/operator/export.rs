@@ -1,18 +1,8 @@
 //! `quarry export chain`: a file that is whole or not there, and standard output.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::binary::{command, import_demo, interrupt, quarry};
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
+use crate::binary::{command, import_demo, interrupt, names, quarry};
 
 /// A run that ends in the middle, however it ends, leaves nothing that could be taken for a recording.
 #[test]

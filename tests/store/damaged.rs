@@ -65,11 +65,7 @@ fn a_store_that_lacks_arrays_is_refused_with_a_way_out() {
 fn a_store_that_lacks_the_file_which_leads_to_its_tables_is_left_as_it_is() {
     let home = scratch::directory();
     let live = home.path().join("live");
-    let store = open(&live);
-    let bundles = plain::chain(3, 12, &plain::ChainConfig::default());
-    backfill(&mut store.writer().unwrap(), &bundles, 12);
-    let whole = digests(&store);
-    drop(store);
+    let whole = filled(&live);
     let database = live.join("rocksdb");
     let names = || {
         let entries = std::fs::read_dir(&database).unwrap();
@@ -106,7 +102,7 @@ fn a_store_that_lacks_the_file_which_leads_to_its_tables_is_left_as_it_is() {
         assert_eq!(names(), before);
     }
     std::fs::write(&current, kept).unwrap();
-    assert_eq!(digests(&Store::open(&writing).unwrap()), whole);
+    assert_eq!(shown(&Store::open(&writing).unwrap()), whole);
 
     // What a process leaves that was killed while it made a store is none.
     let begun = home.path().join("begun");
@@ -199,7 +195,12 @@ fn filled(directory: &Path) -> Vec<String> {
     let store = open(directory);
     let bundles = plain::chain(3, 40, &plain::ChainConfig::default());
     backfill(&mut store.writer().unwrap(), &bundles, 20);
-    digests(&store)
+    shown(&store)
+}
+
+/// Its digests, in words.
+fn shown(store: &Store) -> Vec<String> {
+    digests(store)
         .iter()
         .map(|digest| format!("{digest:?}"))
         .collect()
@@ -244,12 +245,7 @@ fn a_writer_does_not_begin_on_a_store_that_lacks_tables() {
         }
     }
     let opened = Store::open(&writing).unwrap();
-    assert!(
-        digests(&opened)
-            .iter()
-            .map(|digest| format!("{digest:?}"))
-            .eq(whole)
-    );
+    assert_eq!(shown(&opened), whole);
 }
 
 /// RocksDB takes a manifest that lost its end for what it was before, which may be a new one: it would delete all tables.
@@ -288,12 +284,7 @@ fn a_store_whose_manifest_lost_its_end_is_left_as_it_is() {
     }
     std::fs::write(&manifest, &kept).unwrap();
     let opened = Store::open(&writing).unwrap();
-    assert!(
-        digests(&opened)
-            .iter()
-            .map(|digest| format!("{digest:?}"))
-            .eq(whole)
-    );
+    assert_eq!(shown(&opened), whole);
     drop(opened);
 
     // One that nothing was ever written to is anybody's.

@@ -25,6 +25,16 @@ use serde_json::{Value, json};
 /// No command and no wait of these tests takes longer, by far.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The names in a directory, in order.
+pub fn names(directory: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
 /// The path of a file of the demo chain.
 pub fn demo(file: &str) -> String {
     let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
