@@ -224,7 +224,12 @@ async fn no_list_is_begun_while_those_that_nobody_takes_fill_the_room() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(again.body(), first.body());
-    assert!(figures(&world).await["quarry_http_connections_cut_off_total"] >= 1.0);
+    // A kernel that takes a little more may have made room before anyone is cut off; they are all the same, and
+    // long before the 20 s that clients have elsewhere.
+    while figures(&world).await["quarry_http_connections_cut_off_total"] < 1.0 {
+        assert!(asked.elapsed() < Duration::from_secs(15), "nobody is cut off");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     drop(held);
     while count().await > 0.0 {
         assert!(asked.elapsed() < Duration::from_secs(30), "it did not come back");
