@@ -677,10 +677,12 @@ fn one_dead_node_does_not_stop_the_other_chain() {
     let is_of_sync = |line: &&str| rooms.iter().any(|room| line.contains(room));
     let of_syncs = || log.lines().filter(is_of_sync);
     for name in ["mainnet", "testnet"] {
-        let named = format!(" chain{{name={name}}}: quarry::");
+        let named = format!(" chain{{chain={name}}}: quarry::");
         assert!(of_syncs().any(|line| line.contains(&named)), "{name}: {log}");
     }
-    let unnamed: Vec<_> = of_syncs().filter(|line| !line.contains(" chain{name=")).collect();
+    let unnamed: Vec<_> = of_syncs()
+        .filter(|line| !line.contains(" chain{chain="))
+        .collect();
     assert!(unnamed.is_empty(), "{unnamed:?}");
     check_proxy(&server, &left, &[]);
     server.stop();

@@ -1,5 +1,5 @@
 //! What an operator has in hand, tried on the real program: its configuration, log, manual and completions, its health,
-//! what it tells systemd, what `quarry inspect` shows, and the files to deploy it with.
+//! what it shows on a terminal and tells systemd, what `quarry inspect` shows, and the files to deploy it with.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,5 +25,7 @@ mod log;
 mod manual;
 #[path = "operator/running.rs"]
 mod running;
+#[path = "operator/terminal.rs"]
+mod terminal;
 #[path = "operator/upgrading.rs"]
 mod upgrading;

@@ -18,6 +18,7 @@ pub(super) fn metrics(desk: &Desk) -> Result<Response, HttpError> {
     let chains = desk.chains();
     let mut page = Page::default();
     process(&mut page);
+    chains.measure_process(&mut page);
     desk.traffic().measure(&mut page);
     desk.pool().measure(&mut page);
     desk.measure(&mut page);

@@ -6,6 +6,7 @@ use super::docs_page::form_name;
 use super::endpoint::{Endpoint, Kind, Parameter, Place};
 use super::examples::example;
 use super::list::endpoints;
+use super::openapi::bad_requests;
 use super::shape::{Field, Form};
 
 /// Characters of an example that are shown; `/openapi.json` has it whole.
@@ -16,9 +17,8 @@ const HEAD: &str = "\
 
 Rendered from `src/api/list.rs`; do not edit. `QUARRY_BLESS=1 cargo test --release --test http` renders it anew.
 
-Every operation is a GET (HEAD and OPTIONS work everywhere) and answers JSON. Query keys that an operation
-does not know are ignored; an empty value is an absent one; a repeated key is refused. An error is
-`{\"error\": \"<text>\"}`; 503 comes with `Retry-After`. Every answer names its request (`X-Request-Id`), and an answer
+Every operation is a GET (HEAD and OPTIONS work everywhere) and answers JSON, `/docs` and `/metrics` aside. Query keys that an
+operation does not know are ignored; an empty value is an absent one; a known key that is repeated is refused. Every answer names its request (`X-Request-Id`), and an answer
 of a chain names the snapshot it was computed from (`X-Indexed-Block-Number`, `X-Indexed-Block-Hash`,
 `X-Finalized-Block-Number`). Lists say their length where it is known (`X-Total-Count`) and where the next page
 is (`Link: <...>; rel=\"next\"`); with `Accept: application/x-ndjson` they answer one item a line and nothing around them.
@@ -28,6 +28,31 @@ of final blocks only, by number or hash, and counts nothing from the head. Bodie
 gzip where `Accept-Encoding` asks for it.
 
 JSON-RPC clients ask by `POST /rpc`; its methods are listed in [COMPATIBILITY.md](COMPATIBILITY.md#json-rpc).
+
+## Blocks, dates and pages
+
+`latest` is the indexed head. A block above it that the node has is answered 503 until it is indexed; above the node's head the end of a range means `latest`, and a single
+block is unknown (404 `Block not found`, or 400 where it is a parameter `block`). A range whose start lies above an end given as a number is refused, a start above
+`latest` is an empty list, so that polling works. Dates are UTC days, both ends included.
+
+`page` counts from 1, `offset` is the rows of a page, 1 to 10,000 (10,000 unless said); page times offset is not bounded. The `cursor` of a `Link` resumes after an exact
+row, also where blocks came in between.
+
+## Errors
+
+An error is `{\"error\": \"<text>\"}`. Below each operation stand the texts of its own.
+
+| Status | When | Text |
+|---|---|---|
+| 304 | what the client has (`If-None-Match`) is still the answer | no body |
+| 400 | a parameter is missing, malformed or out of bounds, or given twice | `Missing required parameter: <name>`, `Invalid <name> parameter`, `Duplicate parameter: <name>`, `Invalid chain`, and the operation's |
+| 404 | what was asked for is unknown, or no operation has this path | the operation's, `Route not found` |
+| 405 | neither GET, HEAD nor OPTIONS (`Allow` tells) | `Method not allowed` |
+| 414, 431 | the target is over 8 KiB, the headers over 16 KiB | `URI too long`, `Request header fields too large` |
+| 429 | the client asks more often than `--rate-limit` lets it (`Retry-After`) | `Rate limit exceeded` |
+| 500 | a fault of ours, the log says more | `Internal server error` |
+| 502, 504 | the node failed or was late, for the few answers that need it | the operation's, `Upstream node error` |
+| 503 | not now (`Retry-After`): not indexed yet, chain not configured, busy. What a store never gets (blocks before its `--start-block`, traces of a node without them, the supply of a chain without its genesis) says so, too, for good: `withheld` of `/status` tells why | `Data for the requested range is still being indexed`, `Chain testnet is not configured`, `Server is busy` |
 ";
 
 /// The documentation of every endpoint, as Markdown.
@@ -67,15 +92,15 @@ fn render_endpoint(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
             "\n| Parameter | In | Form | Default | Meaning |\n|---|---|---|---|---|"
         )?;
         for parameter in endpoint.parameters {
-            render_parameter(text, parameter)?;
+            render_parameter(text, parameter, endpoint.main_only)?;
         }
     }
+    render_refusals(text, endpoint)?;
     for fields in endpoint.bodies {
         writeln!(text, "\n| Field | Form | Meaning |\n|---|---|---|")?;
         render_fields(text, fields, "")?;
     }
     if let Some(body) = example(endpoint.example) {
-        let body = body.to_string();
         let shown: String = body.chars().take(EXAMPLE_MAX).collect();
         let rest = if shown.len() < body.len() { "..." } else { "" };
         writeln!(text, "\n```text\nGET {}\n{shown}{rest}\n```", endpoint.example)?;
@@ -100,7 +125,50 @@ fn render_fields(text: &mut String, fields: &[Field], within: &str) -> std::fmt:
     Ok(())
 }
 
-fn render_parameter(text: &mut String, parameter: &Parameter) -> std::fmt::Result {
+/// The texts of errors that are the operation's own.
+fn render_refusals(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
+    let of_all = |text: &String| {
+        [
+            "Missing required parameter: ",
+            "Duplicate parameter: ",
+            "Invalid chain",
+        ]
+        .iter()
+        .any(|common| text.starts_with(common))
+            || endpoint
+                .parameters
+                .iter()
+                .any(|parameter| *text == format!("Invalid {} parameter", parameter.name))
+    };
+    let list = |texts: &mut dyn Iterator<Item = String>| {
+        let mut shown: Vec<String> = Vec::new();
+        for text in texts.map(|text| format!("`{text}`")) {
+            if !shown.contains(&text) {
+                shown.push(text);
+            }
+        }
+        shown.join(", ")
+    };
+    let refused = list(&mut bad_requests(endpoint).into_iter().filter(|text| !of_all(text)));
+    let unknown = list(&mut endpoint.not_found.iter().map(|text| (*text).to_owned()));
+    let parts = [("400", refused), ("404", unknown)];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(_, texts)| !texts.is_empty())
+        .map(|(status, texts)| format!("{status}: {texts}"))
+        .chain(
+            endpoint
+                .asks_node
+                .then(|| "502, 504: where the node has to be asked".to_owned()),
+        )
+        .collect();
+    match told.is_empty() {
+        true => Ok(()),
+        false => writeln!(text, "\nErrors: {}.", told.join("; ")),
+    }
+}
+
+fn render_parameter(text: &mut String, parameter: &Parameter, main_only: bool) -> std::fmt::Result {
     let place = match parameter.place {
         Place::Path => "path",
         Place::Query => "query",
@@ -110,7 +178,10 @@ fn render_parameter(text: &mut String, parameter: &Parameter) -> std::fmt::Resul
         Some(default) => format!("`{default}`"),
         None => String::new(),
     };
-    let form = render_kind(parameter.kind);
+    let form = match parameter.name {
+        "chain" if main_only => "`mainnet`".to_owned(),
+        _ => render_kind(parameter.kind),
+    };
     writeln!(
         text,
         "| `{}` | {place} | {form} | {default} | {} |",

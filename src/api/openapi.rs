@@ -275,7 +275,7 @@ fn success(endpoints: &[&Endpoint]) -> Value {
     let examples: Map<String, Value> = endpoints
         .iter()
         .filter_map(|endpoint| {
-            let body = example(endpoint.example)?;
+            let body: Value = serde_json::from_str(example(endpoint.example)?).ok()?;
             let name = endpoint.ids.first()?;
             let summary = format!("GET {}", endpoint.example);
             Some(((*name).to_owned(), json!({"summary": summary, "value": body})))

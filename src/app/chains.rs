@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use serde_json::value::RawValue;
 
-use super::figures;
+use super::{figures, stderr};
 use crate::api::{Chains, Upstream, UpstreamError, UpstreamFuture};
 use crate::config::Config;
 use crate::desk::NodeReply;
@@ -334,6 +334,10 @@ impl Chains for Registry {
         if let Some(node) = node {
             figures::node(page, name.as_str(), node.stats());
         }
+    }
+
+    fn measure_process(&self, page: &mut Page) {
+        stderr::measure(page);
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
 
-use super::AppError;
 use super::process::{blocking, on_signals, say};
-use super::progress::{self, LINE_EVERY, Lines};
+use super::progress::{LINE_EVERY, Lines};
+use super::{AppError, stderr};
 use crate::checkpoint::{self, Manifest, Source, Watcher};
 use crate::cli::{Checkpoint, CheckpointCreateArgs, CheckpointRestoreArgs, CheckpointVerifyArgs};
 use crate::clock;
@@ -134,7 +134,7 @@ impl Watch {
             Checkpoint::Verify(_) => "verifying",
         };
         Self {
-            bar: progress::bar("{bar:30} {bytes}/{total_bytes} {eta}"),
+            bar: stderr::bar("{bar:30} {bytes}/{total_bytes} {eta}"),
             lines: Lines::new(LINE_EVERY),
             what,
             stopped: AtomicBool::new(false),

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::AppError;
 use super::process::{blocking, on_signals, say};
-use super::progress::{self, LINE_EVERY, Lines};
+use super::progress::{LINE_EVERY, Lines};
 use super::supervisor::{open_stored, stored_range};
+use super::{AppError, stderr};
 use crate::checkpoint::Place;
 use crate::cli::ExportChainArgs;
 use crate::json::rpc;
@@ -125,7 +125,7 @@ impl Recording<'_> {
         let mut encoder = zstd::Encoder::new(out, ZSTD_LEVEL).map_err(failed(name))?;
         // What changes on the way is found out when it is read again.
         encoder.include_checksum(true).map_err(failed(name))?;
-        let bar = progress::bar("{bar:30} {pos}/{len} {eta}");
+        let bar = stderr::bar("{bar:30} {pos}/{len} {eta}");
         bar.set_length(self.range.last() - self.range.first() + 1);
         let lines = Lines::new(LINE_EVERY);
         let mut line = Vec::new();

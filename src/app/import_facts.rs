@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::ProgressBar;
 
-use super::AppError;
 use super::process::{blocking, on_signals, say};
-use super::progress::{self, LINE_EVERY, Lines};
+use super::progress::{LINE_EVERY, Lines};
 use super::supervisor::open_stored;
+use super::{AppError, stderr};
 use crate::cli::{ImportContractsArgs, ImportFactsArgs};
 use crate::clock;
 use crate::import::{self, ImportError, Report, Target, Watcher};
@@ -120,7 +120,7 @@ struct Terminal {
 impl Terminal {
     fn new() -> Self {
         Self {
-            bar: progress::bar("importing {bar:30} {pos}/{len} {eta}"),
+            bar: stderr::bar("importing {bar:30} {pos}/{len} {eta}"),
             lines: Lines::new(LINE_EVERY),
             told: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -134,7 +134,7 @@ impl Terminal {
 
     fn show(&self, line: &str) {
         if self.told.fetch_add(1, Ordering::Relaxed) < SHOWN_MAX {
-            self.bar.suspend(|| say(line));
+            say(line);
         }
     }
 }

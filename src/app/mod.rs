@@ -23,6 +23,7 @@ mod progress;
 mod replica;
 mod run;
 pub mod service;
+mod stderr;
 mod supervisor;
 mod verify;
 
@@ -106,6 +107,12 @@ impl AppError {
 /// Runs a command to its end; the exit code is for scripts.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
+    let code = command(cli);
+    stderr::flush(stderr::PATIENCE);
+    code
+}
+
+fn command(cli: Cli) -> ExitCode {
     let log = match LogConfig::merge(&cli.log, cli.config_file()) {
         Ok(log) => log,
         Err(error) => return process::fail(&error.to_string()),

@@ -1,6 +1,6 @@
 //! The process: log, signals, words for the terminal.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tracing_subscriber::EnvFilter;
 
-use super::AppError;
+use super::{AppError, stderr};
 use crate::cli::LogFormat;
 use crate::clock;
 use crate::machine;
@@ -18,6 +18,9 @@ use crate::store::Store;
 /// How long files of a bulk load are waited for, and how often they are looked at.
 const MERGING_MAX: Duration = Duration::from_secs(120);
 const MERGING_LOOK: Duration = Duration::from_millis(50);
+
+/// A process that is to end at once waits so long for whoever reads its log.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// Waits until the files that a bulk load left are merged, for a while: questions to them cost up to half as much again
 /// before. Nothing is lost where it ends early.
@@ -33,30 +36,15 @@ pub(super) async fn merged(store: &Store, shutdown: &mut Shutdown) {
     }
 }
 
-/// Standard error as the log's: a line that cannot be written is lost, and nothing else is. (tracing-subscriber would say so on
-/// standard error, and panic where that fails, too.)
-struct LogWriter;
-
-impl std::io::Write for LogWriter {
-    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        let _ = std::io::stderr().lock().write_all(line);
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        let _ = std::io::stderr().lock().flush();
-        Ok(())
-    }
-}
-
 /// Begins to log to standard error.
 pub(super) fn init_log(filter: &str, format: LogFormat) -> Result<(), String> {
     let filter = read_filter(filter)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| LogWriter)
+        .with_writer(stderr::Log)
         .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(stderr::is_coloured());
+    stderr::start();
     // A second initialisation (tests in one process) keeps the first.
     let _ = match format {
         LogFormat::Text => builder.try_init(),
@@ -113,6 +101,9 @@ static LOST: OnceLock<std::io::Error> = OnceLock::new();
 /// Writes to standard output. A closed pipe is no reason to fail; what is lost for another one is told at the end of the command
 /// ([`check_output`]).
 pub(super) fn print(text: &[u8]) {
+    if stderr::takes_output(text) {
+        return;
+    }
     let mut output = std::io::stdout().lock();
     if let Err(error) = output.write_all(text).and_then(|()| output.flush())
         && error.kind() != std::io::ErrorKind::BrokenPipe
@@ -136,7 +127,7 @@ pub(super) fn check_output() -> Result<(), AppError> {
 
 /// Says why the command failed.
 pub(super) fn fail(sentence: &str) -> ExitCode {
-    let _ = writeln!(std::io::stderr().lock(), "quarry: {sentence}");
+    stderr::say(&format!("quarry: {sentence}"));
     ExitCode::FAILURE
 }
 
@@ -182,7 +173,10 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
                     fire.fire();
                     is_stopping = true;
                 }
-                true if is_asked => std::process::exit(130),
+                true if is_asked => {
+                    stderr::flush(AT_ONCE);
+                    std::process::exit(130)
+                }
                 true => {}
             }
         }

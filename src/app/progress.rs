@@ -1,12 +1,12 @@
 //! What an operator sees of a sync: a bar on a terminal, a line every few seconds elsewhere.
 
-use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::chains::Chain;
+use super::stderr;
 use crate::clock;
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
@@ -23,20 +23,6 @@ const MERGING: &str = "tables are flushed and merged, writing waits for them";
 const LITTLE_ROOM: u64 = 256 << 20;
 /// The rate is that of the last so many ticks.
 const WINDOW: usize = 20;
-
-/// A bar on a terminal, in indicatif's template; hidden elsewhere.
-pub(super) fn bar(template: &str) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
-}
 
 /// When the line after the last one is due, where there is no terminal for a bar.
 pub(super) struct Lines(Mutex<Instant>);
@@ -61,8 +47,7 @@ impl Lines {
 
 /// Watches a chain's progress, keeps its rate in the status and shows it, until the end is asked for.
 pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
-    let terminal = std::io::stderr().is_terminal();
-    let bar = bar("{prefix:>8} {bar:30} {pos}/{len} {msg}");
+    let bar = stderr::bar("{prefix:>8} {bar:30} {pos}/{len} {msg}");
     bar.set_prefix(chain.name.as_str());
     let mut samples: std::collections::VecDeque<(Instant, u64)> = std::collections::VecDeque::new();
     let mut last_line = (clock::now(), String::new());
@@ -70,9 +55,11 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let mut waits = false;
     let mut before_merging = None;
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
-        let (Some(store), Some(status)) = (chain.store(), &chain.status) else {
-            continue;
-        };
+        let Some(status) = &chain.status else { continue };
+        if status.node_head().is_none() {
+            bar.set_message(status.message());
+        }
+        let Some(store) = chain.store() else { continue };
         let now = clock::now();
         let view = store.view();
         let next = view.checkpoint().next_block;
@@ -129,7 +116,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         bar.set_position(next);
         bar.set_message(message.clone());
         let text = format!("{next} {}", status.message());
-        if !terminal && now - last_line.0 >= LINE_EVERY && text != last_line.1 {
+        if bar.is_hidden() && now - last_line.0 >= LINE_EVERY && text != last_line.1 {
             let logs = view.checkpoint().logs;
             tracing::info!(
                 chain = %chain.name, indexed = next.saturating_sub(1), node_head, logs,

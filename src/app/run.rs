@@ -22,7 +22,6 @@ use crate::model::ChainName;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
 use crate::store::{Heartbeat, Observed, Store, StoreError};
-use crate::sync::SyncError;
 
 /// Binds before anything else is done, so that a taken address is said at once.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
@@ -82,12 +81,11 @@ fn nothing_configured() -> AppError {
 
 /// Whether each chain's URL leads somewhere at all; nothing is sent.
 pub(super) fn check_nodes(config: &Config) -> Result<(), AppError> {
-    for rpc in config
-        .chains
-        .iter()
-        .filter_map(|settings| settings.rpc.as_deref())
-    {
-        NodeConfig::new(rpc).check().map_err(SyncError::from)?;
+    for settings in &config.chains {
+        if let Some(rpc) = settings.rpc.as_deref() {
+            let checked = NodeConfig::new(rpc).check();
+            checked.map_err(|error| AppError::Usage(format!("{}: {error}", settings.name)))?;
+        }
     }
     Ok(())
 }
@@ -184,7 +182,7 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
 /// Names the chain in the lines of its sync, where there are others; of whatever level they are.
 fn span_of(chain: &Chain, several: usize) -> tracing::Span {
     if several > 1 {
-        tracing::error_span!("chain", name = %chain.name)
+        tracing::error_span!("chain", chain = %chain.name)
     } else {
         tracing::Span::none()
     }

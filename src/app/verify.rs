@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 
 use super::process::{self, say};
 use super::supervisor::{load_genesis, open_stored, stored_range};
-use super::{AppError, progress};
+use super::{AppError, stderr};
 use crate::audit::samples::{Question, Sample, Sampler};
 use crate::audit::{Audit, Check, Mismatch, Observer};
 use crate::cli::{ListenArgs, VerifyArgs};
@@ -345,7 +345,7 @@ async fn compare(
             let differing = unjudged.tokens.entry(token).or_default();
             *differing += 1;
             if *differing == 1 && unjudged.tokens.len() <= NAMED_MAX {
-                terminal.line(&format!("not judged yet: block {}: {text}", sample.block));
+                say(&format!("not judged yet: block {}: {text}", sample.block));
             }
             continue;
         }
@@ -437,14 +437,8 @@ struct Terminal {
 impl Terminal {
     fn new() -> Self {
         Self {
-            bar: progress::bar("{prefix:44} {bar:30} {pos}/{len} {eta}"),
+            bar: stderr::bar("{prefix:44} {bar:30} {pos}/{len} {eta}"),
         }
-    }
-}
-
-impl Terminal {
-    fn line(&self, line: &str) {
-        self.bar.suspend(|| say(line));
     }
 }
 
@@ -464,6 +458,6 @@ impl Observer for Terminal {
         let place = mismatch
             .block
             .map_or_else(String::new, |block| format!("block {block}: "));
-        self.line(&format!("mismatch: {}: {place}{}", mismatch.check, mismatch.text));
+        say(&format!("mismatch: {}: {place}{}", mismatch.check, mismatch.text));
     }
 }

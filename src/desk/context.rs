@@ -33,6 +33,9 @@ pub trait Chains: Send + Sync {
 
     /// Figures of the chain's store and node for `/metrics`, beyond what the others tell. May block.
     fn measure(&self, _chain: ChainName, _page: &mut Page) {}
+
+    /// Figures of the process around the service for `/metrics`.
+    fn measure_process(&self, _page: &mut Page) {}
 }
 
 /// An answer of the node in the making.

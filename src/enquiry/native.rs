@@ -1,14 +1,16 @@
 //! The ledger of native balances against the node, while the tip is followed.
 //!
 //! A block that does not add up ends the ledger when it is derived. What adds up and is wrong all the same (a chain that
-//! gives its base fees to somebody, a development node whose balances are set by hand) only the node shows: a few accounts
-//! of each new block are asked for, and some that the ledger has anywhere. What differs twice makes a verdict under
+//! gives its base fees to somebody or pays withdrawals in another coin, a development node whose balances are set by hand) only the node shows: a few accounts
+//! of each new block are asked for, some that the ledger has anywhere, and at first those that some chains give their fees to. What differs twice makes a verdict under
 //! [`NATIVE_COIN`], and the node answers for native balances from then on. A node may have been wrong itself for a moment, so
 //! the account that differed is asked for again some blocks later, also at the block where it differed, with more others than usual:
 //! where nothing differs any more, the ledger answers again.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use alloy_primitives::address;
 
 use super::Tools;
 use super::asking::By;
@@ -22,6 +24,22 @@ const TICK: Duration = Duration::from_secs(1);
 /// Accounts drawn from the whole ledger: at first, and with each block after.
 const DRAWN_FIRST: usize = 16;
 const DRAWN: usize = 1;
+/// Who gets fees that are burnt elsewhere, on chains that are known for it: no frame shows it, and nothing else of a block
+/// names them. Elsewhere they hold what the ledger says of them.
+const FEE_TAKERS: [Address; 8] = [
+    // Base fees, fees of the layer below and of the operator: OP Stack.
+    address!("4200000000000000000000000000000000000019"),
+    address!("420000000000000000000000000000000000001a"),
+    address!("420000000000000000000000000000000000001b"),
+    // Gnosis and its test network.
+    address!("6bbe78ee9e474842dbd4ab4987b3cefe88426a92"),
+    address!("1559000000000000000000000000000000000000"),
+    // Polygon, until and since its block 50,523,000.
+    address!("70bca57f4579f58670ab2d18ef16e02c17553c38"),
+    address!("7a8ed27f4c30512326878652d20fc85727401854"),
+    // Celo.
+    address!("cd437749e43a154c07f3553504c68fbfd56b8778"),
+];
 /// Balances are compared while the index is at most so far behind its node: states of the past may be pruned there.
 const LAG_MAX: u64 = 64;
 /// What differed is compared again after so many blocks.
@@ -171,7 +189,8 @@ fn suspect(reason: &str) -> Option<Address> {
     reason.split(' ').next()?.parse().ok()
 }
 
-/// Who has most to do with the head: its fee recipient, the sides of a transaction; and some of anywhere.
+/// Who has most to do with the head: its fee recipient, the sides of a transaction, whom a withdrawal or an uncle brought
+/// something; and some of anywhere.
 fn samples(
     reader: &Reader,
     head: BlockId,
@@ -193,13 +212,19 @@ fn samples(
     }
     let mut near = vec![bundle.block.header.beneficiary];
     near.extend(suspect);
-    let transactions = &bundle.block.transactions;
-    if !transactions.is_empty()
-        && let Some(transaction) = transactions.get(fastrand::usize(..transactions.len()))
-    {
+    if drawn == DRAWN_FIRST {
+        near.extend(FEE_TAKERS);
+    }
+    let block = &bundle.block;
+    if let Some(transaction) = fastrand::choice(&block.transactions) {
         near.push(transaction.from);
         near.extend(transaction.to);
     }
+    let withdrawals = block.withdrawals.as_deref().unwrap_or_default().iter();
+    near.extend(fastrand::choice(withdrawals.map(|withdrawal| withdrawal.address)));
+    near.extend(fastrand::choice(
+        block.uncle_headers.iter().map(|uncle| uncle.beneficiary),
+    ));
     for account in near {
         if let Balance::Exact(balance) = reader.balance(&account, head.number)? {
             add(account, balance);

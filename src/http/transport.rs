@@ -381,7 +381,7 @@ impl LogLine {
             path = self.uri.path(),
             status = self.status.as_u16(),
             bytes = self.bytes,
-            ms = duration.as_secs_f64() * 1000.0,
+            ms = duration.as_micros() as f64 / 1000.0,
             request_id = self.id.as_str(),
             aborted = !self.finished,
             "request"

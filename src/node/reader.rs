@@ -357,7 +357,7 @@ mod tests {
 
     impl<'a> FromJson<'a> for Any {
         fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
-            let value = match reader.peek() {
+            Ok(Self(match reader.peek() {
                 Some(b'{') => {
                     let mut object = serde_json::Map::new();
                     reader.object(|reader, key| {
@@ -377,13 +377,13 @@ mod tests {
                 }
                 Some(b'"') => Value::from(&*reader.string()?),
                 _ if reader.null() => Value::Null,
-                _ => match (reader.boolean(), reader.integer()) {
-                    (Some(value), _) => Value::from(value),
-                    (None, Some(number)) => Value::from(number),
-                    (None, None) => reader.by_serde()?,
+                _ => match reader.boolean() {
+                    Some(value) => Value::from(value),
+                    None => reader
+                        .integer()
+                        .map_or_else(|| reader.by_serde(), |value| Ok(value.into()))?,
                 },
-            };
-            Ok(Self(value))
+            }))
         }
     }
 

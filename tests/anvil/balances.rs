@@ -376,3 +376,31 @@ fn a_node_that_has_other_balances_answers_for_them() {
     }
     server.stop();
 }
+
+/// Who gets the base fees of some chains is named by no block: its balance is asked for at first.
+#[test]
+fn who_takes_fees_without_a_word_is_asked_for() {
+    let Some(anvil) = Anvil::start(31_361) else { return };
+    let mut scenario = Scenario::new(&anvil, 6);
+    scenario.blocks(12);
+    let vault = "0x4200000000000000000000000000000000000019";
+    anvil.block_of([json!({"from": anvil.accounts[0], "to": vault, "value": "0x1"})]);
+    anvil.ask("anvil_setBalance", json!([vault, "0xde0b6b3a7640000"]));
+    scenario.blocks(1);
+    let directory = tempfile::tempdir().unwrap();
+    let url = anvil.http();
+    let data = directory.path().to_str().unwrap();
+    let server = Server::start(["run", "--mainnet-rpc", &url, "--data-dir", data]);
+    ready(&server);
+    caught_up(&server, &anvil, "mainnet", SOON);
+    let differs = format!("differs: {vault} holds 1000000000000000000 after block ");
+    eventually("the difference is found", SOON, || {
+        let ledger = status(&server, "mainnet")["nativeLedger"].clone();
+        ledger
+            .as_str()
+            .is_some_and(|text| text.starts_with(&differs))
+            .then_some(())
+    });
+    same(&server, &anvil, "mainnet", vault, anvil.head());
+    server.stop();
+}

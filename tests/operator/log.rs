@@ -1,7 +1,7 @@
 //! `--log` and `--log-format`.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ fn a_log_that_cannot_be_written_is_lost_and_nothing_else() {
         let answer = eventually("it answers", Duration::from_secs(30), || {
             let mut stream = TcpStream::connect(address).ok()?;
             let request = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-            std::io::Write::write_all(&mut stream, request).ok()?;
+            stream.write_all(request).ok()?;
             let mut answer = String::new();
             stream.read_to_string(&mut answer).ok()?;
             Some(answer)
@@ -101,6 +101,70 @@ fn a_log_that_cannot_be_written_is_lost_and_nothing_else() {
     interrupt(&child);
     let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn nobody_waits_for_who_reads_the_log() {
+    const REQUESTS: usize = 3000;
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let mut child = command(["serve", "--data-dir", store, "--listen", &address.to_string()])
+        .spawn()
+        .unwrap();
+    let mut log = child.stderr.take().unwrap();
+    let mut stream = eventually("it listens", Duration::from_secs(30), || {
+        TcpStream::connect(address).ok()
+    });
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    // Some 600 KB of lines, where a pipe takes 64.
+    let requests = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
+    let mut taken = [0; 1 << 16];
+    for _ in 0..REQUESTS / 100 {
+        stream.write_all(requests.as_bytes()).unwrap();
+        let mut answers = 0;
+        while answers < 100 {
+            let length = stream.read(&mut taken).unwrap();
+            assert!(length > 0, "it should answer while nobody reads its log");
+            answers += taken[..length].iter().filter(|&&byte| byte == b'{').count();
+        }
+    }
+    // Nothing of it is lost, also where the process ends before all is read.
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(500));
+    let mut lines = String::new();
+    log.read_to_string(&mut lines).unwrap();
+    assert_eq!(lines.matches("quarry::http::request").count(), REQUESTS);
+    assert!(lines.contains("stopping"), "{lines}");
+    let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn who_reads_no_log_at_all_does_not_keep_the_process() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let args = ["serve", "--data-dir", store, "--listen", "127.0.0.1:0"];
+    let mut serve = command(args);
+    // A pipe that is full before.
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let filler = std::thread::spawn({
+        let mut writer = writer.try_clone().unwrap();
+        move || while writer.write_all(&[b'x'; 4096]).is_ok() {}
+    });
+    writer.flush().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let mut child = serve.stderr(writer).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&child);
+    let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+    drop((serve, reader));
+    filler.join().unwrap();
 }
 
 #[test]

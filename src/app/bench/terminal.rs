@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use crate::app::AppError;
-use crate::app::progress::{self, Lines};
+use crate::app::progress::Lines;
+use crate::app::{AppError, stderr};
 use crate::bench::session::Observer;
 
 /// A bar on a terminal, a line now and then elsewhere.
@@ -20,7 +20,7 @@ pub(super) struct Terminal {
 impl Terminal {
     pub(super) fn new() -> Self {
         Self {
-            bar: progress::bar("{bar:30} {pos}/{len} {msg}"),
+            bar: stderr::bar("{bar:30} {pos}/{len} {msg}"),
             lines: Lines::new(Duration::ZERO),
             doing: Mutex::new(""),
         }
