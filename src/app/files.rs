@@ -11,6 +11,8 @@ const WRITING_MIN: u64 = 256;
 const TABLES_SHARE: u64 = 4;
 /// Connections leave half of the files to the stores, or so many: two of them with all their tables open.
 const LEFT_MAX: u64 = 9_000;
+/// Where few may be open: those of a process that does nothing, and connections that are told that there are too many.
+const OTHERS: u64 = 164;
 
 /// Raises the limit as far as the system lets the process: shells and supervisors give few, and allow more.
 pub(super) fn raise() {
@@ -68,7 +70,10 @@ pub(super) fn of_connections(wished: usize) -> usize {
 }
 
 fn left(limit: Option<u64>, wished: usize) -> usize {
-    let left = limit.map(|limit| limit - LEFT_MAX.min(limit / 2));
+    let left = limit.map(|limit| {
+        let beside_tables = (limit - limit / TABLES_SHARE).saturating_sub(OTHERS);
+        (limit - LEFT_MAX.min(limit / 2)).min(beside_tables.max(limit / 16))
+    });
     left.map_or(wished, |left| usize::try_from(left).unwrap_or(wished).min(wished))
 }
 
@@ -83,6 +88,10 @@ mod tests {
         assert_eq!(left(Some(20_000), 12_000), 11_000);
         assert_eq!(left(Some(1024), 4096), 512);
         assert_eq!(left(Some(1024), 100), 100);
+        // A quarter for tables, what is open anyhow, and those who are refused.
+        assert_eq!(left(Some(512), 4096), 220);
+        assert_eq!(left(Some(256), 4096), 28);
+        assert_eq!(left(Some(64), 4096), 4);
         assert!(enough(None).is_ok() && enough(Some(256)).is_ok());
         let said = enough(Some(80)).unwrap_err().to_string();
         assert!(

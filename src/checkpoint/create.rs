@@ -27,7 +27,10 @@ impl Stage {
         chain: ChainName,
         watcher: &dyn Watcher,
     ) -> Result<Self, CheckpointError> {
-        if !store.is_dir() {
+        // One that may not be looked at is refused with that reason when it is opened.
+        let is_hidden =
+            std::fs::metadata(store).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+        if !store.is_dir() && !is_hidden {
             return Err(StoreError::Absent {
                 path: store.to_path_buf(),
             }

@@ -24,14 +24,21 @@ struct Thread {
 
 impl Thread {
     fn start(number: usize) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let handle = runtime.handle().clone();
         let (ends, ended) = oneshot::channel::<()>();
+        let (tells, told) = std::sync::mpsc::channel();
+        // Where no thread can be had, no runtime must be dropped either: that panics among async work.
         std::thread::Builder::new()
             .name(format!("sockets-{number}"))
-            .spawn(move || drop(runtime.block_on(ended)))?;
+            .spawn(
+                move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                    Ok(runtime) => {
+                        let _ = tells.send(Ok(runtime.handle().clone()));
+                        drop(runtime.block_on(ended));
+                    }
+                    Err(error) => drop(tells.send(Err(error))),
+                },
+            )?;
+        let handle = told.recv().map_err(io::Error::other)??;
         Ok(Self {
             handle,
             open: Arc::default(),

@@ -327,3 +327,32 @@ fn a_node_that_says_nothing_is_told_of_from_the_start() {
     });
     server.stop();
 }
+
+/// What a proxy of the environment would get is the node's URL with its key.
+#[test]
+fn a_node_is_asked_without_a_proxy_of_the_environment() {
+    let data = tempfile::tempdir().unwrap();
+    let listen = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (node, proxy) = (listen(), listen());
+    let url = format!("http://{}/key", node.local_addr().unwrap());
+    let mut run = command([
+        "run",
+        "--data-dir",
+        data.path().to_str().unwrap(),
+        "--mainnet-rpc",
+        &url,
+    ]);
+    let proxied = format!("http://{}", proxy.local_addr().unwrap());
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        run.env(name, &proxied);
+    }
+    run.env_remove("NO_PROXY").env_remove("no_proxy");
+    let server = Server::of(run).unwrap();
+    node.set_nonblocking(true).unwrap();
+    eventually("the node is asked", Duration::from_secs(30), || {
+        node.accept().ok()
+    });
+    proxy.set_nonblocking(true).unwrap();
+    assert!(proxy.accept().is_err(), "the proxy is asked");
+    server.stop();
+}
