@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use super::docs_form::write_form;
 use super::endpoint::{Endpoint, Group};
 use super::list::endpoints;
+use super::openapi::refusals_of;
 use super::shape::{Field, Form};
 use super::web_page::{WebPage, top};
 
@@ -162,11 +163,7 @@ fn write_answers(page: &mut String, endpoint: &Endpoint) -> fmt::Result {
         }
         page.push_str("</details>");
     }
-    let mut refusals = super::openapi::bad_requests(endpoint)
-        .into_iter()
-        .map(|text| (400, text))
-        .collect::<Vec<_>>();
-    refusals.extend(endpoint.not_found.iter().map(|text| (404, (*text).to_owned())));
+    let refusals = refusals_of(endpoint);
     if !refusals.is_empty() {
         page.push_str("<details class=\"more\"><summary>Refusals</summary><ul>");
         for (status, text) in refusals {

@@ -6,7 +6,7 @@ use super::docs_page::form_name;
 use super::endpoint::{Endpoint, Kind, Parameter, Place};
 use super::examples::example;
 use super::list::endpoints;
-use super::openapi::bad_requests;
+use super::openapi::refusals_of;
 use super::shape::{Field, Form};
 
 /// Characters of an example that are shown; `/openapi.json` has it whole.
@@ -125,47 +125,38 @@ fn render_fields(text: &mut String, fields: &[Field], within: &str) -> std::fmt:
     Ok(())
 }
 
-/// The texts of errors that are the operation's own.
+/// The texts of errors that are the operation's own, of those of the table at the top none.
 fn render_refusals(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
-    let of_all = |text: &String| {
-        [
+    let is_own = |text: &str| {
+        let of_parameter = |parameter: &Parameter| text == format!("Invalid {} parameter", parameter.name);
+        ![
             "Missing required parameter: ",
             "Duplicate parameter: ",
             "Invalid chain",
         ]
         .iter()
         .any(|common| text.starts_with(common))
-            || endpoint
-                .parameters
-                .iter()
-                .any(|parameter| *text == format!("Invalid {} parameter", parameter.name))
+            && !endpoint.parameters.iter().any(of_parameter)
     };
-    let list = |texts: &mut dyn Iterator<Item = String>| {
-        let mut shown: Vec<String> = Vec::new();
-        for text in texts.map(|text| format!("`{text}`")) {
-            if !shown.contains(&text) {
-                shown.push(text);
-            }
+    let refusals = refusals_of(endpoint);
+    let mut told = Vec::new();
+    for status in [400, 404] {
+        let texts: Vec<String> = refusals
+            .iter()
+            .filter(|(of, text)| *of == status && is_own(text))
+            .map(|(_, text)| format!("`{text}`"))
+            .collect();
+        if !texts.is_empty() {
+            told.push(format!("{status}: {}", texts.join(", ")));
         }
-        shown.join(", ")
-    };
-    let refused = list(&mut bad_requests(endpoint).into_iter().filter(|text| !of_all(text)));
-    let unknown = list(&mut endpoint.not_found.iter().map(|text| (*text).to_owned()));
-    let parts = [("400", refused), ("404", unknown)];
-    let told: Vec<String> = parts
-        .iter()
-        .filter(|(_, texts)| !texts.is_empty())
-        .map(|(status, texts)| format!("{status}: {texts}"))
-        .chain(
-            endpoint
-                .asks_node
-                .then(|| "502, 504: where the node has to be asked".to_owned()),
-        )
-        .collect();
-    match told.is_empty() {
-        true => Ok(()),
-        false => writeln!(text, "\nErrors: {}.", told.join("; ")),
     }
+    if endpoint.asks_node {
+        told.push("502, 504: where the node has to be asked".to_owned());
+    }
+    if !told.is_empty() {
+        writeln!(text, "\nErrors: {}.", told.join("; "))?;
+    }
+    Ok(())
 }
 
 fn render_parameter(text: &mut String, parameter: &Parameter, main_only: bool) -> std::fmt::Result {

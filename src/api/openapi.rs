@@ -204,12 +204,7 @@ fn kind(kind: Kind) -> Value {
 fn responses(endpoints: &[&Endpoint]) -> Value {
     let mut responses = Map::new();
     responses.insert("200".to_owned(), success(endpoints));
-    let mut texts: Vec<String> = Vec::new();
-    for text in endpoints.iter().flat_map(|endpoint| bad_requests(endpoint)) {
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let texts = distinct(endpoints.iter().flat_map(|endpoint| bad_requests(endpoint)));
     if !texts.is_empty() {
         responses.insert(
             "400".to_owned(),
@@ -373,8 +368,28 @@ fn form(form: Form) -> Value {
     }
 }
 
+/// Each text once, in order.
+fn distinct(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in texts {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}
+
+/// The texts of an endpoint's own refusals, each once, with their statuses.
+pub(super) fn refusals_of(endpoint: &Endpoint) -> Vec<(u16, String)> {
+    let unknown = endpoint.not_found.iter().map(|text| (404, (*text).to_owned()));
+    let refused = distinct(bad_requests(endpoint))
+        .into_iter()
+        .map(|text| (400, text));
+    refused.chain(unknown).collect()
+}
+
 /// The texts of 400 that follow from an endpoint's parameters (answers.md section 2).
-pub(super) fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
+fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
     let mut texts = Vec::new();
     for parameter in endpoint.parameters {
         let name = parameter.name;

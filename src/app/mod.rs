@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, ConfigFormat, Export, Import, LogArgs};
 use crate::config::{Config, ConfigError, LogConfig};
+use crate::http::REQUEST_TARGET;
 use crate::model::{ChainName, ImportKind};
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -120,7 +121,7 @@ fn command(cli: Cli) -> ExitCode {
     let mut filter = log.filter;
     if matches!(cli.command, Command::Bench(_)) {
         // A line for each of its own requests would be measured with them; who names the target gets them.
-        filter = format!("quarry::http::request=warn,{filter}");
+        filter = format!("{REQUEST_TARGET}=warn,{filter}");
     }
     if let Err(sentence) = process::init_log(&filter, log.format) {
         return process::fail(&sentence);

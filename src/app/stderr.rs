@@ -15,6 +15,7 @@ use tracing::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::clock;
+use crate::http::REQUEST_TARGET;
 use crate::metrics::Page;
 
 /// Lines of requests are taken into memory up to this many bytes of lines, all others up to twice as many.
@@ -30,8 +31,6 @@ const TOGETHER: Duration = Duration::from_millis(10);
 const FRAMES_PER_SECOND: u8 = 10;
 /// The end of a command waits so long for a reader that takes nothing.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-/// The target of lines of requests.
-const REQUEST: &str = "quarry::http::request";
 
 static STDERR: OnceLock<Printer> = OnceLock::new();
 static BARS: LazyLock<MultiProgress> = LazyLock::new(|| {
@@ -65,13 +64,7 @@ pub(super) fn start() {
 
 /// Writes a line, after all that was logged before.
 pub(super) fn say(line: &str) {
-    let line = format!("{line}\n");
-    match STDERR.get() {
-        Some(printer) => {
-            printer.line(line.as_bytes(), LINES_MAX);
-        }
-        None => write(line.as_bytes()),
-    }
+    take(format!("{line}\n").as_bytes(), LINES_MAX);
 }
 
 /// Writes what is for standard output among the lines, where both are one terminal with bars on it; tells whether it did.
@@ -111,6 +104,14 @@ pub(super) fn measure(page: &mut Page) {
     page.counter("quarry_log_lines_lost", help, &[], lost);
 }
 
+/// Takes a line, where less than `most` bytes of lines wait.
+fn take(line: &[u8], most: usize) {
+    match STDERR.get() {
+        Some(printer) => printer.line(line, most),
+        None => write(line),
+    }
+}
+
 /// A line that cannot be written is lost, and nothing else is.
 fn write(text: &[u8]) {
     let _ = std::io::stderr().lock().write_all(text);
@@ -129,7 +130,7 @@ impl<'a> MakeWriter<'a> for Log {
 
     fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Line {
         Line(match meta.target() {
-            REQUEST => REQUESTS_MAX,
+            REQUEST_TARGET => REQUESTS_MAX,
             _ => LINES_MAX,
         })
     }
@@ -140,10 +141,7 @@ pub(super) struct Line(usize);
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        match STDERR.get() {
-            Some(printer) => printer.line(line, self.0),
-            None => write(line),
-        }
+        take(line, self.0);
         Ok(line.len())
     }
 
@@ -378,6 +376,7 @@ mod tests {
         }
     }
 
+    /// A printer, what lets its reader take a piece, and what was taken.
     fn printer() -> (Arc<Printer>, Sender<()>, Arc<Mutex<Vec<u8>>>) {
         let printer = Arc::new(Printer::default());
         let (may_take, may) = channel();
@@ -389,6 +388,16 @@ mod tests {
         let own = Arc::clone(&printer);
         std::thread::spawn(move || own.run(&mut output, |show| show()));
         (printer, may_take, taken)
+    }
+
+    /// The same, whose thread holds a first line and waits.
+    fn holding() -> (Arc<Printer>, Sender<()>, Arc<Mutex<Vec<u8>>>) {
+        let held = printer();
+        held.0.line(b"first\n", LINES_MAX);
+        while !held.0.waiting().lines.is_empty() {
+            std::thread::yield_now();
+        }
+        held
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -412,12 +421,7 @@ mod tests {
 
     #[test]
     fn what_nobody_takes_is_bounded_and_counted() {
-        let (printer, may_take, taken) = printer();
-        // The thread holds it, and waits.
-        printer.line(b"first\n", LINES_MAX);
-        while !printer.waiting().lines.is_empty() {
-            std::thread::yield_now();
-        }
+        let (printer, may_take, taken) = holding();
         let line = [b'x'; 1023];
         for _ in 0..3 * LINES_MAX / 1024 {
             printer.line(&line, REQUESTS_MAX);
@@ -441,24 +445,20 @@ mod tests {
         printer.line(&line, LINES_MAX);
         let reader = std::thread::spawn(move || {
             for _ in 0..20 {
-                std::thread::sleep(Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(100));
                 may_take.send(()).unwrap();
             }
             may_take
         });
         // Less than all of it takes.
-        printer.flush(Duration::from_millis(300));
+        printer.flush(Duration::from_millis(1500));
         assert_eq!(taken.lock().unwrap().len(), line.len());
         drop(reader.join().unwrap());
     }
 
     #[test]
     fn bars_are_bounded_too() {
-        let (printer, may_take, taken) = printer();
-        printer.line(b"first\n", LINES_MAX);
-        while !printer.waiting().lines.is_empty() {
-            std::thread::yield_now();
-        }
+        let (printer, may_take, taken) = holding();
         for _ in 0..10 * FRAMES_MAX / 100 {
             printer.frame(&"=".repeat(100));
         }

@@ -61,5 +61,5 @@ pub use server::serve;
 pub use slow::{SLOW, SlowRequest};
 pub use stream::stream_frames;
 pub use traffic::{OperationFigures, Traffic, TrafficFigures};
-pub use transport::Outgoing;
+pub use transport::{Outgoing, REQUEST_TARGET};
 pub use unsent::{Holding, SharedBody, Unsent};

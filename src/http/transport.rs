@@ -347,6 +347,9 @@ impl Drop for Outgoing {
     }
 }
 
+/// Target of the lines of requests in the log.
+pub const REQUEST_TARGET: &str = "quarry::http::request";
+
 struct LogLine {
     method: Method,
     uri: Uri,
@@ -375,7 +378,7 @@ impl LogLine {
             aborted: !self.finished,
         });
         tracing::info!(
-            target: "quarry::http::request",
+            target: REQUEST_TARGET,
             method = self.method.as_str(),
             operation = traffic.name(place),
             path = self.uri.path(),

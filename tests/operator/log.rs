@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -77,15 +78,27 @@ fn full() -> File {
     File::options().write(true).open("/dev/full").unwrap()
 }
 
+/// `quarry serve` of the demo's chain, which it imports, at an address that is free.
+fn serving(store: &str) -> (Command, SocketAddr) {
+    import_demo(store);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    let serve = command(["serve", "--data-dir", store, "--listen", &address.to_string()]);
+    (serve, address)
+}
+
+/// A connection, once it listens.
+fn connected(address: SocketAddr) -> TcpStream {
+    eventually("it listens", Duration::from_secs(30), || {
+        TcpStream::connect(address).ok()
+    })
+}
+
 #[test]
 fn a_log_that_cannot_be_written_is_lost_and_nothing_else() {
     let data = tempfile::tempdir().unwrap();
     let store = data.path().to_str().unwrap();
-    import_demo(store);
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
-    let mut serve = command(["serve", "--data-dir", store, "--listen", &address.to_string()]);
+    let (mut serve, address) = serving(store);
     let mut child = serve.stderr(full()).spawn().unwrap();
     for _ in 0..20 {
         let answer = eventually("it answers", Duration::from_secs(30), || {
@@ -108,17 +121,10 @@ fn nobody_waits_for_who_reads_the_log() {
     const REQUESTS: usize = 3000;
     let data = tempfile::tempdir().unwrap();
     let store = data.path().to_str().unwrap();
-    import_demo(store);
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
-    let mut child = command(["serve", "--data-dir", store, "--listen", &address.to_string()])
-        .spawn()
-        .unwrap();
+    let (mut serve, address) = serving(store);
+    let mut child = serve.spawn().unwrap();
     let mut log = child.stderr.take().unwrap();
-    let mut stream = eventually("it listens", Duration::from_secs(30), || {
-        TcpStream::connect(address).ok()
-    });
+    let mut stream = connected(address);
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     // Some 600 KB of lines, where a pipe takes 64.
     let requests = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
@@ -147,19 +153,16 @@ fn nobody_waits_for_who_reads_the_log() {
 fn who_reads_no_log_at_all_does_not_keep_the_process() {
     let data = tempfile::tempdir().unwrap();
     let store = data.path().to_str().unwrap();
-    import_demo(store);
-    let args = ["serve", "--data-dir", store, "--listen", "127.0.0.1:0"];
-    let mut serve = command(args);
+    let (mut serve, address) = serving(store);
     // A pipe that is full before.
-    let (reader, mut writer) = std::io::pipe().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
     let filler = std::thread::spawn({
         let mut writer = writer.try_clone().unwrap();
         move || while writer.write_all(&[b'x'; 4096]).is_ok() {}
     });
-    writer.flush().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let mut child = serve.stderr(writer).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    drop(connected(address));
     interrupt(&child);
     let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));

@@ -51,8 +51,8 @@ fn rows(written: &str) -> Vec<String> {
     joined.map(|row| row.trim_end().to_owned()).collect()
 }
 
-/// What the program shows on a terminal until it ends, by itself or after a while by a signal.
-fn shown(args: &[&str], seconds: u32) -> String {
+/// What the program shows on a terminal of this kind until it ends, by itself or after a while by a signal.
+fn shown(terminal: &str, args: &[&str], seconds: u32) -> String {
     let program = command([""; 0]).get_program().to_str().unwrap().to_owned();
     let words = args.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>();
     let line = format!(
@@ -61,7 +61,7 @@ fn shown(args: &[&str], seconds: u32) -> String {
     );
     let output = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
-        .env("TERM", "xterm")
+        .env("TERM", terminal)
         .env_remove("NO_COLOR")
         .stdin(Stdio::null())
         .output()
@@ -88,7 +88,7 @@ fn bars_of_two_chains_are_below_each_other_and_below_all_lines() {
         "--listen",
         "127.0.0.1:0",
     ];
-    let written = shown(&args, 3);
+    let written = shown("xterm", &args, 8);
     // As it was when two rows were cleared last.
     let before = written
         .rfind("\x1b[1A\r\x1b[2K\x1b[1B\r\x1b[2K")
@@ -113,12 +113,17 @@ fn is_bar_sign(sign: char) -> bool {
     is_bar(&sign.to_string())
 }
 
-#[test]
-fn what_a_command_prints_is_not_drawn_over() {
+/// What `quarry verify` shows of the demo's chain.
+fn verified(terminal: &str) -> String {
     let data = tempfile::tempdir().unwrap();
     let store = data.path().to_str().unwrap();
     import_demo(store);
-    let written = shown(&["verify", "--data-dir", store], 60);
+    shown(terminal, &["verify", "--data-dir", store], 60)
+}
+
+#[test]
+fn what_a_command_prints_is_not_drawn_over() {
+    let written = verified("xterm");
     let rows = rows(&written);
     assert!(!rows.iter().any(|row| is_bar(row)), "{rows:#?}");
     assert!(
@@ -129,21 +134,7 @@ fn what_a_command_prints_is_not_drawn_over() {
 
 #[test]
 fn a_terminal_that_cannot_draw_gets_lines() {
-    let data = tempfile::tempdir().unwrap();
-    let store = data.path().to_str().unwrap();
-    import_demo(store);
-    let program = command([""; 0]).get_program().to_str().unwrap().to_owned();
-    let output = Command::new("script")
-        .args([
-            "-qec",
-            &format!("'{program}' verify --data-dir '{store}'"),
-            "/dev/null",
-        ])
-        .env("TERM", "dumb")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let written = String::from_utf8(output.stdout).unwrap();
+    let written = verified("dumb");
     assert!(
         !written.contains('\x1b') && !written.contains(is_bar_sign),
         "{written}"
