@@ -184,7 +184,7 @@ impl Service {
             .expect("a request")
             .into_parts();
         self.runtime.block_on(async {
-            let response = self.api.handle(Request::new(parts)).await;
+            let response = self.api.handle(Request::new(parts)).answer().await;
             assert!(response.status().is_success(), "{path}: {}", response.status());
             let (mut body, mut bytes) = (response.into_body(), 0);
             while let Some(frame) = body.frame().await {

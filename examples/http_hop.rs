@@ -18,8 +18,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use no_chains::NoChains;
 use quarry::api::{Api, Settings};
 use quarry::http::{
-    FrameSource, Handler, HandlerFuture, HttpError, Lane, Limits, Pool, PoolLimits, Request, json_response,
-    serve, stream_frames,
+    FrameSource, Handled, Handler, HttpError, Lane, Limits, Pool, PoolLimits, Request, json_response, serve,
+    stream_frames,
 };
 use tokio::net::TcpListener;
 
@@ -65,13 +65,13 @@ impl FrameSource for Frames {
 }
 
 impl Handler for Hop {
-    fn handle(&self, request: Request) -> HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         let pool = self.pool.clone();
         if let (Some(pool), "/stream") = (&pool, request.path()) {
             let body = stream_frames(pool, Bytes::new(), Box::new(Frames(1024)), None);
-            return Box::pin(async { json_response(hyper::StatusCode::OK, body) });
+            return json_response(hyper::StatusCode::OK, body).into();
         }
-        Box::pin(async move {
+        Handled::later(async move {
             let body = match pool {
                 Some(pool) => pool.run(Lane::Point, work).await.unwrap_or_default(),
                 None => work(),

@@ -91,7 +91,7 @@ pub(crate) fn run(data: &[u8]) {
         "application/json",
     ));
     let answer = service.api.handle(quarry::http::Request::new(parts));
-    let status = service.runtime.block_on(answer).status().as_u16();
+    let status = service.runtime.block_on(answer.answer()).status().as_u16();
     assert!(
         [200, 304, 400, 404, 503].contains(&status),
         "{status} for {text:?}"

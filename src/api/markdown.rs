@@ -36,7 +36,8 @@ block is unknown (404 `Block not found`, or 400 where it is a parameter `block`)
 `latest` is an empty list, so that polling works. Dates are UTC days, both ends included.
 
 `page` counts from 1, `offset` is the rows of a page, 1 to 10,000 (10,000 unless said); page times offset is not bounded. The `cursor` of a `Link` resumes after an exact
-row, also where blocks came in between.
+row, also where blocks came in between. Where a reorg took that row's block away it is refused (400 `Invalid cursor parameter`): begin again at the last block that you know to be
+final.
 
 ## Errors
 

@@ -7,7 +7,8 @@ use crate::desk::context::{Chains, Settings};
 use crate::desk::faults::{invalid_chain, unsupported};
 use crate::desk::office::{Desk, Dialect};
 use crate::http::{
-    self, Delivery, HttpError, Lane, Lifetime, Match, Params, Pool, Request, Response, Router, Traffic,
+    self, Delivery, Handled, HttpError, Lane, Lifetime, Match, Params, Pool, Request, Response, Router,
+    Traffic,
 };
 use crate::model::ChainName;
 
@@ -103,25 +104,21 @@ impl Api {
 }
 
 impl http::Handler for Api {
-    fn handle(&self, request: Request) -> http::HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         match self.inner.parse(&request) {
-            Err(error) => {
-                let response = error.into();
-                Box::pin(async move { response })
-            }
-            Ok(Parsed::Report(Report::Health)) => {
-                // Not on the pool: it tells that the process answers, also while every thread is busy.
-                let response = Delivery::of(&request).deliver_plain(reports::health(), Lifetime::Revalidate);
-                Box::pin(async move { response })
-            }
+            Err(error) => error.into(),
+            // Not on the pool: it tells that the process answers, also while every thread is busy.
+            Ok(Parsed::Report(Report::Health)) => Delivery::of(&request)
+                .deliver_plain(reports::health(), Lifetime::Revalidate)
+                .into(),
             Ok(Parsed::Report(report)) => {
                 let inner = Arc::clone(&self.inner);
-                Box::pin(async move { inner.report(request, report).await })
+                Handled::later(inner.report(request, report))
             }
             Ok(Parsed::Operation(chain, plan)) => {
                 let inner = Arc::clone(&self.inner);
                 let desk = Arc::clone(&inner.desk);
-                Box::pin(desk.operate(inner, request, chain, plan))
+                desk.operate(inner, request, chain, plan)
             }
         }
     }

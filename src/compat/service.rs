@@ -7,7 +7,7 @@ use crate::desk::answer::Plan;
 use crate::desk::faults::{invalid_chain, still_indexing};
 use crate::desk::office::Dialect;
 use crate::http::{
-    self, Delivery, HttpError, Lane, Lifetime, Request, Response, StatusCode, Traffic, json_response,
+    self, Delivery, Handled, HttpError, Lane, Lifetime, Request, Response, StatusCode, Traffic, json_response,
 };
 use crate::model::ChainName;
 
@@ -71,15 +71,13 @@ impl Compat {
 }
 
 impl http::Handler for Compat {
-    fn handle(&self, request: Request) -> http::HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         let inner = Arc::clone(&self.inner);
-        Box::pin(async move {
-            if request.path() == CHAINS {
-                inner.chain_list(request).await
-            } else {
-                inner.answer(request).await
-            }
-        })
+        if request.path() == CHAINS {
+            Handled::later(inner.chain_list(request))
+        } else {
+            inner.answer(request)
+        }
     }
 
     fn upload_bytes_max(&self, path: &str) -> Option<usize> {
@@ -113,20 +111,19 @@ impl Dialect for Inner {
 }
 
 impl Inner {
-    async fn answer(self: Arc<Self>, request: Request) -> Response {
+    fn answer(self: Arc<Self>, request: Request) -> Handled {
         let desk = Arc::clone(&self.desk);
-        let (meant, plan) = match self.parse(&request) {
-            Ok(parsed) => parsed,
-            Err(error) => return desk.refuse(&*self, &request, error),
-        };
-        let chain = match meant {
-            Meant::Name(chain) => chain,
-            Meant::Id(id) => match self.chain_of(id).await {
-                Ok(chain) => chain,
-                Err(error) => return desk.refuse(&*self, &request, error),
-            },
-        };
-        desk.operate(self, request, chain, plan).await
+        match self.parse(&request) {
+            Err(error) => desk.refuse(&*self, &request, error).into(),
+            Ok((Meant::Name(chain), plan)) => desk.operate(self, request, chain, plan),
+            Ok((Meant::Id(id), plan)) => Handled::later(async move {
+                let chain = match self.chain_of(id).await {
+                    Ok(chain) => chain,
+                    Err(error) => return desk.refuse(&*self, &request, error),
+                };
+                desk.operate(self, request, chain, plan).answer().await
+            }),
+        }
     }
 
     fn parse(&self, request: &Request) -> Result<(Meant, Plan), HttpError> {

@@ -108,10 +108,8 @@ impl Facts {
     pub(crate) fn add_to(self, response: &mut Response) {
         let headers = response.headers_mut();
         headers.insert(X_INDEXED_BLOCK_NUMBER, header_number(self.head.number));
-        let mut hash = Vec::with_capacity(66);
-        hash.extend_from_slice(b"0x");
-        hash.extend_from_slice(const_hex::encode(self.head.hash).as_bytes());
-        if let Ok(hash) = HeaderValue::from_maybe_shared(Bytes::from(hash)) {
+        let hash = const_hex::const_encode::<32, true>(&self.head.hash);
+        if let Ok(hash) = HeaderValue::from_bytes(hash.as_bytes()) {
             headers.insert(X_INDEXED_BLOCK_HASH, hash);
         }
         if let Some(number) = self.finalized {

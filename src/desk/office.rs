@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::http::{
-    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Holding, HttpError, Lane, Lifetime, Pool, Request,
-    Response, Traffic,
+    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Handled, Holding, HttpError, Lane, Lifetime, Pool,
+    Request, Response, Traffic,
 };
 use crate::metrics::Page;
 use crate::model::ChainName;
@@ -56,6 +56,17 @@ enum Found {
     Refused(Option<Facts>, HttpError),
     /// What [`Answer::AskNode`] asks.
     Question(Facts, Question),
+}
+
+/// What came of trying at once.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are of the large one, which a box would make slower"
+)]
+enum Tried {
+    Found(Found),
+    /// Nothing: this is to be done on the pool.
+    Not(Plan),
 }
 
 /// Why there is no answer of the node.
@@ -122,17 +133,24 @@ impl Desk {
         }
     }
 
-    /// Answers an operation on a chain.
-    pub(crate) async fn operate<D: Dialect>(
+    /// Answers an operation on a chain: at once where what it needs is in memory.
+    pub(crate) fn operate<D: Dialect>(
         self: Arc<Self>,
         dialect: Arc<D>,
         request: Request,
         chain: ChainName,
         plan: Plan,
-    ) -> Response {
+    ) -> Handled {
         let request = Arc::new(request);
-        let answered = self.answer(&dialect, &request, chain, plan).await;
-        answered.unwrap_or_else(|error| self.refuse(&*dialect, &request, error))
+        let tried = match self.try_at_once(&dialect, &request, chain, plan) {
+            Ok(Tried::Found(Found::Answer(response, _))) => return Handled::Now(response),
+            Ok(tried) => tried,
+            Err(error) => return self.refuse(&*dialect, &request, error).into(),
+        };
+        Handled::later(async move {
+            let answered = self.answer(&dialect, &request, chain, tried).await;
+            answered.unwrap_or_else(|error| self.refuse(&*dialect, &request, error))
+        })
     }
 
     async fn answer(
@@ -140,19 +158,24 @@ impl Desk {
         dialect: &Arc<impl Dialect>,
         request: &Arc<Request>,
         chain: ChainName,
-        mut plan: Plan,
+        mut tried: Tried,
     ) -> Result<Response, HttpError> {
-        let until = clock::now() + self.settings.upstream_timeout;
+        let mut until = None;
         let mut waits = MOVED_WAITS_MS.map(Duration::from_millis).into_iter();
         loop {
-            let (facts, told) = match self.find(dialect, request, chain, plan).await? {
+            let found = match tried {
+                Tried::Found(found) => found,
+                Tried::Not(plan) => self.find(request, chain, plan).await?,
+            };
+            let (facts, told) = match found {
                 Found::Answer(response, _) => return Ok(response),
                 Found::Refused(facts, error) => (facts, Err(error)),
                 Found::Question(facts, question) => {
+                    let until = *until.get_or_insert_with(|| clock::now() + self.settings.upstream_timeout);
                     let told = match self.ask(chain, question).await {
                         Err(Unanswered::Elsewhere(_)) if clock::now() < until && waits.len() > 0 => {
                             tokio::time::sleep(waits.next().unwrap_or_default()).await;
-                            plan = dialect.plan(request)?;
+                            tried = self.try_at_once(dialect, request, chain, dialect.plan(request)?)?;
                             continue;
                         }
                         told => told.or_else(Unanswered::settled),
@@ -177,39 +200,56 @@ impl Desk {
         }
     }
 
-    /// Looks up on the pool; what is quick, here first.
-    async fn find(
-        self: &Arc<Self>,
+    fn keeps(&self, plan: &Plan) -> bool {
+        self.kept.is_some() && plan.is_worth_keeping()
+    }
+
+    /// Looks up out of memory, by the thread that was asked, what is quick or was kept. Gives the plan back where that cannot be.
+    fn try_at_once(
+        &self,
         dialect: &Arc<impl Dialect>,
-        request: &Arc<Request>,
+        request: &Request,
         chain: ChainName,
-        mut plan: Plan,
-    ) -> Result<Found, HttpError> {
+        plan: Plan,
+    ) -> Result<Tried, HttpError> {
         // Compressing a list takes longer than handing it on.
         let is_coded = || plan.lane == Lane::Scan && Delivery::of(request).is_coded();
         if plan.quick != Quick::AmongFew {
             self.pool.asked_else();
         }
-        let is_kept = self.kept.is_some() && plan.is_worth_keeping();
+        let is_kept = self.keeps(&plan);
         // Out of memory, as all that is done by this thread: to take a snapshot may be to look for imports.
         if is_kept && let Some(response) = from_memory(|| self.kept_answer(request, chain)).flatten() {
-            return Ok(Found::Answer(response, None));
+            return Ok(Tried::Found(Found::Answer(response, None)));
         }
         let is_quick = match plan.quick {
             Quick::No => false,
             Quick::Yes => true,
             Quick::AmongFew => self.pool.makes_at_once(),
         };
-        if is_quick && !is_coded() {
-            let look_up = || self.look_up(request, chain, plan, is_kept);
-            if let Some(found) = counted_from_memory(&self.traffic, request.operation(), look_up) {
-                return Ok(self.keep(found));
-            }
-            // The plan went with the attempt. It was made of the request alone, and is made of it again.
-            plan = dialect.plan(request)?;
+        if !is_quick || is_coded() {
+            return Ok(Tried::Not(plan));
         }
+        let look_up = || self.look_up(request, chain, plan, is_kept);
+        Ok(
+            match counted_from_memory(&self.traffic, request.operation(), look_up) {
+                Some(found) => Tried::Found(self.keep(found)),
+                // The plan went with the attempt. It was made of the request alone, and is made of it again.
+                None => Tried::Not(dialect.plan(request)?),
+            },
+        )
+    }
+
+    /// Looks up on the pool.
+    async fn find(
+        self: &Arc<Self>,
+        request: &Arc<Request>,
+        chain: ChainName,
+        plan: Plan,
+    ) -> Result<Found, HttpError> {
+        let (is_kept, lane) = (self.keeps(&plan), plan.lane);
         let (inner, asked) = (Arc::clone(self), Arc::clone(request));
-        let looked_up = self.pool.run(plan.lane, move || {
+        let looked_up = self.pool.run(lane, move || {
             counted(&inner.traffic, asked.operation(), || {
                 inner.look_up(&asked, chain, plan, is_kept)
             })
@@ -247,7 +287,9 @@ impl Desk {
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
         // Before the work: what the node says may be another thing after it.
         let asked = is_kept.then(|| determinants.question(&delivery)).flatten();
-        let above = determinants.above();
+        // A body of a line has no tag of this kind, unless the client says that it has it.
+        let is_line = plan.lane == Lane::Point && plan.quick == Quick::Yes && !delivery.is_conditional();
+        let above = if is_line { Vec::new() } else { determinants.above() };
         let mut question = None;
         let mut response = match determinants.unchanged(&delivery, &above) {
             Some(response) => response,

@@ -44,6 +44,54 @@ impl Lifetime {
 
 const TAG_BYTES: usize = 16;
 
+/// XXH3's 128 bits of bytes that come in parts. A page of 100 rows costs a cryptographic hash as long as the rows
+/// (docs/decisions/0018-http.md).
+struct Digest {
+    /// The first bytes: of most tags all, whose digest takes less than a hasher that could go on.
+    short: [u8; Self::SHORT],
+    length: usize,
+    long: Option<xxhash3_128::Hasher>,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self {
+            short: [0; Self::SHORT],
+            length: 0,
+            long: None,
+        }
+    }
+}
+
+impl Digest {
+    const SHORT: usize = 512;
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(hasher) = &mut self.long {
+            hasher.write(bytes);
+        } else if let Some(room) = self.short.get_mut(self.length..self.length + bytes.len()) {
+            room.copy_from_slice(bytes);
+            self.length += bytes.len();
+        } else {
+            let mut hasher = xxhash3_128::Hasher::new();
+            hasher.write(self.held());
+            hasher.write(bytes);
+            self.long = Some(hasher);
+        }
+    }
+
+    fn held(&self) -> &[u8] {
+        self.short.get(..self.length).unwrap_or_default()
+    }
+
+    fn finish(self) -> u128 {
+        match &self.long {
+            Some(hasher) => hasher.finish_128(),
+            None => xxhash3_128::Hasher::oneshot(self.held()),
+        }
+    }
+}
+
 /// The name of one version of an answer: 32 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityTag([u8; 2 * TAG_BYTES]);
@@ -51,27 +99,24 @@ pub struct EntityTag([u8; 2 * TAG_BYTES]);
 impl EntityTag {
     /// The tag of what these parts determine. Parts are told apart by their lengths.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        // A page of 100 rows costs a cryptographic hash as long as the rows (docs/decisions/0018-http.md).
-        let mut hasher = xxhash3_128::Hasher::new();
+        let mut digest = Digest::default();
         for part in parts {
-            hasher.write(&(part.len() as u64).to_be_bytes());
-            hasher.write(part);
+            digest.write(&(part.len() as u64).to_be_bytes());
+            digest.write(part);
         }
         let mut text = [0; 2 * TAG_BYTES];
         // Both lengths are constants that agree.
-        let _ = const_hex::encode_to_slice(hasher.finish_128().to_be_bytes(), &mut text);
+        let _ = const_hex::encode_to_slice(digest.finish().to_be_bytes(), &mut text);
         Self(text)
     }
 
     fn header(&self, coding: Option<Coding>) -> HeaderValue {
-        let mut text = Vec::with_capacity(2 * TAG_BYTES + 4);
-        if coding.is_some() {
-            text.extend_from_slice(b"W/");
-        }
-        text.push(b'"');
-        text.extend_from_slice(&self.0);
-        text.push(b'"');
-        HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).unwrap_or(HeaderValue::from_static("\"-\""))
+        let mut text = [b'"'; 2 * TAG_BYTES + 4];
+        text[0] = b'W';
+        text[1] = b'/';
+        text[3..3 + 2 * TAG_BYTES].copy_from_slice(&self.0);
+        let text = if coding.is_some() { &text[..] } else { &text[2..] };
+        HeaderValue::from_bytes(text).unwrap_or(HeaderValue::from_static("\"-\""))
     }
 
     /// Whether this tag is in a list of tags, compared weakly.
@@ -268,6 +313,30 @@ mod tests {
         // XXH3's own test vector: the 128 bits of nothing.
         let tag = EntityTag::of([]);
         assert_eq!(tag.0, *b"99aa06d3014798d86001c324468d497f");
+    }
+
+    #[test]
+    fn long_and_short_make_one_digest() {
+        let bytes: Vec<u8> = (0..2000_u32).map(|at| ((at * at) >> 3) as u8).collect();
+        for length in [0, 1, 16, 240, 241, 511, 512, 513, 2000] {
+            for step in [1, 7, 300, 2000] {
+                let mut digest = Digest::default();
+                bytes[..length].chunks(step).for_each(|part| digest.write(part));
+                assert_eq!(
+                    digest.finish(),
+                    xxhash3_128::Hasher::oneshot(&bytes[..length]),
+                    "{length} by {step}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn headers_of_tags() {
+        let tag = EntityTag::of([]);
+        let plain = "\"99aa06d3014798d86001c324468d497f\"";
+        assert_eq!(tag.header(None), plain);
+        assert_eq!(tag.header(Some(Coding::Gzip)), format!("W/{plain}"));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::StatusCode;
 use hyper::body::Body as HttpBody;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{CACHE_CONTROL, HOST, HeaderMap, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
@@ -49,7 +49,7 @@ pub struct Got {
 /// A connection to a service, HTTP/1.1 without TLS; one request at a time.
 #[derive(Debug)]
 pub struct Connection {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     authority: String,
 }
 
@@ -88,19 +88,47 @@ impl Connection {
         })
     }
 
-    /// Asks for `target` (path and query) and shows the body to `visit`, frame by frame.
+    /// Asks for `target` (path and query) and shows the body to `visit`, frame by frame. A connection that the service has closed after its
+    /// last answer, as it may, is opened anew.
     ///
     /// # Errors
     ///
     /// When the connection or the body breaks off; the connection is of no use then.
     pub async fn get(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<Got, ClientError> {
+        let request = hyper::Request::get(target).header(CACHE_CONTROL, NO_CACHE);
+        self.send(request, target, Bytes::new(), visit).await
+    }
+
+    /// Sends a JSON text to `target`, as JSON-RPC is spoken; else as [`get`](Self::get).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn post(
+        &mut self,
+        target: &str,
+        json: Bytes,
+        visit: impl FnMut(&[u8]),
+    ) -> Result<Got, ClientError> {
+        let request = hyper::Request::post(target).header(CONTENT_TYPE, JSON);
+        self.send(request, target, json, visit).await
+    }
+
+    async fn send(
+        &mut self,
+        request: hyper::http::request::Builder,
+        target: &str,
+        body: Bytes,
+        visit: impl FnMut(&[u8]),
+    ) -> Result<Got, ClientError> {
         let broken = |error: hyper::Error| ClientError::Broken(error.to_string());
-        let request = hyper::Request::get(target)
+        let request = request
             .header(HOST, &self.authority)
-            .header(CACHE_CONTROL, NO_CACHE)
-            .body(Empty::new())
+            .body(Full::new(body))
             .map_err(|_| ClientError::Target(target.to_owned()))?;
-        self.sender.ready().await.map_err(broken)?;
+        if self.sender.ready().await.is_err() {
+            *self = Self::open(&self.authority).await?;
+        }
         let response = self.sender.send_request(request).await.map_err(broken)?;
         read(response, visit).await
     }
@@ -108,6 +136,7 @@ impl Connection {
 
 /// Whoever measures a service asks it to do the work each time, in place of giving again what it gave before.
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Asks a handler in the same process, without a socket; else as [`Connection::get`].
 ///
@@ -120,7 +149,7 @@ pub async fn ask(handler: &dyn Handler, target: &str, visit: impl FnMut(&[u8])) 
         .body(())
         .map_err(|_| ClientError::Target(target.to_owned()))?;
     let (parts, ()) = request.into_parts();
-    read(handler.handle(Request::new(parts)).await, visit).await
+    read(handler.handle(Request::new(parts)).answer().await, visit).await
 }
 
 async fn read<B>(response: hyper::Response<B>, mut visit: impl FnMut(&[u8])) -> Result<Got, ClientError>
@@ -142,4 +171,41 @@ where
         }
     }
     Ok(got)
+}
+
+/// Host and port, and path with query, of a URL of `http://` without a password, which [`Connection`] can ask; else `None`.
+#[must_use]
+pub fn plain_address(url: &str) -> Option<(String, String)> {
+    let uri: hyper::Uri = url.parse().ok()?;
+    let authority = uri.authority()?;
+    if uri.scheme_str() != Some("http") || authority.as_str().contains('@') {
+        return None;
+    }
+    let port = authority.port_u16().unwrap_or(80);
+    let target = uri.path_and_query().map_or("/", |target| target.as_str());
+    Some((format!("{}:{port}", authority.host()), target.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_urls_have_an_address() {
+        let address = |url: &str| plain_address(url).map(|(at, target)| format!("{at} {target}"));
+        for (url, expected) in [
+            ("http://127.0.0.1:8545", Some("127.0.0.1:8545 /")),
+            (
+                "http://node.example/v3/key?a=1",
+                Some("node.example:80 /v3/key?a=1"),
+            ),
+            ("http://[::1]:8545/", Some("[::1]:8545 /")),
+            ("http://me:secret@127.0.0.1:8545", None),
+            ("https://127.0.0.1:8545", None),
+            ("ws://127.0.0.1:8546", None),
+            ("/tmp/node.ipc", None),
+        ] {
+            assert_eq!(address(url).as_deref(), expected, "{url}");
+        }
+    }
 }

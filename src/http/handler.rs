@@ -112,10 +112,43 @@ impl Request {
 /// An answer in the making.
 pub type HandlerFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
+/// What comes of a request.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are of the large one, which a box would make slower"
+)]
+pub enum Handled {
+    /// The answer: it was at hand.
+    Now(Response),
+    /// The answer comes.
+    Later(HandlerFuture),
+}
+
+impl Handled {
+    /// An answer in the making.
+    pub fn later(answer: impl Future<Output = Response> + Send + 'static) -> Self {
+        Self::Later(Box::pin(answer))
+    }
+
+    /// The answer, waited for.
+    pub async fn answer(self) -> Response {
+        match self {
+            Self::Now(response) => response,
+            Self::Later(answer) => answer.await,
+        }
+    }
+}
+
+impl<R: Into<Response>> From<R> for Handled {
+    fn from(answer: R) -> Self {
+        Self::Now(answer.into())
+    }
+}
+
 /// Answers requests. Must not block: blocking work goes to a [`super::Pool`].
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. A panic becomes an internal error.
-    fn handle(&self, request: Request) -> HandlerFuture;
+    fn handle(&self, request: Request) -> Handled;
 
     /// The longest body, bytes, that a POST to `path` may have; `None` where POST is not spoken.
     fn upload_bytes_max(&self, _path: &str) -> Option<usize> {

@@ -6,25 +6,17 @@ use bytes::Bytes;
 
 use super::handler::Handler;
 use super::limits::Limits;
-use super::traffic::Traffic;
-use super::transport::{Outgoing, Upload, respond};
+use super::outgoing::Outgoing;
+use super::transport::{Service, Upload, respond};
 use super::vitals::Vitals;
 
 /// A handler behind the rules that hold for every request (sizes, methods, CORS, ids, the fence against panics), and no
 /// socket. Connections, slow clients and rates are the business of the server that it is mounted in.
-pub struct Mount<H> {
-    handler: Arc<H>,
-    limits: Arc<Limits>,
-    traffic: Arc<Traffic>,
-}
+pub struct Mount<H>(Arc<Service<H>>);
 
 impl<H> Clone for Mount<H> {
     fn clone(&self) -> Self {
-        Self {
-            handler: Arc::clone(&self.handler),
-            limits: Arc::clone(&self.limits),
-            traffic: Arc::clone(&self.traffic),
-        }
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -32,11 +24,11 @@ impl<H: Handler> Mount<H> {
     /// Mounts `handler`.
     #[must_use]
     pub fn new(handler: Arc<H>, limits: Limits) -> Self {
-        Self {
+        Self(Arc::new(Service {
             traffic: handler.traffic(),
             handler,
             limits: Arc::new(limits),
-        }
+        }))
     }
 
     /// Answers a request; a body that it may have is not looked at.
@@ -50,14 +42,7 @@ impl<H: Handler> Mount<H> {
     }
 
     async fn respond(&self, request: hyper::Request<Upload>) -> hyper::Response<Outgoing> {
-        respond(
-            &*self.handler,
-            &self.limits,
-            &Vitals::new(),
-            &self.traffic,
-            true,
-            request,
-        )
-        .await
+        let responding = respond(&self.0, &Vitals::new(), true, request);
+        responding.answer().await
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::HttpError;
-use super::handler::{Handler, HandlerFuture, Request};
+use super::handler::{Handled, Handler, Request};
 use super::response::Response;
 use super::traffic::Traffic;
 
@@ -39,7 +39,7 @@ impl Mounts {
 }
 
 impl Handler for Mounts {
-    fn handle(&self, request: Request) -> HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         self.of(request.path()).handle(request)
     }
 

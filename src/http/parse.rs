@@ -82,8 +82,8 @@ fn strip_prefix(text: &str) -> Option<&str> {
 
 fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = strip_prefix(text)?;
-    // const-hex would take a second prefix.
-    if digits.len() != 2 * N || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    // With the digits that are wanted a second prefix, which const-hex would take, leaves too few.
+    if digits.len() != 2 * N {
         return None;
     }
     let mut bytes = [0; N];
@@ -164,6 +164,15 @@ mod tests {
             assert_eq!(parse_address(text), None, "{text:?}");
         }
         assert!(parse_hash(&format!("0x{}", "aB".repeat(32))).is_some());
+        for prefix in ["0x", "0X"] {
+            assert_eq!(parse_hash(&format!("0x{prefix}{}", "ab".repeat(31))), None);
+            assert_eq!(parse_hash(&format!("0x{prefix}{}", "ab".repeat(32))), None);
+        }
+        // No digit, and characters of two bytes.
+        for foreign in ["g", " ", "\u{e9}"] {
+            let digits = format!("{foreign}{}", "a".repeat(64 - foreign.len()));
+            assert_eq!(parse_hash(&format!("0x{digits}")), None, "{digits}");
+        }
         assert_eq!(parse_hash(&format!("0x{}", "aB".repeat(31))), None);
         assert_eq!(parse_hash(&format!("0x{}", "ab".repeat(33))), None);
     }

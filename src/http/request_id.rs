@@ -8,7 +8,13 @@ use hyper::header::HeaderValue;
 
 /// The id of a request: the client's own where it is sane, else one of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(HeaderValue);
+pub struct RequestId(Name);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Name {
+    Own([u8; 16]),
+    Given(HeaderValue),
+}
 
 /// Longest id taken over from a client.
 const LENGTH_MAX: usize = 128;
@@ -18,7 +24,7 @@ impl RequestId {
     #[must_use]
     pub fn of(incoming: Option<&HeaderValue>) -> Self {
         match incoming {
-            Some(value) if is_sane(value.as_bytes()) => Self(value.clone()),
+            Some(value) if is_sane(value.as_bytes()) => Self(Name::Given(value.clone())),
             _ => Self::generate(),
         }
     }
@@ -37,22 +43,28 @@ impl RequestId {
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^= bits >> 31;
-        let text = const_hex::encode(bits.to_be_bytes());
-        Self(
-            HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).unwrap_or(HeaderValue::from_static("-")),
-        )
+        let mut text = [0; 16];
+        // Both lengths are constants that agree.
+        let _ = const_hex::encode_to_slice(bits.to_be_bytes(), &mut text);
+        Self(Name::Own(text))
     }
 
     /// The id as a header value.
     #[must_use]
-    pub const fn header(&self) -> &HeaderValue {
-        &self.0
+    pub fn header(&self) -> HeaderValue {
+        match &self.0 {
+            Name::Own(text) => HeaderValue::from_bytes(text).unwrap_or(HeaderValue::from_static("-")),
+            Name::Given(value) => value.clone(),
+        }
     }
 
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.to_str().unwrap_or("-")
+        match &self.0 {
+            Name::Own(text) => std::str::from_utf8(text).unwrap_or("-"),
+            Name::Given(value) => value.to_str().unwrap_or("-"),
+        }
     }
 }
 

@@ -3,6 +3,14 @@
 /// A table of path templates such as `/api/block/{blockNumber}/rewards`.
 #[derive(Debug, Default)]
 pub struct Router {
+    groups: Vec<Group>,
+}
+
+/// Routes whose first two words are the same, in the order in which they are tried.
+#[derive(Debug)]
+struct Group {
+    /// These words with the slashes around them, or less where a template has a placeholder there or ends.
+    begin: &'static str,
     routes: Vec<Route>,
 }
 
@@ -48,7 +56,24 @@ impl Router {
                 .map(|part| matches!(part, Segment::Placeholder))
                 .collect::<Vec<_>>()
         });
-        Self { routes }
+        let mut groups: Vec<Group> = Vec::new();
+        for route in routes {
+            let begin = begin_of(route.prefix);
+            // A route may only be tried before another one's group where no path can be for both.
+            let meets = |group: &Group| group.begin.starts_with(begin) || begin.starts_with(group.begin);
+            match groups
+                .iter()
+                .rposition(meets)
+                .and_then(|place| groups.get_mut(place))
+            {
+                Some(group) if group.begin == begin => group.routes.push(route),
+                _ => groups.push(Group {
+                    begin,
+                    routes: vec![route],
+                }),
+            }
+        }
+        Self { groups }
     }
 
     /// The route of `path`.
@@ -57,10 +82,11 @@ impl Router {
         if !path.starts_with('/') {
             return None;
         }
-        let begins = |route: &&Route| path.starts_with(route.prefix);
-        self.routes
-            .iter()
-            .filter(begins)
+        let groups = self.groups.iter();
+        groups
+            .filter(|group| path.starts_with(group.begin))
+            .flat_map(|group| &group.routes)
+            .filter(|route| path.starts_with(route.prefix))
             .find_map(|route| route.matches(path))
     }
 }
@@ -85,6 +111,12 @@ impl Route {
             segments,
         })
     }
+}
+
+/// What is before the third slash, with it.
+fn begin_of(prefix: &'static str) -> &'static str {
+    let third = prefix.match_indices('/').nth(2);
+    third.map_or(prefix, |(at, _)| prefix.get(..=at).unwrap_or(prefix))
 }
 
 fn split(path: &str) -> std::str::Split<'_, char> {

@@ -1,11 +1,13 @@
 //! Accepting, serving and ending connections: a function of a listener and an ending.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::Either;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -24,7 +26,7 @@ use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
 use super::sockets::Sockets;
 use super::traffic::{Traffic, Underway};
-use super::transport::{Upload, respond};
+use super::transport::{Responding, Service, Upload, respond};
 use super::vitals::{Verdict, Vitals};
 
 /// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
@@ -154,26 +156,20 @@ impl<H: Handler> Connection<H> {
             client,
             mut ended,
         } = self;
-        let client = Arc::new(client);
         let _open = Underway::connection(&traffic);
         let vitals = Vitals::new();
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&vitals)));
+        // Of this connection, since what all connections count by is written by all cores.
+        let answers = Arc::new(Service {
+            handler,
+            limits: Arc::clone(&limits),
+            traffic: Arc::clone(&traffic),
+        });
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            let (handler, limits, vitals) = (Arc::clone(&handler), Arc::clone(&limits), Arc::clone(&vitals));
-            let (traffic, client) = (Arc::clone(&traffic), Arc::clone(&client));
-            async move {
-                let may_ask = client.may_ask(request.headers());
-                Ok::<_, Infallible>(
-                    respond(
-                        &*handler,
-                        &limits,
-                        &vitals,
-                        &traffic,
-                        may_ask,
-                        request.map(Upload::Coming),
-                    )
-                    .await,
-                )
+            let may_ask = client.may_ask(request.headers());
+            match respond(&answers, &vitals, may_ask, request.map(Upload::Coming)) {
+                Responding::Now(response) => Either::Left(ready(Ok::<_, Infallible>(response))),
+                Responding::Later(response) => Either::Right(response.map(Ok)),
             }
         });
         let mut connection = pin!(builder.serve_connection(io, service));

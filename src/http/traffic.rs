@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::{StatusCode, Uri};
 
@@ -65,6 +65,8 @@ pub struct Traffic {
 /// An answer that came to its end.
 #[derive(Debug)]
 pub(super) struct Ended<'a> {
+    /// When that was.
+    pub(super) now: Instant,
     /// Its operation's place in the list.
     pub(super) place: usize,
     pub(super) uri: &'a Uri,
@@ -236,7 +238,7 @@ impl Traffic {
         let Some(operation) = self.operation(ended.place) else {
             return;
         };
-        self.recent.note(clock::now(), || self.counted());
+        self.recent.note(ended.now, || self.counted());
         let known = STATUSES
             .iter()
             .position(|(code, _)| *code == ended.status.as_u16());

@@ -1,30 +1,31 @@
 //! The rules that hold for every request, whatever it asks: limits, methods, CORS, ids, the fence
 //! against panics, and the line in the log.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderMap};
+use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Uri, Version};
 
 use crate::clock;
 
-use super::body::{Body, BodyError};
+use super::body::Body;
 use super::caching::forbid_guessing;
 use super::error::{ErrorStatus, HttpError};
-use super::handler::{Handler, Request};
+use super::handler::{Handled, Handler, Request};
 use super::limits::Limits;
+use super::outgoing::{LogLine, Outgoing};
 use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
 use super::slow::OwnTime;
-use super::traffic::{Ended, OperationSlot, Traffic, Underway};
+use super::traffic::{OperationSlot, Traffic, Underway};
 use super::unsent::{Holding, Unsent};
 use super::vitals::{InFlight, Vitals};
 
@@ -42,130 +43,237 @@ pub(super) enum Upload {
     Coming(Incoming),
 }
 
+/// What a request is answered by: one for a process, or for a connection.
+pub(super) struct Service<H> {
+    pub(super) handler: Arc<H>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) traffic: Arc<Traffic>,
+}
+
+/// The answer to a request. hyper moves it about until it is sent, so that one at hand is given as it is: the future that would
+/// make it is four times as large.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are of the large one, which a box would make slower"
+)]
+pub(super) enum Responding {
+    Now(hyper::Response<Outgoing>),
+    Later(Pin<Box<dyn Future<Output = hyper::Response<Outgoing>> + Send>>),
+}
+
+impl Responding {
+    pub(super) async fn answer(self) -> hyper::Response<Outgoing> {
+        match self {
+            Self::Now(response) => response,
+            Self::Later(response) => response.await,
+        }
+    }
+}
+
 /// Answers one request that hyper has parsed; one that its client may not ask now is refused before anything else.
-pub(super) async fn respond<H: Handler>(
-    handler: &H,
-    limits: &Limits,
+pub(super) fn respond<H: Handler>(
+    service: &Arc<Service<H>>,
     vitals: &Arc<Vitals>,
-    traffic: &Arc<Traffic>,
     may_ask: bool,
     request: hyper::Request<Upload>,
-) -> hyper::Response<Outgoing> {
+) -> Responding {
     let is_multiplexed = request.version() == Version::HTTP_2;
     if is_multiplexed {
         vitals.note_multiplexed();
     }
-    let counted_from = Unsent::counted_from(is_multiplexed);
-    let mut in_flight = InFlight::begin(vitals);
-    let (underway, others) = Underway::request(traffic);
+    let in_flight = InFlight::begin(vitals);
+    let (underway, others) = Underway::request(&service.traffic);
     let (parts, upload) = request.into_parts();
-    let upload_max = handler.upload_bytes_max(parts.uri.path());
-    let is_upload = parts.method == Method::POST && upload_max.is_some();
-    let mut upload = Some(upload);
-    if may_ask
-        && !is_upload
-        && is_multiplexed
-        && let Some(Upload::Coming(upload)) = upload.take()
-    {
-        drop_upload(upload).await;
-    }
-    let id = RequestId::of(parts.headers.get(X_REQUEST_ID));
-    let mut line = LogLine {
+    let line = LogLine {
         method: parts.method.clone(),
         uri: parts.uri.clone(),
-        id: id.clone(),
+        id: RequestId::of(parts.headers.get(X_REQUEST_ID)),
         operation: OperationSlot::default(),
         underway,
-        began: clock::now(),
+        began: in_flight.began(),
         own: OwnTime::default(),
         status: StatusCode::OK,
         bytes: 0,
         finished: false,
     };
-    let head_only = parts.method == Method::HEAD;
-    let refuse = |error| handler.refuse(line.uri.path(), error);
-    let mut response = if !may_ask {
-        traffic.request_limited();
-        refuse(HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED))
-    } else if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
-        refuse(error)
-    } else if others >= limits.requests_max {
-        traffic.request_refused();
-        refuse(HttpError::unavailable("Too many requests"))
-    } else if parts.method == Method::OPTIONS {
-        options_response(upload_max.is_some())
-    } else if head_only || is_upload || parts.method == Method::GET {
-        let read = match (upload_max, upload) {
-            (Some(most), Some(upload)) if is_upload => {
-                let holding = Holding::new(traffic.unsent(), Some(Arc::clone(vitals)));
-                read_upload(upload, most, limits, holding, traffic).await
-            }
-            _ => Ok(Bytes::new()),
-        };
-        match read {
-            Ok(upload) => {
-                let operation = line.operation.clone();
-                let request = Request {
-                    parts,
-                    upload,
-                    id,
-                    operation,
-                    vitals: Some(Arc::clone(vitals)),
-                };
-                answer(handler, limits, request, &line).await
-            }
-            Err(error) => refuse(error),
-        }
-    } else {
-        refuse(HttpError::new(
-            ErrorStatus::MethodNotAllowed,
-            "Method not allowed",
-        ))
+    let upload_max = service.handler.upload_bytes_max(parts.uri.path());
+    let exchange = Exchange {
+        service: Arc::clone(service),
+        vitals: Arc::clone(vitals),
+        in_flight,
+        line,
+        upload_max,
+        counted_from: Unsent::counted_from(is_multiplexed),
+        is_crowded: others >= service.limits.requests_max,
+        may_ask,
     };
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        // A handler that answers fewer methods says which.
-        let allowed = response.headers_mut().entry(ALLOW);
-        allowed.or_insert(super::response::methods(upload_max.is_some()));
+    match upload {
+        Upload::Coming(upload)
+            if may_ask && is_multiplexed && !exchange.is_upload() && !upload.is_end_stream() =>
+        {
+            Responding::Later(Box::pin(async move {
+                drop_upload(upload).await;
+                exchange.go_on(parts, Upload::None).answer().await
+            }))
+        }
+        upload => exchange.go_on(parts, upload),
     }
-    if !head_only
-        && let Body::Full(bytes) = response.body()
-        && bytes.len() >= counted_from
-        && let Err(error) = traffic.unsent().refuse_made(bytes.len(), vitals.held())
-    {
-        traffic.list_refused();
-        response = refuse(error);
+}
+
+/// A request until its answer goes out.
+struct Exchange<H> {
+    service: Arc<Service<H>>,
+    vitals: Arc<Vitals>,
+    in_flight: InFlight,
+    line: LogLine,
+    /// The longest body that a POST to this path may have, where POST is spoken.
+    upload_max: Option<usize>,
+    /// Answers of so many bytes are counted as long as they are not sent.
+    counted_from: usize,
+    /// As many requests as may be are under way.
+    is_crowded: bool,
+    may_ask: bool,
+}
+
+impl<H: Handler> Exchange<H> {
+    fn is_upload(&self) -> bool {
+        self.line.method == Method::POST && self.upload_max.is_some()
     }
-    add_cors(response.headers_mut());
-    forbid_guessing(response.headers_mut());
-    response
-        .headers_mut()
-        .insert(X_REQUEST_ID, line.id.header().clone());
-    line.status = response.status();
-    line.own.begin(clock::now() - line.began);
-    if head_only {
-        drop_body(&mut response);
+
+    fn is_head(&self) -> bool {
+        self.line.method == Method::HEAD
     }
-    response.map(|mut body| {
-        match &mut body {
-            Body::Full(bytes) if bytes.len() >= counted_from => {
-                in_flight.weigh(bytes.len());
-                *bytes = traffic.unsent().hold_body(std::mem::take(bytes));
+
+    fn refuse(&self, error: HttpError) -> Response {
+        self.service.handler.refuse(self.line.uri.path(), error)
+    }
+
+    /// What is answered without asking the handler.
+    fn shortcut(&self, parts: &Parts) -> Option<Response> {
+        let (limits, traffic) = (&self.service.limits, &self.service.traffic);
+        if !self.may_ask {
+            traffic.request_limited();
+            let error = HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED);
+            Some(self.refuse(error))
+        } else if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
+            Some(self.refuse(error))
+        } else if self.is_crowded {
+            traffic.request_refused();
+            Some(self.refuse(HttpError::unavailable("Too many requests")))
+        } else if parts.method == Method::OPTIONS {
+            Some(options_response(self.upload_max.is_some()))
+        } else if self.is_head() || self.is_upload() || parts.method == Method::GET {
+            None
+        } else {
+            let error = HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed");
+            Some(self.refuse(error))
+        }
+    }
+
+    fn go_on(self, parts: Parts, upload: Upload) -> Responding {
+        if let Some(response) = self.shortcut(&parts) {
+            return Responding::Now(self.finish(response));
+        }
+        let Some(most) = self.upload_max.filter(|_| self.is_upload()) else {
+            return self.handle(parts, Bytes::new());
+        };
+        Responding::Later(Box::pin(async move {
+            let (limits, traffic) = (&self.service.limits, &self.service.traffic);
+            let holding = Holding::new(traffic.unsent(), Some(Arc::clone(&self.vitals)));
+            match read_upload(upload, most, limits, holding, traffic).await {
+                Ok(upload) => self.handle(parts, upload).answer().await,
+                Err(error) => {
+                    let response = self.refuse(error);
+                    self.finish(response)
+                }
             }
-            Body::Shared(shared) if shared.bytes().len() >= counted_from => {
-                body = Body::Full(shared.clone().hand_out(traffic.unsent()));
-            }
-            Body::Empty | Body::Full(_) | Body::Shared(_) => {}
-            Body::Stream(stream) => {
-                stream.set_timeout(limits.body_timeout);
-                in_flight.weigh(stream.weight());
+        }))
+    }
+
+    /// The handler's answer, in time and fenced against panics.
+    fn handle(self, parts: Parts, upload: Bytes) -> Responding {
+        let request = Request {
+            parts,
+            upload,
+            id: self.line.id.clone(),
+            operation: self.line.operation.clone(),
+            vitals: Some(Arc::clone(&self.vitals)),
+        };
+        // Both the call and the future it gives are fenced.
+        match catch_unwind(AssertUnwindSafe(|| self.service.handler.handle(request))) {
+            Ok(Handled::Now(response)) => Responding::Now(self.finish(response)),
+            Ok(Handled::Later(answer)) => Responding::Later(Box::pin(async move {
+                let answer = AssertUnwindSafe(answer).catch_unwind();
+                let response = match tokio::time::timeout(self.service.limits.answer_timeout, answer).await {
+                    Ok(Ok(response)) => response,
+                    Ok(Err(_)) => self.panicked(),
+                    Err(_) => {
+                        let id = self.line.id.as_str();
+                        tracing::warn!(target: "quarry::http", request_id = id, "a handler took too long");
+                        self.refuse(HttpError::unavailable("The answer took too long"))
+                    }
+                };
+                self.finish(response)
+            })),
+            Err(_) => {
+                let response = self.panicked();
+                Responding::Now(self.finish(response))
             }
         }
-        Outgoing {
-            body,
-            in_flight,
-            line,
+    }
+
+    fn panicked(&self) -> Response {
+        let id = self.line.id.as_str();
+        tracing::error!(target: "quarry::http", request_id = id, "a handler panicked");
+        self.refuse(HttpError::internal("a handler panicked"))
+    }
+
+    /// Adds what every answer has, and watches it from now on.
+    fn finish(mut self, mut response: Response) -> hyper::Response<Outgoing> {
+        let (traffic, head_only) = (&self.service.traffic, self.is_head());
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            // A handler that answers fewer methods says which.
+            let allowed = response.headers_mut().entry(ALLOW);
+            allowed.or_insert(super::response::methods(self.upload_max.is_some()));
         }
-    })
+        if !head_only
+            && let Body::Full(bytes) = response.body()
+            && bytes.len() >= self.counted_from
+            && let Err(error) = traffic.unsent().refuse_made(bytes.len(), self.vitals.held())
+        {
+            traffic.list_refused();
+            response = self.refuse(error);
+        }
+        add_cors(response.headers_mut());
+        forbid_guessing(response.headers_mut());
+        response.headers_mut().insert(X_REQUEST_ID, self.line.id.header());
+        self.line.status = response.status();
+        self.line.own.begin(clock::now() - self.line.began);
+        if head_only {
+            drop_body(&mut response);
+        }
+        response.map(|mut body| {
+            match &mut body {
+                Body::Full(bytes) if bytes.len() >= self.counted_from => {
+                    self.in_flight.weigh(bytes.len());
+                    *bytes = traffic.unsent().hold_body(std::mem::take(bytes));
+                }
+                Body::Shared(shared) if shared.bytes().len() >= self.counted_from => {
+                    body = Body::Full(shared.clone().hand_out(traffic.unsent()));
+                }
+                Body::Empty | Body::Full(_) | Body::Shared(_) => {}
+                Body::Stream(stream) => {
+                    stream.set_timeout(self.service.limits.body_timeout);
+                    self.in_flight.weigh(stream.weight());
+                }
+            }
+            Outgoing {
+                body,
+                in_flight: self.in_flight,
+                line: self.line,
+            }
+        })
+    }
 }
 
 /// Shorter uploads are not counted.
@@ -237,25 +345,6 @@ async fn read_upload(
     })
 }
 
-/// The handler's answer, in time and fenced against panics.
-async fn answer<H: Handler>(handler: &H, limits: &Limits, request: Request, line: &LogLine) -> Response {
-    let refuse = |error| handler.refuse(line.uri.path(), error);
-    let id = &line.id;
-    // Both the call and the future it gives are fenced.
-    let answer = AssertUnwindSafe(async { handler.handle(request).await }).catch_unwind();
-    match tokio::time::timeout(limits.answer_timeout, answer).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(_)) => {
-            tracing::error!(target: "quarry::http", request_id = id.as_str(), "a handler panicked");
-            refuse(HttpError::internal("a handler panicked"))
-        }
-        Err(_) => {
-            tracing::warn!(target: "quarry::http", request_id = id.as_str(), "a handler took too long");
-            refuse(HttpError::unavailable("The answer took too long"))
-        }
-    }
-}
-
 fn check_size(uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Result<(), HttpError> {
     let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
         + uri.authority().map_or(0, |authority| authority.as_str().len());
@@ -286,108 +375,4 @@ fn drop_body(response: &mut Response) {
             .insert(CONTENT_LENGTH, super::response::header_number(length));
     }
     *response.body_mut() = Body::Empty;
-}
-
-/// The body of an answer on its way, watched: whether the client takes it, and how much, for the log and the figures.
-pub struct Outgoing {
-    body: Body,
-    in_flight: InFlight,
-    line: LogLine,
-}
-
-impl hyper::body::Body for Outgoing {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let me = &mut *self;
-        let body = Pin::new(&mut me.body);
-        let next = if matches!(*body, Body::Stream(_)) {
-            let next = me.in_flight.poll(cx, |cx| body.poll_frame(cx));
-            me.line.own.polled(next.is_ready());
-            next
-        } else {
-            me.in_flight.answered();
-            body.poll_frame(cx)
-        };
-        match &next {
-            Poll::Ready(Some(Ok(frame))) => {
-                self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
-                self.line.finished = self.body.is_end_stream();
-            }
-            Poll::Ready(None) => self.line.finished = true,
-            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
-        }
-        let hand_over = |frame: Frame<Bytes>| {
-            frame.map_data(|bytes| {
-                let is_counted = self.body.counts(bytes.len());
-                let unsent = self.line.underway.traffic().unsent();
-                self.in_flight.hand_over(bytes, (!is_counted).then_some(unsent))
-            })
-        };
-        next.map_ok(hand_over)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Outgoing {
-    fn drop(&mut self) {
-        self.line.finished |= self.body.is_end_stream();
-        self.line.end();
-    }
-}
-
-/// Target of the lines of requests in the log.
-pub const REQUEST_TARGET: &str = "quarry::http::request";
-
-struct LogLine {
-    method: Method,
-    uri: Uri,
-    id: RequestId,
-    operation: OperationSlot,
-    underway: Underway,
-    began: Instant,
-    own: OwnTime,
-    status: StatusCode,
-    bytes: u64,
-    finished: bool,
-}
-
-impl LogLine {
-    /// Counts the request and writes the line.
-    fn end(&self) {
-        let (duration, place) = (clock::now() - self.began, self.operation.get());
-        let traffic = self.underway.traffic();
-        traffic.answered(&Ended {
-            place,
-            uri: &self.uri,
-            status: self.status,
-            bytes: self.bytes,
-            whole: duration,
-            own: self.own.sum(),
-            aborted: !self.finished,
-        });
-        tracing::info!(
-            target: REQUEST_TARGET,
-            method = self.method.as_str(),
-            operation = traffic.name(place),
-            path = self.uri.path(),
-            status = self.status.as_u16(),
-            bytes = self.bytes,
-            ms = duration.as_micros() as f64 / 1000.0,
-            request_id = self.id.as_str(),
-            aborted = !self.finished,
-            "request"
-        );
-    }
 }

@@ -133,7 +133,11 @@ impl Vitals {
     }
 
     fn milliseconds(&self) -> u64 {
-        u64::try_from((clock::now() - self.began).as_millis()).unwrap_or(u64::MAX)
+        self.milliseconds_at(clock::now())
+    }
+
+    fn milliseconds_at(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.began).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Bytes of long answers that this client has asked for and not taken.
@@ -248,7 +252,7 @@ impl Vitals {
 }
 
 /// Whose turn it is to move a request on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Turn {
     vitals: Arc<Vitals>,
     progress: Arc<Progress>,
@@ -256,7 +260,11 @@ struct Turn {
 
 impl Turn {
     fn set(&self, ours: bool) {
-        let (progress, now) = (&self.progress, self.vitals.milliseconds());
+        self.set_at(ours, clock::now());
+    }
+
+    fn set_at(&self, ours: bool, now: Instant) {
+        let (progress, now) = (&self.progress, self.vitals.milliseconds_at(now));
         progress.moved.store(now, Ordering::Relaxed);
         if progress.ours.swap(ours, Ordering::Relaxed) != ours {
             if ours {
@@ -272,7 +280,7 @@ impl Turn {
 /// Wakes whoever waits for a frame, and notes that it is the client's turn from now on: HTTP/2 may not come for
 /// the frame before the client makes room.
 struct FrameReady {
-    turn: Arc<Turn>,
+    turn: Turn,
     waker: Waker,
 }
 
@@ -290,15 +298,18 @@ impl Wake for FrameReady {
 /// One request in the vitals of its connection, from its head to the end of its body.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    turn: Arc<Turn>,
+    turn: Turn,
     /// Counted in the connection's vitals as held.
     weight: usize,
+    /// Its end was noted.
+    ended: bool,
 }
 
 impl InFlight {
     pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
+        let began = clock::now();
         let progress = Arc::new(Progress {
-            began: clock::now(),
+            began,
             ours: AtomicBool::new(false),
             moved: AtomicU64::new(0),
         });
@@ -306,12 +317,24 @@ impl InFlight {
             vitals: Arc::clone(vitals),
             progress: Arc::clone(&progress),
         };
-        turn.set(true);
+        turn.set_at(true, began);
         vitals.requests().push_back(progress);
         Self {
-            turn: Arc::new(turn),
+            turn,
             weight: 0,
+            ended: false,
         }
+    }
+
+    /// When it began.
+    pub(super) fn began(&self) -> Instant {
+        self.turn.progress.began
+    }
+
+    /// Notes its end before it is dropped.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.turn.set_at(false, now);
+        self.ended = true;
     }
 
     /// Its answer holds so many bytes while it is open, beside the frames that are handed over.
@@ -338,7 +361,7 @@ impl InFlight {
     ) -> Poll<T> {
         self.turn.set(true);
         let waker = Waker::from(Arc::new(FrameReady {
-            turn: Arc::clone(&self.turn),
+            turn: self.turn.clone(),
             waker: cx.waker().clone(),
         }));
         let next = poll(&mut Context::from_waker(&waker));
@@ -351,7 +374,9 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.turn.set(false);
+        if !self.ended {
+            self.turn.set(false);
+        }
         let (vitals, progress) = (&self.turn.vitals, &self.turn.progress);
         vitals.holds(self.weight, 0);
         let mut requests = vitals.requests();
@@ -362,131 +387,5 @@ impl Drop for InFlight {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEAST: usize = COUNTED_FROM_OF_MANY;
-    const TICK: Duration = Duration::from_millis(10);
-
-    fn limits() -> Limits {
-        Limits {
-            write_timeout: TICK * 20,
-            header_read_timeout: TICK * 20,
-            answer_timeout: TICK * 30,
-            body_timeout: TICK * 30,
-            ..Limits::default()
-        }
-    }
-
-    /// What is said at last of a client that takes so many bytes of a ready answer each tick.
-    fn after(ticks: u32, bytes: usize) -> Verdict {
-        let (vitals, limits) = (Vitals::new(), limits());
-        let request = InFlight::begin(&vitals);
-        request.answered();
-        vitals.wrote(&Poll::Pending);
-        for _ in 0..ticks {
-            std::thread::sleep(TICK);
-            vitals.wrote(&Poll::Ready(Ok(bytes)));
-            vitals.wrote(&Poll::Pending);
-            if vitals.verdict(&limits, false) != Verdict::Alive {
-                break;
-            }
-        }
-        vitals.verdict(&limits, false)
-    }
-
-    #[test]
-    fn a_little_now_and_then_is_not_taking() {
-        assert_eq!(after(40, 1), Verdict::Stalled);
-        assert_eq!(after(40, 1 << 10), Verdict::Stalled);
-        assert_eq!(after(40, 16 << 10), Verdict::Alive);
-    }
-
-    #[test]
-    fn no_request_lasts_for_ever() {
-        assert_eq!(after(45, 1 << 20), Verdict::Alive);
-        assert_eq!(after(80, 1 << 20), Verdict::Stalled);
-    }
-
-    #[test]
-    fn where_there_is_no_room_who_takes_nothing_has_a_third_of_the_time() {
-        let limits = Limits {
-            write_timeout: Duration::from_secs(6),
-            ..Limits::default()
-        };
-        assert_eq!(cramped_patience(limits.write_timeout), Duration::from_secs(2));
-        assert_eq!(cramped_patience(Duration::from_secs(1)), Duration::from_secs(1));
-        assert_eq!(
-            cramped_patience(Duration::from_secs(3600)),
-            Duration::from_secs(10)
-        );
-        let vitals = Vitals::new();
-        vitals.note_multiplexed();
-        let mut request = InFlight::begin(&vitals);
-        request.weigh(1000);
-        std::thread::sleep(Duration::from_millis(2_200));
-        // It is our turn.
-        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
-        request.answered();
-        std::thread::sleep(Duration::from_millis(2_200));
-        // Others come and go meanwhile.
-        drop(InFlight::begin(&vitals));
-        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
-        assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
-        drop(request);
-        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
-        assert_eq!(vitals.held(), 0);
-    }
-
-    #[test]
-    fn frames_that_are_kept_after_their_request_count_until_they_go() {
-        let limits = Limits {
-            write_timeout: Duration::from_secs(1),
-            ..Limits::default()
-        };
-        let vitals = Vitals::new();
-        vitals.note_multiplexed();
-        let request = InFlight::begin(&vitals);
-        assert_eq!(
-            request.hand_over(Bytes::from(vec![1; LEAST - 1]), None).len(),
-            LEAST - 1
-        );
-        assert_eq!(vitals.held(), 0);
-        let unsent = Unsent::new(usize::MAX);
-        let frame = request.hand_over(Bytes::from(vec![1; LEAST]), Some(&unsent));
-        drop(request);
-        assert_eq!(
-            (vitals.held(), frame.len(), unsent.bytes()),
-            (LEAST, LEAST, LEAST)
-        );
-        std::thread::sleep(Duration::from_millis(2_200));
-        // Others come and go meanwhile.
-        let other = InFlight::begin(&vitals);
-        drop(other.hand_over(Bytes::from(vec![1; LEAST]), None));
-        drop(other);
-        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
-        assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
-        // Whether there is room or not, nothing is kept for ever.
-        let limits = Limits {
-            answer_timeout: Duration::from_secs(1),
-            body_timeout: Duration::from_secs(1),
-            ..limits
-        };
-        assert_eq!(vitals.verdict(&limits, false), Verdict::Stalled);
-        drop(frame);
-        assert_eq!((vitals.held(), unsent.bytes()), (0, 0));
-        assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
-    }
-
-    #[test]
-    fn requests_leave_as_they_end() {
-        let (vitals, limits) = (Vitals::new(), limits());
-        let requests: Vec<InFlight> = (0..3).map(|_| InFlight::begin(&vitals)).collect();
-        assert_eq!(vitals.requests().len(), 3);
-        drop(requests);
-        assert_eq!(vitals.requests().len(), 0);
-        assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
-        std::thread::sleep(limits.header_read_timeout + TICK);
-        assert_eq!(vitals.verdict(&limits, false), Verdict::Idle);
-    }
-}
+#[path = "vitals_tests.rs"]
+mod tests;

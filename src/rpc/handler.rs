@@ -15,7 +15,7 @@ use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
 use crate::http::header::{ALLOW, CACHE_CONTROL, ETAG, HeaderValue, RETRY_AFTER};
 use crate::http::{
-    Delivery, ErrorStatus, FRAME_BYTES, Handler, HandlerFuture, Holding, HttpError, Lane, Lifetime, Params,
+    Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, Holding, HttpError, Lane, Lifetime, Params,
     Request, Response, StatusCode, Traffic, header_number, json_response,
 };
 use crate::model::ChainName;
@@ -85,9 +85,9 @@ impl Rpc {
 }
 
 impl Handler for Rpc {
-    fn handle(&self, request: Request) -> HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         let inner = Arc::clone(&self.inner);
-        Box::pin(inner.answer(request))
+        Handled::later(inner.answer(request))
     }
 
     fn upload_bytes_max(&self, _: &str) -> Option<usize> {

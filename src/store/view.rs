@@ -21,9 +21,31 @@ use crate::model::{Address, B256, BlockId, Transaction};
 /// What reads of a view go to.
 enum Moment<'a> {
     /// One moment of a database that goes on.
-    Snapshot(SnapshotWithThreadMode<'a, DB>),
+    Snapshot(SnapshotWithThreadMode<'a, DB>, Point),
     /// A secondary instance, which knows no snapshots; it does not catch up while somebody has it.
-    Still(&'a DB),
+    Still(&'a DB, Point),
+}
+
+/// The options of reads of single rows. They are the same for all of a view: to make them anew and throw them away is a
+/// twentieth of a look-up.
+#[derive(Default)]
+struct Point {
+    disk: ReadOptions,
+    memory: ReadOptions,
+}
+
+impl Point {
+    fn new(prepare: impl Fn(&mut ReadOptions)) -> Self {
+        let mut point = Self::default();
+        point.memory.set_read_tier(ReadTier::BlockCache);
+        prepare(&mut point.disk);
+        prepare(&mut point.memory);
+        point
+    }
+
+    fn options(&self) -> &ReadOptions {
+        if memory::only() { &self.memory } else { &self.disk }
+    }
 }
 
 self_cell!(
@@ -74,7 +96,11 @@ impl View {
     ) -> Self {
         // Taken before the snapshot: a write in between is told by the next view's.
         let revision = db.latest_sequence_number();
-        let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Snapshot(db.snapshot()));
+        let cell = SnapshotCell::new(Arc::clone(db), |db| {
+            let snapshot = db.snapshot();
+            let point = Point::new(|options| options.set_snapshot(&snapshot));
+            Moment::Snapshot(snapshot, point)
+        });
         Self::over(cell, revision, flats, checkpoint, finality, identity)
     }
 
@@ -87,7 +113,7 @@ impl View {
         identity: Arc<Identity>,
     ) -> Self {
         let revision = db.latest_sequence_number();
-        let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Still(db));
+        let cell = SnapshotCell::new(Arc::clone(db), |db| Moment::Still(db, Point::new(|_| {})));
         Self::over(cell, revision, flats, checkpoint, finality, identity)
     }
 
@@ -269,41 +295,38 @@ impl View {
             .transpose()
     }
 
-    fn hash_candidates(&self, kind: keys::HashKind, hash: &B256) -> Result<Vec<u64>, StoreError> {
+    /// The first of the numbers that are stored for a hash, or for others that begin as it does, which is its own.
+    fn of_hash(
+        &self,
+        kind: keys::HashKind,
+        hash: &B256,
+        is_own: impl Fn(u64) -> Result<bool, StoreError>,
+    ) -> Result<Option<u64>, StoreError> {
         let key = keys::hash(kind, hash);
         let Some(value) = self.get(Table::Hashes, &key)? else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let mut reader = bytes::Reader::new(&value, "hash row");
-        let mut found = Vec::with_capacity(1);
         while !reader.is_empty() {
-            found.push(
-                reader
-                    .varint()
-                    .map_err(StoreError::corrupt(Table::Hashes.name(), &key))?,
-            );
-        }
-        Ok(found)
-    }
-
-    /// The ordinal of a transaction hash.
-    pub fn transaction_ordinal(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
-        for ordinal in self.hash_candidates(keys::HashKind::Transaction, hash)? {
-            if self.transaction_hash(ordinal)? == *hash {
-                return Ok(Some(ordinal));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The number of a block hash.
-    pub fn block_number(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
-        for number in self.hash_candidates(keys::HashKind::Block, hash)? {
-            if self.block(number)?.hash == *hash {
+            let number = reader.varint();
+            let number = number.map_err(StoreError::corrupt(Table::Hashes.name(), &key))?;
+            if is_own(number)? {
                 return Ok(Some(number));
             }
         }
         Ok(None)
+    }
+
+    /// The ordinal of a transaction hash.
+    pub fn transaction_ordinal(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
+        let is_own = |ordinal| Ok(self.transaction_hash(ordinal)? == *hash);
+        self.of_hash(keys::HashKind::Transaction, hash, is_own)
+    }
+
+    /// The number of a block hash.
+    pub fn block_number(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
+        let is_own = |number| Ok(self.block(number)?.hash == *hash);
+        self.of_hash(keys::HashKind::Block, hash, is_own)
     }
 
     /// The nonce of an account after a block, where the `nonces` table says one.
@@ -346,11 +369,8 @@ impl View {
         let db = self.cell.borrow_owner();
         let family = family(db, table)?;
         visits::get();
-        let options = in_tier(ReadOptions::default());
-        let found = match self.cell.borrow_dependent() {
-            Moment::Snapshot(snapshot) => snapshot.get_pinned_cf_opt(family, key, options),
-            Moment::Still(db) => db.get_pinned_cf_opt(family, key, &options),
-        };
+        let (Moment::Snapshot(_, point) | Moment::Still(_, point)) = self.cell.borrow_dependent();
+        let found = db.get_pinned_cf_opt(family, key, point.options());
         found.map_err(StoreError::rocks_at(table.name(), key))
     }
 
@@ -359,8 +379,8 @@ impl View {
         let family = family(self.cell.borrow_owner(), table)?;
         let options = in_tier(options);
         Ok(match self.cell.borrow_dependent() {
-            Moment::Snapshot(snapshot) => snapshot.raw_iterator_cf_opt(family, options),
-            Moment::Still(db) => db.raw_iterator_cf_opt(family, options),
+            Moment::Snapshot(snapshot, _) => snapshot.raw_iterator_cf_opt(family, options),
+            Moment::Still(db, _) => db.raw_iterator_cf_opt(family, options),
         })
     }
 

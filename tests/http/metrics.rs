@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quarry::http::{
-    FrameSource, Handler, HandlerFuture, HttpError, Limits, Pool, Request, Traffic, json_response,
-    stream_frames,
+    FrameSource, Handled, Handler, HttpError, Limits, Pool, Request, Traffic, json_response, stream_frames,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -344,12 +343,12 @@ impl FrameSource for SlowFrames {
 }
 
 impl Handler for Slow {
-    fn handle(&self, request: Request) -> HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         let (kind, ms) = request.path()[1..].split_once('/').unwrap();
         request.name_operation(usize::from(kind == "frames"));
         let (ms, frames) = (Duration::from_millis(ms.parse().unwrap()), kind == "frames");
         let pool = self.pool.clone();
-        Box::pin(async move {
+        Handled::later(async move {
             if frames {
                 let source = Box::new(SlowFrames(3, ms));
                 let body = stream_frames(&pool, Bytes::from_static(b"first"), source, None);

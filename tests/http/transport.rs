@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quarry::http::{
-    Body, FrameSource, Handler, HandlerFuture, HttpError, Lane, Limits, Pool, Request, json_response,
-    stream_frames,
+    Body, FrameSource, Handled, Handler, HttpError, Lane, Limits, Pool, Request, json_response, stream_frames,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -64,16 +63,16 @@ impl FrameSource for Numbered {
 }
 
 impl Handler for Odd {
-    fn handle(&self, request: Request) -> HandlerFuture {
+    fn handle(&self, request: Request) -> Handled {
         let body = match request.path() {
             "/whole" => self.stream(3, false),
             "/broken" => self.stream(3, true),
             "/endless" => self.stream(100_000, false),
             "/panic" => panic!("on purpose"),
-            "/panic-later" => return Box::pin(async { panic!("on purpose") }),
+            "/panic-later" => return Handled::later(async { panic!("on purpose") }),
             "/panic-pool" => {
                 let pool = self.pool.clone();
-                return Box::pin(async move {
+                return Handled::later(async move {
                     match pool.run(Lane::Point, || -> Body { panic!("on purpose") }).await {
                         Ok(body) => json_response(hyper::StatusCode::OK, body),
                         Err(error) => HttpError::from(error).into(),
@@ -82,7 +81,7 @@ impl Handler for Odd {
             }
             "/wait" => {
                 let (reached, gate) = (Arc::clone(&self.reached), Arc::clone(&self.gate));
-                return Box::pin(async move {
+                return Handled::later(async move {
                     reached.notify_one();
                     gate.notified().await;
                     json_response(hyper::StatusCode::OK, b"{\"waited\":true}".to_vec())
@@ -90,7 +89,7 @@ impl Handler for Odd {
             }
             path => Body::from(format!("{{\"path\":\"{path}\"}}").into_bytes()),
         };
-        Box::pin(async { json_response(hyper::StatusCode::OK, body) })
+        json_response(hyper::StatusCode::OK, body).into()
     }
 }
 
