@@ -132,6 +132,13 @@ fn refused(status: StatusCode, text: &str) -> String {
     format!("status {}{text}{hint}", status.as_u16())
 }
 
+/// Whether an answer that is none, in words, is the service's saying that it does not have what is asked for: a store whose balances are not
+/// known answers so to questions of them, and its service is well.
+#[must_use]
+pub fn is_withheld(why: &str) -> bool {
+    why.starts_with("status 503")
+}
+
 /// A request without a 200 or a whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {

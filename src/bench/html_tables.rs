@@ -85,9 +85,14 @@ impl Report {
                 text,
                 "<section>\n<h2>Answers compared</h2>\n<p>{}</p>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th>\
                  <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>over HTTP</th><th>in process</th>\
-                 <th>other</th><th>ratio</th><th>in process</th><th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n",
+                 <th>other</th><th>ratio</th><th>in process</th><th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
                 escaped(&self.others.join(" "))
             );
+            text.push_str("<ul>\n");
+            for tally in &self.compared {
+                let _ = writeln!(text, "<li>{}</li>", escaped(&tally.to_string()));
+            }
+            text.push_str("</ul>\n</section>\n");
         }
         let remarks = self.remarks();
         if !remarks.is_empty() {

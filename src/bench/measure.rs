@@ -22,6 +22,15 @@ const COLD_FAILURES_MAX: u64 = 3;
 /// A client gives up after so many failures in a row.
 const FAILURES_MAX: u64 = 10;
 
+/// How long a client waits for an answer.
+const ANSWER_TIME: Duration = Duration::from_secs(20);
+/// And where the time of the run is over: one that does not come so soon is no failure.
+const ANSWER_TIME_MIN: Duration = Duration::from_millis(100);
+/// From so long on an answer that did not come counts as a failure, also where the run has no time for more.
+const LATE_FROM: Duration = Duration::from_secs(1);
+/// Connections that are let go are closed by then.
+const CLOSED_WITHIN: Duration = Duration::from_millis(100);
+
 /// Makes the service cold. Blocks.
 pub trait Bed: Send + Sync {
     /// Opens the store anew and drops what the system has cached of its files.
@@ -68,6 +77,8 @@ pub struct Measurement {
     pub first_failure: Option<String>,
     /// Clients that stopped before their time, after too many failures in a row.
     pub stopped: u64,
+    /// Answers that were longer or shorter than the one that was looked at; their rows are in no figure. Of warm ones.
+    pub of_other_length: u64,
     /// Milliseconds; `None` where every request failed, and so are the rates.
     pub milliseconds: Option<Percentiles>,
     /// Rows of all clients together.
@@ -96,6 +107,17 @@ impl Measurement {
         }
         Some(told)
     }
+
+    /// What is to be said where answers were not of one length.
+    #[must_use]
+    pub fn varied(&self) -> Option<String> {
+        (self.of_other_length > 0).then(|| {
+            format!(
+                "{} of {} answers were longer or shorter than the one whose rows were counted: theirs are not counted",
+                self.of_other_length, self.runs
+            )
+        })
+    }
 }
 
 /// What the answer to each target of a question is like.
@@ -105,6 +127,9 @@ pub struct Answers {
     pub rows: Vec<u64>,
     /// Bytes of all targets.
     pub bytes: u64,
+    /// Bytes by target.
+    #[serde(skip)]
+    pub lengths: Vec<u64>,
 }
 
 /// Asks every target once and counts its rows; and says which were not answered, whose rows count as none.
@@ -122,10 +147,12 @@ pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<Str
         match counted {
             Ok((rows, bytes)) => {
                 answers.rows.push(rows);
+                answers.lengths.push(bytes as u64);
                 answers.bytes += bytes as u64;
             }
             Err(why) => {
                 answers.rows.push(0);
+                answers.lengths.push(0);
                 failures += 1;
                 first.get_or_insert_with(|| format!("{why} ({target})"));
                 // It may be the connection's fault.
@@ -153,6 +180,7 @@ struct Sums {
     first_failure: Option<String>,
     in_a_row: u64,
     stopped: u64,
+    of_other_length: u64,
     rows: u64,
     bytes: u64,
 }
@@ -176,6 +204,7 @@ impl Sums {
         self.failures += other.failures;
         self.first_failure = self.first_failure.take().or(other.first_failure);
         self.stopped += other.stopped;
+        self.of_other_length += other.of_other_length;
         self.rows += other.rows;
         self.bytes += other.bytes;
     }
@@ -189,6 +218,7 @@ impl Sums {
             failures: self.failures,
             first_failure: self.first_failure,
             stopped: self.stopped,
+            of_other_length: self.of_other_length,
             rows_per_second: per_second(self.rows),
             bytes_per_second: per_second(self.bytes),
             milliseconds: (!self.latencies.is_empty()).then(|| self.latencies.percentiles()),
@@ -208,24 +238,37 @@ pub async fn warm(
     way: &Way,
     clients: usize,
     seconds: Duration,
+    deadline: Instant,
 ) -> Result<Measurement, String> {
-    let rows: Arc<[u64]> = answers.rows.as_slice().into();
+    let expected = answers.rows.iter().copied().zip(answers.lengths.iter().copied());
+    let expected: Arc<[(u64, u64)]> = expected.collect();
     // What the questions before have pushed out of memory comes back in.
     let mut first = way.client().await.map_err(|error| error.to_string())?;
     let until = clock::now() + seconds;
     for target in &question.targets {
-        let _ = first.get(target).await;
+        let _ = in_time(first.get(target), deadline).await;
         if clock::now() > until {
             break;
         }
     }
     let start = Arc::new(Barrier::new(clients + 1));
     let mut tasks = JoinSet::new();
-    for number in 0..clients {
-        let mut client = way.client().await.map_err(|error| error.to_string())?;
-        let (question, rows, start, way) = (
+    let mut opened = Vec::with_capacity(clients);
+    for _ in 0..clients {
+        match way.client().await {
+            Ok(client) => opened.push(client),
+            Err(error) => {
+                // They are closed by others, and those that come next may need their room.
+                drop(opened);
+                tokio::time::sleep(CLOSED_WITHIN).await;
+                return Err(error.to_string());
+            }
+        }
+    }
+    for (number, mut client) in opened.into_iter().enumerate() {
+        let (question, expected, start, way) = (
             Arc::clone(question),
-            Arc::clone(&rows),
+            Arc::clone(&expected),
             Arc::clone(&start),
             way.clone(),
         );
@@ -236,14 +279,20 @@ pub async fn warm(
             let until = clock::now() + seconds;
             // Each begins at a place of its own.
             let first = number * question.targets.len() / clients;
-            let targets = question.targets.iter().zip(rows.iter().copied());
-            for (target, rows) in targets.cycle().skip(first) {
+            let targets = question.targets.iter().zip(expected.iter().copied());
+            for (target, (rows, length)) in targets.cycle().skip(first) {
                 let began = clock::now();
-                let got = client.get(target).await;
+                let until_then = (began + ANSWER_TIME).min(deadline).max(began + ANSWER_TIME_MIN);
+                let got = in_time(client.get(target), until_then).await;
                 let took = clock::now() - began;
                 let mut is_broken = false;
                 match got {
-                    Ok(bytes) => sums.answered(bytes, took, rows),
+                    Ok(bytes) if bytes == length => sums.answered(bytes, took, rows),
+                    Ok(bytes) => {
+                        sums.of_other_length += 1;
+                        sums.answered(bytes, took, 0);
+                    }
+                    Err(_) if clock::now() >= deadline && took < LATE_FROM => break,
                     Err(failure) => {
                         is_broken = failure.is_broken;
                         sums.failed(failure.why);
@@ -275,6 +324,21 @@ pub async fn warm(
         clients,
     };
     Ok(all.measurement(condition, (clock::now() - began).as_secs_f64()))
+}
+
+/// Waits for an answer until then.
+async fn in_time(answer: impl Future<Output = Result<u64, Failure>>, until: Instant) -> Result<u64, Failure> {
+    let began = clock::now();
+    let answered = tokio::time::timeout_at(until.into(), answer).await;
+    answered.unwrap_or_else(|_| {
+        Err(Failure {
+            why: format!(
+                "no whole answer within {:.1} s",
+                (clock::now() - began).as_secs_f64()
+            ),
+            is_broken: true,
+        })
+    })
 }
 
 /// Asks one client's questions of a service that is made cold before each: for `seconds`, at least once where

@@ -17,6 +17,8 @@ pub struct Report {
     pub version: &'static str,
     /// The command as it was given, without what a URL may hide.
     pub command: String,
+    /// The number of this form of a report ([`SCHEMA`]).
+    pub schema: u32,
     /// When it began: Unix seconds.
     pub began: u64,
     /// How long it took, seconds.
@@ -42,6 +44,9 @@ pub struct Report {
     /// What is to be told of the whole run.
     pub notes: Vec<String>,
 }
+
+/// The form of the JSON: raised where a field goes, is named anew or means something else. Fields may come without that.
+pub const SCHEMA: u32 = 1;
 
 /// The parameters of a run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -89,6 +94,9 @@ pub struct Asked {
     pub answers: Answers,
     /// How long they took.
     pub measurements: Vec<Measurement>,
+    /// The service said that it does not have what was asked for.
+    #[serde(skip)]
+    pub is_withheld: bool,
     /// What others answered.
     pub comparisons: Vec<Comparison>,
     /// Why a measurement is missing.
@@ -136,10 +144,43 @@ impl Report {
             .count() as u64
     }
 
-    /// Why nothing was measured, where every question failed.
+    /// Whether there is nothing in it: no answer was timed, and none compared.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let is_empty = |asked: &Asked| asked.measurements.is_empty() && asked.comparisons.is_empty();
+        self.questions.iter().all(is_empty)
+    }
+
+    /// Why it does not say what was asked, where questions were not answered: all of them or some.
     #[must_use]
     pub fn unanswered(&self) -> Option<String> {
         let is_measured = |asked: &Asked| asked.measurements.iter().any(|found| found.runs > 0);
+        let of = self.questions.len();
+        let missing = self
+            .questions
+            .iter()
+            .filter(|asked| !is_measured(asked) && !asked.is_withheld);
+        if let Some(first) = missing.clone().next()
+            && missing.clone().count() < of
+        {
+            let cut = self.ended_early.is_some() && missing.clone().count() == 1;
+            // The last one may not have had its time.
+            let is_last = self
+                .questions
+                .last()
+                .is_some_and(|last| std::ptr::eq(last, first));
+            return (!(cut && is_last)).then(|| {
+                format!(
+                    "{} of {of} questions were not answered, the first of them `{}`: {}",
+                    missing.count(),
+                    first.question.published.name,
+                    first
+                        .notes
+                        .first()
+                        .map_or("no request got a whole answer", String::as_str)
+                )
+            });
+        }
         if self.questions.iter().any(is_measured) {
             return None;
         }
@@ -295,6 +336,11 @@ impl Report {
                     found
                         .failed()
                         .map(|failed| format!("{name}: {condition}: {failed}")),
+                );
+                lines.extend(
+                    found
+                        .varied()
+                        .map(|varied| format!("{name}: {condition}: {varied}")),
                 );
                 if condition.cold && found.runs > 0 && found.disk_bytes_per_answer == Some(0) {
                     lines.push(format!(

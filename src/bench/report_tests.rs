@@ -27,6 +27,7 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
         failures: 0,
         first_failure: None,
         stopped: 0,
+        of_other_length: 0,
         milliseconds: Some(latencies.percentiles()),
         rows_per_second: Some(1_234_567.0),
         bytes_per_second: Some(9e8),
@@ -55,8 +56,10 @@ fn report() -> Report {
         answers: Answers {
             rows: vec![10, 20],
             bytes: 300,
+            lengths: vec![100, 200],
         },
         measurements: vec![measured(false, &[1, 2, 3]), measured(true, &[40, 50])],
+        is_withheld: false,
         comparisons: vec![comparison(match place {
             0 => Verdict::Equal,
             1 => Verdict::Differ {
@@ -70,6 +73,7 @@ fn report() -> Report {
     Report {
         version: "0",
         command: "quarry bench --only \"<b>\"".to_owned(),
+        schema: crate::bench::report::SCHEMA,
         began: 1_700_000_000,
         seconds: 12.0,
         ended_early: Some("stopped by a signal".to_owned()),

@@ -20,8 +20,10 @@ const PLANNED: f64 = 0.7;
 /// How long one question may take beyond its turn before it is broken off; comparisons have more.
 const OVERTIME: Duration = Duration::from_secs(30);
 /// Answers of another that a comparison waits for at most, beside its turn: one that finds out what to compare, the one
-/// compared and the last one timed.
-const WAITED: u32 = 3;
+/// compared, those that show how it answers soonest and the last one timed.
+const WAITED: u32 = 4;
+/// So long before a question is broken off its clients wait no more, and tell what they have.
+const TELLING: Duration = Duration::from_millis(500);
 
 /// How long the service may take to tell its head in the end; and where somebody waits for the end.
 const HEAD_TIME: Duration = Duration::from_secs(5);
@@ -111,6 +113,7 @@ impl Session {
                 question: question.clone(),
                 answers: Answers::default(),
                 measurements: Vec::new(),
+                is_withheld: false,
                 comparisons: Vec::new(),
                 notes: Vec::new(),
             });
@@ -199,6 +202,7 @@ impl Session {
                 asked.notes.extend(failed);
             }
             Err(why) => {
+                asked.is_withheld = answer::is_withheld(&why);
                 asked.notes.push(format!("not answered: {why}"));
                 return;
             }
@@ -213,7 +217,8 @@ impl Session {
         for way in &self.ways {
             for &clients in self.clients_of(way) {
                 turn.begins(&format!("{name} {}", way.name()));
-                match warm(&question, &asked.answers, way, clients, turn.seconds).await {
+                let until = turn.deadline.checked_sub(TELLING).unwrap_or(turn.deadline);
+                match warm(&question, &asked.answers, way, clients, turn.seconds, until).await {
                     Ok(found) => asked.measurements.push(found),
                     Err(why) => asked.notes.push(format!("{}: {why}", way.name())),
                 }

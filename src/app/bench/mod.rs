@@ -22,7 +22,7 @@ use crate::bench::against::postgres::Postgres;
 use crate::bench::load::LoadedLogs;
 use crate::bench::look::Budget;
 use crate::bench::question::{LeftOut, Question};
-use crate::bench::report::{Machine, Report, Settings};
+use crate::bench::report::{Machine, Report, SCHEMA, Settings};
 use crate::bench::sample;
 use crate::bench::session::Session;
 use crate::bench::set::questions;
@@ -100,6 +100,7 @@ struct Prepared {
 impl Run {
     async fn run(&mut self, outputs: [Option<Output>; 2]) -> Result<(), AppError> {
         let mut shutdown = self.shutdown.clone();
+        self.terminal.prepares("the store was opened");
         let bed = Bed::make(&self.args, &mut shutdown).await?;
         let Some(prepared) = shutdown.unless(Box::pin(self.prepare(&bed))).await else {
             self.terminal.bar.finish_and_clear();
@@ -250,12 +251,17 @@ impl Run {
         session.close(&mut report, stopped).await;
         report.machine.ended();
         report.seconds = (clock::now() - self.began).as_secs_f64();
-        let written = show(&report, outputs);
+        let is_empty = stopped && report.is_empty();
+        let written = if is_empty { Ok(()) } else { show(&report, outputs) };
         self.database = session.postgres.take().map(|peer| peer.who.0);
         drop(session);
         service.end().await;
         bed.rest().await;
         written?;
+        if is_empty {
+            self.terminal.prepares("the first question was asked");
+            return Err(self.terminal.stopped());
+        }
         match (report.differing(), report.unanswered()) {
             (0, Some(why)) if !stopped => Err(AppError::Usage(why)),
             (0, _) => Ok(()),
@@ -285,6 +291,7 @@ impl Run {
         Report {
             version: env!("CARGO_PKG_VERSION"),
             command: self.options.command.clone(),
+            schema: SCHEMA,
             began: clock::unix_seconds(clock::wall()) as u64,
             seconds: 0.0,
             ended_early: None,
@@ -368,7 +375,12 @@ fn show(report: &Report, [json, html]: [Option<Output>; 2]) -> Result<(), AppErr
         let Some(output) = output else { continue };
         match text.and_then(|text| output.write(&text)) {
             Ok(path) => say(&format!("written to {}", path.display())),
-            Err(error) => written = written.and(Err(error)),
+            Err(error) => {
+                written = Err(match written {
+                    Ok(()) => error,
+                    Err(before) => AppError::Usage(format!("{before}; {error}")),
+                });
+            }
         }
     }
     written

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::terminal::Terminal;
 use crate::app::{AppError, verify};
 use crate::bench::against::node::lacks_head;
+use crate::bench::against::plain::timing;
 use crate::bench::against::postgres::Postgres;
 use crate::bench::load::{self, LoadedLogs};
 use crate::bench::statistics::StoreFacts;
@@ -50,7 +51,8 @@ pub(super) async fn node(
     };
     let told = format!(
         "Node at {shown}{version}: eth_getLogs over all blocks in which rows of a page could lie, out of which the page is cut; \
-         timed over those that its rows cover, of which both give every row."
+         timed over those that its rows cover, of which both give every row; {}.",
+        timing(node.config())
     );
     Ok((Some(node), told))
 }

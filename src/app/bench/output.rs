@@ -1,6 +1,7 @@
 //! The files that reports go to: checked before anything is measured, written in the end.
 
 use std::fs::{File, Metadata};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -35,12 +36,43 @@ impl Output {
         Ok([first.map(path), second.map(path)])
     }
 
-    /// Replaces what the file holds; gives its path.
+    /// Replaces what the file holds, all of it or nothing; gives its path.
     pub(super) fn write(self, text: &str) -> Result<PathBuf, AppError> {
-        let written = std::fs::write(&self.path, text);
+        // Behind all links, so that they stay.
+        let target = std::fs::canonicalize(&self.path).unwrap_or_else(|_| linked(&self.path));
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.new", std::process::id()));
+        let new = target.with_file_name(name);
+        let written = match File::create(&new) {
+            Ok(mut file) => {
+                let as_before = std::fs::metadata(&target).map(|found| found.permissions());
+                let _ = as_before.and_then(|permissions| file.set_permissions(permissions));
+                let written = file.write_all(text.as_bytes());
+                let written = written.and_then(|()| std::fs::rename(&new, &target));
+                if written.is_err() {
+                    let _ = std::fs::remove_file(&new);
+                }
+                written
+            }
+            // A directory in which nothing can be made may hold a file that can be written.
+            Err(_) => std::fs::write(&self.path, text),
+        };
         written.map_err(AppError::io(format!("write `{}`", self.path.display())))?;
         Ok(self.path)
     }
+}
+
+/// Where a link leads that leads to no file yet.
+fn linked(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many as the system follows.
+    for _ in 0..40 {
+        let Ok(to) = std::fs::read_link(&path) else { break };
+        path = path
+            .parent()
+            .map_or_else(|| to.clone(), |parent| parent.join(&to));
+    }
+    path
 }
 
 /// A file that is open for a moment, to see what it is. One that was made for that goes again.
@@ -124,6 +156,26 @@ mod tests {
         other.unwrap().write("two").unwrap();
         assert_eq!(std::fs::read_to_string(&new).unwrap(), "one");
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "two");
+    }
+
+    #[test]
+    fn it_is_written_in_one_piece_where_that_can_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = directory.path().join("old");
+        std::fs::write(&old, "before").unwrap();
+        let [one, _] = Output::check([("json", Some(&old)), ("html", None)]).unwrap();
+        // Nothing can be made where it would be made beside the old one.
+        let new = directory.path().join(format!("old.{}.new", std::process::id()));
+        std::fs::create_dir(&new).unwrap();
+        std::fs::write(new.join("something"), "").unwrap();
+        one.unwrap().write("after").unwrap();
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "after");
+        std::fs::remove_dir_all(&new).unwrap();
+        let [one, _] = Output::check([("json", Some(&old)), ("html", None)]).unwrap();
+        one.unwrap().write("again").unwrap();
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "again");
+        let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 
+use super::plain::Plain;
 use super::{Comparison, Other, Patience, Peer, Refusal, Round, blocks, time};
 use crate::bench::compare::{Row, differences, united};
 use crate::bench::filter::LogFilter;
@@ -14,7 +15,11 @@ use crate::node::{Node, NodeError, ResultText, wire};
 
 const METHOD: &str = "eth_getLogs";
 
-struct OfNode<'a>(&'a Node);
+struct OfNode<'a> {
+    node: &'a Node,
+    /// How it is timed, where it speaks HTTP without TLS and without passwords.
+    plain: Option<Plain>,
+}
 
 impl Other for OfNode<'_> {
     fn name(&self) -> &'static str {
@@ -36,7 +41,12 @@ impl Other for OfNode<'_> {
 
     async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
         for params in self.params(filter) {
-            self.ask(&params).await?;
+            match &mut self.plain {
+                Some(plain) => plain.ask(METHOD, &params).await?,
+                None => {
+                    self.ask(&params).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -48,7 +58,7 @@ impl OfNode<'_> {
     }
 
     async fn ask(&self, params: &str) -> Result<ResultText, Refusal> {
-        let answer = self.0.raw(METHOD, params).await;
+        let answer = self.node.raw(METHOD, params).await;
         answer.map_err(|error| Refusal {
             why: format!("the node: {error}"),
             is_late: matches!(error, NodeError::Timeout { .. }),
@@ -114,7 +124,8 @@ struct Judged {
 /// Asks the service for a page and the node for the blocks in which its rows could lie, compares both, and times them.
 pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Round<'_>) {
     let Peer { who, patience } = peer;
-    let mut node = OfNode(who);
+    let plain = Plain::open(who.config()).await;
+    let mut node = OfNode { node: who, plain };
     match judged(&mut node, patience, filter, round).await {
         Ok(Judged { comparison, timed }) => {
             round.found.push(comparison);
@@ -173,6 +184,9 @@ async fn judged<O: Other>(
     let timed = timed.map(|(filter, _)| filter);
     if let Ok(filter) = &timed {
         asked += &format!("; timed: {}", super::in_words(filter));
+    }
+    if filter.either.is_some() {
+        asked += "; the node in two requests one after the other, since a filter of its cannot say `or`";
     }
     let rows = page.rows.len();
     let mut comparison = Comparison::untimed(super::NODE, asked, round.verdict(rows, found), rows as u64);

@@ -20,7 +20,8 @@ pub fn shown(url: &str) -> Result<String, PostgresError> {
     let ports = config.get_ports();
     let hosts = config.get_hosts().iter().enumerate().map(|(place, host)| {
         let host = match host {
-            Host::Tcp(name) => name.clone(),
+            // Of a password with a slash in it the rest would stand here.
+            Host::Tcp(name) => name.rsplit('@').next().unwrap_or(name).to_owned(),
             Host::Unix(path) => path.display().to_string(),
         };
         let port = ports.get(place).or(ports.first()).copied().unwrap_or(5432);

@@ -1,6 +1,7 @@
 //! The same logs in PostgreSQL, with the indexes that explorers keep, asked in SQL.
 
 mod address;
+mod planning;
 mod tables;
 
 use std::time::Duration;
@@ -348,6 +349,10 @@ impl Other for Asked<'_> {
             }
         });
         Ok(compared.collect())
+    }
+
+    async fn settle(&mut self, filter: &LogFilter) -> Result<Option<&'static str>, Refusal> {
+        self.plan_fastest(filter).await
     }
 
     async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
