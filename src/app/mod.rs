@@ -166,10 +166,19 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
         Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
         Command::Export(Export::Chain(args)) => Box::pin(export::chain(args)).await,
         Command::Checkpoint(command) => Box::pin(checkpoint::command(command)).await,
-        Command::Verify(args) => Box::pin(verify::verify(args)).await,
+        Command::Verify(args) => {
+            process::end_on_signals()?;
+            Box::pin(verify::verify(args)).await
+        }
         Command::Bench(args) => Box::pin(bench::bench(*args)).await,
-        Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
-        Command::Migrate(args) => process::blocking(move || inspect::migrate(&args)).await,
+        Command::Inspect(args) => {
+            process::end_on_signals()?;
+            process::blocking(move || inspect::inspect(&args)).await
+        }
+        Command::Migrate(args) => {
+            process::end_on_signals()?;
+            process::blocking(move || inspect::migrate(&args)).await
+        }
         Command::Config(args) => {
             let report = Config::report(&args.run, log, &args.given)?;
             let run = &args.run;

@@ -151,6 +151,8 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
         true => None,
         false => Some(listen(SignalKind::hangup())?),
     };
+    // A write beyond `ulimit -f` fails, and says so, where the signal is listened to; it would end the process without a word.
+    drop(listen(SignalKind::from_raw(libc::SIGXFSZ))?);
     let (trigger, shutdown) = pair();
     let fire = trigger.clone();
     tokio::spawn(async move {
@@ -173,15 +175,40 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
                     fire.fire();
                     is_stopping = true;
                 }
-                true if is_asked => {
-                    stderr::flush(AT_ONCE);
-                    std::process::exit(130)
-                }
+                true if is_asked => end_at_once(130),
                 true => {}
             }
         }
     });
     Ok((trigger, shutdown))
+}
+
+/// Ends the process as it stands. What `exit` runs first would take RocksDB to pieces under its own threads, which then may abort.
+#[expect(
+    unsafe_code,
+    reason = "a call that does not come back, of a function without conditions"
+)]
+fn end_at_once(code: i32) -> ! {
+    stderr::flush(AT_ONCE);
+    unsafe { libc::_exit(code) }
+}
+
+/// Has SIGINT and SIGTERM end a command that does not listen to them by itself, also as the first process of a container: what a signal
+/// does by default it does not do there (pid_namespaces(7)).
+pub(super) fn end_on_signals() -> Result<(), AppError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    if std::process::id() != 1 {
+        return Ok(());
+    }
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let mut listened = signal(kind).map_err(AppError::io("listen for signals"))?;
+        tokio::spawn(async move {
+            listened.recv().await;
+            // As a shell says it of who dies of a signal.
+            end_at_once(128 + kind.as_raw_value())
+        });
+    }
+    Ok(())
 }
 
 /// Whether whoever started the process wants SIGHUP ignored, as `nohup` does.

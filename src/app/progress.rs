@@ -53,6 +53,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let mut last_line = (clock::now(), String::new());
     let mut moved = (0, clock::now());
     let mut waits = false;
+    let mut was_there = true;
     let mut before_merging = None;
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
         let Some(status) = &chain.status else { continue };
@@ -67,7 +68,18 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         let heard = status.head_word().map(|word| (word.number, word.at));
         let directory = store.directory().to_path_buf();
         // For replicas, off the async threads: a disk may be slow.
-        let _ = tokio::task::spawn_blocking(move || Heartbeat::write(&directory, indexed, heard)).await;
+        let beats = tokio::task::spawn_blocking(move || Heartbeat::write(&directory, indexed, heard));
+        let is_there = beats.await.unwrap_or(true);
+        if !is_there && was_there {
+            let directory = store.directory().display();
+            tracing::error!(
+                chain = %chain.name, %directory,
+                "the store's directory is gone: what is written from now on is lost with this process"
+            );
+        }
+        was_there = is_there;
+        // What a reorg has taken away is not counted from.
+        samples.retain(|&(_, before)| before <= next);
         samples.push_back((now, next));
         if samples.len() > WINDOW {
             samples.pop_front();

@@ -79,13 +79,18 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Keeps the node's head in the status true while the sync does not.
 async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdown) {
+    // By a clock that nobody sets: after a jump of the day's nothing would be asked until that has caught up.
+    let mut heard = (status.head_word(), clock::now());
     while shutdown
         .unless(tokio::time::sleep(HEARD_EVERY / 3))
         .await
         .is_some()
     {
-        let heard = status.head_word().map_or(0, |word| word.at);
-        if clock::unix_now().saturating_sub(heard) < HEARD_EVERY.as_secs() {
+        let (word, now) = (status.head_word(), clock::now());
+        if word != heard.0 {
+            heard = (word, now);
+        }
+        if now - heard.1 < HEARD_EVERY {
             continue;
         }
         match shutdown

@@ -30,8 +30,9 @@ fn word(number: Option<u64>) -> String {
 }
 
 impl Heartbeat {
-    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when. A disk that has no room for it is no reason for anything.
-    pub fn write(store: &Path, indexed: Option<u64>, node: Option<(u64, u64)>) {
+    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when. A disk that has no room for it is no reason for
+    /// anything; answers whether the directory is there at all.
+    pub fn write(store: &Path, indexed: Option<u64>, node: Option<(u64, u64)>) -> bool {
         let time = clock::unix_seconds(clock::wall());
         let (node_head, node_heard) = node.unzip();
         let text = format!(
@@ -41,8 +42,12 @@ impl Heartbeat {
             word(node_heard)
         );
         let (to, from) = (path(store), store.join("writer.beat.new"));
-        if std::fs::write(&from, text).is_ok() {
-            let _ = std::fs::rename(from, to);
+        match std::fs::write(&from, text) {
+            Ok(()) => {
+                let _ = std::fs::rename(from, to);
+                true
+            }
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         }
     }
 
@@ -82,7 +87,8 @@ mod tests {
     fn what_is_written_is_read() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(Heartbeat::read(home.path()), None);
-        Heartbeat::write(home.path(), Some(7), None);
+        assert!(!Heartbeat::write(&home.path().join("gone"), Some(7), None));
+        assert!(Heartbeat::write(home.path(), Some(7), None));
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
             (beat.indexed, beat.node_head, beat.node_heard),

@@ -67,8 +67,17 @@ pub(super) fn database(memtable_bytes: usize, open_tables_max: i32) -> Options {
     options.set_max_total_wal_size(64 << 20);
     // Smooth writes: do not hand the disk a gigabyte at once.
     options.set_bytes_per_sync(1 << 20);
-    options.set_keep_log_file_num(4);
+    bound_log(&mut options, 4);
     options
+}
+
+/// Bounds what RocksDB writes of itself (`LOG`) to so many files of 16 MiB. It begins another file when it is opened and at no other time
+/// unless told to, and writes figures of all tables every ten minutes: a service that is never restarted would
+/// fill its disk with them.
+pub(super) fn bound_log(options: &mut Options, files: usize) {
+    options.set_keep_log_file_num(files);
+    options.set_max_log_file_size(16 << 20);
+    options.set_stats_dump_period_sec(0);
 }
 
 /// How the filters of a table's files are written.

@@ -356,3 +356,24 @@ fn a_node_is_asked_without_a_proxy_of_the_environment() {
     assert!(proxy.accept().is_err(), "the proxy is asked");
     server.stop();
 }
+
+/// The process goes on with the files that it has open, and all that it writes ends with it.
+#[test]
+fn a_store_that_is_taken_away_is_told_of() {
+    let data = tempfile::tempdir().unwrap();
+    import_demo(data.path().to_str().unwrap());
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let server = beside(data.path(), &url);
+    let beat = data.path().join("mainnet").join("writer.beat");
+    eventually("the store is watched", Duration::from_secs(30), || {
+        beat.exists().then_some(())
+    });
+    std::fs::rename(data.path().join("mainnet"), data.path().join("moved")).unwrap();
+    eventually("the log says it", Duration::from_secs(30), || {
+        let said = server.log().contains("the store's directory is gone");
+        said.then_some(())
+    });
+    assert_eq!(server.get("/health").status, 200);
+}

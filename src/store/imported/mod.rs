@@ -23,7 +23,7 @@ pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
 use super::beside::files_of;
-use super::options::filter;
+use super::options::{bound_log, filter};
 use super::presence::holds_database;
 use super::secondary::{Learnt, Secondary};
 use super::{StoreError, live_files, memory, torn};
@@ -82,7 +82,7 @@ pub(super) fn options() -> Options {
     options.set_compression_type(DBCompressionType::Zstd);
     options.set_write_buffer_size(16 << 20);
     options.set_max_total_wal_size(32 << 20);
-    options.set_keep_log_file_num(1);
+    bound_log(&mut options, 1);
     options
 }
 

@@ -9,7 +9,7 @@ use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, O
 use super::Observed;
 use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
-use crate::store::options::filter;
+use crate::store::options::{bound_log, filter};
 use crate::store::secondary::{Learnt, Secondary};
 use crate::store::{StoreError, live_files, torn};
 
@@ -113,7 +113,7 @@ pub(in crate::store) fn options() -> Options {
     options.set_write_buffer_size(8 << 20);
     options.set_max_total_wal_size(16 << 20);
     options.set_max_open_files(256);
-    options.set_keep_log_file_num(2);
+    bound_log(&mut options, 2);
     options
 }
 
