@@ -80,7 +80,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// Keeps the node's head in the status true while the sync does not.
 async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdown) {
     // By a clock that nobody sets: after a jump of the day's nothing would be asked until that has caught up.
-    let mut heard = (status.head_word(), clock::now());
+    let mut heard = (status.head_word(), None);
     while shutdown
         .unless(tokio::time::sleep(HEARD_EVERY / 3))
         .await
@@ -88,9 +88,9 @@ async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdo
     {
         let (word, now) = (status.head_word(), clock::now());
         if word != heard.0 {
-            heard = (word, now);
+            heard = (word, Some(now));
         }
-        if now - heard.1 < HEARD_EVERY {
+        if heard.1.is_some_and(|at| now - at < HEARD_EVERY) {
             continue;
         }
         match shutdown

@@ -136,7 +136,8 @@ fn refused(status: StatusCode, text: &str) -> String {
 /// known answers so to questions of them, and its service is well.
 #[must_use]
 pub fn is_withheld(why: &str) -> bool {
-    why.starts_with("status 503")
+    // "The answer took too long" and "Too many requests" are 503 as well.
+    why.starts_with("status 503: Data for the requested range")
 }
 
 /// A request without a 200 or a whole body.

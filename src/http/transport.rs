@@ -112,8 +112,19 @@ pub(super) fn respond<H: Handler>(
             if may_ask && is_multiplexed && !exchange.is_upload() && !upload.is_end_stream() =>
         {
             Responding::Later(Box::pin(async move {
+                let mut exchange = exchange;
                 drop_upload(upload).await;
+                // That time was the client's.
+                exchange.line.began = clock::now();
                 exchange.go_on(parts, Upload::None).answer().await
+            }))
+        }
+        // hyper reads a body to its end, or closes the connection, as soon as that is dropped: not before there is an answer.
+        Upload::Coming(upload) if !exchange.is_upload() && !upload.is_end_stream() => {
+            Responding::Later(Box::pin(async move {
+                let answer = exchange.go_on(parts, Upload::None).answer().await;
+                drop(upload);
+                answer
             }))
         }
         upload => exchange.go_on(parts, upload),

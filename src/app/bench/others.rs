@@ -52,7 +52,7 @@ pub(super) async fn node(
     let told = format!(
         "Node at {shown}{version}: eth_getLogs over all blocks in which rows of a page could lie, out of which the page is cut; \
          timed over those that its rows cover, of which both give every row; {}.",
-        timing(node.config())
+        timing(node.config()).await
     );
     Ok((Some(node), told))
 }

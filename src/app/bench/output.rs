@@ -43,15 +43,16 @@ impl Output {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.new", std::process::id()));
         let new = target.with_file_name(name);
-        let written = match File::create(&new) {
+        let made = File::options().write(true).create_new(true).open(&new);
+        let written = match made {
             Ok(mut file) => {
                 let as_before = std::fs::metadata(&target).map(|found| found.permissions());
                 let _ = as_before.and_then(|permissions| file.set_permissions(permissions));
                 let written = file.write_all(text.as_bytes());
-                let written = written.and_then(|()| std::fs::rename(&new, &target));
-                if written.is_err() {
-                    let _ = std::fs::remove_file(&new);
-                }
+                // What is mounted by itself, as into a container, cannot be replaced, but be written.
+                let written = written
+                    .and_then(|()| std::fs::rename(&new, &target).or_else(|_| std::fs::write(&target, text)));
+                let _ = std::fs::remove_file(&new);
                 written
             }
             // A directory in which nothing can be made may hold a file that can be written.

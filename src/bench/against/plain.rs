@@ -18,9 +18,8 @@ pub(super) struct Plain {
 }
 
 /// How a node is timed, in words.
-#[must_use]
-pub fn timing(config: &NodeConfig) -> &'static str {
-    match plain_address(&config.url) {
+pub async fn timing(config: &NodeConfig) -> &'static str {
+    match Plain::open(config).await {
         Some(_) => "its answers are counted and dropped in that time, as the service's are",
         None => {
             "its answers are read through by the client of the sync in that time, which the service's are not: only a URL of http:// without a \

@@ -330,6 +330,8 @@ impl Other for Asked<'_> {
     }
 
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Compared>, Refusal> {
+        // In whichever way the one before was timed.
+        self.postgres.plan_by_values().await?;
         let rows = self.postgres.rows(self.shape, filter).await?;
         let compared = rows.iter().map(|row| {
             let topics = topics(row);
@@ -418,6 +420,7 @@ async fn within_loaded(
     if to == asked || (filter.from.is_none() && filter.page == 1) {
         return Ok(within);
     }
+    patience.wait(postgres.plan_by_values()).await?;
     let nothing = || format!("no such log lies in the blocks up to {to} that are loaded");
     let Some(from) = filter.from else {
         let count = patience.wait(postgres.count(&within)).await?;
