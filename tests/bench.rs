@@ -302,71 +302,70 @@ fn a_run_ends_within_its_limit_and_says_so() {
     }
 }
 
-#[test]
-fn a_signal_before_anything_was_measured_leaves_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("r.json");
-    let json_arg = json.display().to_string();
-    let log = directory.path().join("log");
-    // Far longer than the test waits.
-    let mut command = command([
-        "bench",
-        "--demo",
-        "--seconds",
-        "60",
-        "--limit",
-        "36000",
-        "--json",
-        &json_arg,
-    ]);
-    command.stderr(std::fs::File::create(&log).unwrap());
-    let (mut child, lines) = measuring(command);
-    let drained = std::thread::spawn(move || lines.count());
-    interrupt(&child);
-    let status = child.wait().unwrap();
-    let said = std::fs::read_to_string(&log).unwrap_or_default();
-    assert_eq!(status.code(), Some(1), "{status}: {said}");
-    assert!(said.contains("stopped before anything was measured"), "{said}");
-    assert!(!json.exists());
-    drop(drained.join());
+/// What is left of a run of the demo with such measurements that a signal ends after a while.
+struct Interrupted {
+    code: Option<i32>,
+    took: Duration,
+    printed: Vec<String>,
+    said: String,
+    json: std::path::PathBuf,
+    _directory: tempfile::TempDir,
 }
 
-#[test]
-fn a_signal_ends_it_with_what_was_measured() {
+fn interrupted(seconds: &str, after: Duration) -> Interrupted {
     let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("r.json");
-    let json_arg = json.display().to_string();
+    let (json, log) = (directory.path().join("r.json"), directory.path().join("log"));
+    let path = json.to_str().unwrap();
     let args = [
         "bench",
         "--demo",
         "--seconds",
-        "0.3",
+        seconds,
         "--limit",
         "36000",
         "--json",
-        &json_arg,
+        path,
     ];
-    let log = directory.path().join("log");
     let mut command = command(args);
     command.stderr(std::fs::File::create(&log).unwrap());
     let (mut child, lines) = measuring(command);
     let drained = std::thread::spawn(move || lines.collect::<Vec<_>>());
-    // Some measurements end in it, or one on a machine that has other things to do.
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(after);
     let began = Instant::now();
     interrupt(&child);
-    let status = child.wait().unwrap();
-    let said = || std::fs::read_to_string(&log).unwrap_or_default();
-    assert_eq!(status.code(), Some(0), "{status}: {}", said());
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    let report = read(&json);
+    let code = child.wait().unwrap().code();
+    Interrupted {
+        code,
+        took: began.elapsed(),
+        printed: drained.join().unwrap(),
+        said: std::fs::read_to_string(&log).unwrap_or_default(),
+        json,
+        _directory: directory,
+    }
+}
+
+#[test]
+fn a_signal_before_anything_was_measured_leaves_nothing() {
+    // Far longer than the test waits.
+    let run = interrupted("60", Duration::ZERO);
+    let said = run.said;
+    assert_eq!(run.code, Some(1), "{said}");
+    assert!(said.contains("stopped before anything was measured"), "{said}");
+    assert!(!run.json.exists());
+}
+
+#[test]
+fn a_signal_ends_it_with_what_was_measured() {
+    // Some measurements end in it, or one on a machine that has other things to do.
+    let run = interrupted("0.3", Duration::from_secs(2));
+    assert_eq!(run.code, Some(0), "{}", run.said);
+    assert!(run.took < Duration::from_secs(10), "{:?}", run.took);
+    let report = read(&run.json);
     assert!(report["ended_early"].as_str().unwrap().contains("signal"));
     assert!(!list(&list(&report["questions"])[0]["measurements"]).is_empty());
     assert!(list(&report["questions"]).len() < 36);
     assert!(
-        drained
-            .join()
-            .unwrap()
+        run.printed
             .iter()
             .any(|line| line.contains("stopped by a signal"))
     );

@@ -141,6 +141,12 @@ fn command(cli: Cli) -> ExitCode {
 }
 
 async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
+    if matches!(
+        command,
+        Command::Verify(_) | Command::Inspect(_) | Command::Migrate(_)
+    ) {
+        process::end_on_signals()?;
+    }
     match command {
         Command::Run(args) => Box::pin(run::run(Config::run(&args)?)).await,
         Command::Demo(args) => Box::pin(demo::demo(&args)).await,
@@ -166,19 +172,10 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
         Command::Import(Import::Contracts(args)) => Box::pin(import_facts::contracts(args)).await,
         Command::Export(Export::Chain(args)) => Box::pin(export::chain(args)).await,
         Command::Checkpoint(command) => Box::pin(checkpoint::command(command)).await,
-        Command::Verify(args) => {
-            process::end_on_signals()?;
-            Box::pin(verify::verify(args)).await
-        }
+        Command::Verify(args) => Box::pin(verify::verify(args)).await,
         Command::Bench(args) => Box::pin(bench::bench(*args)).await,
-        Command::Inspect(args) => {
-            process::end_on_signals()?;
-            process::blocking(move || inspect::inspect(&args)).await
-        }
-        Command::Migrate(args) => {
-            process::end_on_signals()?;
-            process::blocking(move || inspect::migrate(&args)).await
-        }
+        Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
+        Command::Migrate(args) => process::blocking(move || inspect::migrate(&args)).await,
         Command::Config(args) => {
             let report = Config::report(&args.run, log, &args.given)?;
             let run = &args.run;

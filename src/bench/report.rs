@@ -155,44 +155,37 @@ impl Report {
     #[must_use]
     pub fn unanswered(&self) -> Option<String> {
         let is_measured = |asked: &Asked| asked.measurements.iter().any(|found| found.runs > 0);
-        let of = self.questions.len();
-        let missing = self
-            .questions
-            .iter()
-            .filter(|asked| !is_measured(asked) && !asked.is_withheld);
-        if let Some(first) = missing.clone().next()
-            && missing.clone().count() < of
-        {
-            let cut = self.ended_early.is_some() && missing.clone().count() == 1;
-            // The last one may not have had its time.
-            let is_last = self
-                .questions
+        let is_last = |asked: &Asked| {
+            self.questions
                 .last()
-                .is_some_and(|last| std::ptr::eq(last, first));
-            return (!(cut && is_last)).then(|| {
-                format!(
-                    "{} of {of} questions were not answered, the first of them `{}`: {}",
-                    missing.count(),
-                    first.question.published.name,
-                    first
-                        .notes
-                        .first()
-                        .map_or("no request got a whole answer", String::as_str)
-                )
-            });
-        }
-        if self.questions.iter().any(is_measured) {
-            return None;
-        }
-        if self.questions.is_empty() {
-            return self.ended_early.clone();
-        }
+                .is_some_and(|last| std::ptr::eq(last, asked))
+        };
         let failed = |asked: &Asked| {
             let first = asked.measurements.iter().find_map(Measurement::failed);
             first.or_else(|| asked.notes.first().cloned())
         };
-        let why = self.questions.iter().find_map(failed)?;
-        Some(format!("no question was answered: {why}"))
+        let of = self.questions.len();
+        let is_missing = |asked: &&Asked| !is_measured(asked) && !asked.is_withheld;
+        let missing: Vec<_> = self.questions.iter().filter(is_missing).collect();
+        match missing.as_slice() {
+            [] if self.questions.iter().any(is_measured) => None,
+            _ if of == 0 => self.ended_early.clone(),
+            // The last one may not have had its time.
+            [one] if of > 1 && self.ended_early.is_some() && is_last(one) => None,
+            [first, ..] if missing.len() < of => Some(format!(
+                "{} of {of} questions were not answered, the first of them `{}`: {}",
+                missing.len(),
+                first.question.published.name,
+                first
+                    .notes
+                    .first()
+                    .map_or("no request got a whole answer", String::as_str)
+            )),
+            _ => {
+                let why = self.questions.iter().find_map(failed)?;
+                Some(format!("no question was answered: {why}"))
+            }
+        }
     }
 
     /// The report as JSON.

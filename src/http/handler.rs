@@ -109,29 +109,23 @@ impl Request {
     }
 }
 
-/// An answer in the making.
-pub type HandlerFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-/// What comes of a request.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most are of the large one, which a box would make slower"
-)]
-pub enum Handled {
+/// What comes of a request. hyper moves it about until it is sent, so that one at hand is given as it is: the future that would
+/// make it is four times as large.
+pub enum Handled<T = Response> {
     /// The answer: it was at hand.
-    Now(Response),
+    Now(T),
     /// The answer comes.
-    Later(HandlerFuture),
+    Later(Pin<Box<dyn Future<Output = T> + Send>>),
 }
 
-impl Handled {
+impl<T> Handled<T> {
     /// An answer in the making.
-    pub fn later(answer: impl Future<Output = Response> + Send + 'static) -> Self {
+    pub fn later(answer: impl Future<Output = T> + Send + 'static) -> Self {
         Self::Later(Box::pin(answer))
     }
 
     /// The answer, waited for.
-    pub async fn answer(self) -> Response {
+    pub async fn answer(self) -> T {
         match self {
             Self::Now(response) => response,
             Self::Later(answer) => answer.await,

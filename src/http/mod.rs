@@ -47,7 +47,7 @@ pub use caching::{Delivery, EntityTag, Lifetime};
 pub use client::{ClientError, Connection, Got, ask, plain_address};
 pub use error::{ErrorStatus, HttpError};
 pub use frame_source::FrameSource;
-pub use handler::{Handled, Handler, HandlerFuture, Request};
+pub use handler::{Handled, Handler, Request};
 pub use limits::Limits;
 pub use mount::Mount;
 pub use mounts::Mounts;

@@ -20,13 +20,13 @@ use tokio::task::JoinSet;
 
 use super::connection::Socket;
 use super::error::HttpError;
-use super::handler::Handler;
+use super::handler::{Handled, Handler};
 use super::limits::Limits;
 use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
 use super::sockets::Sockets;
 use super::traffic::{Traffic, Underway};
-use super::transport::{Responding, Service, Upload, respond};
+use super::transport::{Service, Upload, respond};
 use super::vitals::{Verdict, Vitals};
 
 /// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
@@ -168,8 +168,8 @@ impl<H: Handler> Connection<H> {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let may_ask = client.may_ask(request.headers());
             match respond(&answers, &vitals, may_ask, request.map(Upload::Coming)) {
-                Responding::Now(response) => Either::Left(ready(Ok::<_, Infallible>(response))),
-                Responding::Later(response) => Either::Right(response.map(Ok)),
+                Handled::Now(response) => Either::Left(ready(Ok::<_, Infallible>(response))),
+                Handled::Later(response) => Either::Right(response.map(Ok)),
             }
         });
         let mut connection = pin!(builder.serve_connection(io, service));

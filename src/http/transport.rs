@@ -2,7 +2,6 @@
 //! against panics, and the line in the log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,25 +49,8 @@ pub(super) struct Service<H> {
     pub(super) traffic: Arc<Traffic>,
 }
 
-/// The answer to a request. hyper moves it about until it is sent, so that one at hand is given as it is: the future that would
-/// make it is four times as large.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most are of the large one, which a box would make slower"
-)]
-pub(super) enum Responding {
-    Now(hyper::Response<Outgoing>),
-    Later(Pin<Box<dyn Future<Output = hyper::Response<Outgoing>> + Send>>),
-}
-
-impl Responding {
-    pub(super) async fn answer(self) -> hyper::Response<Outgoing> {
-        match self {
-            Self::Now(response) => response,
-            Self::Later(response) => response.await,
-        }
-    }
-}
+/// The answer to a request, watched on its way.
+type Responding = Handled<hyper::Response<Outgoing>>;
 
 /// Answers one request that hyper has parsed; one that its client may not ask now is refused before anything else.
 pub(super) fn respond<H: Handler>(
@@ -99,7 +81,6 @@ pub(super) fn respond<H: Handler>(
     let upload_max = service.handler.upload_bytes_max(parts.uri.path());
     let exchange = Exchange {
         service: Arc::clone(service),
-        vitals: Arc::clone(vitals),
         in_flight,
         line,
         upload_max,
@@ -111,21 +92,21 @@ pub(super) fn respond<H: Handler>(
         Upload::Coming(upload)
             if may_ask && is_multiplexed && !exchange.is_upload() && !upload.is_end_stream() =>
         {
-            Responding::Later(Box::pin(async move {
+            Responding::later(async move {
                 let mut exchange = exchange;
                 drop_upload(upload).await;
                 // That time was the client's.
                 exchange.line.began = clock::now();
                 exchange.go_on(parts, Upload::None).answer().await
-            }))
+            })
         }
         // hyper reads a body to its end, or closes the connection, as soon as that is dropped: not before there is an answer.
         Upload::Coming(upload) if !exchange.is_upload() && !upload.is_end_stream() => {
-            Responding::Later(Box::pin(async move {
+            Responding::later(async move {
                 let answer = exchange.go_on(parts, Upload::None).answer().await;
                 drop(upload);
                 answer
-            }))
+            })
         }
         upload => exchange.go_on(parts, upload),
     }
@@ -134,7 +115,6 @@ pub(super) fn respond<H: Handler>(
 /// A request until its answer goes out.
 struct Exchange<H> {
     service: Arc<Service<H>>,
-    vitals: Arc<Vitals>,
     in_flight: InFlight,
     line: LogLine,
     /// The longest body that a POST to this path may have, where POST is spoken.
@@ -188,9 +168,9 @@ impl<H: Handler> Exchange<H> {
         let Some(most) = self.upload_max.filter(|_| self.is_upload()) else {
             return self.handle(parts, Bytes::new());
         };
-        Responding::Later(Box::pin(async move {
+        Responding::later(async move {
             let (limits, traffic) = (&self.service.limits, &self.service.traffic);
-            let holding = Holding::new(traffic.unsent(), Some(Arc::clone(&self.vitals)));
+            let holding = Holding::new(traffic.unsent(), Some(Arc::clone(self.in_flight.vitals())));
             match read_upload(upload, most, limits, holding, traffic).await {
                 Ok(upload) => self.handle(parts, upload).answer().await,
                 Err(error) => {
@@ -198,7 +178,7 @@ impl<H: Handler> Exchange<H> {
                     self.finish(response)
                 }
             }
-        }))
+        })
     }
 
     /// The handler's answer, in time and fenced against panics.
@@ -208,12 +188,12 @@ impl<H: Handler> Exchange<H> {
             upload,
             id: self.line.id.clone(),
             operation: self.line.operation.clone(),
-            vitals: Some(Arc::clone(&self.vitals)),
+            vitals: Some(Arc::clone(self.in_flight.vitals())),
         };
         // Both the call and the future it gives are fenced.
         match catch_unwind(AssertUnwindSafe(|| self.service.handler.handle(request))) {
             Ok(Handled::Now(response)) => Responding::Now(self.finish(response)),
-            Ok(Handled::Later(answer)) => Responding::Later(Box::pin(async move {
+            Ok(Handled::Later(answer)) => Responding::later(async move {
                 let answer = AssertUnwindSafe(answer).catch_unwind();
                 let response = match tokio::time::timeout(self.service.limits.answer_timeout, answer).await {
                     Ok(Ok(response)) => response,
@@ -225,7 +205,7 @@ impl<H: Handler> Exchange<H> {
                     }
                 };
                 self.finish(response)
-            })),
+            }),
             Err(_) => {
                 let response = self.panicked();
                 Responding::Now(self.finish(response))
@@ -250,7 +230,9 @@ impl<H: Handler> Exchange<H> {
         if !head_only
             && let Body::Full(bytes) = response.body()
             && bytes.len() >= self.counted_from
-            && let Err(error) = traffic.unsent().refuse_made(bytes.len(), self.vitals.held())
+            && let Err(error) = traffic
+                .unsent()
+                .refuse_made(bytes.len(), self.in_flight.vitals().held())
         {
             traffic.list_refused();
             response = self.refuse(error);
@@ -297,9 +279,6 @@ const UPLOAD_TIME_MAX: Duration = Duration::from_secs(2);
 /// Reads a body that nobody asked for. HTTP/2 resets a stream whose answer ends before its upload does, and some
 /// clients lose the answer over it; HTTP/1.1 reads on by itself.
 async fn drop_upload(mut upload: Incoming) {
-    if upload.is_end_stream() {
-        return;
-    }
     let read = async {
         let mut bytes = 0;
         while bytes < UPLOAD_BYTES_MAX

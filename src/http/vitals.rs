@@ -326,6 +326,11 @@ impl InFlight {
         }
     }
 
+    /// Those of its connection.
+    pub(super) fn vitals(&self) -> &Arc<Vitals> {
+        &self.turn.vitals
+    }
+
     /// When it began.
     pub(super) fn began(&self) -> Instant {
         self.turn.progress.began
