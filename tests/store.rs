@@ -636,7 +636,12 @@ fn cursors_equal_a_plain_list() {
         assert_eq!(forward.count(), list.len() as u64);
         assert_eq!(forward.current(), None);
         for case in 0..4000u64 {
-            let target = match case % 4 {
+            let here = forward.current().or(backward.current()).unwrap_or(first);
+            let near = rng.below(2 * (last - first) / (list.len() as u64 / 1024 + 1) + 2);
+            let target = match case % 6 {
+                // In the chunk beside the last one, and a little farther.
+                4 => here.saturating_add(near),
+                5 => here.saturating_sub(near),
                 0 => list[rng.below(list.len() as u64) as usize],
                 1 => list[rng.below(list.len() as u64) as usize] + 1,
                 2 => rng.below(last + 10),

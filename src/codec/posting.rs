@@ -208,19 +208,18 @@ fn decode_packed(reader: &mut Reader<'_>, header: &Header, out: &mut Vec<u64>) -
         }
         let packed = reader.take((left * bits as usize).div_ceil(8))?;
         let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
-        let mut bytes = packed.iter();
-        let (mut pending, mut filled) = (0u64, 0u32);
-        for _ in 0..left {
-            while filled < bits {
-                pending |= u64::from(*bytes.next().ok_or(reader.corrupt())?) << filled;
-                filled += 8;
-            }
-            let gap = (pending & mask) as u32;
-            pending >>= bits;
-            filled -= bits;
-            before = before.wrapping_add(gap).wrapping_add(1);
-            out.push(header.first.wrapping_add(u64::from(before)));
+        // So that eight bytes can be read wherever a gap begins; no reading waits for the one before it.
+        let mut padded = [0u8; (BLOCK - 1) * 4 + 8];
+        if let Some(start) = padded.get_mut(..packed.len()) {
+            start.copy_from_slice(packed);
         }
+        out.extend((0..left).map(|index| {
+            let at = index * bits as usize;
+            let word = padded.get(at / 8..).and_then(<[u8]>::first_chunk);
+            let gap = word.map_or(0, |word| u64::from_le_bytes(*word)) >> (at % 8) & mask;
+            before = before.wrapping_add(gap as u32).wrapping_add(1);
+            header.first.wrapping_add(u64::from(before))
+        }));
     }
     Ok(())
 }
@@ -230,10 +229,13 @@ fn decode_bitmap(reader: &mut Reader<'_>, header: &Header, out: &mut Vec<u64>) -
     let bitmap = reader.take(span.div_ceil(8))?;
     let base = header.first.wrapping_add(1);
     for (index, word) in bitmap.chunks(8).enumerate() {
-        let mut bits = word
-            .iter()
-            .rev()
-            .fold(0u64, |bits, &byte| (bits << 8) | u64::from(byte));
+        let mut bits = match word.first_chunk() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => word
+                .iter()
+                .rev()
+                .fold(0, |bits, &byte| (bits << 8) | u64::from(byte)),
+        };
         while bits != 0 {
             let bit = index * 64 + bits.trailing_zeros() as usize;
             out.push(base.wrapping_add(bit as u64));

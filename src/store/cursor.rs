@@ -1,7 +1,7 @@
 //! Cursors over the postings of a term.
 
 use super::StoreError;
-use super::scan::Scan;
+use super::scan::{Item, Scan};
 use super::schema::Table;
 use super::view::View;
 use crate::codec::keys::{self, Term};
@@ -269,26 +269,36 @@ impl<'v> PostingCursor<'v> {
             }
         };
         let name = Table::Postings.name();
+        let begins_after = |(key, bytes): Item<'_>| {
+            let header = posting::header(bytes).map_err(StoreError::corrupt(name, key))?;
+            Ok::<_, StoreError>(target < header.first)
+        };
+        let wanted = self.term.key(target);
+        // The scan stands at the chunk that was decoded last. A list that is walked goes on with the one beside it, and to step there
+        // takes a part of what a seek does.
+        let ends = self.chunk.first().zip(self.chunk.last());
         self.chunk.postings.clear();
-        let mut found = scan.seek(&self.term.key(target))?;
-        if before {
-            let begins_after = match found {
-                Some((key, bytes)) => {
-                    posting::header(bytes)
-                        .map_err(StoreError::corrupt(name, key))?
-                        .first
-                        > target
-                }
-                None => true,
-            };
-            if begins_after {
-                found = if found.is_some() {
-                    scan.step_back()?
-                } else {
-                    scan.seek_back(&self.term.key(target))?
-                };
+        let is_near = |gap: u64, (first, last): (u64, u64)| gap <= (last - first).max(1);
+        let beside = match ends {
+            Some(ends) if !before && ends.1 < target && is_near(target - ends.1, ends) => {
+                scan.step()?.filter(|(key, _)| &wanted[..] <= *key)
             }
-        }
+            Some(ends) if before && target < ends.0 && is_near(ends.0 - target, ends) => {
+                match scan.step_back()? {
+                    Some(item) if !begins_after(item)? => Some(item),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let found = match beside {
+            Some(item) => Some(item),
+            None => match scan.seek(&wanted)? {
+                Some(item) if before && begins_after(item)? => scan.step_back()?,
+                None if before => scan.seek_back(&wanted)?,
+                found => found,
+            },
+        };
         if let Some((key, bytes)) = found {
             self.chunk.rank = posting::decode(bytes, &mut self.chunk.postings)
                 .map_err(StoreError::corrupt(name, key))?
