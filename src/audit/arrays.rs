@@ -55,7 +55,7 @@ fn of_transactions(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Res
     let transactions = bundle.block.transactions.iter().zip(&bundle.receipts);
     for ((transaction, receipt), ordinal) in transactions.zip(view.block(number)?.first_transaction..) {
         let wrong = |what: &str| tally.wrong(Some(number), format!("{}: {what}", transaction.hash));
-        if view.transaction_ordinal(&transaction.hash)? != Some(ordinal) {
+        if view.stored_transaction_ordinal(&transaction.hash)? != Some(ordinal) {
             wrong("the hash does not lead to its transaction");
         }
         if view.array_record(FlatArray::TransactionStatuses, ordinal)? != [status_byte(receipt.status)] {

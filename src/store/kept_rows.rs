@@ -15,11 +15,14 @@ use alloy_primitives::map::DefaultHashBuilder;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
+use super::kept_ordinals::KeptOrdinals;
 use super::schema::Table;
 use crate::marks::Marks;
 
 /// Of what a store may take for what it read, this share is for rows.
 const SHARE: usize = 8;
+/// Of that, this share is for ordinals of transactions by hash.
+const ORDINALS: usize = 16;
 /// Less room than this is none.
 const BYTES_MIN: usize = 64 << 10;
 /// Longer rows are not kept: reading them takes longer than finding them.
@@ -48,6 +51,8 @@ pub(super) struct KeptRows {
     hasher: DefaultHashBuilder,
     /// Rows that were sought once.
     sought: Marks,
+    /// Ordinals of transactions that were sought by hash.
+    pub(super) ordinals: KeptOrdinals,
 }
 
 impl fmt::Debug for KeptRows {
@@ -71,6 +76,8 @@ const fn key(table: Table, ordinal: u64) -> u64 {
 impl KeptRows {
     /// Room for so many bytes; `None` for no room at all.
     pub(super) fn new(bytes: usize) -> Option<Arc<Self>> {
+        let ordinals = KeptOrdinals::new(bytes / ORDINALS);
+        let bytes = bytes - bytes / ORDINALS;
         let rows = bytes / ROW_BYTES;
         let hasher = DefaultHashBuilder::default();
         (rows > 0).then(|| {
@@ -84,6 +91,7 @@ impl KeptRows {
                 ),
                 hasher,
                 sought: Marks::new(rows),
+                ordinals,
             })
         })
     }
@@ -104,9 +112,9 @@ impl KeptRows {
         self.rows.insert(key(table, ordinal), Arc::from(unit));
     }
 
-    /// Bytes that they take.
+    /// Bytes that rows and ordinals take.
     pub(super) fn bytes(&self) -> u64 {
-        self.rows.weight()
+        self.rows.weight() + self.ordinals.bytes()
     }
 }
 

@@ -20,6 +20,7 @@ mod flat;
 mod heartbeat;
 mod imported;
 mod inspect;
+mod kept_ordinals;
 mod kept_rows;
 mod known;
 mod ledger;

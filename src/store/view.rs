@@ -319,6 +319,21 @@ impl View {
 
     /// The ordinal of a transaction hash.
     pub fn transaction_ordinal(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
+        let kept = self.kept.as_ref().map(|kept| &kept.ordinals);
+        for hint in kept.into_iter().flat_map(|kept| kept.hints(hash)) {
+            if hint < self.checkpoint.transactions && self.transaction_hash(hint)? == *hash {
+                return Ok(Some(hint));
+            }
+        }
+        let found = self.stored_transaction_ordinal(hash)?;
+        if let Some((kept, ordinal)) = kept.zip(found) {
+            kept.keep(hash, ordinal);
+        }
+        Ok(found)
+    }
+
+    /// The same as the tables say it, whatever is kept beside them.
+    pub fn stored_transaction_ordinal(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
         let is_own = |ordinal| Ok(self.transaction_hash(ordinal)? == *hash);
         self.of_hash(keys::HashKind::Transaction, hash, is_own)
     }

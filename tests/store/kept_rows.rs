@@ -1,6 +1,8 @@
 //! Rows that are sought again and again are kept, and are those of the view that is asked.
 
-use quarry::model::{Bundle, Log};
+use std::collections::HashMap;
+
+use quarry::model::{B256, Bundle, Log};
 use quarry::query::Reader;
 use quarry::store::{OpenOptions, Store};
 
@@ -41,6 +43,19 @@ fn look_at_blocks(reader: &Reader, bundles: &[Bundle], from: u64) {
             receipts.map(|receipt| receipt.logs.clone()).collect()
         };
         assert!(logs(&found) == logs(bundle));
+    }
+}
+
+/// Looks every transaction of two forks up by hash: each is where the chain that is seen has it, or nowhere.
+fn look_up(reader: &Reader, seen: &[Bundle], other: &[Bundle]) {
+    let hashes = |bundles: &[Bundle]| -> Vec<B256> {
+        let all = bundles.iter().flat_map(|bundle| &bundle.block.transactions);
+        all.map(|transaction| transaction.hash).collect()
+    };
+    let expected: HashMap<B256, u64> = hashes(seen).into_iter().zip(0..).collect();
+    for hash in hashes(seen).into_iter().chain(hashes(other)) {
+        let found = reader.transaction_ordinal(&hash).unwrap();
+        assert_eq!(found, expected.get(&hash).copied(), "{hash}");
     }
 }
 
@@ -98,6 +113,43 @@ fn rows_of_final_blocks_are_kept_and_views_from_before_see_their_own() {
     look(&before, &all_that_went, &unfinal);
     look_at_blocks(&before, &goes, FORKED);
     look(&after, &all, &scattered(&all, 0));
+}
+
+#[test]
+fn transactions_that_were_found_are_found_again_where_each_view_has_them() {
+    let config = ChainConfig::default();
+    let mut stays = plain::chain(23, FORKED, &config);
+    let mut goes = stays.clone();
+    plain::extend(&mut stays, 23, FORKED + 12, 1, &config);
+    plain::extend(&mut goes, 23, FORKED + 9, 2, &config);
+    // One that both forks have, in another place.
+    let block = &mut stays[FORKED as usize + 3].block.transactions;
+    let last = block.last_mut().unwrap();
+    last.hash = goes[FORKED as usize + 1].block.transactions[0].hash;
+    for cache_bytes in [0, 1 << 20, 64 << 20] {
+        let directory = scratch::directory();
+        let store = open_with(&OpenOptions {
+            cache_bytes,
+            ..options(directory.path())
+        });
+        let mut writer = store.writer().unwrap();
+        backfill(&mut writer, &stays[..FORKED as usize], 7);
+        follow(&mut writer, &goes[FORKED as usize..]);
+        let before = Reader::new(store.view());
+        look_up(&before, &goes, &stays);
+        look_up(&before, &goes, &stays);
+        writer.unwind(FORKED).unwrap();
+        // Between the forks there are less transactions than were found.
+        let between = Reader::new(store.view());
+        look_up(&between, &stays[..FORKED as usize], &goes);
+        follow(&mut writer, &stays[FORKED as usize..]);
+        let after = Reader::new(store.view());
+        for _ in 0..2 {
+            look_up(&after, &stays, &goes);
+            look_up(&before, &goes, &stays);
+            look_up(&between, &stays[..FORKED as usize], &goes);
+        }
+    }
 }
 
 #[test]
