@@ -234,6 +234,11 @@ impl ChainStatus {
         self.set_message(text);
     }
 
+    /// Whether the sync waits for something to pass, or ended by itself.
+    pub fn is_troubled(&self) -> bool {
+        self.troubled.load(Ordering::Relaxed) || self.disk_full() || self.stopped()
+    }
+
     /// Records that the sync goes on after whatever was waited out.
     pub fn went_on(&self) {
         if self.troubled.swap(false, Ordering::Relaxed) {

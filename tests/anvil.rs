@@ -655,11 +655,14 @@ fn one_dead_node_does_not_stop_the_other_chain() {
     // One that stands still is missed as well, and found again.
     main.signal("-STOP");
     eventually("/status says that a node is silent", SOON, || {
-        (status(&server, "mainnet")["nodeUp"] == false).then_some(())
+        let status = status(&server, "mainnet");
+        let message = status["message"].as_str()?;
+        (status["nodeUp"] == false && message.contains("does not tell its head")).then_some(())
     });
     main.signal("-CONT");
     eventually("/status says that it answers", SOON, || {
-        (status(&server, "mainnet")["nodeUp"] == true).then_some(())
+        let status = status(&server, "mainnet");
+        (status["nodeUp"] == true && status["message"] == "following the tip").then_some(())
     });
     main.kill();
     eventually("/status says that one node is down", SOON, || {

@@ -18,6 +18,7 @@ mod import_facts;
 mod inspect;
 mod inspect_key;
 mod manual;
+mod notify;
 mod process;
 mod progress;
 mod replica;

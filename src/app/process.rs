@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use sd_notify::NotifyState;
 use tracing_subscriber::EnvFilter;
 
 use super::{AppError, stderr};
@@ -217,14 +216,6 @@ fn ignores_hang_up() -> bool {
     // A bit for each signal, from 1, which is SIGHUP.
     machine::stated(&status, "SigIgn")
         .is_some_and(|mask| u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & 1 == 1))
-}
-
-/// Tells a supervisor such as systemd, where one listens (`NOTIFY_SOCKET`), how the process is. That it cannot be told is no
-/// reason to fail.
-pub(super) fn notify(state: NotifyState<'_>, status: &str) {
-    if let Err(error) = sd_notify::notify(&[state, NotifyState::Status(status)]) {
-        tracing::warn!(%error, "the supervisor at NOTIFY_SOCKET cannot be told");
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use tracing::Instrument as _;
 use super::chains::{Chain, Registry, Stated};
 use super::files;
 use super::front::front;
-use super::process::{merged, notify, on_signals, say};
+use super::notify::{keep_alive, notify};
+use super::process::{merged, on_signals, say};
 use super::supervisor::{Supervisor, load_genesis, open_options};
 use super::{AppError, progress};
 use crate::api::Settings;
@@ -65,7 +66,10 @@ pub(super) async fn serve_chains(
         shutdown.fired().await;
         notify(NotifyState::Stopping, "writing what is in memory");
     };
-    let cut = crate::http::serve(listener, front, limits, stopping).await;
+    let cut = tokio::select! {
+        cut = crate::http::serve(listener, front, limits, stopping) => cut,
+        never = keep_alive() => match never {},
+    };
     if cut > 0 {
         tracing::warn!(connections = cut, "connections were cut off at the end");
     }

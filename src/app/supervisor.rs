@@ -77,6 +77,9 @@ const HEARD_EVERY: Duration = Duration::from_secs(10);
 /// A node that does not tell its head within this does not answer, whatever becomes of the question.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
+/// What is said of such a node.
+const SILENT: &str = "the node does not tell its head in time, waiting for it";
+
 /// Keeps the node's head in the status true while the sync does not.
 async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdown) {
     // By a clock that nobody sets: after a jump of the day's nothing would be asked until that has caught up.
@@ -101,10 +104,18 @@ async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdo
             Some(Ok(Ok(head))) => {
                 status.set_node_up(true);
                 status.set_node_head(head);
+                // What the sync has said since of what it waits for stays.
+                if status.message() == SILENT {
+                    status.went_on();
+                }
             }
             Some(Err(_)) => {
                 tracing::debug!("the node does not tell its head in time");
                 status.set_node_up(false);
+                // The sync says so itself, and why, once its own question has waited for long enough.
+                if !status.is_troubled() {
+                    status.trouble(SILENT);
+                }
             }
             Some(Ok(Err(error))) => {
                 tracing::debug!(%error, "the node does not tell its head");

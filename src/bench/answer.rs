@@ -35,6 +35,13 @@ impl Way {
         }
     }
 
+    /// Whether an answer that is none, in words, is the service's saying that it does not have what is asked for: a store whose balances are not
+    /// known answers so to questions of them, and its service is well. The one in this process has no node to ask either.
+    #[must_use]
+    pub fn withholds(&self, why: &str) -> bool {
+        is_withheld(why, matches!(self, Self::InProcess(_)))
+    }
+
     /// A client that goes this way.
     ///
     /// # Errors
@@ -132,12 +139,9 @@ fn refused(status: StatusCode, text: &str) -> String {
     format!("status {}{text}{hint}", status.as_u16())
 }
 
-/// Whether an answer that is none, in words, is the service's saying that it does not have what is asked for: a store whose balances are not
-/// known answers so to questions of them, and its service is well.
-#[must_use]
-pub fn is_withheld(why: &str) -> bool {
+fn is_withheld(why: &str, is_alone: bool) -> bool {
     // "The answer took too long" and "Too many requests" are 503 as well.
-    why.starts_with("status 503: Data for the requested range")
+    why.starts_with("status 503: Data for the requested range") || is_alone && why.starts_with("status 502: ")
 }
 
 /// A request without a 200 or a whole body.
@@ -264,6 +268,22 @@ mod tests {
         );
         assert!(rows(b"[1]").is_err());
         assert!(rows(b"{").is_err());
+    }
+
+    #[test]
+    fn what_a_store_does_not_have_is_no_failure() {
+        let indexed = "status 503: Data for the requested range is still being indexed (/api/a)";
+        assert!(is_withheld(indexed, true) && is_withheld(indexed, false));
+        let asks_node = "status 502: Upstream node error (/api/token/balance)";
+        assert!(is_withheld(asks_node, true) && !is_withheld(asks_node, false));
+        for why in [
+            "status 503: Too many requests",
+            "status 500: no",
+            "status 404",
+            "closed",
+        ] {
+            assert!(!is_withheld(why, true) && !is_withheld(why, false), "{why}");
+        }
     }
 
     #[test]

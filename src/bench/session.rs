@@ -202,7 +202,7 @@ impl Session {
                 asked.notes.extend(failed);
             }
             Err(why) => {
-                asked.is_withheld = answer::is_withheld(&why);
+                asked.is_withheld = first.withholds(&why);
                 asked.notes.push(format!("not answered: {why}"));
                 return;
             }

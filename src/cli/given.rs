@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
@@ -102,7 +103,8 @@ fn without_empty(command: clap::Command, is_empty: &dyn Fn(&OsStr) -> bool) -> c
 /// Reads the command line and the environment; ends the process where they are not understood.
 pub(super) fn read() -> Cli {
     let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
-    let mut matches = without_empty(Cli::command(), &is_empty).get_matches();
+    let given = without_empty(Cli::command(), &is_empty).try_get_matches();
+    let mut matches = given.unwrap_or_else(|error| end(&error));
     let given = Given::of(&matches);
     match Cli::from_arg_matches_mut(&mut matches) {
         Ok(mut cli) => {
@@ -111,8 +113,17 @@ pub(super) fn read() -> Cli {
             }
             cli
         }
-        Err(error) => error.format(&mut Cli::command()).exit(),
+        Err(error) => end(&error.format(&mut Cli::command())),
     }
+}
+
+/// Says what was asked for (help, the version) or is wrong, and ends. What cannot be written was not said; whoever closed the pipe has seen enough.
+fn end(error: &clap::Error) -> ! {
+    let is_lost = error
+        .print()
+        .and_then(|()| std::io::stdout().flush())
+        .is_err_and(|lost| lost.kind() != std::io::ErrorKind::BrokenPipe);
+    std::process::exit(if is_lost { 1 } else { error.exit_code() })
 }
 
 #[cfg(test)]

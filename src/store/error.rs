@@ -150,6 +150,23 @@ pub enum StoreError {
         /// RocksDB's words.
         words: String,
     },
+    /// The system gives the process no more files.
+    #[error(
+        "the store in `{}` has more files than may be open ({words}): raise the limit (ulimit -n, LimitNOFILE=, --ulimit nofile=)",
+        path.display()
+    )]
+    TooManyFiles {
+        /// The store's directory.
+        path: PathBuf,
+        /// RocksDB's words.
+        words: String,
+    },
+    /// A file lies where a store's directory would.
+    #[error("`{}` is a file, not the directory of a store: pass another --data-dir, or move the file away", path.display())]
+    NoDirectory {
+        /// The file.
+        path: PathBuf,
+    },
     /// RocksDB does not recognise its own files, or arrays are not whole.
     #[error(
         "the store in `{}` is damaged ({words}): restore a checkpoint with `quarry checkpoint restore`, or remove the directory and sync again",
@@ -254,6 +271,7 @@ impl StoreError {
             ErrorKind::IOError if says(&["Read-only file system", "Permission denied"]) => {
                 Self::NotWritable { path, words }
             }
+            ErrorKind::IOError if says(&["Too many open files"]) => Self::TooManyFiles { path, words },
             ErrorKind::IOError if says(&["LOCK"]) => Self::Busy { path },
             ErrorKind::Corruption => Self::Damaged { path, words },
             // A manifest that lost its end names less than was made.

@@ -21,14 +21,21 @@ pub(super) fn is_there(path: &Path) -> Result<bool, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Damaged`] where there are tables, or a log with records, and not the file that leads to them. RocksDB
-/// writes that one before either.
+/// writes that one before either. [`StoreError::NoDirectory`] where a file lies in the way.
 pub(super) fn holds_database(database: &Path, store: &Path) -> Result<bool, StoreError> {
     if is_there(&database.join("CURRENT"))? {
         return Ok(true);
     }
     let files = match list(database) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(false);
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            // A part of a store that is a file is for whoever knows the part.
+            return match store.ancestors().find(|path| path.is_file()) {
+                Some(file) => Err(StoreError::NoDirectory {
+                    path: file.to_path_buf(),
+                }),
+                None => Ok(false),
+            };
         }
         files => files.map_err(StoreError::io("list", database))?,
     };

@@ -38,6 +38,33 @@ fn systemd_is_told_when_it_listens_and_when_it_stops() {
     assert!(socket.recv(&mut [0; 16]).is_err(), "nothing else is said");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_supervisor_that_watches_hears_that_the_process_is_alive() {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::SocketAddr;
+
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    // Without a name in the file system.
+    let name = format!("quarry-test-{}", std::process::id());
+    let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut serve = command(["serve", "--data-dir", store]);
+    serve.env("NOTIFY_SOCKET", format!("@{name}"));
+    serve.env("WATCHDOG_USEC", "200000");
+    let server = Server::of(serve).unwrap();
+    let ready = next(&socket);
+    assert!(ready.lines().any(|line| line == "READY=1"), "{ready}");
+    for _ in 0..5 {
+        assert_eq!(next(&socket).trim_end(), "WATCHDOG=1");
+    }
+    server.stop();
+    let stopping = std::iter::repeat_with(|| next(&socket)).find(|said| said.trim_end() != "WATCHDOG=1");
+    assert!(stopping.unwrap().lines().any(|line| line == "STOPPING=1"));
+}
+
 #[test]
 fn a_supervisor_that_has_gone_is_no_reason_to_fail() {
     let data = tempfile::tempdir().unwrap();
@@ -209,7 +236,15 @@ fn a_data_directory_that_is_none_is_refused_at_the_start() {
         let node = ["--mainnet-rpc", "http://127.0.0.1:9"];
         for way in [&["run", "--listen", "127.0.0.1:0"][..], &["sync", "--to", "1"]] {
             let given = way.iter().copied().chain(node).chain(["--data-dir", path]);
-            quarry(given).refused(&["cannot make the data directory", path]);
+            quarry(given).refused(&["is a file, not the directory of a store", file.to_str().unwrap()]);
+        }
+        for way in [
+            &["serve", "--listen", "127.0.0.1:0"][..],
+            &["inspect"],
+            &["verify"],
+        ] {
+            let given = way.iter().copied().chain(["--data-dir", path]);
+            quarry(given).refused(&["is a file, not the directory of a store", file.to_str().unwrap()]);
         }
     }
 }
@@ -266,6 +301,25 @@ fn a_store_is_not_written_with_a_handful_of_files() {
         let said = String::from_utf8_lossy(&outcome.stderr);
         assert_eq!(outcome.status.code(), Some(1), "{said}");
         assert!(said.contains("only 80 files may be open at once"), "{said}");
+    }
+    import_demo(data.path().to_str().unwrap());
+    let outcome = few("24", "serve --listen 127.0.0.1:0");
+    let said = String::from_utf8_lossy(&outcome.stderr);
+    assert_eq!(outcome.status.code(), Some(1), "{said}");
+    assert!(said.contains("ulimit -n"), "{said}");
+}
+
+/// Help and the version are answers, too.
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for asked in ["--help", "--version"] {
+        let status = command([asked])
+            .stdout(full.try_clone().unwrap())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(1), "{asked}");
+        assert_eq!(quarry([asked]).code, Some(0), "{asked}");
     }
 }
 

@@ -91,14 +91,7 @@ pub(super) fn options() -> Options {
 /// # Errors
 /// [`StoreError::DamagedImports`] where what is there is no whole database.
 pub(super) fn are_there(directory: &Path) -> Result<bool, StoreError> {
-    let there = holds_database(directory, directory).map_err(|error| damaged(error, directory))?;
-    if !there && directory.metadata().is_ok_and(|about| !about.is_dir()) {
-        return Err(StoreError::DamagedImports {
-            path: directory.to_path_buf(),
-            words: "it is no directory".to_owned(),
-        });
-    }
-    Ok(there)
+    holds_database(directory, directory).map_err(|error| damaged(error, directory))
 }
 
 /// What is wrong with the imports in `directory` in their own words: they are no part of the chain's store.
@@ -106,6 +99,10 @@ pub(super) fn damaged(error: StoreError, directory: &Path) -> StoreError {
     let path = directory.to_path_buf();
     match error {
         StoreError::Damaged { words, .. } => StoreError::DamagedImports { path, words },
+        StoreError::NoDirectory { .. } => StoreError::DamagedImports {
+            path,
+            words: "it is no directory".to_owned(),
+        },
         other => other,
     }
 }

@@ -1,0 +1,68 @@
+//! What a supervisor such as systemd is told (sd_notify(3)): how the process is, and that it still is.
+
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+/// Tells a supervisor, where one listens (`NOTIFY_SOCKET`), how the process is. That it cannot be told is no reason to fail.
+pub(super) fn notify(state: NotifyState<'_>, status: &str) {
+    if let Err(error) = send(&[state, NotifyState::Status(status)]) {
+        tracing::warn!(%error, "the supervisor at NOTIFY_SOCKET cannot be told");
+    }
+}
+
+/// Tells a supervisor that wants it (`WatchdogSec=`) that the process is alive, as long as the threads that all work of it is given to
+/// by the clock do what they are given. Never comes back.
+pub(super) async fn keep_alive() -> Infallible {
+    let Some(within) = sd_notify::watchdog_enabled().filter(|within| !within.is_zero()) else {
+        return std::future::pending().await;
+    };
+    tracing::debug!(?within, "the supervisor wants to hear that this process is alive");
+    // Twice in the time that it waits, as sd_watchdog_enabled(3) wants it.
+    let mut ticks = tokio::time::interval(within / 2);
+    let mut is_told = true;
+    loop {
+        ticks.tick().await;
+        let sent = send(&[NotifyState::Watchdog]);
+        if let Err(error) = &sent
+            && is_told
+        {
+            tracing::warn!(%error, "the supervisor cannot be told that this process is alive");
+        }
+        is_told = sent.is_ok();
+    }
+}
+
+fn send(states: &[NotifyState<'_>]) -> io::Result<()> {
+    match std::env::var_os("NOTIFY_SOCKET").as_deref().and_then(name) {
+        Some(name) => send_to_name(name, states),
+        None => sd_notify::notify(states),
+    }
+}
+
+/// The name of a socket that has none in the file system (unix(7), "abstract"), which is said by an `@` before it.
+fn name(socket: &OsStr) -> Option<&[u8]> {
+    socket.as_bytes().strip_prefix(b"@")
+}
+
+#[cfg(target_os = "linux")]
+fn send_to_name(name: &[u8], states: &[NotifyState<'_>]) -> io::Result<()> {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+    let address = SocketAddr::from_abstract_name(name)?;
+    let text: String = states.iter().map(|state| format!("{state}\n")).collect();
+    let socket = UnixDatagram::unbound()?;
+    // A supervisor that reads nothing is not waited for.
+    socket.set_write_timeout(Some(Duration::from_secs(1)))?;
+    socket.send_to_addr(text.as_bytes(), &address).map(drop)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send_to_name(_: &[u8], _: &[NotifyState<'_>]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
