@@ -1,11 +1,13 @@
 //! Cursors over the postings of a term.
 
+use std::sync::Arc;
+
 use super::StoreError;
 use super::scan::{Item, Scan};
 use super::schema::Table;
 use super::view::View;
 use crate::codec::keys::{self, Term};
-use crate::codec::posting;
+use crate::codec::posting::{self, CHUNK_POSTINGS};
 use crate::metrics::visits;
 
 /// Which way a list is read.
@@ -18,8 +20,8 @@ pub enum Direction {
 }
 
 /// A decoded chunk of a list, or its open piece.
-#[derive(Debug, Default)]
-struct Chunk {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunk {
     rank: u64,
     postings: Vec<u64>,
 }
@@ -44,9 +46,11 @@ pub struct PostingCursor<'v> {
     term: Term,
     scan: Option<Scan<'v>>,
     /// The open piece, which a point look-up found; empty when the term does not occur.
-    piece: Chunk,
-    /// The chunk that was decoded last, sealed or open.
-    chunk: Chunk,
+    piece: Arc<Chunk>,
+    /// The chunk that was decoded last, sealed or open, or one that is known.
+    chunk: Arc<Chunk>,
+    /// Whether the scan stands at it.
+    is_scanned: bool,
     in_piece: bool,
     position: usize,
     direction: Direction,
@@ -66,20 +70,25 @@ impl std::fmt::Debug for PostingCursor<'_> {
 impl<'v> PostingCursor<'v> {
     /// A cursor over the postings of `term`, past the end until it is moved.
     pub fn open(view: &'v View, term: Term, direction: Direction) -> Result<Self, StoreError> {
-        let key = term.piece_key();
-        let mut piece = Chunk::default();
-        if let Some(bytes) = view.get(Table::OpenPostings, &key)? {
+        let piece = view.known_piece(term, || {
+            let key = term.piece_key();
+            let Some(bytes) = view.get(Table::OpenPostings, &key)? else {
+                return Ok(None);
+            };
+            let mut piece = Chunk::default();
             piece.rank = posting::decode(&bytes, &mut piece.postings)
                 .map_err(StoreError::corrupt(Table::OpenPostings.name(), &key))?
                 .rank;
-        }
+            Ok(Some(Arc::new(piece)))
+        });
         let position = usize::MAX;
         Ok(Self {
             view,
             term,
             scan: None,
-            piece,
-            chunk: Chunk::default(),
+            piece: piece?.unwrap_or_default(),
+            chunk: Arc::default(),
+            is_scanned: false,
             in_piece: true,
             position,
             direction,
@@ -276,8 +285,17 @@ impl<'v> PostingCursor<'v> {
         let wanted = self.term.key(target);
         // The scan stands at the chunk that was decoded last. A list that is walked goes on with the one beside it, and to step there
         // takes a part of what a seek does.
-        let ends = self.chunk.first().zip(self.chunk.last());
-        self.chunk.postings.clear();
+        let ends = self
+            .chunk
+            .first()
+            .zip(self.chunk.last())
+            .filter(|_| self.is_scanned);
+        // One that others have, too, is left to them.
+        if Arc::get_mut(&mut self.chunk).is_none() {
+            self.chunk = Arc::default();
+        }
+        let chunk = Arc::make_mut(&mut self.chunk);
+        chunk.postings.clear();
         let is_near = |gap: u64, (first, last): (u64, u64)| gap <= (last - first).max(1);
         let beside = match ends {
             Some(ends) if !before && ends.1 < target && is_near(target - ends.1, ends) => {
@@ -299,8 +317,9 @@ impl<'v> PostingCursor<'v> {
                 found => found,
             },
         };
+        self.is_scanned = true;
         if let Some((key, bytes)) = found {
-            self.chunk.rank = posting::decode(bytes, &mut self.chunk.postings)
+            chunk.rank = posting::decode(bytes, &mut chunk.postings)
                 .map_err(StoreError::corrupt(name, key))?
                 .rank;
             self.chunks_read += 1;
@@ -330,6 +349,16 @@ impl<'v> PostingCursor<'v> {
             self.position = usize::try_from(place).unwrap_or(usize::MAX);
             return Ok(self.current());
         }
+        let place = rank / CHUNK_POSTINGS as u64;
+        if let Some(chunk) = self.view.known_chunk(self.term, place)
+            && let Some(position) = rank.checked_sub(chunk.rank)
+            && position < chunk.postings.len() as u64
+        {
+            self.chunk = chunk;
+            (self.is_scanned, self.in_piece) = (false, false);
+            self.position = usize::try_from(position).unwrap_or(usize::MAX);
+            return Ok(self.current());
+        }
         // Invariant: the chunk sought ends within [low, high]; ranks before them are known.
         let (mut low, mut low_rank) = (0u64, 0u64);
         let (mut high, mut high_rank) = (self.piece.first().unwrap_or(0), self.piece.rank);
@@ -353,6 +382,7 @@ impl<'v> PostingCursor<'v> {
                     low_rank = end;
                 }
                 Some(_) if self.chunk.rank <= rank => {
+                    self.view.know_chunk(self.term, place, &self.chunk);
                     self.in_piece = false;
                     self.position = usize::try_from(rank - self.chunk.rank).unwrap_or(usize::MAX);
                     return Ok(self.current());

@@ -1,23 +1,31 @@
-//! What was looked up in a snapshot before: tokens by address, ids of contracts and signatures, and hashes of blocks that
-//! verdicts rest on.
+//! What was looked up in a snapshot before: tokens by address, ids of contracts and signatures, ends of lists and chunks of them
+//! that pages begin in, and hashes of blocks that verdicts rest on.
 //!
 //! It belongs to one [`View`] and goes with it. What a view sees never changes, so nothing here can be out of date:
 //! a commit, an unwinding or a new finality is a new view, which begins with nothing.
 
-use std::hash::Hash;
-use std::sync::{PoisonError, RwLock};
+use std::fmt;
+use std::hash::{BuildHasher as _, Hash};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use alloy_primitives::map::HashMap;
+use alloy_primitives::map::{DefaultHashBuilder, HashMap};
 
+use super::cursor::Chunk;
 use super::schema::Table;
 use super::{StoreError, View};
+use crate::codec::keys::Term;
 use crate::codec::tokens::TokenState;
+use crate::marks::Marks;
 use crate::model::{Address, B256};
 
 /// Parts with a lock of their own, so that readers on many cores seldom meet.
 const SHARDS: usize = 16;
 /// Entries of a part; a full one is emptied. In all 16,384 tokens, some 3 MB, where a view lives long.
 const SHARD_MAX: usize = 1024;
+/// Chunks of a part, of up to 8 KB each: in all 4 MB of ends of lists, and as much of other chunks.
+const CHUNKS_MAX: usize = 32;
+/// What is remembered of lists that were looked into once.
+const LISTS: usize = 1024;
 
 /// A token of the ledger, as a snapshot has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +40,15 @@ pub struct KnownToken {
 
 /// A bounded map that many threads read.
 #[derive(Debug)]
-struct Shards<K, V>([RwLock<HashMap<K, V>>; SHARDS]);
+struct Shards<K, V, const MAX: usize = SHARD_MAX>([RwLock<HashMap<K, V>>; SHARDS]);
 
-impl<K, V> Default for Shards<K, V> {
+impl<K, V, const MAX: usize> Default for Shards<K, V, MAX> {
     fn default() -> Self {
         Self(std::array::from_fn(|_| RwLock::default()))
     }
 }
 
-impl<K: Eq + Hash, V: Copy> Shards<K, V> {
+impl<K: Eq + Hash, V: Clone, const MAX: usize> Shards<K, V, MAX> {
     fn shard(&self, place: u8) -> &RwLock<HashMap<K, V>> {
         let [first, ..] = &self.0;
         self.0.get(usize::from(place) % SHARDS).unwrap_or(first)
@@ -48,12 +56,12 @@ impl<K: Eq + Hash, V: Copy> Shards<K, V> {
 
     fn get(&self, place: u8, key: &K) -> Option<V> {
         let shard = self.shard(place).read().unwrap_or_else(PoisonError::into_inner);
-        shard.get(key).copied()
+        shard.get(key).cloned()
     }
 
     fn put(&self, place: u8, key: K, value: V) {
         let mut shard = self.shard(place).write().unwrap_or_else(PoisonError::into_inner);
-        if shard.len() >= SHARD_MAX {
+        if shard.len() >= MAX {
             shard.clear();
         }
         shard.insert(key, value);
@@ -67,11 +75,40 @@ pub(super) struct Known {
     hashes: Shards<u64, B256>,
     emitters: Shards<Address, u32>,
     signatures: Shards<B256, u32>,
+    lists: KnownLists,
+}
+
+/// Chunks of lists. Pages of the same list begin with the same look-ups: where it ends, and the chunk of a rank.
+struct KnownLists {
+    /// The open pieces.
+    pieces: Shards<Term, Arc<Chunk>, CHUNKS_MAX>,
+    /// Other chunks by their place in the list.
+    chunks: Shards<(Term, u64), Arc<Chunk>, CHUNKS_MAX>,
+    hasher: DefaultHashBuilder,
+    /// What was looked up once: most lists are looked into once and not again.
+    sought: Marks,
+}
+
+impl Default for KnownLists {
+    fn default() -> Self {
+        Self {
+            pieces: Shards::default(),
+            chunks: Shards::default(),
+            hasher: DefaultHashBuilder::default(),
+            sought: Marks::new(LISTS),
+        }
+    }
+}
+
+impl fmt::Debug for KnownLists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownLists").finish_non_exhaustive()
+    }
 }
 
 /// What `known` remembers of `key`; otherwise `look_up` does, and what it finds is remembered. That there is nothing is not:
 /// there are too many keys without a row.
-fn remembered<K: Eq + Hash, V: Copy, E>(
+fn remembered<K: Eq + Hash, V: Clone, E>(
     known: &Shards<K, V>,
     place: u8,
     key: K,
@@ -81,8 +118,8 @@ fn remembered<K: Eq + Hash, V: Copy, E>(
         return Ok(Some(value));
     }
     let found = look_up()?;
-    if let Some(value) = found {
-        known.put(place, key, value);
+    if let Some(value) = &found {
+        known.put(place, key, value.clone());
     }
     Ok(found)
 }
@@ -112,6 +149,42 @@ impl View {
         remembered(&self.known.signatures, place, *topic, || {
             self.id(Table::Signatures, topic.as_slice())
         })
+    }
+
+    /// The open piece of a list; `None` where `look_up` finds none.
+    pub(super) fn known_piece(
+        &self,
+        term: Term,
+        look_up: impl FnOnce() -> Result<Option<Arc<Chunk>>, StoreError>,
+    ) -> Result<Option<Arc<Chunk>>, StoreError> {
+        let lists = &self.known.lists;
+        let digest = lists.hasher.hash_one(term);
+        if let Some(piece) = lists.pieces.get(digest as u8, &term) {
+            return Ok(Some(piece));
+        }
+        let found = look_up()?;
+        if let Some(piece) = &found
+            && lists.sought.came_before(digest)
+        {
+            lists.pieces.put(digest as u8, term, Arc::clone(piece));
+        }
+        Ok(found)
+    }
+
+    /// A chunk of a list by its place in it, if it is known.
+    pub(super) fn known_chunk(&self, term: Term, place: u64) -> Option<Arc<Chunk>> {
+        let lists = &self.known.lists;
+        let digest = lists.hasher.hash_one((term, place));
+        lists.chunks.get(digest as u8, &(term, place))
+    }
+
+    /// Remembers a chunk that was sought before.
+    pub(super) fn know_chunk(&self, term: Term, place: u64, chunk: &Arc<Chunk>) {
+        let lists = &self.known.lists;
+        let digest = lists.hasher.hash_one((term, place));
+        if lists.sought.came_before(digest) {
+            lists.chunks.put(digest as u8, (term, place), Arc::clone(chunk));
+        }
     }
 
     /// The hash of a block that is asked for again and again: once it was read, it is in memory.
