@@ -19,7 +19,7 @@ use quarry::node::{Node, NodeConfig};
 use quarry::query::{Exactness, KeyPart, ObservedFacts, Reader, TokenFacts};
 use quarry::shutdown::{Trigger, pair};
 use quarry::status::ChainStatus;
-use quarry::store::{Observed, OpenOptions, Store};
+use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
 use quarry::sync::{ChainRules, Pipeline, SyncError};
 use serde_json::Value;
 use std::sync::Arc;
@@ -708,6 +708,60 @@ async fn holders_told_of_on_another_branch_are_asked_again() {
     desk.node.set_mood(Mood::default());
     desk.reorganise(3).await;
     until("they are asked again", || off(&desk) == 0).await;
+    desk.stop().await;
+}
+
+/// An account that only orphaned blocks named is no holder: where they were orphaned between two processes, before this one had seen
+/// enough of the chain, and where the contract has something to say of it all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn holders_that_no_block_names_any_more_are_left_out() {
+    let mut desk = Desk::with_tail(Some(20)).await;
+    let toll = named(&true_tokens(), "toll").clone();
+    desk.status.set_node_head(desk.head());
+    desk.start(eager()).await;
+    until("its holders are told of", || {
+        desk.observed.refreshed(&toll.address).whole
+    })
+    .await;
+    desk.stop().await;
+    let stranger = Address::repeat_byte(0x77);
+    let tell = |desk: &Desk| {
+        let told = ToldBalance {
+            holder: stranger,
+            balance: U256::from(4950),
+            block: desk.head(),
+        };
+        desk.observed.put_balances(&toll.address, &[told], None);
+    };
+    let holders = |desk: &Desk| {
+        let held = desk.observed.holders(&toll.address, 0, 10_000).unwrap();
+        let count = desk.observed.refreshed(&toll.address).holders;
+        assert_eq!(held.len() as u64, count);
+        held
+    };
+    let is_gone = |desk: &Desk| !holders(desk).iter().any(|(holder, _)| *holder == stranger);
+    let before = holders(&desk);
+    tell(&desk);
+    assert!(!is_gone(&desk));
+    let pause = EnquiryOptions {
+        round_pause: Duration::from_secs(3_600),
+        ..eager()
+    };
+    desk.start(pause).await;
+    until("the next process leaves it out", || is_gone(&desk)).await;
+    assert_eq!(holders(&desk), before);
+    assert_eq!(
+        desk.observed.held_by(&stranger, &Address::ZERO, 10).unwrap(),
+        Vec::<Address>::new()
+    );
+    // This process saw nothing below the head that it began with.
+    tell(&desk);
+    desk.node.set_mood(Mood {
+        lies: Some(toll.address),
+        ..Mood::default()
+    });
+    desk.reorganise(3).await;
+    until("it is left out again", || is_gone(&desk)).await;
     desk.stop().await;
 }
 

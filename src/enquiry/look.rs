@@ -121,6 +121,7 @@ impl Looker {
         if next.saturating_add(BLOCKS_MAX) <= head.number || self.seen.is_empty() {
             // Too many to look at, or a start: whatever moved meanwhile is found by the round over all tokens.
             self.seen.clear();
+            tools.swept.forget();
             self.round_from = clock::now();
             self.next_old = 0;
             self.tally = [0; 2];

@@ -16,6 +16,7 @@ mod perform;
 mod queue;
 mod rate;
 mod recent;
+mod sweep;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,6 +38,7 @@ use look::Looker;
 use queue::{Ended, Queue};
 use rate::Rate;
 use recent::Recent;
+use sweep::Swept;
 
 /// How hard the node is leant on.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +94,8 @@ struct Tools {
     described: Recent,
     /// Tokens that are not exact, asked for balances and supply, by block.
     valued: Recent,
+    /// Such tokens whose holders were held against the ledger's.
+    swept: Swept,
 }
 
 /// Finds out about the tokens of one chain.
@@ -125,6 +129,7 @@ impl Enquirer {
                 is_pruned: AtomicBool::default(),
                 described: Recent::default(),
                 valued: Recent::default(),
+                swept: Swept::default(),
             }),
             options,
             feeds: Vec::new(),

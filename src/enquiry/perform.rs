@@ -277,6 +277,17 @@ impl Tools {
                 Told::Nothing(_) => silent.push(holder),
             }
         }
+        // What stood in orphaned blocks alone is no holder, whatever the contract says of it.
+        let some = told.iter().filter(|one| !one.balance.is_zero());
+        let some: Vec<_> = some.map(|one| one.holder).collect();
+        let strangers = self.read(move |reader, _| match reader.token(&token)? {
+            Some(ledger) => reader.ledger_never_saw(&ledger, some),
+            None => Ok(Vec::new()),
+        });
+        for holder in strangers.await? {
+            let told = told.iter_mut().filter(|one| one.holder == holder);
+            told.for_each(|one| one.balance = U256::ZERO);
+        }
         // By a number, whoever answers may lack the contract: then its silence takes nothing away that was told.
         let is_sure = self.hashes.are_taken();
         if !silent.is_empty() {
@@ -327,6 +338,7 @@ impl Tools {
 
     /// Asks for the next accounts out of all that ever had some of a token that is not exact.
     async fn round(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
+        self.sweep(token).await?;
         let accounts = self
             .read(move |reader, tools| {
                 let Some(ledger) = reader.token(&token)? else {

@@ -11,7 +11,7 @@ use crate::codec::tokens as keys;
 use crate::codec::transaction_row::TransactionSlice;
 use crate::codec::value::FrameRow;
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
-use crate::store::{Table, Units};
+use crate::store::{Participants, Scan, Table, Units};
 
 /// What an account has of a token after a block, by the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,37 +105,39 @@ impl Reader {
         after: Option<&Address>,
         limit: usize,
     ) -> Result<Vec<Address>, QueryError> {
-        // Who sent what the ledger never saw coming has no row of a balance, but is in the lists of transfers.
-        let id = token.id;
-        let kinds: &[TokenKind] = match token.is_mixed() {
-            false => &[token.kind()],
-            true => &[TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155],
-        };
-        let mut balances = self.view.scan_token(Table::TokenBalances, id)?;
-        let mut lists = Vec::with_capacity(kinds.len());
-        for kind in kinds {
-            lists.push(self.view.participants(id, *kind)?);
-        }
+        let mut ever = EverHeld::of(self, token)?;
         let last = Address::repeat_byte(0xff);
         let mut found: Vec<Address> = Vec::new();
         let mut after = after.copied();
         while found.len() < limit && after != Some(last) {
             let next = after.map_or(Address::with_last_byte(1), |after| next_address(&after));
-            let mut nearest = match balances.seek(&keys::balance(id, &next, 0))? {
-                Some((key, _)) => Some(balance_place(key)?.0),
-                None => None,
-            };
-            for list in &mut lists {
-                let listed = list.at_or_after(&next)?;
-                nearest = [nearest, listed].into_iter().flatten().min();
-            }
-            let Some(holder) = nearest else {
+            let Some(holder) = ever.at_or_after(&next)? else {
                 break;
             };
             found.push(holder);
             after = Some(holder);
         }
         Ok(found)
+    }
+
+    /// Those of some accounts, the zero address apart, that never had any of a token and took no part in its transfers.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn ledger_never_saw(
+        &self,
+        token: &Token,
+        accounts: impl IntoIterator<Item = Address>,
+    ) -> Result<Vec<Address>, QueryError> {
+        let mut ever = EverHeld::of(self, token)?;
+        let mut strangers = Vec::new();
+        for account in accounts {
+            if !account.is_zero() && ever.at_or_after(&account)? != Some(account) {
+                strangers.push(account);
+            }
+        }
+        Ok(strangers)
     }
 
     /// The token events of blocks, in their order.
@@ -211,6 +213,43 @@ impl Reader {
 }
 
 /// The address that comes next; the last one is its own.
+/// The accounts that ever had some of a token. Who sent what the ledger never saw coming has no row of a balance, but is in the
+/// lists of transfers.
+struct EverHeld<'v> {
+    token: u32,
+    balances: Scan<'v>,
+    lists: Vec<Participants<'v>>,
+}
+
+impl<'v> EverHeld<'v> {
+    fn of(reader: &'v Reader, token: &Token) -> Result<Self, QueryError> {
+        let kinds: &[TokenKind] = match token.is_mixed() {
+            false => &[token.kind()],
+            true => &[TokenKind::Erc20, TokenKind::Erc721, TokenKind::Erc1155],
+        };
+        let (view, id) = (&*reader.view, token.id);
+        let lists = kinds.iter().map(|kind| view.participants(id, *kind));
+        Ok(Self {
+            token: id,
+            balances: view.scan_token(Table::TokenBalances, id)?,
+            lists: lists.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The first of them by address, from one on.
+    fn at_or_after(&mut self, from: &Address) -> Result<Option<Address>, QueryError> {
+        let mut nearest = match self.balances.seek(&keys::balance(self.token, from, 0))? {
+            Some((key, _)) => Some(balance_place(key)?.0),
+            None => None,
+        };
+        for list in &mut self.lists {
+            let listed = list.at_or_after(from)?;
+            nearest = [nearest, listed].into_iter().flatten().min();
+        }
+        Ok(nearest)
+    }
+}
+
 fn next_address(address: &Address) -> Address {
     let mut bytes = address.0.0;
     for byte in bytes.iter_mut().rev() {
