@@ -457,6 +457,7 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
     let fake = FakeNode::start(8);
     fake.mine(60);
     fake.set_finalized(40);
+    fake.set_safe(50);
     let home = tempfile::tempdir().unwrap();
     // Without a store there is nothing to follow.
     let text = home.path().to_str().unwrap();
@@ -495,6 +496,16 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
     assert_eq!(told["message"], "replica: following the writer");
     assert_eq!((&told["nodeUp"], &told["tokens"]), (&true.into(), &Value::Null));
     assert_eq!(replica.get("/ready").status, 200);
+    // What the node calls safe only the writer hears.
+    let safe = |server: &Server| {
+        let reply = server.get("/api/proxy?action=eth_getBlockByNumber&tag=safe&boolean=false");
+        serde_json::from_str::<Value>(&reply.text()).unwrap()["result"]["number"].clone()
+    };
+    for server in [&service, &replica] {
+        eventually("the safe block", PATIENCE, || {
+            (safe(server) == "0x32").then_some(())
+        });
+    }
     // A writer that is gone: what it wrote is served, and that nobody writes is said.
     service.stop();
     let status = std::process::Command::new("chmod")
@@ -523,7 +534,11 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
     assert_eq!(replica.get("/ready").status, 200);
     let second = self::replica(home.path());
     until_at(&second, &fake);
+    assert_eq!(safe(&second), "0x32");
     second.stop();
+    let alone = Server::start(["serve", "--data-dir", text]);
+    assert_eq!(safe(&alone), "0x32");
+    alone.stop();
     assert_eq!(listed(), before, "a replica wrote where the store lies");
     replica.stop();
     let _ = std::process::Command::new("chmod")

@@ -26,8 +26,8 @@ pub(super) struct Chain {
     observed: RwLock<Option<Arc<Observed>>>,
     /// What the operator imported beside it.
     imported: RwLock<Option<Arc<Imported>>>,
-    /// Of a chain that is only served: its node's head, as the last process heard of it that wrote the store.
-    heard: Option<u64>,
+    /// Of a chain that is only served: what the last process said that wrote the store.
+    heard: Option<Heartbeat>,
     /// Whether it follows another process, and has no node to ask.
     replica: bool,
     node: RwLock<Option<Node>>,
@@ -127,7 +127,7 @@ impl Chain {
         stated: Stated,
     ) -> Arc<Self> {
         let chain = Self {
-            heard: Heartbeat::read(store.directory()).and_then(|beat| beat.node_head),
+            heard: Heartbeat::read(store.directory()),
             ..Self::new(name, stated)
         };
         chain.set_store(store, observed);
@@ -207,6 +207,9 @@ impl Chain {
         if let Some(number) = beat.node_head {
             let at = beat.node_heard.unwrap_or(beat.time as u64);
             status.remember_node_head(HeadWord { number, at });
+        }
+        if let Some(safe) = beat.safe {
+            status.set_safe(safe);
         }
     }
 
@@ -299,7 +302,11 @@ impl Chains for Registry {
     }
 
     fn node_heard(&self, name: ChainName) -> Option<u64> {
-        self.get(name)?.heard
+        self.get(name)?.heard?.node_head
+    }
+
+    fn safe_heard(&self, name: ChainName) -> Option<u64> {
+        self.get(name)?.heard?.safe
     }
 
     fn status(&self, name: ChainName) -> Option<Arc<ChainStatus>> {

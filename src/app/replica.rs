@@ -181,6 +181,9 @@ impl Follower {
         if let Some(finalized) = view.finalized() {
             status.set_finalized(finalized);
         }
+        if let Some(safe) = beat.and_then(|beat| beat.safe) {
+            status.set_safe(safe);
+        }
         let alive = beat.is_some_and(|beat| now - beat.time <= SILENCE_MAX);
         status.set_node_up(alive);
         status.set_following(outcome.is_ok());

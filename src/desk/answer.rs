@@ -37,6 +37,8 @@ pub(crate) struct Snapshot {
     pub(crate) status: Option<Arc<ChainStatus>>,
     /// Of a chain without a status: the node's head as was heard when the store was filled.
     pub(crate) node_heard: Option<u64>,
+    /// Its `safe` block in the same way.
+    pub(crate) safe_heard: Option<u64>,
     pub(crate) buffers: FrameBuffers,
 }
 

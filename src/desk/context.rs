@@ -25,6 +25,11 @@ pub trait Chains: Send + Sync {
         None
     }
 
+    /// The node's `safe` block in the same way.
+    fn safe_heard(&self, _chain: ChainName) -> Option<u64> {
+        None
+    }
+
     /// The chain's node, for the few answers that need it; `None` when there is none.
     fn upstream(&self, chain: ChainName) -> Option<Arc<dyn Upstream>>;
 

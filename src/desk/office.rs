@@ -397,13 +397,13 @@ impl Desk {
         if reader.is_empty() {
             return Err(still_indexing());
         }
+        // A sync hears for itself.
+        let remembering = status.is_none().then_some(&self.chains);
         Ok(Snapshot {
             chain,
             reader,
-            node_heard: match status {
-                Some(_) => None,
-                None => self.chains.node_heard(chain),
-            },
+            node_heard: remembering.and_then(|chains| chains.node_heard(chain)),
+            safe_heard: remembering.and_then(|chains| chains.safe_heard(chain)),
             status,
             buffers: self.buffers.clone(),
         })

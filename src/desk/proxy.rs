@@ -50,7 +50,7 @@ impl Tag {
             Self::Number(number) => Some(number),
             // What the node called safe last may lie below what is final by now.
             Self::Safe => status
-                .and_then(|status| status.safe())
+                .map_or(snapshot.safe_heard, |status| status.safe())
                 .max(finalized())
                 .map(|number| number.min(head)),
             Self::Finalized => finalized().map(|number| number.min(head)),

@@ -19,6 +19,8 @@ pub struct Heartbeat {
     pub node_head: Option<u64>,
     /// When that was, Unix seconds.
     pub node_heard: Option<u64>,
+    /// Its node's `safe` block as last heard of.
+    pub safe: Option<u64>,
 }
 
 fn path(store: &Path) -> PathBuf {
@@ -30,16 +32,17 @@ fn word(number: Option<u64>) -> String {
 }
 
 impl Heartbeat {
-    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when. A disk that has no room for it is no reason for
-    /// anything; answers whether the directory is there at all.
-    pub fn write(store: &Path, indexed: Option<u64>, node: Option<(u64, u64)>) -> bool {
+    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when, `safe` its block of that name. A disk that has
+    /// no room for it is no reason for anything; answers whether the directory is there at all.
+    pub fn write(store: &Path, indexed: Option<u64>, node: Option<(u64, u64)>, safe: Option<u64>) -> bool {
         let time = clock::unix_seconds(clock::wall());
         let (node_head, node_heard) = node.unzip();
         let text = format!(
-            "{time:.3} {} {} {}\n",
+            "{time:.3} {} {} {} {}\n",
             word(indexed),
             word(node_head),
-            word(node_heard)
+            word(node_heard),
+            word(safe)
         );
         let (to, from) = (path(store), store.join("writer.beat.new"));
         match std::fs::write(&from, text) {
@@ -61,6 +64,7 @@ impl Heartbeat {
             indexed: words.next()?.parse().ok(),
             node_head: words.next()?.parse().ok(),
             node_heard: words.next().and_then(|word| word.parse().ok()),
+            safe: words.next().and_then(|word| word.parse().ok()),
         };
         beat.time.is_finite().then_some(beat)
     }
@@ -87,23 +91,28 @@ mod tests {
     fn what_is_written_is_read() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(Heartbeat::read(home.path()), None);
-        assert!(!Heartbeat::write(&home.path().join("gone"), Some(7), None));
-        assert!(Heartbeat::write(home.path(), Some(7), None));
+        assert!(!Heartbeat::write(&home.path().join("gone"), Some(7), None, None));
+        assert!(Heartbeat::write(home.path(), Some(7), None, None));
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
             (beat.indexed, beat.node_head, beat.node_heard),
             (Some(7), None, None)
         );
         assert!(beat.time > 1e9);
-        Heartbeat::write(home.path(), None, Some((9, 1234)));
+        Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8));
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
-            (beat.indexed, beat.node_head, beat.node_heard),
-            (None, Some(9), Some(1234))
+            (beat.indexed, beat.node_head, beat.node_heard, beat.safe),
+            (None, Some(9), Some(1234), Some(8))
         );
-        std::fs::write(path(home.path()), "1.5 7 9\n").unwrap();
-        let of_before = Heartbeat::read(home.path()).unwrap();
-        assert_eq!((of_before.node_head, of_before.node_heard), (Some(9), None));
+        for (text, heard) in [("1.5 7 9\n", None), ("1.5 7 9 1234\n", Some(1234))] {
+            std::fs::write(path(home.path()), text).unwrap();
+            let of_before = Heartbeat::read(home.path()).unwrap();
+            assert_eq!(
+                (of_before.node_head, of_before.node_heard, of_before.safe),
+                (Some(9), heard, None)
+            );
+        }
         for text in ["", "x 1 2", "inf 1 2", "1.0"] {
             std::fs::write(path(home.path()), text).unwrap();
             assert_eq!(Heartbeat::read(home.path()), None, "{text}");

@@ -126,7 +126,12 @@ fn a_store_that_is_only_served_knows_how_far_its_node_was() {
     let (head, told) = ask(&[0, 1, 100, 101]);
     assert_eq!(told, [200, 404, 404, 404]);
     // A process that followed a node ended before it had all of it.
-    Heartbeat::write(&data.path().join("mainnet"), Some(head), Some((head + 100, 1)));
+    Heartbeat::write(
+        &data.path().join("mainnet"),
+        Some(head),
+        Some((head + 100, 1)),
+        None,
+    );
     assert_eq!(ask(&[0, 1, 100, 101]).1, [200, 503, 503, 404]);
 }
 

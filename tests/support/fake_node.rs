@@ -46,6 +46,8 @@ impl Default for Methods {
 pub struct State {
     pub(super) chain: Chain,
     finalized: u64,
+    /// Its own block for the tag `safe`.
+    safe: Option<u64>,
     pub(super) stalled: bool,
     methods: Methods,
     uncles: bool,
@@ -115,6 +117,7 @@ impl FakeNode {
         let state = State {
             chain: Chain::new(spec),
             finalized: 0,
+            safe: None,
             stalled: false,
             methods: Methods::default(),
             uncles: false,
@@ -192,6 +195,11 @@ impl FakeNode {
             // Nobody may be listening.
             let _ = self.heads.send(render::block(&bundle.block, false));
         }
+    }
+
+    /// Declares blocks up to `number` safe, from now on whatever is finalized.
+    pub fn set_safe(&self, number: u64) {
+        self.state().safe = Some(number);
     }
 
     /// Declares blocks up to `number` finalized (and safe).
@@ -418,7 +426,8 @@ impl State {
         let number = match param.as_str().unwrap_or("latest") {
             "latest" | "pending" => self.chain.head(),
             "earliest" => 0,
-            "finalized" | "safe" if self.methods.tags => self.finalized,
+            "safe" if self.methods.tags => self.safe.unwrap_or(self.finalized),
+            "finalized" if self.methods.tags => self.finalized,
             text => match text
                 .strip_prefix("0x")
                 .and_then(|digits| u64::from_str_radix(digits, 16).ok())
