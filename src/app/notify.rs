@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
+use crate::tasks;
+
 /// Tells a supervisor, where one listens (`NOTIFY_SOCKET`), how the process is. That it cannot be told is no reason to fail.
 pub(super) fn notify(state: NotifyState<'_>, status: &str) {
     if let Err(error) = send(&[state, NotifyState::Status(status)]) {
@@ -27,7 +29,10 @@ pub(super) async fn keep_alive() -> Infallible {
     let mut is_told = true;
     loop {
         ticks.tick().await;
-        let sent = send(&[NotifyState::Watchdog]);
+        // Elsewhere: one that reads nothing may hold up who writes to it.
+        let Ok(sent) = tasks::blocking(|| send(&[NotifyState::Watchdog])).await else {
+            continue;
+        };
         if let Err(error) = &sent
             && is_told
         {

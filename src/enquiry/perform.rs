@@ -222,6 +222,7 @@ impl Tools {
             tracing::info!(token = ?token, "a token's events explain it after all, the ledger answers for it");
             // What its holders were said to have is of the time before, or of another branch.
             self.observed.begin_round(&token);
+            self.swept.forget_one(&token);
         }
         let earlier = known.as_ref().and_then(|known| known.differed);
         let differed = difference(plan, conclusion.differs.as_ref(), earlier);

@@ -296,7 +296,7 @@ impl<'v> PostingCursor<'v> {
         }
         let chunk = Arc::make_mut(&mut self.chunk);
         chunk.postings.clear();
-        let is_near = |gap: u64, (first, last): (u64, u64)| gap <= (last - first).max(1);
+        let is_near = |gap: u64, (first, last): (u64, u64)| gap <= last.saturating_sub(first).max(1);
         let beside = match ends {
             Some(ends) if !before && ends.1 < target && is_near(target - ends.1, ends) => {
                 scan.step()?.filter(|(key, _)| &wanted[..] <= *key)

@@ -120,7 +120,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Those of some accounts, the zero address apart, that never had any of a token and took no part in its transfers.
+    /// Those of some accounts, the zero address apart, that never had any of a token and took no part in its transfers. None where that is
+    /// not known: of a token that is older than the store, and of one that is wrapped, whose withdrawals from nothing leave no row.
     ///
     /// # Errors
     ///
@@ -130,8 +131,11 @@ impl Reader {
         token: &Token,
         accounts: impl IntoIterator<Item = Address>,
     ) -> Result<Vec<Address>, QueryError> {
-        let mut ever = EverHeld::of(self, token)?;
         let mut strangers = Vec::new();
+        if !token.is_whole() || token.is_wrapped() {
+            return Ok(strangers);
+        }
+        let mut ever = EverHeld::of(self, token)?;
         for account in accounts {
             if !account.is_zero() && ever.at_or_after(&account)? != Some(account) {
                 strangers.push(account);
@@ -212,7 +216,6 @@ impl Reader {
     }
 }
 
-/// The address that comes next; the last one is its own.
 /// The accounts that ever had some of a token. Who sent what the ledger never saw coming has no row of a balance, but is in the
 /// lists of transfers.
 struct EverHeld<'v> {
@@ -250,6 +253,7 @@ impl<'v> EverHeld<'v> {
     }
 }
 
+/// The address that comes next; the last one is its own.
 fn next_address(address: &Address) -> Address {
     let mut bytes = address.0.0;
     for byte in bytes.iter_mut().rev() {

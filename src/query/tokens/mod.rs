@@ -23,7 +23,7 @@ pub use transfers::{Standard, TransferPage};
 
 use super::{Created, QueryError, Reader};
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::tokens::{DOUBTS, MIXED, TokenState};
+use crate::codec::tokens::{DOUBTS, MIXED, TokenState, WRAPPED};
 use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256};
 use crate::store::{Direction, KnownToken, PostingCursor};
 
@@ -45,6 +45,12 @@ impl Token {
     #[must_use]
     pub const fn kind(&self) -> TokenKind {
         self.state.kind
+    }
+
+    /// Whether it is a coin's, which deposits and withdrawals move beside transfers.
+    #[must_use]
+    pub const fn is_wrapped(&self) -> bool {
+        self.state.flags & WRAPPED != 0
     }
 
     /// Whether the ledger itself says that it cannot be what the contract says.
