@@ -3,8 +3,11 @@
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::linux::net::SocketAddrExt as _;
+#[cfg(target_os = "linux")]
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::Duration;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use sd_notify::NotifyState;
 
@@ -43,31 +46,20 @@ pub(super) async fn keep_alive() -> Infallible {
 }
 
 fn send(states: &[NotifyState<'_>]) -> io::Result<()> {
-    match std::env::var_os("NOTIFY_SOCKET").as_deref().and_then(name) {
-        Some(name) => send_to_name(name, states),
-        None => sd_notify::notify(states),
-    }
-}
-
-/// The name of a socket that has none in the file system (unix(7), "abstract"), which is said by an `@` before it.
-fn name(socket: &OsStr) -> Option<&[u8]> {
-    socket.as_bytes().strip_prefix(b"@")
-}
-
-#[cfg(target_os = "linux")]
-fn send_to_name(name: &[u8], states: &[NotifyState<'_>]) -> io::Result<()> {
-    use std::os::linux::net::SocketAddrExt as _;
-    use std::os::unix::net::{SocketAddr, UnixDatagram};
-
-    let address = SocketAddr::from_abstract_name(name)?;
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else {
+        return Ok(());
+    };
     let text: String = states.iter().map(|state| format!("{state}\n")).collect();
-    let socket = UnixDatagram::unbound()?;
-    // A supervisor that reads nothing is not waited for.
-    socket.set_write_timeout(Some(Duration::from_secs(1)))?;
-    socket.send_to_addr(text.as_bytes(), &address).map(drop)
+    UnixDatagram::unbound()?
+        .send_to_addr(text.as_bytes(), &address(&socket)?)
+        .map(drop)
 }
 
-#[cfg(not(target_os = "linux"))]
-fn send_to_name(_: &[u8], _: &[NotifyState<'_>]) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// The address of a socket. An `@` stands before a name that is none of the file system (unix(7), "abstract").
+fn address(socket: &OsStr) -> io::Result<SocketAddr> {
+    #[cfg(target_os = "linux")]
+    if let Some(name) = socket.as_bytes().strip_prefix(b"@") {
+        return SocketAddr::from_abstract_name(name);
+    }
+    SocketAddr::from_pathname(socket)
 }

@@ -278,16 +278,18 @@ impl Tools {
                 Told::Nothing(_) => silent.push(holder),
             }
         }
-        // What stood in orphaned blocks alone is no holder, whatever the contract says of it.
+        // What stood in orphaned blocks alone is no holder, whatever the contract says of it. Rounds ask for holders of the ledger.
         let some = told.iter().filter(|one| !one.balance.is_zero());
         let some: Vec<_> = some.map(|one| one.holder).collect();
-        let strangers = self.read(move |reader, _| match reader.token(&token)? {
-            Some(ledger) => reader.ledger_never_saw(&ledger, some),
-            None => Ok(Vec::new()),
-        });
-        for holder in strangers.await? {
-            let told = told.iter_mut().filter(|one| one.holder == holder);
-            told.for_each(|one| one.balance = U256::ZERO);
+        if turn == Turn::Urgent && !some.is_empty() {
+            let strangers = self.read(move |reader, _| match reader.token(&token)? {
+                Some(ledger) => reader.ledger_never_saw(&ledger, some),
+                None => Ok(Vec::new()),
+            });
+            let strangers = strangers.await?;
+            for one in told.iter_mut().filter(|one| strangers.contains(&one.holder)) {
+                one.balance = U256::ZERO;
+            }
         }
         // By a number, whoever answers may lack the contract: then its silence takes nothing away that was told.
         let is_sure = self.hashes.are_taken();

@@ -19,6 +19,9 @@ pub enum Direction {
     Backward,
 }
 
+/// The place of a list's open piece among its chunks.
+const PIECE: u64 = u64::MAX;
+
 /// A decoded chunk of a list, or its open piece.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
@@ -70,23 +73,16 @@ impl std::fmt::Debug for PostingCursor<'_> {
 impl<'v> PostingCursor<'v> {
     /// A cursor over the postings of `term`, past the end until it is moved.
     pub fn open(view: &'v View, term: Term, direction: Direction) -> Result<Self, StoreError> {
-        let piece = view.known_piece(term, || {
-            let key = term.piece_key();
-            let Some(bytes) = view.get(Table::OpenPostings, &key)? else {
-                return Ok(None);
-            };
-            let mut piece = Chunk::default();
-            piece.rank = posting::decode(&bytes, &mut piece.postings)
-                .map_err(StoreError::corrupt(Table::OpenPostings.name(), &key))?
-                .rank;
-            Ok(Some(Arc::new(piece)))
-        });
+        let piece = match view.known_chunk(term, PIECE) {
+            Some(piece) => piece,
+            None => Self::read_piece(view, term)?,
+        };
         let position = usize::MAX;
         Ok(Self {
             view,
             term,
             scan: None,
-            piece: piece?.unwrap_or_default(),
+            piece,
             chunk: Arc::default(),
             is_scanned: false,
             in_piece: true,
@@ -94,6 +90,20 @@ impl<'v> PostingCursor<'v> {
             direction,
             chunks_read: 1,
         })
+    }
+
+    fn read_piece(view: &View, term: Term) -> Result<Arc<Chunk>, StoreError> {
+        let key = term.piece_key();
+        let Some(bytes) = view.get(Table::OpenPostings, &key)? else {
+            return Ok(Arc::default());
+        };
+        let mut piece = Chunk::default();
+        piece.rank = posting::decode(&bytes, &mut piece.postings)
+            .map_err(StoreError::corrupt(Table::OpenPostings.name(), &key))?
+            .rank;
+        let piece = Arc::new(piece);
+        view.know_chunk(term, PIECE, &piece);
+        Ok(piece)
     }
 
     /// How many postings the term has.
@@ -144,6 +154,13 @@ impl<'v> PostingCursor<'v> {
             Direction::Backward => self.position.checked_add(1).and_then(|end| postings.get(..end)),
         }
         .unwrap_or(&[])
+    }
+
+    /// Moves to a place of the open piece, or of the chunk.
+    fn stand(&mut self, in_piece: bool, place: u64) -> Option<u64> {
+        self.in_piece = in_piece;
+        self.position = usize::try_from(place).unwrap_or(usize::MAX);
+        self.current()
     }
 
     fn past_end(&mut self) -> Option<u64> {
@@ -345,19 +362,15 @@ impl<'v> PostingCursor<'v> {
             return Ok(self.past_end());
         }
         if let Some(place) = rank.checked_sub(self.piece.rank) {
-            self.in_piece = true;
-            self.position = usize::try_from(place).unwrap_or(usize::MAX);
-            return Ok(self.current());
+            return Ok(self.stand(true, place));
         }
         let place = rank / CHUNK_POSTINGS as u64;
         if let Some(chunk) = self.view.known_chunk(self.term, place)
             && let Some(position) = rank.checked_sub(chunk.rank)
             && position < chunk.postings.len() as u64
         {
-            self.chunk = chunk;
-            (self.is_scanned, self.in_piece) = (false, false);
-            self.position = usize::try_from(position).unwrap_or(usize::MAX);
-            return Ok(self.current());
+            (self.chunk, self.is_scanned) = (chunk, false);
+            return Ok(self.stand(false, position));
         }
         // Invariant: the chunk sought ends within [low, high]; ranks before them are known.
         let (mut low, mut low_rank) = (0u64, 0u64);
@@ -383,9 +396,7 @@ impl<'v> PostingCursor<'v> {
                 }
                 Some(_) if self.chunk.rank <= rank => {
                     self.view.know_chunk(self.term, place, &self.chunk);
-                    self.in_piece = false;
-                    self.position = usize::try_from(rank - self.chunk.rank).unwrap_or(usize::MAX);
-                    return Ok(self.current());
+                    return Ok(self.stand(false, rank - self.chunk.rank));
                 }
                 found => {
                     let before = found.map_or(guess, |(first, _)| first.min(guess)).checked_sub(1);

@@ -22,8 +22,8 @@ use crate::model::{Address, B256};
 const SHARDS: usize = 16;
 /// Entries of a part; a full one is emptied. In all 16,384 tokens, some 3 MB, where a view lives long.
 const SHARD_MAX: usize = 1024;
-/// Chunks of a part, of up to 8 KB each: in all 4 MB of ends of lists, and as much of other chunks.
-const CHUNKS_MAX: usize = 32;
+/// Chunks of a part, of up to 8 KB each: 8 MB in all.
+const CHUNKS_MAX: usize = 64;
 /// What is remembered of lists that were looked into once.
 const LISTS: usize = 1024;
 
@@ -80,9 +80,7 @@ pub(super) struct Known {
 
 /// Chunks of lists. Pages of the same list begin with the same look-ups: where it ends, and the chunk of a rank.
 struct KnownLists {
-    /// The open pieces.
-    pieces: Shards<Term, Arc<Chunk>, CHUNKS_MAX>,
-    /// Other chunks by their place in the list.
+    /// By list and place in it.
     chunks: Shards<(Term, u64), Arc<Chunk>, CHUNKS_MAX>,
     hasher: DefaultHashBuilder,
     /// What was looked up once: most lists are looked into once and not again.
@@ -92,7 +90,6 @@ struct KnownLists {
 impl Default for KnownLists {
     fn default() -> Self {
         Self {
-            pieces: Shards::default(),
             chunks: Shards::default(),
             hasher: DefaultHashBuilder::default(),
             sought: Marks::new(LISTS),
@@ -108,7 +105,7 @@ impl fmt::Debug for KnownLists {
 
 /// What `known` remembers of `key`; otherwise `look_up` does, and what it finds is remembered. That there is nothing is not:
 /// there are too many keys without a row.
-fn remembered<K: Eq + Hash, V: Clone, E>(
+fn remembered<K: Eq + Hash, V: Copy, E>(
     known: &Shards<K, V>,
     place: u8,
     key: K,
@@ -118,8 +115,8 @@ fn remembered<K: Eq + Hash, V: Clone, E>(
         return Ok(Some(value));
     }
     let found = look_up()?;
-    if let Some(value) = &found {
-        known.put(place, key, value.clone());
+    if let Some(value) = found {
+        known.put(place, key, value);
     }
     Ok(found)
 }
@@ -149,26 +146,6 @@ impl View {
         remembered(&self.known.signatures, place, *topic, || {
             self.id(Table::Signatures, topic.as_slice())
         })
-    }
-
-    /// The open piece of a list; `None` where `look_up` finds none.
-    pub(super) fn known_piece(
-        &self,
-        term: Term,
-        look_up: impl FnOnce() -> Result<Option<Arc<Chunk>>, StoreError>,
-    ) -> Result<Option<Arc<Chunk>>, StoreError> {
-        let lists = &self.known.lists;
-        let digest = lists.hasher.hash_one(term);
-        if let Some(piece) = lists.pieces.get(digest as u8, &term) {
-            return Ok(Some(piece));
-        }
-        let found = look_up()?;
-        if let Some(piece) = &found
-            && lists.sought.came_before(digest)
-        {
-            lists.pieces.put(digest as u8, term, Arc::clone(piece));
-        }
-        Ok(found)
     }
 
     /// A chunk of a list by its place in it, if it is known.

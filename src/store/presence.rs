@@ -30,7 +30,10 @@ pub(super) fn holds_database(database: &Path, store: &Path) -> Result<bool, Stor
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
             // A part of a store that is a file is for whoever knows the part.
-            return match store.ancestors().find(|path| path.is_file()) {
+            return match store
+                .ancestors()
+                .find(|path| path.metadata().is_ok_and(|about| !about.is_dir()))
+            {
                 Some(file) => Err(StoreError::NoDirectory {
                     path: file.to_path_buf(),
                 }),

@@ -7,7 +7,7 @@ use super::Token;
 use super::places::{IdCursor, KeyPart};
 use crate::clock;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::tokens::{self, WRAPPED};
+use crate::codec::tokens;
 use crate::model::{Address, TokenEvent, TokenKind, U256};
 use crate::query::{QueryError, Reader};
 use crate::store::{Direction, PostingCursor, Table, Units};
@@ -42,7 +42,7 @@ impl Reader {
         let from = tokens::nft_id(token.id, owner, &U256::ZERO);
         let mut to = tokens::nft_id(token.id, owner, &U256::MAX).to_vec();
         to.push(0);
-        let total = if token.kind() == TokenKind::Erc721 && token.state.flags & WRAPPED != 0 {
+        let total = if token.kind() == TokenKind::Erc721 && token.is_wrapped() {
             // Its balance counts more than ids.
             let mut scan = self.view.scan(Table::NftIds, from.to_vec(), to.clone())?;
             let mut count = 0;
