@@ -24,6 +24,8 @@ mod damaged;
 mod kept_rows;
 #[path = "store/small_memory.rs"]
 mod small_memory;
+#[path = "store/walks.rs"]
+mod walks;
 
 use std::sync::Arc;
 

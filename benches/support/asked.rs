@@ -2,12 +2,36 @@
 
 use super::generator::GeneratorConfig;
 use super::logs::Named;
+use quarry::model::U256;
 use quarry::query::{LogQuery, Operator};
 
 /// A question, and how many rows its answer has at most.
 pub(crate) struct Asked {
     pub(crate) name: String,
     pub(crate) query: LogQuery,
+}
+
+impl Asked {
+    /// Whether no walk over the same expression may be of use: what one over long lists finds is kept.
+    pub(crate) fn is_asked_anew(&self) -> bool {
+        self.name.starts_with("Q7") && !self.name.ends_with(", again")
+    }
+}
+
+/// The same question as another expression: beside each value of topic 1 that is asked for, another one that no log has.
+pub(crate) fn made_anew(query: &LogQuery, times: u64) -> LogQuery {
+    let mut query = query.clone();
+    if let [_, wallets, ..] = &mut query.topics
+        && !wallets.is_empty()
+    {
+        wallets.push(
+            U256::from(times)
+                .wrapping_mul(U256::from(0x9e37_79b9_7f4a_7c15_u64))
+                .wrapping_add(U256::MAX / U256::from(3))
+                .into(),
+        );
+    }
+    query
 }
 
 /// All questions; `config` is the chain's.
@@ -56,6 +80,7 @@ pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
         limit,
         ..query
     };
+    let swapped = topics([Some(signatures.swap_v3), Some(named.hot_wallet), None, None]);
     let mut asked = vec![
         ("Q1 hot emitter, 10,000 rows", by(named.hot)),
         ("Q1 medium, 10,000 rows", by(named.medium)),
@@ -92,8 +117,18 @@ pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
             topics([Some(signatures.sync), Some(named.hot_wallet), None, None]),
         ),
         (
-            "Q7b Swap v3 and hot wallet",
-            topics([Some(signatures.swap_v3), Some(named.hot_wallet), None, None]),
+            "Q7 Sync and hot wallet, no hit, again",
+            topics([Some(signatures.sync), Some(named.hot_wallet), None, None]),
+        ),
+        ("Q7b Swap v3 and hot wallet", swapped.clone()),
+        ("Q7b Swap v3 and hot wallet, again", swapped.clone()),
+        (
+            "Q7b Swap v3 and hot wallet, page 100 x 100",
+            page(swapped.clone(), 100, 100),
+        ),
+        (
+            "Q7b Swap v3 and hot wallet, page 100 x 100, again",
+            page(swapped, 100, 100),
         ),
     ];
     // Only what a chain this long has.

@@ -3,8 +3,10 @@
 //! Each operator given is a clause, clauses are and-ed, a topic that no operator names is required
 //! (answers.md section 5). A clause becomes a union of cursors; the walk leapfrogs from the rarest.
 
+use std::ops::Range;
 use std::time::Instant;
 
+use super::walk::Walk;
 use super::{QueryError, merge};
 use crate::store::{Direction, PostingCursor, StoreError, View};
 
@@ -146,20 +148,56 @@ impl<'v> Conjunction<'v> {
         }
     }
 
-    /// Hands every hit in `first..end` to `hit`, in the direction, until it says stop; answers whether the
-    /// walk came to the end of the range.
+    /// The number of postings that a walk over the whole chain looks at, at least.
+    pub(super) fn rarest(&self) -> u64 {
+        self.clauses.first().map_or(0, Union::count)
+    }
+
+    /// The walk, which is given up at `deadline`; calls go on where the one before ended, in the direction.
+    pub(super) const fn until(&mut self, deadline: Option<Instant>) -> Until<'_, 'v> {
+        Until {
+            matches: self,
+            deadline,
+        }
+    }
+
+    /// Walks over a range.
     pub(super) fn walk(
         &mut self,
-        first: u64,
-        end: u64,
+        range: Range<u64>,
         deadline: Option<Instant>,
         mut hit: impl FnMut(u64) -> bool,
     ) -> Result<bool, QueryError> {
+        self.until(deadline).walk(range, &mut 0, &mut hit)
+    }
+}
+
+/// Lists that are walked over until some time.
+pub(super) struct Until<'a, 'v> {
+    matches: &'a mut Conjunction<'v>,
+    deadline: Option<Instant>,
+}
+
+impl Walk for Until<'_, '_> {
+    fn walk(
+        &mut self,
+        range: Range<u64>,
+        reached: &mut u64,
+        hit: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool, QueryError> {
+        let deadline = self.deadline;
+        let Conjunction {
+            view,
+            clauses,
+            filter,
+            direction,
+        } = &mut *self.matches;
+        let (view, filter, direction) = (*view, &*filter, *direction);
+        let Range { start: first, end } = range;
         let Some(last) = end.checked_sub(1).filter(|&last| last >= first) else {
             return Ok(true);
         };
-        let (direction, filter, view) = (self.direction, &self.filter, self.view);
-        let Some((driver, others)) = self.clauses.split_first_mut() else {
+        let Some((driver, others)) = clauses.split_first_mut() else {
             return Ok(true);
         };
         let wanted = |at: u64| filter.passes(view, at);
@@ -167,7 +205,7 @@ impl<'v> Conjunction<'v> {
             && second.count() / merge::LENGTH_RATIO_MAX <= driver.count()
             && let (Some(a), Some(b)) = (driver.single(), second.single())
         {
-            return merge::meet(a, b, (first, last), deadline, |at| {
+            return merge::meet(a, b, (first, last), (deadline, reached), |at| {
                 for other in others.iter_mut() {
                     if other.seek(at)? != Some(at) {
                         return Ok(true);
@@ -196,6 +234,10 @@ impl<'v> Conjunction<'v> {
             if steps.is_multiple_of(STEPS_PER_LOOK)
                 && deadline.is_some_and(|deadline| crate::clock::now() >= deadline)
             {
+                *reached = match direction {
+                    Direction::Forward => at,
+                    Direction::Backward => at.saturating_add(1),
+                };
                 return Err(QueryError::TimedOut);
             }
             for other in others.iter_mut() {

@@ -7,10 +7,11 @@ use super::expression::{Conjunction, Filter, Union};
 use super::log_page::{Bodies, LogPage};
 use super::merge;
 use super::page::{self, ListQuery, RowCursor, Rows, Selected};
+use super::walk::Walker;
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
 use crate::model::{Address, B256};
-use crate::store::{Direction, PostingCursor, View};
+use crate::store::{Direction, PostingCursor, View, Walked};
 
 /// How two topics are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +124,7 @@ impl Reader {
             match matches.alone() {
                 // One list gives the answer, or several that share no log: pages are ranks.
                 Some(lists) => page::select(lists, range, &part)?,
-                None => select_by_walk(&mut matches, query, range)?,
+                None => select_by_walk(view, &mut matches, query, range)?,
             }
         };
         let bodies = match only {
@@ -285,8 +286,14 @@ const fn is_long(count: u64, rarest: u64) -> bool {
     count / merge::LENGTH_RATIO_MAX > rarest
 }
 
-/// Several lists must agree: rows before the page are walked over.
+/// Of expressions whose rarest list is shorter than this no walk is kept: it is walked over in some microseconds.
+const WALK_MIN: u64 = 4_096;
+/// Nor is one over fewer ordinals than this.
+const WALKED_MIN: u64 = 1 << 14;
+
+/// Several lists must agree: rows before the page are walked over, as far as no walk before did.
 fn select_by_walk(
+    view: &View,
     matches: &mut Conjunction<'_>,
     query: &LogQuery,
     range: Range<u64>,
@@ -295,22 +302,64 @@ fn select_by_walk(
         Some(cursor) => cursor.rest(range, query.descending),
         None => range,
     };
-    let (mut skipped, mut more) = (0u64, false);
-    let mut hits = Vec::new();
-    let ended = matches.walk(rest.start, rest.end, query.deadline, |at| {
-        if skipped < query.skip {
-            skipped += 1;
-            return true;
+    let is_long = matches.rarest() >= WALK_MIN;
+    let name = if is_long { name_of(query) } else { Vec::new() };
+    let known = if is_long { view.walked(&name) } else { None };
+    let final_end = match view.finalized() {
+        Some(last) if is_long => view.first_log(last.saturating_add(1))?,
+        _ => 0,
+    };
+    let direction = query.part().direction();
+    let walker = Walker::new(
+        matches.until(query.deadline),
+        direction,
+        (query.skip, query.limit),
+        final_end,
+    );
+    let (selected, grown) = walker.select(&rest, known.as_deref());
+    if let Some(grown) = grown {
+        let told = |walked: &Walked| walked.range().end - walked.range().start;
+        // New blocks add a little again and again, and each time all is copied.
+        let before = known.as_deref().map_or(0, told);
+        if before + WALKED_MIN.max(before / 64) <= told(&grown) {
+            view.keep_walked(&name, grown);
         }
-        if hits.len() == query.limit {
-            more = true;
-            return false;
+    }
+    let selected = selected?;
+    Ok(Selected {
+        total: selected.total.filter(|_| query.cursor.is_none()),
+        ..selected
+    })
+}
+
+/// What says which expression over the whole chain a query is; equal ones may have several.
+fn name_of(query: &LogQuery) -> Vec<u8> {
+    let mut name = Vec::with_capacity(160);
+    let mut emitters: Vec<&Address> = query.address.iter().chain(&query.others).collect();
+    emitters.sort_unstable();
+    emitters.dedup();
+    // Each list with its length, so that none can be taken for the beginning of the next.
+    name.extend_from_slice(&(emitters.len() as u64).to_be_bytes());
+    for emitter in emitters {
+        name.extend_from_slice(emitter.as_slice());
+    }
+    for values in &query.topics {
+        let mut values: Vec<&B256> = values.iter().collect();
+        values.sort_unstable();
+        values.dedup();
+        name.extend_from_slice(&(values.len() as u64).to_be_bytes());
+        for value in values {
+            name.extend_from_slice(value.as_slice());
         }
-        hits.push(at);
-        true
-    })?;
-    let total = (ended && query.cursor.is_none()).then(|| skipped + hits.len() as u64);
-    Ok(Selected { hits, total, more })
+    }
+    for clause in clauses(query) {
+        name.push(
+            clause
+                .iter()
+                .fold(0, |positions, position| positions | 1 << position),
+        );
+    }
+    name
 }
 
 /// Whether the hits of a page lie so close among the logs of their emitter that its runs are the place to read

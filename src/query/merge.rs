@@ -81,12 +81,13 @@ fn within(list: &[u64], low: u64, high: u64) -> &[u64] {
 }
 
 /// Hands every posting that both lists have in `first..=last` to `hit`, in the cursors' direction, until it
-/// says stop; answers whether the end was reached.
+/// says stop; answers whether the end was reached. Where it runs out of time it says how far it came: all before that ordinal
+/// were handed over, or descending all from it on.
 pub(super) fn meet(
     a: &mut PostingCursor<'_>,
     b: &mut PostingCursor<'_>,
     (first, last): (u64, u64),
-    deadline: Option<Instant>,
+    (deadline, reached): (Option<Instant>, &mut u64),
     mut hit: impl FnMut(u64) -> Result<bool, QueryError>,
 ) -> Result<bool, QueryError> {
     let direction = a.direction();
@@ -150,6 +151,14 @@ pub(super) fn meet(
             }
         }
         if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+            // Neither list has a posting between where the one stands that is farther and what was met.
+            let stands = [a.current(), b.current()].into_iter().flatten();
+            *reached = match direction {
+                Direction::Forward => stands.max().map_or(*reached, |at| at.max(*reached)),
+                Direction::Backward => stands
+                    .min()
+                    .map_or(*reached, |at| at.saturating_add(1).min(*reached)),
+            };
             return Err(QueryError::TimedOut);
         }
     }

@@ -27,6 +27,7 @@ mod rewards;
 mod supply;
 mod tokens;
 mod transactions;
+mod walk;
 mod withdrawals;
 
 use std::sync::{Arc, LazyLock};

@@ -17,12 +17,15 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::kept_ordinals::KeptOrdinals;
 use super::schema::Table;
+use super::walked::KeptWalks;
 use crate::marks::Marks;
 
 /// Of what a store may take for what it read, this share is for rows.
 const SHARE: usize = 8;
 /// Of that, this share is for ordinals of transactions by hash.
 const ORDINALS: usize = 16;
+/// And this one for walks over expressions.
+const WALKS: usize = 16;
 /// Less room than this is none.
 const BYTES_MIN: usize = 64 << 10;
 /// Longer rows are not kept: reading them takes longer than finding them.
@@ -53,6 +56,8 @@ pub(super) struct KeptRows {
     sought: Marks,
     /// Ordinals of transactions that were sought by hash.
     pub(super) ordinals: KeptOrdinals,
+    /// What walks over expressions found.
+    pub(super) walks: KeptWalks,
 }
 
 impl fmt::Debug for KeptRows {
@@ -76,8 +81,8 @@ const fn key(table: Table, ordinal: u64) -> u64 {
 impl KeptRows {
     /// Room for so many bytes; `None` for no room at all.
     pub(super) fn new(bytes: usize) -> Option<Arc<Self>> {
-        let ordinals = KeptOrdinals::new(bytes / ORDINALS);
-        let bytes = bytes - bytes / ORDINALS;
+        let (ordinals, walks) = (KeptOrdinals::new(bytes / ORDINALS), KeptWalks::new(bytes / WALKS));
+        let bytes = bytes - bytes / ORDINALS - bytes / WALKS;
         let rows = bytes / ROW_BYTES;
         let hasher = DefaultHashBuilder::default();
         (rows > 0).then(|| {
@@ -92,6 +97,7 @@ impl KeptRows {
                 hasher,
                 sought: Marks::new(rows),
                 ordinals,
+                walks,
             })
         })
     }
@@ -112,9 +118,9 @@ impl KeptRows {
         self.rows.insert(key(table, ordinal), Arc::from(unit));
     }
 
-    /// Bytes that rows and ordinals take.
+    /// Bytes that rows, ordinals and walks take.
     pub(super) fn bytes(&self) -> u64 {
-        self.rows.weight() + self.ordinals.bytes()
+        self.rows.weight() + self.ordinals.bytes() + self.walks.bytes()
     }
 }
 

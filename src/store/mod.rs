@@ -54,6 +54,7 @@ mod top_calls;
 mod torn;
 mod transaction_rows;
 mod view;
+mod walked;
 mod whole_log;
 mod writer;
 
@@ -82,5 +83,6 @@ pub use second_standards::OtherHoldings;
 pub use stages::{Observer, Point, Stage, Step};
 pub use token_ledger::BatchToken;
 pub use view::{LastSent, View};
+pub use walked::{Trace, Walked};
 pub use whole_log::WholeLog;
 pub use writer::Writer;

@@ -11,6 +11,7 @@ use super::kept_rows::KeptRows;
 use super::known::Known;
 use super::scan::RawIterator;
 use super::schema::Table;
+use super::walked::Walked;
 use super::{Direction, PostingCursor, StoreError, Units, flat, memory};
 use crate::codec::transaction_row::{TransactionSlice, signature_of};
 use crate::codec::value::{Checkpoint, Finality, Identity};
@@ -332,6 +333,20 @@ impl View {
         Ok(found)
     }
 
+    /// What walks over an expression found, by a name that says what it is; it tells of final blocks, which need not all be so in this
+    /// view.
+    #[must_use]
+    pub fn walked(&self, name: &[u8]) -> Option<Arc<Walked>> {
+        self.kept.as_ref()?.walks.get(name)
+    }
+
+    /// Keeps what walks over an expression found; nothing of it may lie in a block that is not final in this view.
+    pub fn keep_walked(&self, name: &[u8], walked: Walked) {
+        if let Some(kept) = &self.kept {
+            kept.walks.keep(name, walked);
+        }
+    }
+
     /// The same as the tables say it, whatever is kept beside them.
     pub fn stored_transaction_ordinal(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
         let is_own = |ordinal| Ok(self.transaction_hash(ordinal)? == *hash);
@@ -362,9 +377,30 @@ impl View {
         let Some(last) = end.checked_sub(1) else {
             return Ok(None);
         };
+        let sent = self.sent_from(account, last, Direction::Backward)?;
+        Ok(sent.map(|(nonce, is_made_by_chain)| LastSent {
+            nonce_after: nonce.saturating_add(1),
+            is_made_by_chain,
+        }))
+    }
+
+    /// The nonce of the first stored transaction that an account sent; `None` where there is none, or where the chain made
+    /// it, which numbers those in its own way.
+    pub fn first_nonce(&self, account: &Address) -> Result<Option<u64>, StoreError> {
+        let sent = self.sent_from(account, 0, Direction::Forward)?;
+        Ok(sent.and_then(|(nonce, is_made_by_chain)| (!is_made_by_chain).then_some(nonce)))
+    }
+
+    /// The nonce of the transaction of an account that comes next from ordinal `from` on, and whether the chain made it.
+    fn sent_from(
+        &self,
+        account: &Address,
+        from: u64,
+        direction: Direction,
+    ) -> Result<Option<(u64, bool)>, StoreError> {
         let term = keys::Term::account(keys::PostingKind::AccountSent, account);
-        let mut sent = PostingCursor::open(self, term, Direction::Backward)?;
-        let Some(ordinal) = sent.seek(last)? else {
+        let mut sent = PostingCursor::open(self, term, direction)?;
+        let Some(ordinal) = sent.seek(from)? else {
             return Ok(None);
         };
         let mut units = Units::new(self, Table::Transactions);
@@ -373,10 +409,7 @@ impl View {
             Table::Transactions.name(),
             &keys::number(ordinal),
         ))?;
-        Ok(Some(LastSent {
-            nonce_after: sent.nonce.saturating_add(1),
-            is_made_by_chain: Transaction::is_of_chain(sent.kind, sent.gas),
-        }))
+        Ok(Some((sent.nonce, Transaction::is_of_chain(sent.kind, sent.gas))))
     }
 
     /// A row by key.

@@ -142,7 +142,7 @@ impl<'v> Walk<'v> {
     ) -> Result<bool, QueryError> {
         let mut candidates = candidates(self.view, self.token, self.standard, direction)?;
         let mut failed = None;
-        let ended = candidates.walk(logs.start, logs.end, deadline, |log| {
+        let ended = candidates.walk(logs, deadline, |log| {
             match self.transfers(log, direction == Direction::Backward) {
                 Ok(found) => take(found),
                 Err(error) => {

@@ -1,0 +1,132 @@
+//! Expressions over long lists: what a walk over them found is kept, and pages stay what they are.
+
+use quarry::query::{LogQuery, Operator, Reader};
+use quarry::store::OpenOptions;
+
+use crate::plain::{self, ChainConfig, Rng, account, topic};
+use crate::{Row, ask, backfill, follow, matches, open_with, options, rows, scratch};
+
+/// The first block that is not on both forks.
+const FORKED: u64 = 150;
+
+/// Expressions whose lists are long: many hits, few, and none.
+fn expressions() -> Vec<LogQuery> {
+    let of = |topics: [&[u64]; 4], operators: &[(usize, usize, Operator)]| LogQuery {
+        topics: topics.map(|values| values.iter().map(|&value| topic(value)).collect()),
+        operators: operators.to_vec(),
+        ..LogQuery::default()
+    };
+    let (and, or) = (Operator::And, Operator::Or);
+    vec![
+        of([&[0], &[1], &[], &[]], &[(0, 1, and)]),
+        of([&[], &[0], &[0], &[]], &[(1, 2, and)]),
+        of([&[], &[0], &[1], &[]], &[(1, 2, or)]),
+        of([&[0, 1], &[], &[0, 1, 2], &[]], &[]),
+        LogQuery {
+            address: Some(account(100)),
+            ..of([&[], &[0], &[], &[]], &[])
+        },
+        LogQuery {
+            others: vec![account(100), account(101)],
+            ..of([&[1], &[0], &[], &[]], &[])
+        },
+    ]
+}
+
+/// One page of an expression, however it is asked for, as a look at all logs has it.
+fn check(reader: &Reader, all: &[Row], expression: &LogQuery, rng: &mut Rng) {
+    let blocks = reader.head().number + 1;
+    let mut query = LogQuery {
+        last_block: blocks - 1,
+        descending: rng.below(2) == 0,
+        limit: 1 + rng.below(300) as usize,
+        skip: [0, rng.below(300), rng.below(20_000)][rng.below(3) as usize],
+        ..expression.clone()
+    };
+    if rng.below(3) == 0 {
+        query.first_block = rng.below(blocks);
+        query.last_block = query.first_block + rng.below(blocks - query.first_block);
+    }
+    let mut expected: Vec<&Row> = all.iter().filter(|row| matches(row, &query)).collect();
+    if query.descending {
+        expected.reverse();
+    }
+    let start = (query.skip as usize).min(expected.len());
+    let end = (start + query.limit).min(expected.len());
+    let (found, total, next) = ask(reader, &query, 64);
+    assert!(found.iter().eq(expected[start..end].iter().copied()), "{query:?}");
+    assert!(
+        total.is_none_or(|total| total == expected.len() as u64),
+        "{query:?}: {total:?}"
+    );
+    assert_eq!(next.is_some(), end < expected.len() && start < end, "{query:?}");
+    if let Some(cursor) = next {
+        (query.skip, query.cursor) = (rng.below(2) * rng.below(500), Some(cursor));
+        let start = (end + query.skip as usize).min(expected.len());
+        let end = (start + query.limit).min(expected.len());
+        let (found, ..) = ask(reader, &query, 64);
+        assert!(found.iter().eq(expected[start..end].iter().copied()), "{query:?}");
+    }
+}
+
+#[test]
+fn pages_of_expressions_are_the_same_whoever_walked_before() {
+    let config = ChainConfig {
+        logs_per_block: 330,
+        emitters: 4,
+        topics: 4,
+        ..ChainConfig::default()
+    };
+    let mut stays = plain::chain(31, FORKED, &config);
+    let mut goes = stays.clone();
+    plain::extend(&mut stays, 31, FORKED + 60, 1, &config);
+    plain::extend(&mut goes, 31, FORKED + 50, 2, &config);
+    let (all, all_that_went) = (rows(&stays), rows(&goes));
+    assert!(all.len() > 40_000, "{}", all.len());
+    for cache_bytes in [64 << 20, 0] {
+        let directory = scratch::directory();
+        let store = open_with(&OpenOptions {
+            cache_bytes,
+            ..options(directory.path())
+        });
+        let mut writer = store.writer().unwrap();
+        backfill(&mut writer, &stays[..FORKED as usize], 30);
+        follow(&mut writer, &goes[FORKED as usize..]);
+        let before = Reader::new(store.view());
+        let kept = || store.figures().kept_rows;
+        let at_first = kept();
+        // A far page of one row each.
+        for expression in expressions() {
+            let far = LogQuery {
+                last_block: FORKED,
+                skip: 1 << 40,
+                limit: 1,
+                ..expression
+            };
+            assert!(ask(&before, &far, 1).0.is_empty());
+        }
+        assert_eq!(
+            kept() > at_first,
+            cache_bytes > 0,
+            "walks are kept where there is room"
+        );
+        let mut rng = Rng(cache_bytes as u64);
+        let mut many = |reader: &Reader, all: &[Row], times: usize| {
+            for _ in 0..times {
+                for expression in expressions() {
+                    check(reader, all, &expression, &mut rng);
+                }
+            }
+        };
+        many(&before, &all_that_went, 25);
+        // The other fork comes in its place and becomes final: what is walked over then is not of the view from before.
+        writer.unwind(FORKED).unwrap();
+        follow(&mut writer, &stays[FORKED as usize..]);
+        writer.finalize(FORKED + 55).unwrap();
+        let after = Reader::new(store.view());
+        for _ in 0..10 {
+            many(&after, &all, 4);
+            many(&before, &all_that_went, 4);
+        }
+    }
+}
