@@ -62,9 +62,15 @@ impl Desk {
 
     /// So many blocks at the end are not final.
     async fn with_tail(tail: Option<u64>) -> Self {
+        Self::up_to(None, tail).await
+    }
+
+    /// The store has the blocks up to this one only, the node all of them.
+    async fn up_to(last: Option<usize>, tail: Option<u64>) -> Self {
         let directory = support::scratch::directory();
-        let bundles: Vec<Bundle> = demo_bundles();
+        let mut bundles: Vec<Bundle> = demo_bundles();
         let node = PlayedNode::start(&bundles);
+        bundles.truncate(last.map_or(usize::MAX, |last| last + 1));
         let genesis = bundles[0].block.hash;
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -347,6 +353,38 @@ async fn a_verdict_falls_once_and_for_all() {
     until("it is tried on", || trials(&desk) > Some(differed.trials + 5)).await;
     assert!(!verdict(&desk, &coin).unwrap().exact);
     desk.stop().await;
+}
+
+/// A rebase names no holder: who was called may have changed what all of them have, and the next round is an hour away.
+#[tokio::test(flavor = "multi_thread")]
+async fn balances_that_change_without_an_event_are_asked_for() {
+    const REBASE: usize = 297;
+    let mut desk = Desk::up_to(Some(REBASE - 1), Some(20)).await;
+    let tokens = true_tokens();
+    let tide = named(&tokens, "tide");
+    desk.start(EnquiryOptions {
+        round_pause: Duration::from_secs(3600),
+        ..eager()
+    })
+    .await;
+    let agree = |desk: &Desk| {
+        let told = desk.observed.holders(&tide.address, 0, 100).unwrap_or_default();
+        let held = |(holder, _): &&(Address, _)| !tide.balance(holder, desk.head()).is_zero();
+        let right = |(holder, balance): &(Address, U256)| tide.balance(holder, desk.head()) == *balance;
+        told.iter().all(right) && told.len() == tide.balances.iter().filter(held).count()
+    };
+    until("all holders are known", || {
+        desk.observed.refreshed(&tide.address).whole && agree(&desk)
+    })
+    .await;
+    let bundles = demo_bundles();
+    // The block of the rebase alone first, and all that come after it.
+    for blocks in [&bundles[REBASE..=REBASE], &bundles[REBASE + 1..]] {
+        fill(&desk.store, blocks.to_vec(), REBASE as u64 - 20).await;
+        until("they are known as they are now", || agree(&desk)).await;
+    }
+    desk.stop().await;
+    assert!(!desk.observed.verdict(&tide.address).unwrap().exact);
 }
 
 /// A verdict whose blocks are no longer of the chain is none.

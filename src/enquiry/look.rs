@@ -24,7 +24,7 @@ pub(super) const LAG_MAX: u64 = 64;
 pub(super) struct News {
     /// Token events of new blocks, and of blocks that are no longer of the chain.
     pub(super) touches: Vec<Touch>,
-    /// Exact tokens that were called in new blocks, whether or not an event told of it.
+    /// Tokens with a verdict that were called in new blocks, whether or not an event told of it.
     pub(super) called: Vec<Address>,
     /// Tokens without metadata, or with that of another branch.
     pub(super) nameless: Vec<Address>,
@@ -141,8 +141,7 @@ impl Looker {
             if let Some(range) = BlockRange::new(number, number) {
                 touches = reader.token_touches(range)?;
                 for callee in reader.callees(range)? {
-                    let verdict = tools.observed.verdict(&callee);
-                    if verdict.is_some_and(|verdict| verdict.exact) && reader.token(&callee)?.is_some() {
+                    if tools.observed.verdict(&callee).is_some() && reader.token(&callee)?.is_some() {
                         news.called.push(callee);
                     }
                 }

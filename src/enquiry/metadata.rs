@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::Tools;
 use super::asking::By;
+use super::job::Job;
 use super::look::LAG_MAX;
 use super::perform::{Failure, Outcome};
-use super::queue::Job;
 use crate::model::{Address, BlockId, ToldMetadata};
 use crate::node::{CallAt, Described, NodeError};
 use crate::query::is_told_on;

@@ -8,6 +8,7 @@
 
 mod asking;
 mod feeds;
+mod job;
 mod judge;
 mod look;
 mod metadata;
@@ -16,6 +17,7 @@ mod perform;
 mod queue;
 mod rate;
 mod recent;
+mod samples;
 mod sweep;
 
 use std::sync::Arc;
@@ -34,10 +36,12 @@ use crate::store::{Observed, Store};
 use crate::tasks;
 
 use asking::Hashes;
+use job::Ended;
 use look::Looker;
-use queue::{Ended, Queue};
+use queue::Queue;
 use rate::Rate;
 use recent::Recent;
+use samples::Supplies;
 use sweep::Swept;
 
 /// How hard the node is leant on.
@@ -96,6 +100,8 @@ struct Tools {
     valued: Recent,
     /// Such tokens whose holders were held against the ledger's.
     swept: Swept,
+    /// What such tokens said of their supplies.
+    supplies: Supplies,
 }
 
 /// Finds out about the tokens of one chain.
@@ -130,6 +136,7 @@ impl Enquirer {
                 described: Recent::default(),
                 valued: Recent::default(),
                 swept: Swept::default(),
+                supplies: Supplies::default(),
             }),
             options,
             feeds: Vec::new(),

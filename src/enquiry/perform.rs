@@ -7,8 +7,8 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::Tools;
 use super::asking::{By, Turn};
+use super::job::{Ended, Job, Work};
 use super::judge::{Answers, Conclusion, Differs, Plan, Sums, Suspect, SuspectAnswers, conclude, once_each};
-use super::queue::{Ended, Job, Work};
 use crate::model::{Address, BlockId, Difference, TokenKind, TokenVerdict, U256};
 use crate::node::{ErrorClass, NodeError, Told};
 use crate::query::{LedgerBalance, ObservedFacts, QueryError, Reader, Token, is_on, stands};
@@ -51,6 +51,11 @@ impl Tools {
             Work::Judge(accounts) => self.judge(job.token, accounts.clone()).await,
             Work::Refresh(accounts) => self.refresh(job.token, accounts, Turn::Urgent).await,
             Work::Round => self.round(job.token).await,
+            Work::Anew => {
+                self.observed.put_balances(&job.token, &[], Some((None, false)));
+                self.round(job.token).await
+            }
+            Work::Sample => self.sample(job.token).await,
         };
         match outcome {
             Ok(Outcome::Done) => Ended::Done(job),
@@ -247,7 +252,7 @@ impl Tools {
 
     /// Asks for balances of a token that is not exact, and for its supply. What the contract does not tell is what events
     /// say: so lists hold everybody, and say the same whenever it was asked.
-    async fn refresh(
+    pub(super) async fn refresh(
         self: &Arc<Self>,
         token: Address,
         accounts: &[Address],

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
+use super::job::{Ended, Job, METADATA, MOVED, Work};
 use super::look::News;
 use super::{EnquiryOptions, Tools};
 use crate::clock;
@@ -24,63 +25,27 @@ const LATER_ATTEMPTS_MAX: u32 = 10;
 /// Accounts of a token that are asked for in one job.
 const REFRESH_STEP: usize = 256;
 
-/// The kinds of jobs that take turns: places in [`Queue::queues`], and tokens that moved.
-const METADATA: usize = 0;
-const JUDGE: usize = 1;
-const ROUND: usize = 2;
-const MOVED: usize = 3;
+/// A round that begins because balances changed in silence comes at least this many times as long after the last one of the token as
+/// that took.
+const SILENT_PAUSE_FACTOR: u32 = 4;
 
-/// A thing to do. Each asks a handful of questions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Work {
-    /// Ask for name, symbol and decimals.
-    Metadata,
-    /// Compare the ledger with the contract; these accounts among others.
-    Judge(Vec<Address>),
-    /// Ask for the balances of these accounts of a token that is not exact.
-    Refresh(Vec<Address>),
-    /// Ask for the balances of some more of all accounts of such a token.
-    Round,
+/// What is to be done about a token that moved.
+#[derive(Debug)]
+enum Moved {
+    /// Compare these accounts.
+    Compare(Vec<Address>),
+    /// It is not exact: see whether it changed in silence.
+    Sample,
 }
 
-impl Work {
-    /// Its queue; `None` for what has none.
-    const fn kind(&self) -> Option<usize> {
-        match self {
-            Self::Metadata => Some(METADATA),
-            Self::Judge(_) => Some(JUDGE),
-            Self::Round => Some(ROUND),
-            Self::Refresh(_) => None,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Job {
-    pub(super) token: Address,
-    pub(super) work: Work,
-    pub(super) attempts: u32,
-}
-
-/// How a job ended.
-#[derive(Clone, Debug)]
-pub(super) enum Ended {
-    /// It is done.
-    Done(Job),
-    /// The token turned out not to be exact: all its holders are to be asked for.
-    Fell(Job),
-    /// A round over all holders of a token is not over.
-    Goes(Job),
-    /// The ledger or the chain moved on meanwhile; nothing was learnt.
-    Void(Job),
-    /// The node that answered does not have the block (yet).
-    Later(Job),
-    /// The node failed.
-    NodeFailed {
-        job: Job,
-        /// Whether it answered, so that it may be this job that it cannot do.
-        answered: bool,
-    },
+/// A round that balances that changed in silence began.
+#[derive(Clone, Copy, Debug)]
+struct SilentRound {
+    begun: Instant,
+    /// Where it is over: another may begin from then on.
+    over_until: Option<Instant>,
+    /// Balances changed again since it began.
+    again: bool,
 }
 
 /// Jobs that wait, by kind.
@@ -94,10 +59,10 @@ pub(super) struct Queue {
     /// The last of them whose turn it was, and how many accounts are being asked for.
     refreshed: Address,
     refreshing: usize,
-    /// Metadata, first verdicts, rounds: see the constants.
-    queues: [VecDeque<Job>; 3],
-    /// Exact tokens that moved: the accounts, and when they may be compared.
-    moved: HashMap<Address, Vec<Address>>,
+    /// Metadata, first verdicts, rounds, samples: see the constants.
+    queues: [VecDeque<Job>; MOVED],
+    /// Tokens that moved: the accounts where a token is exact, and when they may be looked at.
+    moved: HashMap<Address, Moved>,
     moved_at: VecDeque<(Instant, Address)>,
     /// When moving tokens were compared last.
     judged: HashMap<Address, Instant>,
@@ -109,6 +74,8 @@ pub(super) struct Queue {
     trials: BTreeSet<(u64, Address)>,
     /// Tokens in one of the queues.
     waiting: HashSet<(Address, usize)>,
+    /// Rounds that balances that changed in silence began.
+    silent: HashMap<Address, SilentRound>,
     near: bool,
 }
 
@@ -128,6 +95,7 @@ impl Queue {
             later: HashMap::new(),
             trials: BTreeSet::new(),
             waiting: HashSet::new(),
+            silent: HashMap::new(),
             near: false,
         }
     }
@@ -144,17 +112,24 @@ impl Queue {
             }
             return;
         };
-        if self.later.contains_key(&(token, Some(kind))) {
+        let begins_anew = work == Work::Anew;
+        if let Some((_, job)) = self.later.get_mut(&(token, Some(kind))) {
+            if begins_anew {
+                job.work = work;
+            }
             return;
         }
-        if let Some(queue) = self.queues.get_mut(kind)
-            && self.waiting.insert((token, kind))
-        {
+        let Some(queue) = self.queues.get_mut(kind) else {
+            return;
+        };
+        if self.waiting.insert((token, kind)) {
             queue.push_back(Job {
                 token,
                 work,
                 attempts,
             });
+        } else if begins_anew && let Some(job) = queue.iter_mut().find(|job| job.token == token) {
+            job.work = work;
         }
     }
 
@@ -200,28 +175,38 @@ impl Queue {
             touched.entry(token).or_default();
         }
         self.judged.retain(|_, at| now < *at + self.options.recheck_after);
+        let is_past = |round: &SilentRound| round.over_until.is_some_and(|until| until <= now);
+        let past: Vec<_> = self.silent.extract_if(|_, round| is_past(round)).collect();
+        for (token, _) in past.into_iter().filter(|(_, round)| round.again) {
+            self.begin_silent_round(token, now);
+        }
         for (token, accounts) in touched {
             if !tools.is_described(&view, &token) {
                 self.add(token, Work::Metadata, 0);
             }
             let verdict = tools.observed.verdict(&token);
-            if verdict.is_some_and(|verdict| !verdict.exact) {
-                self.add(token, Work::Refresh(accounts.into_iter().collect()), 0);
-                continue;
+            let is_exact = verdict.is_none_or(|verdict| verdict.exact);
+            if !is_exact && !accounts.is_empty() {
+                self.add(token, Work::Refresh(accounts.iter().copied().collect()), 0);
             }
             let due = self
                 .judged
                 .get(&token)
                 .map_or(now, |at| *at + self.options.recheck_after);
-            let known = self.moved.contains_key(&token);
-            let moved = self.moved.entry(token).or_default();
-            // The newest ones: those that were touched in the last block are the likeliest to be asked for.
-            moved.extend(accounts);
-            let surplus = moved.len().saturating_sub(ACCOUNTS_MAX);
-            moved.drain(..surplus);
-            if !known {
+            let before = self.moved.remove(&token);
+            if before.is_none() {
                 self.moved_at.push_back((due, token));
             }
+            let moved = match (is_exact, before) {
+                (false, _) => Moved::Sample,
+                (true, Some(Moved::Compare(mut before))) => {
+                    // The newest ones: those that were touched in the last block are the likeliest to be asked for.
+                    before.extend(accounts);
+                    Moved::Compare(before)
+                }
+                (true, _) => Moved::Compare(accounts.into_iter().collect()),
+            };
+            self.moved.insert(token, moved.bounded());
         }
         self.show(tools);
     }
@@ -323,10 +308,13 @@ impl Queue {
             .take(16)
             .position(|(due, token)| *due <= now && !self.busy.contains(token))?;
         let (_, token) = self.moved_at.remove(place)?;
-        let accounts = self.moved.remove(&token).unwrap_or_default();
+        let work = match self.moved.remove(&token)? {
+            Moved::Compare(accounts) => Work::Judge(accounts),
+            Moved::Sample => Work::Sample,
+        };
         Some(Job {
             token,
-            work: Work::Judge(accounts),
+            work,
             attempts: 0,
         })
     }
@@ -343,15 +331,29 @@ impl Queue {
         if let Work::Refresh(accounts) = &job.work {
             self.refreshing = self.refreshing.saturating_sub(accounts.len());
         }
-        if matches!(job.work, Work::Judge(_)) {
-            self.judged.insert(job.token, clock::now());
-            self.try_later(job.token, tools);
+        let now = clock::now();
+        match &job.work {
+            Work::Judge(_) => {
+                self.judged.insert(job.token, now);
+                self.try_later(job.token, tools);
+            }
+            Work::Sample => {
+                self.judged.insert(job.token, now);
+            }
+            Work::Round | Work::Anew if matches!(ended, Ended::Done(_)) => self.end_round(job.token, now),
+            Work::Round | Work::Anew | Work::Metadata | Work::Refresh(_) => {}
         }
         match ended {
             Ended::Later(job) => self.put_off(job),
             Ended::Done(_) => {}
+            Ended::Fell(Job {
+                token,
+                work: Work::Sample,
+                ..
+            }) => self.begin_silent_round(token, now),
             Ended::Fell(job) => self.add(job.token, Work::Round, 0),
-            Ended::Goes(job) | Ended::Void(job) => self.add(job.token, job.work, 0),
+            Ended::Goes(job) => self.add(job.token, Work::Round, 0),
+            Ended::Void(job) => self.add(job.token, job.work, 0),
             Ended::NodeFailed { job, answered } => {
                 let attempts = job.attempts + u32::from(answered);
                 if attempts < ATTEMPTS_MAX {
@@ -360,6 +362,46 @@ impl Queue {
             }
         }
         self.show(tools);
+    }
+}
+
+impl Moved {
+    /// With no more accounts than are compared.
+    fn bounded(mut self) -> Self {
+        if let Self::Compare(accounts) = &mut self {
+            let surplus = accounts.len().saturating_sub(ACCOUNTS_MAX);
+            accounts.drain(..surplus);
+        }
+        self
+    }
+}
+
+impl Queue {
+    /// Begins a round over all holders of a token whose balances changed in silence; where one is under way, or was lately, another
+    /// one later: a token that does so in every block would have the node to itself.
+    fn begin_silent_round(&mut self, token: Address, now: Instant) {
+        if let Some(round) = self.silent.get_mut(&token) {
+            round.again = true;
+            return;
+        }
+        tracing::debug!(token = ?token, "balances changed without an event, all holders are asked for");
+        let round = SilentRound {
+            begun: now,
+            over_until: None,
+            again: false,
+        };
+        self.silent.insert(token, round);
+        self.add(token, Work::Anew, 0);
+    }
+
+    /// Takes note of the end of a round over all holders.
+    fn end_round(&mut self, token: Address, now: Instant) {
+        if let Some(round) = self.silent.get_mut(&token)
+            && round.over_until.is_none()
+        {
+            let pause = now.saturating_duration_since(round.begun) * SILENT_PAUSE_FACTOR;
+            round.over_until = Some(now + pause.max(self.options.recheck_after));
+        }
     }
 }
 
