@@ -518,11 +518,13 @@ fn openings_are_what_the_source_tells() {
     assert_eq!(view.ledger_balance(&who(2), 1).unwrap(), Some(U256::from(40)));
     let reader = stored.reader();
     assert_eq!(reader.balance(&who(50), 3).unwrap(), Balance::AskNode);
-    assert_eq!(reader.funding(&who(2)).unwrap(), FirstFunding::Untold);
-    assert_eq!(
-        stored.funding(who(3)),
-        (FundingKind::Transaction, Some(who(2)), 100, 3)
-    );
+    assert_eq!(reader.funding(&who(2)).unwrap(), FirstFunding::Before);
+    // It held nothing before; whether it never did, its nonce would tell.
+    let since = match reader.funding(&who(3)).unwrap() {
+        FirstFunding::Since(found) => found.map(|found| (found.kind, found.value, found.block)),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(since, Some((FundingKind::Transaction, U256::from(100), 3)));
     assert_eq!(stored.supply(), 5046);
 
     // From block 0: they are the genesis allocation. The fee recipient of block 1 is met there.

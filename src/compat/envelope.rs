@@ -96,7 +96,7 @@ pub(super) fn refusal(error: &HttpError, by_transport: bool) -> Response {
         message: "NOTOK",
         result: wording(error),
     };
-    let keeps = by_transport || error.is_retryable();
+    let keeps = by_transport || error.retry_after().is_some();
     let status = if keeps {
         error.status().code()
     } else {
@@ -107,9 +107,10 @@ pub(super) fn refusal(error: &HttpError, by_transport: bool) -> Response {
         br#"{"status":"0","message":"NOTOK","result":"Error! Internal server error"}"#.to_vec()
     });
     let mut response = json_response(status, body);
-    if error.is_retryable() {
-        let seconds = header_number(HttpError::RETRY_AFTER_SECONDS);
-        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    if let Some(seconds) = error.retry_after() {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, header_number(seconds));
     }
     response
 }

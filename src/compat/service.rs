@@ -102,7 +102,7 @@ impl Dialect for Inner {
         let mut params = parameters(request);
         let module = params.take("module").ok().flatten().unwrap_or_default();
         // Clients know that they ask too often, or too early, by the envelope.
-        if module.eq_ignore_ascii_case("proxy") && !error.is_retryable() {
+        if module.eq_ignore_ascii_case("proxy") && error.retry_after().is_none() {
             envelope::proxy_refusal(&error)
         } else {
             envelope::refusal(&error, false)

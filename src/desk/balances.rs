@@ -15,7 +15,8 @@ use super::caching::Reach;
 use super::context::{Upstream, UpstreamError};
 use super::distinct;
 use super::faults::{
-    ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, no_node, query_failed, still_indexing,
+    ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, never_indexed, no_node, query_failed,
+    still_indexing,
 };
 
 /// Questions to the node in flight for one request.
@@ -71,9 +72,13 @@ pub(crate) fn of_account(
         unknown => Err(nobody_tells(snapshot, unknown)),
     };
     let block = snapshot.reader.head().number;
+    let begins_later = snapshot.extent().first > 0;
     let question = Question::after(snapshot, block, unless, move |node| {
         Box::pin(async move {
             let balance = node.balance(account, block).await?;
+            // Of what went before the first stored block a nonce is left.
+            let known = known
+                || begins_later && balance.is_zero() && node.transaction_count(account, block).await? > 0;
             Ok(answer(balance, known, NODE))
         })
     });
@@ -175,9 +180,37 @@ pub(crate) fn first_funding(
     match snapshot.reader.funding(&account).map_err(query_failed)? {
         FirstFunding::Known(funding) => answer(&funding, age(snapshot, funding.timestamp)?),
         FirstFunding::Never => Err(not_found()),
+        FirstFunding::Before => Err(never_indexed()),
         FirstFunding::Untold => Err(still_indexing()),
         FirstFunding::Unmet => ask_genesis(snapshot, account, answer),
+        FirstFunding::Since(funding) => ask_before(snapshot, account, funding, answer),
     }
+}
+
+/// An account that held nothing before the first stored block: whoever was funded and emptied before has a nonce, so the
+/// node is asked for that. Where it does not tell, neither does the store.
+fn ask_before(
+    snapshot: &Snapshot,
+    account: Address,
+    funding: Option<Funding>,
+    answer: impl Fn(&Funding, u64) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let before = snapshot.extent().first.saturating_sub(1);
+    let seconds = match &funding {
+        Some(funding) => age(snapshot, funding.timestamp)?,
+        None => 0,
+    };
+    let question = Question::after(snapshot, before, Err(never_indexed()), move |node| {
+        Box::pin(async move {
+            let nonce = node.transaction_count(account, before).await?;
+            Ok(match (nonce, &funding) {
+                (0, Some(funding)) => answer(funding, seconds),
+                (0, None) => Err(not_found()),
+                _ => Err(never_indexed()),
+            })
+        })
+    });
+    Ok(Answer::AskNode(question.or_else_alone()))
 }
 
 fn age(snapshot: &Snapshot, timestamp: u64) -> Result<u64, HttpError> {

@@ -5,7 +5,7 @@ use crate::query::{BlockCounts, BlockReward, BlockTime, Closest, UncleReward};
 
 use super::answer::Snapshot;
 use super::caching::Reach;
-use super::faults::{BLOCK_NOT_FOUND, needs_uncles, query_failed, still_indexing};
+use super::faults::{BLOCK_NOT_FOUND, needs_uncles, never_indexed, query_failed, still_indexing};
 
 /// How many transactions an indexed block has.
 pub(crate) fn counts(snapshot: &Snapshot, number: u64) -> Result<BlockCounts, HttpError> {
@@ -62,8 +62,11 @@ fn settle(
         (Closest::After, Some(block)) => (false, block.number == extent.first && time <= block.timestamp),
         (Closest::After, None) => (true, false),
     };
-    if (above && behind) || (below && extent.first > 0) {
+    if above && behind {
         return Err(still_indexing());
+    }
+    if below && extent.first > 0 {
+        return Err(never_indexed());
     }
     found.ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))
 }

@@ -4,7 +4,7 @@ use crate::http::{HttpError, Params, parse_u64};
 use crate::model::BlockRange;
 
 use super::caching::Reach;
-use super::faults::{BLOCK_NOT_FOUND, INVALID_RANGE, still_indexing};
+use super::faults::{BLOCK_NOT_FOUND, INVALID_RANGE, never_indexed, still_indexing};
 
 /// Blocks by which the index may trail the node before what lies beyond the indexed head counts as not
 /// indexed. At the tip the node is a block ahead for a moment after each block, and answers to "the
@@ -97,13 +97,13 @@ impl Bounds {
             // Clients send 99999999 for "no end".
             Some(Bound::Number(number)) if number > extent.node_limit => extent.head,
             Some(Bound::Number(number)) if extent.first <= number && number <= extent.head => number,
-            Some(Bound::Number(_)) => return Err(still_indexing()),
+            Some(Bound::Number(number)) => return Err(extent.without(number)),
         };
         let first = match self.from {
             // Said or not, 0 means the start of what this store holds.
             None | Some(Bound::Number(0)) => extent.first,
             Some(Bound::Latest) => extent.head,
-            Some(Bound::Number(number)) if number < extent.first => return Err(still_indexing()),
+            Some(Bound::Number(number)) if number < extent.first => return Err(never_indexed()),
             Some(Bound::Number(number)) => number,
         };
         match BlockRange::new(first, last) {
@@ -151,7 +151,7 @@ impl AskedBlock {
             Bound::Latest => Ok(extent.head),
             Bound::Number(number) if number > extent.node_limit => Err(HttpError::invalid(self.name)),
             Bound::Number(number) if (extent.first..=extent.head).contains(&number) => Ok(number),
-            Bound::Number(_) => Err(still_indexing()),
+            Bound::Number(number) => Err(extent.without(number)),
         }
     }
 
@@ -192,7 +192,15 @@ impl Extent {
         } else if self.first <= number && number <= self.head {
             Ok(())
         } else {
-            Err(still_indexing())
+            Err(self.without(number))
+        }
+    }
+
+    /// 503 for a block that is not indexed: never, where it lies before the first one.
+    fn without(self, number: u64) -> HttpError {
+        match number < self.first {
+            true => never_indexed(),
+            false => still_indexing(),
         }
     }
 }
@@ -210,7 +218,8 @@ mod tests {
         let invalid = HttpError::invalid("block");
         assert_eq!(indexed("block=201"), Err(invalid.clone()));
         assert_eq!(indexed("block=-1"), Err(invalid));
-        for later in ["block=9", "block=101", "block=200"] {
+        assert_eq!(indexed("block=9"), Err(never_indexed()));
+        for later in ["block=101", "block=200"] {
             assert_eq!(indexed(later), Err(still_indexing()));
         }
     }

@@ -15,10 +15,10 @@ use super::faults::{
 /// Takes the contracts that are asked about, each once.
 pub(crate) fn take_several(params: &mut Params) -> Result<Vec<Address>, HttpError> {
     let name = "contractaddresses";
-    let given = params.take_addresses(name, INVALID_CONTRACT_ADDRESS)?;
-    match given.len() {
+    let contracts = distinct(params.take_addresses(name, INVALID_CONTRACT_ADDRESS)?);
+    match contracts.len() {
         0 => Err(HttpError::missing(name)),
-        1..=CONTRACTS_MAX => Ok(distinct(given)),
+        1..=CONTRACTS_MAX => Ok(contracts),
         _ => Err(HttpError::bad_request(TOO_MANY_CONTRACTS)),
     }
 }

@@ -6,7 +6,7 @@ use crate::query::{Closest, DayRow};
 
 use super::answer::{Answer, Plan, Snapshot};
 use super::caching::Reach;
-use super::faults::{REVERSED_DATES, query_failed, still_indexing};
+use super::faults::{REVERSED_DATES, never_indexed, query_failed, still_indexing};
 
 /// The days that are asked for, both ends included.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,7 @@ pub(crate) fn new_addresses(
 ) -> Result<(Covered, Vec<(Day, u64)>), HttpError> {
     // Who was here before is known by the whole chain alone.
     if snapshot.reader.first_block() > 0 {
-        return Err(still_indexing());
+        return Err(never_indexed());
     }
     let covered = range.cover(snapshot)?;
     let rows = match covered.days {

@@ -40,6 +40,14 @@ pub(crate) fn still_indexing() -> HttpError {
     HttpError::unavailable("Data for the requested range is still being indexed")
 }
 
+/// Seconds until it makes sense to ask again for what this store never gets: only an operator can change that.
+const RETRY_AFTER_NEVER_SECONDS: u64 = 3600;
+
+/// 503 in the same words: this store never gets what was asked for.
+pub(crate) fn never_indexed() -> HttpError {
+    still_indexing().with_retry_after(RETRY_AFTER_NEVER_SECONDS)
+}
+
 /// 503: the store was filled without traces and this needs them.
 pub(crate) fn needs_traces() -> HttpError {
     still_indexing()
@@ -47,12 +55,12 @@ pub(crate) fn needs_traces() -> HttpError {
 
 /// 503: the block came from a source that does not say who sealed its uncles.
 pub(crate) fn needs_uncles() -> HttpError {
-    still_indexing()
+    never_indexed()
 }
 
 /// 503: a block came from a source that does not say how large it is.
 pub(crate) fn needs_sizes() -> HttpError {
-    still_indexing()
+    never_indexed()
 }
 
 /// 503: nothing is served under this name.

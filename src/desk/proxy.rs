@@ -7,7 +7,7 @@ use crate::query::{Nonce, QueryError};
 
 use super::answer::{Answer, Extra, LEDGER, NODE, Plan, Question, Snapshot, X_NONCE_SOURCE};
 use super::caching::Reach;
-use super::faults::{no_node, query_failed, still_indexing};
+use super::faults::{never_indexed, no_node, query_failed};
 
 /// A block as JSON-RPC names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Tag {
         match self.number(snapshot) {
             Some(number) if number > snapshot.reader.head().number => Ok(None),
             // "No such block" would be untrue of one that only this store lacks.
-            Some(number) if number < first => Err(still_indexing()),
+            Some(number) if number < first => Err(never_indexed()),
             number => Ok(number),
         }
     }

@@ -15,8 +15,8 @@ use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
 use super::context::{NodeReply, Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, query_failed, still_indexing,
-    upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, never_indexed, query_failed,
+    still_indexing, upstream_failed_with,
 };
 use super::prices;
 
@@ -32,7 +32,7 @@ pub(crate) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token
     if token.is_whole() {
         Ok(token)
     } else {
-        Err(still_indexing())
+        Err(never_indexed())
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token
 pub(crate) fn check_holdings(snapshot: &Snapshot) -> Result<(), HttpError> {
     match snapshot.reader.first_block() {
         0 => Ok(()),
-        _ => Err(still_indexing()),
+        _ => Err(never_indexed()),
     }
 }
 

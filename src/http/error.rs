@@ -60,10 +60,11 @@ pub struct HttpError {
     status: ErrorStatus,
     text: Cow<'static, str>,
     detail: Option<String>,
+    retry_after: u64,
 }
 
 impl HttpError {
-    /// Seconds in `Retry-After` where an error carries one.
+    /// Seconds in `Retry-After` where an error carries one and does not say another number.
     pub const RETRY_AFTER_SECONDS: u64 = 1;
 
     /// A refusal with this status and client text.
@@ -72,6 +73,7 @@ impl HttpError {
             status,
             text: text.into(),
             detail: None,
+            retry_after: Self::RETRY_AFTER_SECONDS,
         }
     }
 
@@ -114,6 +116,13 @@ impl HttpError {
         self
     }
 
+    /// The same refusal where asking again makes sense in so many seconds.
+    #[must_use]
+    pub const fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = seconds;
+        self
+    }
+
     /// The status.
     #[must_use]
     pub const fn status(&self) -> ErrorStatus {
@@ -132,13 +141,13 @@ impl HttpError {
         self.detail.as_deref()
     }
 
-    /// Whether the answer carries `Retry-After`.
+    /// The seconds of `Retry-After`, where the answer carries it.
     #[must_use]
-    pub const fn is_retryable(&self) -> bool {
-        matches!(
-            self.status,
-            ErrorStatus::Unavailable | ErrorStatus::TooManyRequests
-        )
+    pub const fn retry_after(&self) -> Option<u64> {
+        match self.status {
+            ErrorStatus::Unavailable | ErrorStatus::TooManyRequests => Some(self.retry_after),
+            _ => None,
+        }
     }
 
     /// The body: `{"error": "<text>"}`.

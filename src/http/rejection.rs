@@ -39,11 +39,9 @@ pub(super) fn find(written: &[u8], in_first_line: bool) -> Option<(usize, Vec<u8
 pub(super) fn closing_answer(error: &HttpError) -> Vec<u8> {
     let body = error.body();
     let status = error.status().code();
-    let retry = if error.is_retryable() {
-        format!("retry-after: {}\r\n", HttpError::RETRY_AFTER_SECONDS)
-    } else {
-        String::new()
-    };
+    let retry = error
+        .retry_after()
+        .map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
     let id = super::request_id::RequestId::generate();
     let mut answer = format!(
         "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\ndate: {}\r\n{retry}\

@@ -50,8 +50,8 @@ impl From<HttpError> for Response {
     fn from(error: HttpError) -> Self {
         let mut response = json_response(error.status().code(), error.body());
         let headers = response.headers_mut();
-        if error.is_retryable() {
-            headers.insert(RETRY_AFTER, header_number(HttpError::RETRY_AFTER_SECONDS));
+        if let Some(seconds) = error.retry_after() {
+            headers.insert(RETRY_AFTER, header_number(seconds));
         }
         response
     }

@@ -55,7 +55,12 @@ pub enum FirstFunding {
     Never,
     /// The chain never touched the account: only the genesis allocation can have funded it.
     Unmet,
-    /// It lies before the first stored block, or where the ledger is not kept.
+    /// The first inflow since the first stored block, or that there was none, of an account that held nothing then. It may
+    /// have been funded and emptied before, which takes a nonce: where that was 0 before the block, this is the answer.
+    Since(Option<Funding>),
+    /// It lies before the first stored block.
+    Before,
+    /// It may lie where the ledger is not kept, or not yet.
     Untold,
 }
 
@@ -184,6 +189,34 @@ impl Reader {
         })
     }
 
+    /// Whether the store itself shows that an account's nonce was 0, or was not, before the first stored block.
+    fn was_unused(&self, account: &Address) -> Result<Option<bool>, QueryError> {
+        // Where it sent nothing it may have been created, which takes the nonce 0 (EIP-684).
+        if let Some(nonce) = self.view.first_nonce(account)? {
+            return Ok(Some(nonce == 0));
+        }
+        let end = self.view.checkpoint().transactions;
+        Ok(self.was_created(account, end)?.then_some(true))
+    }
+
+    /// The first inflow that the store has, if any, of an account that held nothing before.
+    fn since_first_block(
+        &self,
+        account: &Address,
+        funding: Option<Funding>,
+    ) -> Result<FirstFunding, QueryError> {
+        let was_unused = match self.first_block() {
+            0 => Some(true),
+            _ => self.was_unused(account)?,
+        };
+        Ok(match (was_unused, funding) {
+            (Some(true), Some(funding)) => FirstFunding::Known(funding),
+            (Some(true), None) => FirstFunding::Never,
+            (Some(false), _) => FirstFunding::Before,
+            (None, funding) => FirstFunding::Since(funding),
+        })
+    }
+
     /// The first positive native inflow of an account.
     pub fn funding(&self, account: &Address) -> Result<FirstFunding, QueryError> {
         if let Some(row) = self.view.funding(account)? {
@@ -191,24 +224,25 @@ impl Reader {
                 let hash = self.view.transaction_hash(transaction)?;
                 Ok::<_, QueryError>((hash, funder))
             });
-            return Ok(FirstFunding::Known(Funding {
+            let funding = Funding {
                 kind: row.kind,
                 by: by.transpose()?,
                 value: self.whole_funding(account, &row)?,
                 block: row.block,
                 timestamp: self.view.block(row.block)?.timestamp,
-            }));
+            };
+            return self.since_first_block(account, Some(funding));
         }
         if !self.keeps_balances(self.head().number) {
             return Ok(FirstFunding::Untold);
         }
         Ok(match self.view.account(account)? {
-            Some(row) if row.funded == Funded::Before => FirstFunding::Untold,
-            Some(_) => FirstFunding::Never,
+            Some(row) if row.funded == Funded::Before => FirstFunding::Before,
+            Some(_) => self.since_first_block(account, None)?,
             None => match self.unmet() {
                 Balance::Exact(_) => FirstFunding::Never,
                 Balance::Unmet => FirstFunding::Unmet,
-                Balance::AskNode => FirstFunding::Untold,
+                Balance::AskNode => FirstFunding::Before,
             },
         })
     }

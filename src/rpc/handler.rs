@@ -113,9 +113,8 @@ fn alone(fault: Fault) -> Vec<u8> {
 /// A refusal with its HTTP status.
 fn refused(error: &HttpError) -> Response {
     let mut response = json_response(error.status().code(), alone(Fault::of(error)));
-    if error.is_retryable() {
-        let seconds = header_number(HttpError::RETRY_AFTER_SECONDS);
-        response.headers_mut().insert(RETRY_AFTER, seconds);
+    if let Some(seconds) = error.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, header_number(seconds));
     }
     response
 }

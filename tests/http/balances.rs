@@ -200,6 +200,89 @@ async fn first_inflows() {
     }
 }
 
+/// A store that begins later: whoever may have been funded and emptied before has a nonce from then, and the node is asked for it
+/// where the store does not show it.
+#[tokio::test]
+async fn first_inflows_of_a_store_that_begins_later() {
+    const OF_BEFORE: (u16, Option<u64>) = (503, None);
+    const NEVER: (u16, Option<u64>) = (404, None);
+    let mut blocks = Blocks::new();
+    blocks.push(vec![]);
+    let to = |number: u64, value: u64| call(who(1), who(number), value);
+    blocks.push(vec![to(3, 400), to(4, 10_000), to(5, 10_000), to(6, 0)]);
+    let sent = blocks.push(vec![call(who(4), who(7), 1), call(who(5), who(7), 1)]);
+    for (transaction, nonce) in sent.block.transactions.iter_mut().zip([7, 0]) {
+        transaction.nonce = nonce;
+    }
+    while blocks.0.len() < 60 {
+        blocks.push(vec![]);
+    }
+    let mut bundles = blocks.0.split_off(2);
+    let openings: Vec<_> = [(1, HELD), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0), (99, 5)]
+        .map(|(number, wei)| (who(number), U256::from(wei)))
+        .into();
+    for bundle in &mut bundles {
+        bundle.openings = Some(openings.clone());
+    }
+    let rules = || {
+        let mut rules = rules(&[]);
+        (rules.native.allocation, rules.from_genesis) = (None, false);
+        rules
+    };
+    let down = Err(UpstreamError::Failed("down".to_owned()));
+    // What the node tells of the nonce before the store; then the answers for 3 (received), 4 (sent with nonce 7), 5 (sent with
+    // nonce 0), 6 (received nothing) and 1 (held something before).
+    for (node, expected) in [
+        (None, [OF_BEFORE, OF_BEFORE, (200, Some(2)), OF_BEFORE, OF_BEFORE]),
+        (
+            Some(Ok(0)),
+            [(200, Some(2)), OF_BEFORE, (200, Some(2)), NEVER, OF_BEFORE],
+        ),
+        (
+            Some(Ok(3)),
+            [OF_BEFORE, OF_BEFORE, (200, Some(2)), OF_BEFORE, OF_BEFORE],
+        ),
+        (
+            Some(down),
+            [OF_BEFORE, OF_BEFORE, (200, Some(2)), OF_BEFORE, OF_BEFORE],
+        ),
+    ] {
+        let world = World::ruled(bundles.clone(), node.clone(), None, rules()).await;
+        for (number, expected) in [3, 4, 5, 6, 1].into_iter().zip(expected) {
+            let target = format!("/api/account/{}/funded-by", hex(number));
+            let (reply, body) = world.get(&target).await;
+            assert_eq!(
+                (reply.status, body["block"].as_u64()),
+                expected,
+                "{node:?} {number}: {body}"
+            );
+            if reply.status == 503 {
+                reply.assert_error(503, INDEXING);
+                // No waiting brings it.
+                assert_eq!(reply.header("retry-after"), Some("3600"));
+            }
+        }
+    }
+    // Who has a nonce took part, whatever is left of it.
+    let balance = format!("/api/account/{}/balance", hex(50));
+    for (held, nonce, status) in [(0, 0, 404), (0, 2, 200), (7, 0, 200)] {
+        let world = World::begun_later(bundles.clone(), Ok(held), Some(nonce), rules()).await;
+        let (reply, body) = world.get(&balance).await;
+        assert_eq!(reply.status, status, "{held} {nonce}: {body}");
+        if status == 200 {
+            assert_eq!(body["balance"], held.to_string());
+        }
+    }
+    // A block of before never comes, one of later does.
+    let world = World::ruled(bundles, None, None, rules()).await;
+    for (block, seconds) in [(1, "3600"), (60, "1")] {
+        let target = format!("/api/account/{}/balance-history?block={block}", hex(3));
+        let reply = world.server.get(&target).await;
+        reply.assert_error(503, INDEXING);
+        assert_eq!(reply.header("retry-after"), Some(seconds), "{block}");
+    }
+}
+
 /// A store that cannot tell: the node is asked, and what it says is told as its word.
 #[tokio::test]
 async fn without_openings_the_node_is_asked() {

@@ -28,11 +28,12 @@ struct OneChain {
     excluded: Arc<[Address]>,
 }
 
-struct Node(Result<u64, UpstreamError>);
+/// What it tells of whatever it is asked, and of nonces where that is something else.
+struct Node(Result<u64, UpstreamError>, Option<u64>);
 
 impl Upstream for Node {
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
-        let answer = self.0.clone();
+        let answer = self.1.map_or_else(|| self.0.clone(), Ok);
         Box::pin(async { answer })
     }
     fn token_supply(&self, _: Address, _: u64) -> UpstreamFuture<'_, U256> {
@@ -124,23 +125,43 @@ impl World {
         static_rewards: Option<&str>,
         rules: NonceRules,
     ) -> Self {
+        let node = node.map(|answer| Node(answer, None));
+        let (directory, store) = Self::filled(&bundles, &rules);
+        Self::beside(directory, store, bundles, node, static_rewards, &[]).await
+    }
+
+    /// A server over a store that begins with the first of these blocks, with a node that tells balances and nonces.
+    pub(crate) async fn begun_later(
+        bundles: Vec<Bundle>,
+        balance: Result<u64, UpstreamError>,
+        nonce: Option<u64>,
+        rules: NonceRules,
+    ) -> Self {
+        let (directory, store) = Self::filled(&bundles, &rules);
+        let node = Node(balance, nonce);
+        Self::beside(directory, store, bundles, Some(node), None, &[]).await
+    }
+
+    /// A store of these blocks by these rules.
+    fn filled(bundles: &[Bundle], rules: &NonceRules) -> (tempfile::TempDir, Arc<Store>) {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
             memtable_bytes: 8 << 20,
             ..OpenOptions::new(directory.path())
         };
-        let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(0)).unwrap();
+        let first = bundles.first().map_or(0, |bundle| bundle.block.header.number);
+        let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(first)).unwrap();
         let mut writer = store.writer().unwrap();
         if !bundles.is_empty() {
             let mut batch = writer.batch();
-            for bundle in &bundles {
-                derive(bundle, &rules, &mut batch).unwrap();
+            for bundle in bundles {
+                derive(bundle, rules, &mut batch).unwrap();
             }
             writer.commit_final(batch).unwrap();
         }
         drop(writer);
-        Self::serving(directory, store, bundles, node, static_rewards, &[]).await
+        (directory, store)
     }
 
     /// A server over a store that holds these blocks, or some of them.
@@ -152,13 +173,25 @@ impl World {
         static_rewards: Option<&str>,
         excluded: &[Address],
     ) -> Self {
+        let node = node.map(|answer| Node(answer, None));
+        Self::beside(directory, store, bundles, node, static_rewards, excluded).await
+    }
+
+    async fn beside(
+        directory: tempfile::TempDir,
+        store: Arc<Store>,
+        bundles: Vec<Bundle>,
+        node: Option<Node>,
+        static_rewards: Option<&str>,
+        excluded: &[Address],
+    ) -> Self {
         let status = Arc::new(ChainStatus::default());
         status.set_node_head(NODE_HEAD);
         status.set_blocks_per_second(2.0);
         let chains = OneChain {
             store,
             status: Arc::clone(&status),
-            node: node.map(|answer| Arc::new(Node(answer))),
+            node: node.map(Arc::new),
             static_rewards: static_rewards.map(|text| Arc::new(text.parse().unwrap())),
             excluded: excluded.into(),
         };

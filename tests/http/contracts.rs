@@ -308,7 +308,7 @@ async fn lists_of_contracts() {
     }
     // Blanks around commas, any case, the same one many times.
     let spaced = format!(
-        "{path}?contractaddresses=+{one}+,%20{},{one},{one},{one}",
+        "{path}?contractaddresses=+{one}+,%20{},{one},{one},{one},{one}",
         one.to_uppercase().replace("0X", "0x")
     );
     let found = world.json(&spaced).await;
