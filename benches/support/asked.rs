@@ -4,6 +4,7 @@ use super::generator::GeneratorConfig;
 use super::logs::Named;
 use quarry::model::U256;
 use quarry::query::{LogQuery, Operator};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A question, and how many rows its answer has at most.
 pub(crate) struct Asked {
@@ -19,7 +20,9 @@ impl Asked {
 }
 
 /// The same question as another expression: beside each value of topic 1 that is asked for, another one that no log has.
-pub(crate) fn made_anew(query: &LogQuery, times: u64) -> LogQuery {
+pub(crate) fn made_anew(query: &LogQuery) -> LogQuery {
+    static TIMES: AtomicU64 = AtomicU64::new(1);
+    let times = TIMES.fetch_add(1, Ordering::Relaxed);
     let mut query = query.clone();
     if let [_, wallets, ..] = &mut query.topics
         && !wallets.is_empty()

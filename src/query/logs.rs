@@ -11,7 +11,7 @@ use super::walk::Walker;
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
 use crate::model::{Address, B256};
-use crate::store::{Direction, PostingCursor, View, Walked};
+use crate::store::{Direction, PostingCursor, View};
 
 /// How two topics are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ const fn is_long(count: u64, rarest: u64) -> bool {
 
 /// Of expressions whose rarest list is shorter than this no walk is kept: it is walked over in some microseconds.
 const WALK_MIN: u64 = 4_096;
-/// Nor is one over fewer ordinals than this.
+/// Nor is one over fewer ordinals than this: new blocks add a little again and again, and each time marks are copied.
 const WALKED_MIN: u64 = 1 << 14;
 
 /// Several lists must agree: rows before the page are walked over, as far as no walk before did.
@@ -304,7 +304,7 @@ fn select_by_walk(
     };
     let is_long = matches.rarest() >= WALK_MIN;
     let name = if is_long { name_of(query) } else { Vec::new() };
-    let known = if is_long { view.walked(&name) } else { None };
+    let known = if is_long { view.walked(&name) } else { None }.unwrap_or_default();
     let final_end = match view.finalized() {
         Some(last) if is_long => view.first_log(last.saturating_add(1))?,
         _ => 0,
@@ -316,13 +316,10 @@ fn select_by_walk(
         (query.skip, query.limit),
         final_end,
     );
-    let (selected, grown) = walker.select(&rest, known.as_deref());
-    if let Some(grown) = grown {
-        let told = |walked: &Walked| walked.range().end - walked.range().start;
-        // New blocks add a little again and again, and each time all is copied.
-        let before = known.as_deref().map_or(0, told);
-        if before + WALKED_MIN.max(before / 64) <= told(&grown) {
-            view.keep_walked(&name, grown);
+    let (selected, found) = walker.select(&rest, &known);
+    for walked in found {
+        if WALKED_MIN <= walked.ordinals() {
+            view.keep_walked(&name, walked);
         }
     }
     let selected = selected?;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::QueryError;
 use super::page::Selected;
-use crate::store::{Direction, Trace, Walked};
+use crate::store::{Direction, Trace, Walked, Walks};
 
 /// Hands every hit of a range of ordinals over in a direction, until it is told to stop; answers whether it came to the end. Where it runs out of
 /// time, `reached` says how far it came: all before it were handed over, or descending all from it on.
@@ -57,8 +57,8 @@ pub(super) struct Walker<W> {
     taken: Taken,
     /// What lies here or beyond is not to be kept.
     final_end: u64,
-    /// What is known of the expression after this walk, where that is more than before.
-    grown: Option<Walked>,
+    /// What it walked over of which nothing was known.
+    found: Vec<Walked>,
 }
 
 impl<W: Walk> Walker<W> {
@@ -74,17 +74,17 @@ impl<W: Walk> Walker<W> {
                 selected: Selected::default(),
             },
             final_end,
-            grown: None,
+            found: Vec::new(),
         }
     }
 
-    /// Selects the page out of a range, of which a part may be known. The second is what is known afterwards, where that is
-    /// more; also where the walk failed.
+    /// Selects the page out of a range, of which parts may be known. The second is what it walked over of the others, also where it
+    /// failed in the end.
     pub(super) fn select(
         mut self,
         range: &Range<u64>,
-        known: Option<&Walked>,
-    ) -> (Result<Selected, QueryError>, Option<Walked>) {
+        known: &Walks,
+    ) -> (Result<Selected, QueryError>, Vec<Walked>) {
         let ended = self.parts(range, known);
         let Taken {
             skipped, selected, ..
@@ -94,31 +94,46 @@ impl<W: Walk> Walker<W> {
             total: ended.then_some(total),
             ..selected
         });
-        (selected, self.grown)
+        (selected, self.found)
     }
 
-    fn parts(&mut self, range: &Range<u64>, known: Option<&Walked>) -> Result<bool, QueryError> {
-        let Some(walked) = known else {
-            return self.unknown(range.clone(), None);
+    /// Walks over known parts and what lies between them; whether it came to the end.
+    fn parts(&mut self, range: &Range<u64>, known: &Walks) -> Result<bool, QueryError> {
+        let mut rest = range.clone();
+        let told = |walked: &Walked, rest: &Range<u64>| {
+            let start = walked.range().start.clamp(rest.start, rest.end);
+            let end = walked.range().end.min(self.final_end).clamp(start, rest.end);
+            start..end
         };
-        let told = walked.range();
-        let start = told.start.clamp(range.start, range.end);
-        let end = told.end.min(self.final_end).clamp(start, range.end);
-        let (before, behind) = (range.start..start, end..range.end);
-        let (first, last) = match self.direction {
-            Direction::Forward => (before, behind),
-            Direction::Backward => (behind, before),
-        };
-        Ok(self.unknown(first, known)?
-            && match self.direction {
-                Direction::Forward => self.ascend(walked, start..end)?,
-                Direction::Backward => self.descend(walked, start..end)?,
+        let parts: Vec<_> = known
+            .parts()
+            .iter()
+            .map(|walked| (walked, told(walked, range)))
+            .filter(|(_, part)| !part.is_empty())
+            .collect();
+        match self.direction {
+            Direction::Forward => {
+                for (walked, part) in parts {
+                    if !(self.unknown(rest.start..part.start)? && self.ascend(walked, part.clone())?) {
+                        return Ok(false);
+                    }
+                    rest.start = part.end;
+                }
             }
-            && self.unknown(last, known)?)
+            Direction::Backward => {
+                for (walked, part) in parts.into_iter().rev() {
+                    if !(self.unknown(part.end..rest.end)? && self.descend(walked, part.clone())?) {
+                        return Ok(false);
+                    }
+                    rest.end = part.start;
+                }
+            }
+        }
+        self.unknown(rest)
     }
 
     /// Walks over a range of which nothing is known, and leaves marks.
-    fn unknown(&mut self, range: Range<u64>, known: Option<&Walked>) -> Result<bool, QueryError> {
+    fn unknown(&mut self, range: Range<u64>) -> Result<bool, QueryError> {
         if range.is_empty() {
             return Ok(true);
         }
@@ -145,10 +160,7 @@ impl<W: Walk> Walker<W> {
             (Ok(false), Some(at)) => reached = if is_ascending { at } else { at.saturating_add(1) },
             _ => {}
         }
-        if let Some(part) = trace.end(reached) {
-            let before = self.grown.as_ref().or(known);
-            self.grown = Some(before.and_then(|before| before.joined(&part)).unwrap_or(part));
-        }
+        self.found.extend(trace.end(reached));
         ended
     }
 
@@ -383,7 +395,7 @@ mod tests {
                 })
                 .take_while(|&at| at < 1_000_000)
                 .collect();
-            let mut known: Option<Walked> = None;
+            let mut known = Walks::default();
             for asked in questions {
                 let direction = match asked.is_descending {
                     true => Direction::Backward,
@@ -393,7 +405,7 @@ mod tests {
                 let (walked, left) = (Cell::new(0), Cell::new(asked.hits_until_timeout));
                 let naive = Naive { hits: &hits, direction, walked: &walked, left: &left };
                 let walker = Walker::new(naive, direction, (asked.skip, asked.limit), asked.final_end);
-                let (selected, grown) = walker.select(&range, known.as_ref());
+                let (selected, found) = walker.select(&range, &known);
                 match selected {
                     Ok(selected) => {
                         let expected = expected(&hits, range, direction, asked.skip, asked.limit);
@@ -402,18 +414,19 @@ mod tests {
                     }
                     Err(_) => prop_assert!(left.get() == 0),
                 }
-                if let Some(grown) = grown {
-                    let ends_final = known.as_ref().map_or(0, |known| known.range().end).max(asked.final_end);
-                    prop_assert!(grown.range().end <= ends_final);
-                    for (place, &(mark, before)) in grown.marks().iter().enumerate() {
+                for walked in found {
+                    prop_assert!(walked.range().end <= asked.final_end);
+                    known = known.with(walked);
+                }
+                for walked in known.parts() {
+                    for (place, &(mark, before)) in walked.marks().iter().enumerate() {
                         prop_assert!(hits.contains(&mark));
-                        let count = hits.range(grown.range().start..mark).count() as u64;
+                        let count = hits.range(walked.range().start..mark).count() as u64;
                         prop_assert_eq!(count, before);
-                        prop_assert!(mark < grown.end_of(place));
+                        prop_assert!(mark < walked.end_of(place));
                     }
-                    let all = hits.range(grown.range().clone()).count() as u64;
-                    prop_assert_eq!(grown.before(grown.marks().len()), all);
-                    known = Some(grown);
+                    let all = hits.range(walked.range().clone()).count() as u64;
+                    prop_assert_eq!(walked.before(walked.marks().len()), all);
                 }
             }
         }
@@ -442,12 +455,15 @@ mod tests {
                     left: &left,
                 };
                 let whole = 0..10_000_000;
-                let of = |known: Option<&Walked>| {
+                let of = |known: &Walks| {
                     Walker::new(naive(), direction, (skip, limit), u64::MAX).select(&whole, known)
                 };
-                let (first, known) = of(None);
+                let (first, found) = of(&Walks::default());
+                let known = found
+                    .into_iter()
+                    .fold(Walks::default(), |known, found| known.with(found));
                 let far = walked.replace(0);
-                let (second, grown) = of(known.as_ref());
+                let (second, found) = of(&known);
                 let (first, second) = (first.unwrap(), second.unwrap());
                 assert_eq!(first.hits, second.hits);
                 assert_eq!((first.total, first.more), (second.total, second.more));
@@ -456,8 +472,8 @@ mod tests {
                     again <= most && again <= far,
                     "{skip} {direction:?}: {again} of {far}"
                 );
-                // What is not new is not kept anew.
-                assert!(grown.is_none() || grown == known, "{skip} {direction:?}");
+                // What is not new is not walked over.
+                assert!(found.is_empty(), "{skip} {direction:?}");
             }
         }
     }

@@ -83,6 +83,6 @@ pub use second_standards::OtherHoldings;
 pub use stages::{Observer, Point, Stage, Step};
 pub use token_ledger::BatchToken;
 pub use view::{LastSent, View};
-pub use walked::{Trace, Walked};
+pub use walked::{Trace, Walked, Walks};
 pub use whole_log::WholeLog;
 pub use writer::Writer;

@@ -11,7 +11,7 @@ use super::kept_rows::KeptRows;
 use super::known::Known;
 use super::scan::RawIterator;
 use super::schema::Table;
-use super::walked::Walked;
+use super::walked::{Walked, Walks};
 use super::{Direction, PostingCursor, StoreError, Units, flat, memory};
 use crate::codec::transaction_row::{TransactionSlice, signature_of};
 use crate::codec::value::{Checkpoint, Finality, Identity};
@@ -336,7 +336,7 @@ impl View {
     /// What walks over an expression found, by a name that says what it is; it tells of final blocks, which need not all be so in this
     /// view.
     #[must_use]
-    pub fn walked(&self, name: &[u8]) -> Option<Arc<Walked>> {
+    pub fn walked(&self, name: &[u8]) -> Option<Arc<Walks>> {
         self.kept.as_ref()?.walks.get(name)
     }
 

@@ -23,7 +23,9 @@ const SPACING: u64 = 1 << 14;
 /// So is one that is so many hits from it.
 const HITS: u64 = 256;
 /// What an expression takes beside its marks and its name.
-const ENTRY_BYTES: usize = 192;
+const ENTRY_BYTES: usize = 144;
+/// And each of its parts.
+const PART_BYTES: usize = 96;
 /// What one takes, to begin with.
 const EXPECTED_BYTES: usize = 16 << 10;
 
@@ -77,7 +79,8 @@ impl Walked {
     }
 
     /// How many ordinals it tells of.
-    const fn len(&self) -> u64 {
+    #[must_use]
+    pub const fn ordinals(&self) -> u64 {
         self.range.end.saturating_sub(self.range.start)
     }
 
@@ -226,18 +229,65 @@ impl Trace {
     }
 }
 
+/// What is known of an expression: parts of the chain, ascending, of which none touches another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Walks(Vec<Arc<Walked>>);
+
+/// Parts of an expression at most: of its beginning, of its end, and of ranges that were asked about. The shortest goes.
+const PARTS_MAX: usize = 4;
+
+impl Walks {
+    /// The parts.
+    #[must_use]
+    pub fn parts(&self) -> &[Arc<Walked>] {
+        &self.0
+    }
+
+    /// The same with one more, joined to those that it touches. Of two that overlap the longer one stays.
+    #[must_use]
+    pub fn with(&self, mut part: Walked) -> Self {
+        let mut parts = Vec::with_capacity(self.0.len() + 1);
+        for known in &self.0 {
+            let (a, b) = (known.range(), part.range());
+            if let Some(both) = known.joined(&part) {
+                part = both;
+            } else if b.end < a.start || a.end < b.start {
+                parts.push(Arc::clone(known));
+            } else if part.ordinals() <= known.ordinals() {
+                return self.clone();
+            }
+        }
+        let place = parts.partition_point(|known: &Arc<Walked>| known.range().start < part.range().start);
+        parts.insert(place, Arc::new(part));
+        if PARTS_MAX < parts.len() {
+            let shortest = (0..parts.len()).min_by_key(|&place| parts.get(place).map(|part| part.ordinals()));
+            parts.remove(shortest.unwrap_or(0));
+        }
+        Self(parts)
+    }
+
+    fn ordinals(&self) -> u64 {
+        self.0.iter().map(|part| part.ordinals()).sum()
+    }
+}
+
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<Box<[u8]>, Arc<Walked>> for Weight {
-    fn weight(&self, name: &Box<[u8]>, walked: &Arc<Walked>) -> u64 {
-        (name.len() + walked.bytes() + ENTRY_BYTES) as u64
+impl Weighter<Box<[u8]>, Arc<Walks>> for Weight {
+    fn weight(&self, name: &Box<[u8]>, walks: &Arc<Walks>) -> u64 {
+        let parts = walks
+            .0
+            .iter()
+            .map(|part| part.bytes() + PART_BYTES)
+            .sum::<usize>();
+        (name.len() + parts + ENTRY_BYTES) as u64
     }
 }
 
 /// Walks over the expressions of one store, for all of its views. Each tells of final blocks alone; who uses one makes sure that they
 /// are final in its own view.
-pub(super) struct KeptWalks(Cache<Box<[u8]>, Arc<Walked>, Weight, DefaultHashBuilder>);
+pub(super) struct KeptWalks(Cache<Box<[u8]>, Arc<Walks>, Weight, DefaultHashBuilder>);
 
 impl fmt::Debug for KeptWalks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -254,15 +304,16 @@ impl KeptWalks {
         Self(Cache::with(expected, bytes as u64, Weight, hasher, lifecycle))
     }
 
-    pub(super) fn get(&self, name: &[u8]) -> Option<Arc<Walked>> {
+    pub(super) fn get(&self, name: &[u8]) -> Option<Arc<Walks>> {
         self.0.get(name)
     }
 
-    /// Keeps what tells of more than what is kept.
+    /// Keeps what was walked over. Where two do so at once one of them may be lost.
     pub(super) fn keep(&self, name: &[u8], walked: Walked) {
-        let is_longer = |kept: Arc<Walked>| kept.len() < walked.len();
-        if self.0.peek(name).is_none_or(is_longer) {
-            self.0.insert(name.into(), Arc::new(walked));
+        let known = self.0.peek(name).unwrap_or_default();
+        let walks = known.with(walked);
+        if known.ordinals() < walks.ordinals() {
+            self.0.insert(name.into(), Arc::new(walks));
         }
     }
 
@@ -369,20 +420,48 @@ mod tests {
         }
     }
 
+    fn over(range: Range<u64>) -> Walked {
+        traced(Direction::Forward, range, u64::MAX, &[]).unwrap()
+    }
+
+    fn ranges(walks: &Walks) -> Vec<(u64, u64)> {
+        let range = |part: &Arc<Walked>| (part.range().start, part.range().end);
+        walks.parts().iter().map(range).collect()
+    }
+
     #[test]
-    fn what_does_not_touch_is_not_joined_and_the_longer_one_stays() {
-        let over = |range: Range<u64>| traced(Direction::Forward, range, u64::MAX, &[]).unwrap();
+    fn parts_that_touch_are_joined_and_never_overlap() {
         assert_eq!(over(0..5).joined(&over(6..9)), None);
         assert_eq!(over(0..5).joined(&over(4..9)), None);
         assert_eq!(over(5..9).joined(&over(0..5)), Some(over(0..9)));
         assert_eq!(traced(Direction::Forward, 5..5, 9, &[]), None);
         assert_eq!(traced(Direction::Backward, 5..9, 5, &[]), None);
+        let walks = Walks::default()
+            .with(over(0..50))
+            .with(over(70..90))
+            .with(over(60..65));
+        assert_eq!(ranges(&walks), [(0, 50), (60, 65), (70, 90)]);
+        // Between two of them; over one; over a part of one.
+        assert_eq!(ranges(&walks.with(over(65..70))), [(0, 50), (60, 90)]);
+        assert_eq!(ranges(&walks.with(over(50..60))), [(0, 65), (70, 90)]);
+        assert_eq!(ranges(&walks.with(over(64..69))), [(0, 50), (60, 65), (70, 90)]);
+        assert_eq!(ranges(&walks.with(over(58..68))), [(0, 50), (58, 68), (70, 90)]);
+        assert_eq!(ranges(&walks.with(over(40..140))), [(40, 140)]);
+        assert_eq!(ranges(&walks.with(over(0..50))), ranges(&walks));
+        // Too many.
+        let many = walks.with(over(100..110)).with(over(200..207));
+        assert_eq!(ranges(&many), [(0, 50), (70, 90), (100, 110), (200, 207)]);
+    }
+
+    #[test]
+    fn what_is_known_grows() {
         let kept = KeptWalks::new(1 << 20);
         kept.keep(b"a", over(0..5));
         kept.keep(b"a", over(7..9));
-        assert_eq!(*kept.get(b"a").unwrap().range(), 0..5);
-        kept.keep(b"a", over(7..19));
-        assert_eq!(*kept.get(b"a").unwrap().range(), 7..19);
+        assert_eq!(ranges(&kept.get(b"a").unwrap()), [(0, 5), (7, 9)]);
+        kept.keep(b"a", over(5..7));
+        kept.keep(b"a", over(3..4));
+        assert_eq!(ranges(&kept.get(b"a").unwrap()), [(0, 9)]);
         assert_eq!(kept.get(b"b"), None);
         assert!(kept.bytes() > 0);
     }
