@@ -521,10 +521,11 @@ fn openings_are_what_the_source_tells() {
     assert_eq!(reader.funding(&who(2)).unwrap(), FirstFunding::Before);
     // It held nothing before; whether it never did, its nonce would tell.
     let since = match reader.funding(&who(3)).unwrap() {
-        FirstFunding::Since(found) => found.map(|found| (found.kind, found.value, found.block)),
+        FirstFunding::Since(found) => (found.kind, found.value, found.block),
         other => panic!("{other:?}"),
     };
-    assert_eq!(since, Some((FundingKind::Transaction, U256::from(100), 3)));
+    assert_eq!(since, (FundingKind::Transaction, U256::from(100), 3));
+    assert_eq!(reader.funding(&who(50)).unwrap(), FirstFunding::NotSince);
     assert_eq!(stored.supply(), 5046);
 
     // From block 0: they are the genesis allocation. The fee recipient of block 1 is met there.

@@ -183,12 +183,13 @@ pub(crate) fn first_funding(
         FirstFunding::Before => Err(never_indexed()),
         FirstFunding::Untold => Err(still_indexing()),
         FirstFunding::Unmet => ask_genesis(snapshot, account, answer),
-        FirstFunding::Since(funding) => ask_before(snapshot, account, funding, answer),
+        FirstFunding::Since(funding) => ask_before(snapshot, account, Some(funding), answer),
+        FirstFunding::NotSince => ask_before(snapshot, account, None, answer),
     }
 }
 
-/// An account that held nothing before the first stored block: whoever was funded and emptied before has a nonce, so the
-/// node is asked for that. Where it does not tell, neither does the store.
+/// The first inflow that the store has of an account, or that it has none: whoever was funded before the first stored block has a balance,
+/// a nonce or code after the one before it, so the node is asked for those. Where it does not tell, neither does the store.
 fn ask_before(
     snapshot: &Snapshot,
     account: Address,
@@ -200,13 +201,15 @@ fn ask_before(
         Some(funding) => age(snapshot, funding.timestamp)?,
         None => 0,
     };
-    let question = Question::after(snapshot, before, Err(never_indexed()), move |node| {
+    let question = Question::after(snapshot, before, Err(still_indexing()), move |node| {
         Box::pin(async move {
-            let nonce = node.transaction_count(account, before).await?;
-            Ok(match (nonce, &funding) {
-                (0, Some(funding)) => answer(funding, seconds),
-                (0, None) => Err(not_found()),
-                _ => Err(never_indexed()),
+            let is_new = node.transaction_count(account, before).await? == 0
+                && !node.has_code(account, before).await?
+                && (funding.is_some() || node.balance(account, before).await?.is_zero());
+            Ok(match (is_new, &funding) {
+                (true, Some(funding)) => answer(funding, seconds),
+                (true, None) => Err(not_found()),
+                (false, _) => Err(never_indexed()),
             })
         })
     });

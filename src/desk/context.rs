@@ -66,6 +66,19 @@ pub trait Upstream: Send + Sync {
     /// `eth_getBalance` of `address` after `block`, wei.
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;
 
+    /// Whether there is code at `address` after `block` (`eth_getCode`).
+    fn has_code(&self, address: Address, block: u64) -> UpstreamFuture<'_, bool> {
+        let params = format!("[\"{address:#x}\",\"{block:#x}\"]");
+        Box::pin(async move {
+            let params =
+                RawValue::from_string(params).map_err(|error| UpstreamError::Failed(error.to_string()))?;
+            match self.call("eth_getCode", params).await? {
+                NodeReply::Result(code) => Ok(!matches!(code.get(), "\"0x\"" | "null")),
+                NodeReply::Error { message, .. } => Err(UpstreamError::Failed(message)),
+            }
+        })
+    }
+
     /// Whether the node's chain has this block. What stands in for a node has no other branch.
     fn holds(&self, _block: BlockId) -> UpstreamFuture<'_, bool> {
         Box::pin(async { Ok(true) })

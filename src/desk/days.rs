@@ -60,7 +60,10 @@ impl DayRange {
         // its head and those that follow may gain blocks that are there already.
         let before = extent.first > 0 && self.first <= first;
         let after = extent.is_behind() && self.last >= head;
-        if before || after {
+        if before {
+            return Err(never_indexed());
+        }
+        if after {
             return Err(still_indexing());
         }
         let reach = if self.last < head {

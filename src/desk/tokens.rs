@@ -31,8 +31,11 @@ pub(crate) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token
     let token = find(snapshot, address, TOKEN_NOT_FOUND)?;
     if token.is_whole() {
         Ok(token)
-    } else {
+    } else if snapshot.reader.has_traces() {
         Err(never_indexed())
+    } else {
+        // Frames that are still to come may show that it was created later.
+        Err(still_indexing())
     }
 }
 

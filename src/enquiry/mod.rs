@@ -41,7 +41,7 @@ use look::Looker;
 use queue::Queue;
 use rate::Rate;
 use recent::Recent;
-use samples::Supplies;
+use samples::Samples;
 use sweep::Swept;
 
 /// How hard the node is leant on.
@@ -100,8 +100,8 @@ struct Tools {
     valued: Recent,
     /// Such tokens whose holders were held against the ledger's.
     swept: Swept,
-    /// What such tokens said of their supplies.
-    supplies: Supplies,
+    /// What such tokens said of some of their holders.
+    samples: Samples,
 }
 
 /// Finds out about the tokens of one chain.
@@ -136,7 +136,7 @@ impl Enquirer {
                 described: Recent::default(),
                 valued: Recent::default(),
                 swept: Swept::default(),
-                supplies: Supplies::default(),
+                samples: Samples::default(),
             }),
             options,
             feeds: Vec::new(),

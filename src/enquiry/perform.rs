@@ -49,7 +49,10 @@ impl Tools {
         let outcome = match &job.work {
             Work::Metadata => self.ask_metadata(&job).await,
             Work::Judge(accounts) => self.judge(job.token, accounts.clone()).await,
-            Work::Refresh(accounts) => self.refresh(job.token, accounts, Turn::Urgent).await,
+            Work::Refresh(accounts) => {
+                let asked = self.refresh(job.token, accounts, Turn::Urgent).await;
+                asked.map(|_| Outcome::Done)
+            }
             Work::Round => self.round(job.token).await,
             Work::Anew => {
                 self.observed.put_balances(&job.token, &[], Some((None, false)));
@@ -250,16 +253,16 @@ impl Tools {
         self.observed.put_verdict(&token, &verdict);
     }
 
-    /// Asks for balances of a token that is not exact, and for its supply. What the contract does not tell is what events
-    /// say: so lists hold everybody, and say the same whenever it was asked.
+    /// Asks for balances of a token that is not exact, and for its supply, and gives the block after which it asked and the supply. What the contract
+    /// does not tell is what events say: so lists hold everybody, and say the same whenever it was asked.
     pub(super) async fn refresh(
         self: &Arc<Self>,
         token: Address,
         accounts: &[Address],
         turn: Turn,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<(BlockId, Option<U256>)>, Failure> {
         let Some(head) = self.store.view().head() else {
-            return Ok(Outcome::Done);
+            return Ok(None);
         };
         let in_flight = match turn {
             Turn::Ordinary => 1,
@@ -332,7 +335,7 @@ impl Tools {
             self.observed.put_verdict(&token, &verdict);
         }
         self.check_on(head)?;
-        Ok(Outcome::Done)
+        Ok(Some((head, supply)))
     }
 
     /// Fails where a block is no longer of the chain.
@@ -347,6 +350,9 @@ impl Tools {
     /// Asks for the next accounts out of all that ever had some of a token that is not exact.
     async fn round(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
         self.sweep(token).await?;
+        if self.observed.refreshed(&token).after.is_none() {
+            self.begin_sample(token).await?;
+        }
         let accounts = self
             .read(move |reader, tools| {
                 let Some(ledger) = reader.token(&token)? else {
@@ -365,7 +371,11 @@ impl Tools {
         }
         self.refresh(token, &asked, Turn::Ordinary).await?;
         self.observed.put_balances(&token, &[], Some((after, over)));
-        Ok(if over { Outcome::Done } else { Outcome::Goes })
+        if !over {
+            return Ok(Outcome::Goes);
+        }
+        // Whatever changed since it began may be of a holder that was asked for before. A sample that fails comes again.
+        Ok(self.sample(token).await.unwrap_or(Outcome::Done))
     }
 }
 

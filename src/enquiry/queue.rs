@@ -41,7 +41,10 @@ enum Moved {
 /// A round that balances that changed in silence began.
 #[derive(Clone, Copy, Debug)]
 struct SilentRound {
-    begun: Instant,
+    /// Whether it has begun.
+    is_begun: bool,
+    /// How long it was worked on.
+    worked: Duration,
     /// Where it is over: another may begin from then on.
     over_until: Option<Instant>,
     /// Balances changed again since it began.
@@ -52,8 +55,8 @@ struct SilentRound {
 #[derive(Debug)]
 pub(super) struct Queue {
     options: EnquiryOptions,
-    /// Tokens with a job in progress; another of theirs waits.
-    busy: HashSet<Address>,
+    /// Tokens with a job in progress and since when; another of theirs waits.
+    busy: HashMap<Address, Instant>,
     /// Tokens that are not exact, and their accounts that moved. These go first.
     refresh: BTreeMap<Address, BTreeSet<Address>>,
     /// The last of them whose turn it was, and how many accounts are being asked for.
@@ -83,7 +86,7 @@ impl Queue {
     pub(super) fn new(options: EnquiryOptions) -> Self {
         Self {
             options,
-            busy: HashSet::new(),
+            busy: HashMap::new(),
             refresh: BTreeMap::new(),
             refreshed: Address::ZERO,
             refreshing: 0,
@@ -224,6 +227,7 @@ impl Queue {
         let wait = self.options.tick * LATER_TICKS * (1 << job.attempts.min(16));
         job.attempts += 1;
         if LATER_ATTEMPTS_MAX <= job.attempts {
+            self.give_up(&job);
             return;
         }
         let key = (job.token, job.work.kind());
@@ -250,7 +254,7 @@ impl Queue {
             .range(behind)
             .chain(self.refresh.range(..=self.refreshed));
         let mut tokens = tokens.map(|(token, _)| *token);
-        let token = tokens.find(|token| !self.busy.contains(token))?;
+        let token = tokens.find(|token| !self.busy.contains_key(token))?;
         let mut accounts = self.refresh.remove(&token).unwrap_or_default();
         if let Some(&rest) = accounts.iter().nth(REFRESH_STEP) {
             self.refresh.insert(token, accounts.split_off(&rest));
@@ -269,7 +273,7 @@ impl Queue {
         if self.near
             && let Some(job) = self.next_refresh()
         {
-            self.busy.insert(job.token);
+            self.busy.insert(job.token, clock::now());
             return Some(job);
         }
         for _ in 0..=MOVED {
@@ -281,7 +285,7 @@ impl Queue {
                 kind => self.first(kind),
             };
             if let Some(job) = found {
-                self.busy.insert(job.token);
+                self.busy.insert(job.token, clock::now());
                 return Some(job);
             }
         }
@@ -294,7 +298,7 @@ impl Queue {
         let place = queue
             .iter()
             .take(16)
-            .position(|job| !self.busy.contains(&job.token))?;
+            .position(|job| !self.busy.contains_key(&job.token))?;
         let job = queue.remove(place)?;
         self.waiting.remove(&(job.token, kind));
         Some(job)
@@ -306,7 +310,7 @@ impl Queue {
             .moved_at
             .iter()
             .take(16)
-            .position(|(due, token)| *due <= now && !self.busy.contains(token))?;
+            .position(|(due, token)| *due <= now && !self.busy.contains_key(token))?;
         let (_, token) = self.moved_at.remove(place)?;
         let work = match self.moved.remove(&token)? {
             Moved::Compare(accounts) => Work::Judge(accounts),
@@ -327,11 +331,11 @@ impl Queue {
         | Ended::Void(job)
         | Ended::Later(job)
         | Ended::NodeFailed { job, .. }) = &ended;
-        self.busy.remove(&job.token);
+        let now = clock::now();
+        let began = self.busy.remove(&job.token).unwrap_or(now);
         if let Work::Refresh(accounts) = &job.work {
             self.refreshing = self.refreshing.saturating_sub(accounts.len());
         }
-        let now = clock::now();
         match &job.work {
             Work::Judge(_) => {
                 self.judged.insert(job.token, now);
@@ -340,24 +344,25 @@ impl Queue {
             Work::Sample => {
                 self.judged.insert(job.token, now);
             }
-            Work::Round | Work::Anew if matches!(ended, Ended::Done(_)) => self.end_round(job.token, now),
-            Work::Round | Work::Anew | Work::Metadata | Work::Refresh(_) => {}
+            Work::Round | Work::Anew => match &ended {
+                Ended::Goes(_) => self.went_on(job, false, began, now),
+                Ended::Done(_) | Ended::Fell(_) => self.went_on(job, true, began, now),
+                _ => {}
+            },
+            Work::Metadata | Work::Refresh(_) => {}
         }
         match ended {
             Ended::Later(job) => self.put_off(job),
             Ended::Done(_) => {}
-            Ended::Fell(Job {
-                token,
-                work: Work::Sample,
-                ..
-            }) => self.begin_silent_round(token, now),
-            Ended::Fell(job) => self.add(job.token, Work::Round, 0),
+            Ended::Fell(job) if matches!(job.work, Work::Judge(_)) => self.add(job.token, Work::Round, 0),
+            Ended::Fell(job) => self.begin_silent_round(job.token, now),
             Ended::Goes(job) => self.add(job.token, Work::Round, 0),
             Ended::Void(job) => self.add(job.token, job.work, 0),
             Ended::NodeFailed { job, answered } => {
                 let attempts = job.attempts + u32::from(answered);
-                if attempts < ATTEMPTS_MAX {
-                    self.add(job.token, job.work, attempts);
+                match attempts < ATTEMPTS_MAX {
+                    true => self.add(job.token, job.work, attempts),
+                    false => self.give_up(&job),
                 }
             }
         }
@@ -386,21 +391,46 @@ impl Queue {
         }
         tracing::debug!(token = ?token, "balances changed without an event, all holders are asked for");
         let round = SilentRound {
-            begun: now,
+            is_begun: false,
+            worked: Duration::ZERO,
             over_until: None,
             again: false,
         };
+        if !self.room() {
+            // Looking for others comes first.
+            let over_until = Some(now + self.options.recheck_after);
+            let later = SilentRound {
+                over_until,
+                again: true,
+                ..round
+            };
+            self.silent.insert(token, later);
+            return;
+        }
         self.silent.insert(token, round);
         self.add(token, Work::Anew, 0);
     }
 
-    /// Takes note of the end of a round over all holders.
-    fn end_round(&mut self, token: Address, now: Instant) {
-        if let Some(round) = self.silent.get_mut(&token)
-            && round.over_until.is_none()
-        {
-            let pause = now.saturating_duration_since(round.begun) * SILENT_PAUSE_FACTOR;
-            round.over_until = Some(now + pause.max(self.options.recheck_after));
+    /// Takes note of a step of a round over all holders.
+    fn went_on(&mut self, job: &Job, is_over: bool, began: Instant, now: Instant) {
+        let Some(round) = self.silent.get_mut(&job.token) else {
+            return;
+        };
+        // The last steps of another round may come before it.
+        round.is_begun |= job.work == Work::Anew;
+        if round.is_begun && round.over_until.is_none() {
+            round.worked += now.saturating_duration_since(began);
+            if is_over {
+                let pause = round.worked * SILENT_PAUSE_FACTOR;
+                round.over_until = Some(now + pause.max(self.options.recheck_after));
+            }
+        }
+    }
+
+    /// A job is not done, and comes no more by itself.
+    fn give_up(&mut self, job: &Job) {
+        if matches!(job.work, Work::Round | Work::Anew) {
+            self.silent.remove(&job.token);
         }
     }
 }

@@ -1,113 +1,185 @@
 //! Changes of balances that no event names: of tokens that rebase, are made again, or mint in silence.
 //!
 //! Holders of a token that is not exact are asked for when an event names them, and all of them in rounds, which are minutes apart.
-//! Whoever changes all balances at once is called for it. So after a call, and after an event, the largest holders and the supply are
-//! held against what was told of them before: where they changed by something else than the events in between say, a round over all
-//! holders begins at once.
+//! Whoever changes all balances at once is called for it. So when a round begins some holders and the supply are asked for, and held against what
+//! is told after each call and each event, and when the round is over: where one of them changed and no event of the blocks in between
+//! names it, another round over all holders begins. An event excuses whatever changed, so that tokens that take fees are not asked for ever.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Tools;
 use super::asking::Turn;
 use super::perform::{Failure, Outcome};
-use crate::model::{Address, U256};
+use crate::model::{Address, BlockId, U256};
+use crate::query::{QueryError, Reader, Token, is_on};
 
-/// The largest holders that are asked for.
-const HOLDERS: usize = 3;
-/// Tokens whose supply is remembered; beyond these all are forgotten, which puts a find off by one look.
+/// The largest holders that are asked for, and others anywhere among all.
+const LARGEST: usize = 3;
+const OTHERS: usize = 2;
+/// Tokens that are remembered; beyond these all are forgotten, which puts a find off until the next round.
 const TOKENS_MAX: usize = 1 << 16;
 
-/// A supply as it was told, and what the ledger had minted and sent to the zero address by then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Supply {
-    told: U256,
-    minted: U256,
-    to_zero: U256,
+/// What a contract told of some holders and of its supply after a block, and what its events came to by then.
+#[derive(Clone, Debug)]
+struct Sample {
+    block: BlockId,
+    holders: Vec<(Address, U256)>,
+    supply: Option<U256>,
+    sums: (U256, U256),
 }
 
-impl Supply {
-    /// Whether events explain what became of it, by either convention of the zero address.
-    fn leads_to(self, now: Self) -> bool {
-        let grown = now.told.wrapping_sub(self.told);
-        let minted = now.minted.wrapping_sub(self.minted);
-        let burnt = now.to_zero.wrapping_sub(self.to_zero);
-        grown == minted || grown == minted.wrapping_sub(burnt)
-    }
-}
-
-/// What was told of supplies last, by token.
+/// The last samples, by token.
 #[derive(Debug, Default)]
-pub(super) struct Supplies(Mutex<HashMap<Address, Supply>>);
+pub(super) struct Samples(Mutex<HashMap<Address, Sample>>);
 
-impl Supplies {
-    /// Keeps what is told now; what was kept before.
-    fn replace(&self, token: Address, now: Supply) -> Option<Supply> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if TOKENS_MAX <= kept.len() && !kept.contains_key(&token) {
-            kept.clear();
-        }
-        kept.insert(token, now)
+impl Samples {
+    fn all(&self) -> MutexGuard<'_, HashMap<Address, Sample>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn get(&self, token: &Address) -> Option<Sample> {
+        self.all().get(token).cloned()
+    }
+
+    fn put(&self, token: Address, sample: Sample) {
+        let mut all = self.all();
+        if TOKENS_MAX <= all.len() && !all.contains_key(&token) {
+            all.clear();
+        }
+        all.insert(token, sample);
+    }
+}
+
+/// Whether what was minted and what was sent to the zero address explain how a supply changed, by either convention.
+fn explains(told: [U256; 2], [before, now]: [(U256, U256); 2]) -> bool {
+    let [told_before, told_now] = told;
+    let grown = told_now.wrapping_sub(told_before);
+    let minted = now.0.wrapping_sub(before.0);
+    let burnt = now.1.wrapping_sub(before.1);
+    grown == minted || grown == minted.wrapping_sub(burnt)
+}
+
+/// Whether something changed between two samples that no event in between names.
+fn changed_in_silence(
+    reader: &Reader,
+    ledger: &Token,
+    before: &Sample,
+    now: &Sample,
+) -> Result<bool, QueryError> {
+    let blocks = (before.block.number, now.block.number);
+    for (holder, was) in &before.holders {
+        let Some((_, is)) = now.holders.iter().find(|(other, _)| other == holder) else {
+            continue;
+        };
+        if is == was || reader.moved_between(ledger, Some(holder), blocks)? {
+            continue;
+        }
+        // Deposits and withdrawals of a wrapped coin are in no list of transfers.
+        let of = |block| reader.token_balance_at(ledger, holder, block);
+        if is.wrapping_sub(*was) != of(blocks.1)?.wrapping_sub(of(blocks.0)?) {
+            return Ok(true);
+        }
+    }
+    Ok(match (before.supply, now.supply) {
+        (Some(was), Some(is)) if was != is => {
+            !explains([was, is], [before.sums, now.sums]) && !reader.moved_between(ledger, None, blocks)?
+        }
+        _ => false,
+    })
 }
 
 impl Tools {
-    /// Asks for the largest holders of a token that is not exact and for its supply; [`Outcome::Fell`] where they changed by
-    /// something that events do not say.
+    /// Whether changes in silence of a token can be told from others: not where the contract speaks of another standard than the
+    /// ledger, nor where the ledger of a wrapped coin does not know what was deposited.
+    fn is_sampled(ledger: &Token) -> bool {
+        !(ledger.is_mixed() || ledger.is_wrapped() && ledger.is_doubted())
+    }
+
+    /// Asks for some holders of a token that is not exact and for its supply, to hold later ones against.
+    pub(super) async fn begin_sample(self: &Arc<Self>, token: Address) -> Result<(), Failure> {
+        let picked = self
+            .read(move |reader, tools| {
+                let Some(ledger) = reader.token(&token)?.filter(Self::is_sampled) else {
+                    return Ok(None);
+                };
+                let told = tools.observed.holders(&token, 0, LARGEST).unwrap_or_default();
+                let mut picked: Vec<_> = told.into_iter().map(|(holder, _)| holder).collect();
+                if picked.is_empty() {
+                    let largest = reader.ledger_largest(&ledger, LARGEST)?.into_iter();
+                    picked.extend(largest.map(|one| one.holder));
+                }
+                let anywhere = Address::from(std::array::from_fn(|_| fastrand::u8(..)));
+                picked.extend(reader.ledger_holders_ever(&ledger, Some(&anywhere), OTHERS)?);
+                picked.retain(|holder| !holder.is_zero());
+                picked.sort_unstable();
+                picked.dedup();
+                Ok(Some(picked))
+            })
+            .await?;
+        if let Some(picked) = picked
+            && let Some(sample) = self.ask_sample(token, &picked).await?
+        {
+            self.samples.put(token, sample);
+        }
+        Ok(())
+    }
+
+    /// Asks for the same holders of a token that is not exact, and for its supply, once more: [`Outcome::Fell`] where something changed that no
+    /// event names.
     pub(super) async fn sample(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
-        let is_exact = self.observed.verdict(&token).is_none_or(|verdict| verdict.exact);
-        // Until the first round is over, it comes to all of them.
-        if is_exact || !self.observed.refreshed(&token).whole {
+        let verdict = self.observed.verdict(&token);
+        if verdict.is_none_or(|verdict| verdict.exact) {
             return Ok(Outcome::Done);
         }
-        let largest = self
-            .read(move |_, tools| {
-                let holders = tools
-                    .observed
-                    .holders(&token, 0, HOLDERS)
-                    .unwrap_or_default()
-                    .into_iter();
-                let told = holders.filter_map(|(holder, _)| {
-                    let (balance, block) = tools.observed.balance(&token, &holder)?;
-                    Some((holder, balance, block))
-                });
-                Ok(told.collect::<Vec<_>>())
-            })
-            .await?;
-        let asked: Vec<_> = largest.iter().map(|(holder, ..)| *holder).collect();
-        self.refresh(token, &asked, Turn::Ordinary).await?;
-        let is_explained = self
-            .read(move |reader, tools| {
-                let Some(ledger) = reader.token(&token)? else {
-                    return Ok(true);
-                };
-                for (holder, before, told_at) in largest {
-                    let Some((now, asked_at)) = tools.observed.balance(&token, &holder) else {
-                        continue;
-                    };
-                    let of = |block| reader.token_balance_at(&ledger, &holder, block);
-                    let by_events = of(asked_at)?.wrapping_sub(of(told_at)?);
-                    if now.wrapping_sub(before) != by_events {
-                        return Ok(false);
-                    }
-                }
-                let Some(told) = tools.observed.verdict(&token).and_then(|verdict| verdict.supply) else {
-                    return Ok(true);
-                };
-                let (minted, to_zero) = ledger.sums();
-                let now = Supply {
-                    told,
-                    minted,
-                    to_zero,
-                };
-                let before = tools.supplies.replace(token, now);
-                Ok(before.is_none_or(|before| before.leads_to(now)))
-            })
-            .await?;
-        Ok(match is_explained {
-            true => Outcome::Done,
-            false => Outcome::Fell,
+        // Without one no round has begun yet; what an orphaned block said tells nothing.
+        let before = self.samples.get(&token);
+        let Some(before) = before.filter(|before| is_on(&self.store.view(), before.block)) else {
+            self.begin_sample(token).await?;
+            return Ok(Outcome::Done);
+        };
+        let asked: Vec<_> = before.holders.iter().map(|(holder, _)| *holder).collect();
+        let Some(now) = self.ask_sample(token, &asked).await? else {
+            return Ok(Outcome::Done);
+        };
+        let kept = now.clone();
+        let changed = self.read(move |reader, _| match reader.token(&token)? {
+            Some(ledger) => changed_in_silence(reader, &ledger, &before, &now),
+            None => Ok(false),
+        });
+        let changed = changed.await?;
+        self.samples.put(token, kept);
+        Ok(match changed {
+            true => Outcome::Fell,
+            false => Outcome::Done,
         })
+    }
+
+    async fn ask_sample(
+        self: &Arc<Self>,
+        token: Address,
+        holders: &[Address],
+    ) -> Result<Option<Sample>, Failure> {
+        let Some((block, supply)) = self.refresh(token, holders, Turn::Ordinary).await? else {
+            return Ok(None);
+        };
+        let asked = holders.to_vec();
+        let sample = self.read(move |reader, tools| {
+            let Some(ledger) = reader.token(&token)? else {
+                return Ok(None);
+            };
+            let told = asked.into_iter().filter_map(|holder| {
+                let (balance, told_after) = tools.observed.balance(&token, &holder)?;
+                (told_after == block.number).then_some((holder, balance))
+            });
+            Ok(Some(Sample {
+                block,
+                holders: told.collect(),
+                supply,
+                sums: reader.token_sums(&ledger, block.number)?,
+            }))
+        });
+        sample.await
     }
 }
 
@@ -117,21 +189,19 @@ mod tests {
 
     #[test]
     fn supplies_are_explained_by_either_convention() {
-        let supply = |told: u64, minted: u64, to_zero: u64| Supply {
-            told: U256::from(told),
-            minted: U256::from(minted),
-            to_zero: U256::from(to_zero),
+        let number = U256::from::<u64>;
+        let explained = |told: u64, minted: u64, to_zero: u64| {
+            let before = (number(1000), number(0));
+            explains(
+                [number(900), number(told)],
+                [before, (number(minted), number(to_zero))],
+            )
         };
-        let before = supply(900, 1000, 0);
-        assert!(before.leads_to(before));
-        assert!(before.leads_to(supply(950, 1050, 0)), "minted");
-        assert!(before.leads_to(supply(880, 1000, 20)), "burnt");
-        assert!(before.leads_to(supply(900, 1000, 20)), "held by the zero address");
-        assert!(!before.leads_to(supply(901, 1000, 0)), "grew in silence");
-        assert!(!before.leads_to(supply(899, 1050, 20)));
-        let supplies = Supplies::default();
-        let token = Address::repeat_byte(1);
-        assert_eq!(supplies.replace(token, before), None);
-        assert_eq!(supplies.replace(token, supply(1, 1, 0)), Some(before));
+        assert!(explained(900, 1000, 0));
+        assert!(explained(950, 1050, 0), "minted");
+        assert!(explained(880, 1000, 20), "burnt");
+        assert!(explained(900, 1000, 20), "held by the zero address");
+        assert!(!explained(901, 1000, 0), "grew in silence");
+        assert!(!explained(899, 1050, 20));
     }
 }

@@ -55,9 +55,11 @@ pub enum FirstFunding {
     Never,
     /// The chain never touched the account: only the genesis allocation can have funded it.
     Unmet,
-    /// The first inflow since the first stored block, or that there was none, of an account that held nothing then. It may
-    /// have been funded and emptied before, which takes a nonce: where that was 0 before the block, this is the answer.
-    Since(Option<Funding>),
+    /// The first inflow since the first stored block, of an account that held nothing then. It may have been funded and emptied before, which
+    /// leaves a nonce or code: where it had neither, this is the answer.
+    Since(Funding),
+    /// There was none since then. It may have been funded before, which leaves a balance, a nonce or code.
+    NotSince,
     /// It lies before the first stored block.
     Before,
     /// It may lie where the ledger is not kept, or not yet.
@@ -189,31 +191,20 @@ impl Reader {
         })
     }
 
-    /// Whether the store itself shows that an account's nonce was 0, or was not, before the first stored block.
-    fn was_unused(&self, account: &Address) -> Result<Option<bool>, QueryError> {
-        // Where it sent nothing it may have been created, which takes the nonce 0 (EIP-684).
-        if let Some(nonce) = self.view.first_nonce(account)? {
-            return Ok(Some(nonce == 0));
-        }
-        let end = self.view.checkpoint().transactions;
-        Ok(self.was_created(account, end)?.then_some(true))
-    }
-
     /// The first inflow that the store has, if any, of an account that held nothing before.
     fn since_first_block(
         &self,
         account: &Address,
         funding: Option<Funding>,
     ) -> Result<FirstFunding, QueryError> {
-        let was_unused = match self.first_block() {
-            0 => Some(true),
-            _ => self.was_unused(account)?,
-        };
-        Ok(match (was_unused, funding) {
-            (Some(true), Some(funding)) => FirstFunding::Known(funding),
-            (Some(true), None) => FirstFunding::Never,
-            (Some(false), _) => FirstFunding::Before,
-            (None, funding) => FirstFunding::Since(funding),
+        // Who sends the transaction with nonce 0 has spent nothing before it, and is no contract (EIP-3607). Another nonce tells nothing: a
+        // delegation (EIP-7702) takes one, too.
+        let is_new = self.first_block() == 0 || self.view.first_nonce(account)? == Some(0);
+        Ok(match (is_new, funding) {
+            (true, Some(funding)) => FirstFunding::Known(funding),
+            (true, None) => FirstFunding::Never,
+            (false, Some(funding)) => FirstFunding::Since(funding),
+            (false, None) => FirstFunding::NotSince,
         })
     }
 
@@ -242,7 +233,7 @@ impl Reader {
             None => match self.unmet() {
                 Balance::Exact(_) => FirstFunding::Never,
                 Balance::Unmet => FirstFunding::Unmet,
-                Balance::AskNode => FirstFunding::Before,
+                Balance::AskNode => FirstFunding::NotSince,
             },
         })
     }

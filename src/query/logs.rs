@@ -318,7 +318,8 @@ fn select_by_walk(
     );
     let (selected, found) = walker.select(&rest, &known);
     for walked in found {
-        if WALKED_MIN <= walked.ordinals() {
+        // What ran out of time goes on there, however little it was.
+        if WALKED_MIN <= walked.ordinals() || selected.is_err() {
             view.keep_walked(&name, walked);
         }
     }

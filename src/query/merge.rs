@@ -151,6 +151,9 @@ pub(super) fn meet(
             }
         }
         if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+            if a.window().is_empty() || b.window().is_empty() {
+                return Ok(true);
+            }
             // Neither list has a posting between where the one stands that is farther and what was met.
             let stands = [a.current(), b.current()].into_iter().flatten();
             *reached = match direction {

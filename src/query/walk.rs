@@ -99,6 +99,10 @@ impl<W: Walk> Walker<W> {
 
     /// Walks over known parts and what lies between them; whether it came to the end.
     fn parts(&mut self, range: &Range<u64>, known: &Walks) -> Result<bool, QueryError> {
+        // A cursor may lie outside of the blocks that are asked for.
+        if range.is_empty() {
+            return Ok(true);
+        }
         let mut rest = range.clone();
         let told = |walked: &Walked, rest: &Range<u64>| {
             let start = walked.range().start.clamp(rest.start, rest.end);

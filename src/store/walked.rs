@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alloy_primitives::map::DefaultHashBuilder;
-use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
 
 use super::cursor::Direction;
 
 /// Marks of an expression at most, 16 bytes each; from there on about every other one goes.
-const MARKS_MAX: usize = 8_192;
+const MARKS_MAX: usize = 2_048;
 /// A hit that lies so many ordinals from the last mark is one, to begin with.
 const SPACING: u64 = 1 << 14;
 /// So is one that is so many hits from it.
@@ -143,6 +143,7 @@ pub struct Trace {
     over: Vec<(u64, u64)>,
     /// The one that is not: its first hit, its lowest one, and how many.
     open: Option<(u64, u64, u64)>,
+    last: Option<u64>,
     spacing: u64,
     spacing_hits: u64,
 }
@@ -157,6 +158,7 @@ impl Trace {
             end,
             over: Vec::new(),
             open: None,
+            last: None,
             spacing: SPACING,
             spacing_hits: HITS,
         }
@@ -168,6 +170,7 @@ impl Trace {
         if self.end <= at {
             return;
         }
+        self.last = Some(at);
         match &mut self.open {
             Some((first, lowest, count))
                 if at.abs_diff(*first) < self.spacing && *count < self.spacing_hits =>
@@ -194,7 +197,9 @@ impl Trace {
         };
         let last = self.open.take();
         self.over.extend(last.map(|(_, lowest, count)| (lowest, count)));
-        (range.start < range.end).then(|| Walked {
+        // Whoever hands over what lies beyond where it says that it came is not believed.
+        let is_inside = self.last.is_none_or(|last| range.contains(&last));
+        (is_inside && range.start < range.end).then(|| Walked {
             range,
             ..self.so_far()
         })
@@ -260,7 +265,9 @@ impl Walks {
         let place = parts.partition_point(|known: &Arc<Walked>| known.range().start < part.range().start);
         parts.insert(place, Arc::new(part));
         if PARTS_MAX < parts.len() {
-            let shortest = (0..parts.len()).min_by_key(|&place| parts.get(place).map(|part| part.ordinals()));
+            // Not the newest, which may be one that grows.
+            let others = (0..parts.len()).filter(|&other| other != place);
+            let shortest = others.min_by_key(|&other| parts.get(other).map(|part| part.ordinals()));
             parts.remove(shortest.unwrap_or(0));
         }
         Self(parts)
@@ -300,8 +307,17 @@ impl KeptWalks {
     pub(super) fn new(bytes: usize) -> Self {
         let hasher = DefaultHashBuilder::default();
         let lifecycle = DefaultLifecycle::default();
-        let expected = (bytes / EXPECTED_BYTES).max(1);
-        Self(Cache::with(expected, bytes as u64, Weight, hasher, lifecycle))
+        // In one piece: an expression may take as much as a small one has in all.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity((bytes / EXPECTED_BYTES).max(1))
+            .weight_capacity(bytes as u64)
+            .build();
+        Self(match options {
+            Ok(options) => Cache::with_options(options, Weight, hasher, lifecycle),
+            // It says what every one of them has.
+            Err(_) => Cache::with(1, bytes as u64, Weight, hasher, lifecycle),
+        })
     }
 
     pub(super) fn get(&self, name: &[u8]) -> Option<Arc<Walks>> {

@@ -1,6 +1,6 @@
 //! Expressions over long lists: what a walk over them found is kept, and pages stay what they are.
 
-use quarry::query::{LogQuery, Operator, Reader};
+use quarry::query::{LogQuery, Operator, QueryError, Reader};
 use quarry::store::OpenOptions;
 
 use crate::plain::{self, ChainConfig, Rng, account, topic};
@@ -69,6 +69,93 @@ fn check(reader: &Reader, all: &[Row], expression: &LogQuery, rng: &mut Rng) {
     }
 }
 
+/// A cursor of a row that lies outside of the blocks that are asked for finds nothing, whatever is known.
+fn check_cursors_outside(reader: &Reader, expression: &LogQuery) {
+    let blocks = reader.head().number + 1;
+    for descending in [false, true] {
+        let mut query = LogQuery {
+            last_block: blocks - 1,
+            skip: 3,
+            limit: 2,
+            descending,
+            ..expression.clone()
+        };
+        let (found, _, next) = ask(reader, &query, 64);
+        let (Some(cursor), Some(row)) = (next, found.last()) else {
+            continue;
+        };
+        (query.skip, query.cursor) = (0, Some(cursor));
+        match descending {
+            false => query.last_block = row.block.saturating_sub(1),
+            true => query.first_block = row.block + 1,
+        }
+        assert!(ask(reader, &query, 64).0.is_empty(), "{query:?}");
+    }
+}
+
+#[test]
+fn a_walk_that_runs_out_of_time_goes_on_where_it_was() {
+    let config = ChainConfig {
+        logs_per_block: 330,
+        emitters: 4,
+        topics: 4,
+        ..ChainConfig::default()
+    };
+    let bundles = plain::chain(32, FORKED, &config);
+    let all = rows(&bundles);
+    let directory = scratch::directory();
+    let mut writer_options = options(directory.path());
+    writer_options.cache_bytes = 64 << 20;
+    let store = open_with(&writer_options);
+    backfill(&mut store.writer().unwrap(), &bundles, 30);
+    let reader = Reader::new(store.view());
+    for (place, expression) in expressions().into_iter().enumerate() {
+        for descending in [false, true] {
+            let query = LogQuery {
+                last_block: FORKED - 1,
+                limit: 10_000,
+                skip: 200,
+                descending,
+                // Another expression for each order, so that one does not know what the other found.
+                topics: expression.topics.clone().map(|mut values| {
+                    if descending && !values.is_empty() {
+                        values.push(topic(60));
+                    }
+                    values
+                }),
+                ..expression.clone()
+            };
+            let mut times = 0;
+            let page = loop {
+                times += 1;
+                // What is known is passed by counts, so that there is time for a step beyond.
+                let late = LogQuery {
+                    deadline: Some(std::time::Instant::now()),
+                    skip: 1 << 40,
+                    ..query.clone()
+                };
+                match reader.logs(&late) {
+                    Ok(_) => break ask(&reader, &query, 64),
+                    Err(QueryError::TimedOut) => assert!(times < 2_000, "{place}: it does not go on"),
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            assert!(times > 1, "{place}: it was no long walk");
+            let mut expected: Vec<&Row> = all.iter().filter(|row| matches(row, &query)).collect();
+            if descending {
+                expected.reverse();
+            }
+            let start = expected.len().min(200);
+            let end = expected.len().min(10_200);
+            assert!(
+                page.0.iter().eq(expected[start..end].iter().copied()),
+                "{place} {descending}"
+            );
+            assert!(page.1.is_none_or(|total| total == expected.len() as u64));
+        }
+    }
+}
+
 #[test]
 fn pages_of_expressions_are_the_same_whoever_walked_before() {
     let config = ChainConfig {
@@ -119,6 +206,9 @@ fn pages_of_expressions_are_the_same_whoever_walked_before() {
             }
         };
         many(&before, &all_that_went, 25);
+        for expression in expressions() {
+            check_cursors_outside(&before, &expression);
+        }
         // The other fork comes in its place and becomes final: what is walked over then is not of the view from before.
         writer.unwind(FORKED).unwrap();
         follow(&mut writer, &stays[FORKED as usize..]);

@@ -7,11 +7,12 @@ use super::super::{QueryError, Reader};
 use super::Token;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes;
+use crate::codec::keys::{PostingKind, Term};
 use crate::codec::tokens as keys;
 use crate::codec::transaction_row::TransactionSlice;
 use crate::codec::value::FrameRow;
 use crate::model::{Address, BlockRange, FrameKind, TokenEvent, TokenKind, U256};
-use crate::store::{Participants, Scan, Table, Units};
+use crate::store::{Direction, Participants, PostingCursor, Scan, Table, Units};
 
 /// What an account has of a token after a block, by the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +145,34 @@ impl Reader {
         Ok(strangers)
     }
 
+    /// Whether transfers of a token (of ERC-20 or ERC-721) lie in the blocks after `before` and up to `until`: of one holder, or of anybody.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn moved_between(
+        &self,
+        token: &Token,
+        holder: Option<&Address>,
+        (before, until): (u64, u64),
+    ) -> Result<bool, QueryError> {
+        let start = self.view.first_log(before.saturating_add(1))?;
+        let end = self.view.first_log(until.saturating_add(1))?;
+        let terms = match holder {
+            None => vec![Term::token(PostingKind::TokenTransfers, token.id)],
+            Some(holder) => [PostingKind::TokenAccountErc20, PostingKind::TokenAccountErc721]
+                .map(|kind| Term::token_account(kind, token.id, holder))
+                .into(),
+        };
+        for term in terms {
+            let mut list = PostingCursor::open(&self.view, term, Direction::Forward)?;
+            if list.seek(start)?.is_some_and(|at| at < end) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The token events of blocks, in their order.
     ///
     /// # Errors
@@ -179,7 +208,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// Who was called in these blocks, each once: by transactions that did not fail, and by frames of theirs that may change
+    /// Who was called or created in these blocks, each once: by transactions that did not fail, and by frames of theirs that may change
     /// something. Where frames are not stored, by transactions alone.
     ///
     /// # Errors
@@ -197,7 +226,7 @@ impl Reader {
             let row = TransactionSlice::decode(units.row(ordinal)?.bytes())
                 .map_err(corrupt(Table::Transactions))?;
             if row.status != Some(false) {
-                found.extend(row.to);
+                found.extend(row.to.or(row.contract_address));
             }
         }
         if self.view.block_frames(last)?.is_none() {
@@ -208,7 +237,11 @@ impl Reader {
             let row = FrameRow::decode(units.row(ordinal)?.bytes()).map_err(corrupt(Table::Frames))?;
             // Whom transactions call was looked at above.
             let FrameRow::Whole(frame) = row else { continue };
-            if matches!(frame.kind, FrameKind::Call | FrameKind::CallCode) && !frame.reverted {
+            let may_change = matches!(
+                frame.kind,
+                FrameKind::Call | FrameKind::CallCode | FrameKind::Create | FrameKind::Create2
+            );
+            if may_change && !frame.reverted {
                 found.extend(frame.to);
             }
         }
