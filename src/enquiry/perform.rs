@@ -55,7 +55,7 @@ impl Tools {
             }
             Work::Round => self.round(job.token).await,
             Work::Anew => {
-                self.observed.put_balances(&job.token, &[], Some((None, false)));
+                self.samples.forget(&job.token);
                 self.round(job.token).await
             }
             Work::Sample => self.sample(job.token).await,
@@ -350,7 +350,10 @@ impl Tools {
     /// Asks for the next accounts out of all that ever had some of a token that is not exact.
     async fn round(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
         self.sweep(token).await?;
-        if self.observed.refreshed(&token).after.is_none() {
+        let is_begun = self.observed.refreshed(&token).after.is_some();
+        if !is_begun || !self.samples.has(&token) {
+            // One that an earlier process began has none: what changed since then may be of holders that were asked for.
+            self.observed.put_balances(&token, &[], Some((None, false)));
             self.begin_sample(token).await?;
         }
         let accounts = self

@@ -2,8 +2,9 @@
 //!
 //! Holders of a token that is not exact are asked for when an event names them, and all of them in rounds, which are minutes apart.
 //! Whoever changes all balances at once is called for it. So when a round begins some holders and the supply are asked for, and held against what
-//! is told after each call and each event, and when the round is over: where one of them changed and no event of the blocks in between
-//! names it, another round over all holders begins. An event excuses whatever changed, so that tokens that take fees are not asked for ever.
+//! is told after each call and each event, and when the round is over: where some of them changed and no event of the blocks in between
+//! names them, another round over all holders begins. An event excuses whom it names, the supply, and one other that takes the fee, so that tokens
+//! that take fees are not asked for ever.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use super::asking::Turn;
 use super::perform::{Failure, Outcome};
 use crate::model::{Address, BlockId, U256};
 use crate::query::{QueryError, Reader, Token, is_on};
+use crate::store::View;
 
 /// The largest holders that are asked for, and others anywhere among all.
 const LARGEST: usize = 3;
@@ -29,25 +31,59 @@ struct Sample {
     sums: (U256, U256),
 }
 
-/// The last samples, by token.
+/// The last sample of a token, and the last one before it whose block was final by then.
+#[derive(Clone, Debug)]
+struct Kept {
+    last: Sample,
+    earlier: Option<Sample>,
+}
+
+/// The last samples, by token; `None` of a token whose changes in silence cannot be told.
 #[derive(Debug, Default)]
-pub(super) struct Samples(Mutex<HashMap<Address, Sample>>);
+pub(super) struct Samples(Mutex<HashMap<Address, Option<Kept>>>);
 
 impl Samples {
-    fn all(&self) -> MutexGuard<'_, HashMap<Address, Sample>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<Address, Option<Kept>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, token: &Address) -> Option<Sample> {
-        self.all().get(token).cloned()
+    /// Whether a token's round began with one, or with none that could be.
+    pub(super) fn has(&self, token: &Address) -> bool {
+        self.all().contains_key(token)
     }
 
-    fn put(&self, token: Address, sample: Sample) {
+    /// Whatever is known of a token counts no more.
+    pub(super) fn forget(&self, token: &Address) {
+        self.all().remove(token);
+    }
+
+    /// The last one of a token whose block is of the chain; the first is whether there is any.
+    fn get(&self, view: &View, token: &Address) -> (bool, Option<Sample>) {
+        let kept = self.all().get(token).cloned().flatten();
+        let has_any = kept.is_some();
+        let all = kept.into_iter().flat_map(|kept| [Some(kept.last), kept.earlier]);
+        let on_chain = all.flatten().find(|sample| is_on(view, sample.block));
+        (has_any, on_chain)
+    }
+
+    /// Begins anew with a sample.
+    fn begin(&self, token: Address, sample: Option<Sample>) {
         let mut all = self.all();
         if TOKENS_MAX <= all.len() && !all.contains_key(&token) {
             all.clear();
         }
-        all.insert(token, sample);
+        all.insert(token, sample.map(|last| Kept { last, earlier: None }));
+    }
+
+    /// Replaces the last one by a later one of the same holders.
+    fn go_on(&self, view: &View, token: Address, last: Sample) {
+        if let Some(Some(kept)) = self.all().get_mut(&token) {
+            let before = std::mem::replace(&mut kept.last, last);
+            let is_final = view.finalized().is_some_and(|last| before.block.number <= last);
+            if is_final && is_on(view, before.block) {
+                kept.earlier = Some(before);
+            }
+        }
     }
 }
 
@@ -68,6 +104,8 @@ fn changed_in_silence(
     now: &Sample,
 ) -> Result<bool, QueryError> {
     let blocks = (before.block.number, now.block.number);
+    let is_quiet = !reader.moved_between(ledger, None, blocks)?;
+    let mut changed = 0;
     for (holder, was) in &before.holders {
         let Some((_, is)) = now.holders.iter().find(|(other, _)| other == holder) else {
             continue;
@@ -78,13 +116,14 @@ fn changed_in_silence(
         // Deposits and withdrawals of a wrapped coin are in no list of transfers.
         let of = |block| reader.token_balance_at(ledger, holder, block);
         if is.wrapping_sub(*was) != of(blocks.1)?.wrapping_sub(of(blocks.0)?) {
-            return Ok(true);
+            changed += 1;
         }
     }
     Ok(match (before.supply, now.supply) {
-        (Some(was), Some(is)) if was != is => {
-            !explains([was, is], [before.sums, now.sums]) && !reader.moved_between(ledger, None, blocks)?
-        }
+        // One alone may be who takes the fee of each transfer.
+        _ if !is_quiet => changed > 1,
+        _ if changed > 0 => true,
+        (Some(was), Some(is)) => !explains([was, is], [before.sums, now.sums]),
         _ => false,
     })
 }
@@ -117,11 +156,11 @@ impl Tools {
                 Ok(Some(picked))
             })
             .await?;
-        if let Some(picked) = picked
-            && let Some(sample) = self.ask_sample(token, &picked).await?
-        {
-            self.samples.put(token, sample);
-        }
+        let sample = match picked {
+            Some(picked) => self.ask_sample(token, &picked).await?,
+            None => None,
+        };
+        self.samples.begin(token, sample);
         Ok(())
     }
 
@@ -132,11 +171,12 @@ impl Tools {
         if verdict.is_none_or(|verdict| verdict.exact) {
             return Ok(Outcome::Done);
         }
-        // Without one no round has begun yet; what an orphaned block said tells nothing.
-        let before = self.samples.get(&token);
-        let Some(before) = before.filter(|before| is_on(&self.store.view(), before.block)) else {
-            self.begin_sample(token).await?;
-            return Ok(Outcome::Done);
+        let before = match self.samples.get(&self.store.view(), &token) {
+            (_, Some(before)) => before,
+            // What orphaned blocks said tells nothing: whatever changed since then is found by looking at all.
+            (true, None) => return Ok(Outcome::Fell),
+            // No round has begun yet; one begins with a sample.
+            (false, None) => return Ok(Outcome::Done),
         };
         let asked: Vec<_> = before.holders.iter().map(|(holder, _)| *holder).collect();
         let Some(now) = self.ask_sample(token, &asked).await? else {
@@ -148,7 +188,7 @@ impl Tools {
             None => Ok(false),
         });
         let changed = changed.await?;
-        self.samples.put(token, kept);
+        self.samples.go_on(&self.store.view(), token, kept);
         Ok(match changed {
             true => Outcome::Fell,
             false => Outcome::Done,
@@ -203,5 +243,16 @@ mod tests {
         assert!(explained(900, 1000, 20), "held by the zero address");
         assert!(!explained(901, 1000, 0), "grew in silence");
         assert!(!explained(899, 1050, 20));
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_sampled_has_begun_all_the_same() {
+        let samples = Samples::default();
+        let token = Address::repeat_byte(1);
+        assert!(!samples.has(&token));
+        samples.begin(token, None);
+        assert!(samples.has(&token));
+        samples.forget(&token);
+        assert!(!samples.has(&token));
     }
 }
