@@ -55,7 +55,7 @@ impl Tools {
             }
             Work::Round => self.round(job.token).await,
             Work::Anew => {
-                self.samples.forget(&job.token);
+                self.observed.put_balances(&job.token, &[], Some((None, false)));
                 self.round(job.token).await
             }
             Work::Sample => self.sample(job.token).await,
@@ -352,9 +352,7 @@ impl Tools {
         self.sweep(token).await?;
         let is_begun = self.observed.refreshed(&token).after.is_some();
         if !is_begun || !self.samples.has(&token) {
-            // One that an earlier process began has none: what changed since then may be of holders that were asked for.
-            self.observed.put_balances(&token, &[], Some((None, false)));
-            self.begin_sample(token).await?;
+            self.begin_sample(token, is_begun).await?;
         }
         let accounts = self
             .read(move |reader, tools| {
@@ -377,8 +375,12 @@ impl Tools {
         if !over {
             return Ok(Outcome::Goes);
         }
-        // Whatever changed since it began may be of a holder that was asked for before. A sample that fails comes again.
-        Ok(self.sample(token).await.unwrap_or(Outcome::Done))
+        // Whatever changed since it began may be of a holder that was asked for before. So may what changed since an earlier process began
+        // it, of which there is no sample. One that fails comes again.
+        Ok(match self.samples.ends_one_of_before(&token) {
+            true => Outcome::Fell,
+            false => self.sample(token).await.unwrap_or(Outcome::Done),
+        })
     }
 }
 

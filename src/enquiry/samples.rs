@@ -38,12 +38,21 @@ struct Kept {
     earlier: Option<Sample>,
 }
 
-/// The last samples, by token; `None` of a token whose changes in silence cannot be told.
+/// What a round over the holders of a token began with.
+#[derive(Clone, Debug)]
+struct Begun {
+    /// `None` where changes in silence cannot be told.
+    kept: Option<Kept>,
+    /// An earlier process began it.
+    is_of_before: bool,
+}
+
+/// The last samples, by token.
 #[derive(Debug, Default)]
-pub(super) struct Samples(Mutex<HashMap<Address, Option<Kept>>>);
+pub(super) struct Samples(Mutex<HashMap<Address, Begun>>);
 
 impl Samples {
-    fn all(&self) -> MutexGuard<'_, HashMap<Address, Option<Kept>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<Address, Begun>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,14 +61,16 @@ impl Samples {
         self.all().contains_key(token)
     }
 
-    /// Whatever is known of a token counts no more.
-    pub(super) fn forget(&self, token: &Address) {
-        self.all().remove(token);
+    /// Whether the round of a token that is over now was begun by an earlier process.
+    pub(super) fn ends_one_of_before(&self, token: &Address) -> bool {
+        let mut all = self.all();
+        let begun = all.get_mut(token);
+        begun.is_some_and(|begun| std::mem::take(&mut begun.is_of_before))
     }
 
     /// The last one of a token whose block is of the chain; the first is whether there is any.
     fn get(&self, view: &View, token: &Address) -> (bool, Option<Sample>) {
-        let kept = self.all().get(token).cloned().flatten();
+        let kept = self.all().get(token).and_then(|begun| begun.kept.clone());
         let has_any = kept.is_some();
         let all = kept.into_iter().flat_map(|kept| [Some(kept.last), kept.earlier]);
         let on_chain = all.flatten().find(|sample| is_on(view, sample.block));
@@ -67,17 +78,21 @@ impl Samples {
     }
 
     /// Begins anew with a sample.
-    fn begin(&self, token: Address, sample: Option<Sample>) {
+    fn begin(&self, token: Address, sample: Option<Sample>, is_of_before: bool) {
         let mut all = self.all();
         if TOKENS_MAX <= all.len() && !all.contains_key(&token) {
             all.clear();
         }
-        all.insert(token, sample.map(|last| Kept { last, earlier: None }));
+        let begun = Begun {
+            kept: sample.map(|last| Kept { last, earlier: None }),
+            is_of_before,
+        };
+        all.insert(token, begun);
     }
 
     /// Replaces the last one by a later one of the same holders.
     fn go_on(&self, view: &View, token: Address, last: Sample) {
-        if let Some(Some(kept)) = self.all().get_mut(&token) {
+        if let Some(kept) = self.all().get_mut(&token).and_then(|begun| begun.kept.as_mut()) {
             let before = std::mem::replace(&mut kept.last, last);
             let is_final = view.finalized().is_some_and(|last| before.block.number <= last);
             if is_final && is_on(view, before.block) {
@@ -135,8 +150,13 @@ impl Tools {
         !(ledger.is_mixed() || ledger.is_wrapped() && ledger.is_doubted())
     }
 
-    /// Asks for some holders of a token that is not exact and for its supply, to hold later ones against.
-    pub(super) async fn begin_sample(self: &Arc<Self>, token: Address) -> Result<(), Failure> {
+    /// Asks for some holders of a token that is not exact and for its supply, to hold later ones against; of a round that begins, or that
+    /// an earlier process began.
+    pub(super) async fn begin_sample(
+        self: &Arc<Self>,
+        token: Address,
+        is_of_before: bool,
+    ) -> Result<(), Failure> {
         let picked = self
             .read(move |reader, tools| {
                 let Some(ledger) = reader.token(&token)?.filter(Self::is_sampled) else {
@@ -160,7 +180,7 @@ impl Tools {
             Some(picked) => self.ask_sample(token, &picked).await?,
             None => None,
         };
-        self.samples.begin(token, sample);
+        self.samples.begin(token, sample, is_of_before);
         Ok(())
     }
 
@@ -249,10 +269,9 @@ mod tests {
     fn a_token_that_cannot_be_sampled_has_begun_all_the_same() {
         let samples = Samples::default();
         let token = Address::repeat_byte(1);
-        assert!(!samples.has(&token));
-        samples.begin(token, None);
-        assert!(samples.has(&token));
-        samples.forget(&token);
-        assert!(!samples.has(&token));
+        assert!(!samples.has(&token) && !samples.ends_one_of_before(&token));
+        samples.begin(token, None, true);
+        assert!(samples.has(&token) && samples.ends_one_of_before(&token));
+        assert!(samples.has(&token) && !samples.ends_one_of_before(&token), "once");
     }
 }
