@@ -83,6 +83,7 @@ pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
         limit,
         ..query
     };
+    let apart = topics([Some(signatures.sync), Some(named.hot_wallet), None, None]);
     let swapped = topics([Some(signatures.swap_v3), Some(named.hot_wallet), None, None]);
     let mut asked = vec![
         ("Q1 hot emitter, 10,000 rows", by(named.hot)),
@@ -115,14 +116,8 @@ pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
         ),
         ("Q5 address and topic0 and topic1", both),
         ("Q6 address and (topic1 or topic2)", either),
-        (
-            "Q7 Sync and hot wallet, no hit",
-            topics([Some(signatures.sync), Some(named.hot_wallet), None, None]),
-        ),
-        (
-            "Q7 Sync and hot wallet, no hit, again",
-            topics([Some(signatures.sync), Some(named.hot_wallet), None, None]),
-        ),
+        ("Q7 Sync and hot wallet, no hit", apart.clone()),
+        ("Q7 Sync and hot wallet, no hit, again", apart),
         ("Q7b Swap v3 and hot wallet", swapped.clone()),
         ("Q7b Swap v3 and hot wallet, again", swapped.clone()),
         (

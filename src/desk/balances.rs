@@ -29,12 +29,7 @@ pub(crate) fn not_found() -> HttpError {
 
 /// The accounts of a question about several, each once: at least one, at most [`ADDRESSES_MAX`].
 pub(crate) fn several(given: Vec<Address>) -> Result<Vec<Address>, HttpError> {
-    let accounts = distinct(given);
-    match accounts.len() {
-        0 => Err(HttpError::missing("address")),
-        1..=ADDRESSES_MAX => Ok(accounts),
-        _ => Err(HttpError::bad_request(TOO_MANY_ADDRESSES)),
-    }
+    distinct(given, "address", ADDRESSES_MAX, TOO_MANY_ADDRESSES)
 }
 
 /// What is said without a node where the ledger does not tell a balance.

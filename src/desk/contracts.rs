@@ -15,12 +15,8 @@ use super::faults::{
 /// Takes the contracts that are asked about, each once.
 pub(crate) fn take_several(params: &mut Params) -> Result<Vec<Address>, HttpError> {
     let name = "contractaddresses";
-    let contracts = distinct(params.take_addresses(name, INVALID_CONTRACT_ADDRESS)?);
-    match contracts.len() {
-        0 => Err(HttpError::missing(name)),
-        1..=CONTRACTS_MAX => Ok(contracts),
-        _ => Err(HttpError::bad_request(TOO_MANY_CONTRACTS)),
-    }
+    let given = params.take_addresses(name, INVALID_CONTRACT_ADDRESS)?;
+    distinct(given, name, CONTRACTS_MAX, TOO_MANY_CONTRACTS)
 }
 
 /// How each of `wanted` came to be, in order, unknown ones left out; 404 where that is all of them.

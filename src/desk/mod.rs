@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::http::HttpError;
 use crate::model::Address;
 
 pub(crate) mod amounts;
@@ -36,9 +37,18 @@ pub(crate) mod transactions;
 pub use context::{Chains, NodeReply, Settings, Upstream, UpstreamError, UpstreamFuture};
 pub use office::Desk;
 
-/// The addresses in order, each once.
-fn distinct(mut given: Vec<Address>) -> Vec<Address> {
+/// The addresses of a parameter in order, each once: at least one, at most `most`.
+fn distinct(
+    mut given: Vec<Address>,
+    name: &str,
+    most: usize,
+    too_many: &'static str,
+) -> Result<Vec<Address>, HttpError> {
     let mut seen = BTreeSet::new();
     given.retain(|address| seen.insert(*address));
-    given
+    match given.len() {
+        0 => Err(HttpError::missing(name)),
+        count if count <= most => Ok(given),
+        _ => Err(HttpError::bad_request(too_many)),
+    }
 }

@@ -390,25 +390,18 @@ impl Queue {
             return;
         }
         tracing::debug!(token = ?token, "balances changed without an event, all holders are asked for");
+        // Where there is none, looking for others comes first.
+        let has_room = self.room();
         let round = SilentRound {
             is_begun: false,
             worked: Duration::ZERO,
-            over_until: None,
-            again: false,
+            over_until: (!has_room).then(|| now + self.options.recheck_after),
+            again: !has_room,
         };
-        if !self.room() {
-            // Looking for others comes first.
-            let over_until = Some(now + self.options.recheck_after);
-            let later = SilentRound {
-                over_until,
-                again: true,
-                ..round
-            };
-            self.silent.insert(token, later);
-            return;
-        }
         self.silent.insert(token, round);
-        self.add(token, Work::Anew, 0);
+        if has_room {
+            self.add(token, Work::Anew, 0);
+        }
     }
 
     /// Takes note of a step of a round over all holders.

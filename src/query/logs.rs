@@ -302,11 +302,10 @@ fn select_by_walk(
         Some(cursor) => cursor.rest(range, query.descending),
         None => range,
     };
-    let is_long = matches.rarest() >= WALK_MIN;
-    let name = if is_long { name_of(query) } else { Vec::new() };
-    let known = if is_long { view.walked(&name) } else { None }.unwrap_or_default();
+    let name = (matches.rarest() >= WALK_MIN).then(|| name_of(query));
+    let known = name.as_deref().and_then(|name| view.walked(name));
     let final_end = match view.finalized() {
-        Some(last) if is_long => view.first_log(last.saturating_add(1))?,
+        Some(last) if name.is_some() => view.first_log(last.saturating_add(1))?,
         _ => 0,
     };
     let direction = query.part().direction();
@@ -316,11 +315,13 @@ fn select_by_walk(
         (query.skip, query.limit),
         final_end,
     );
-    let (selected, found) = walker.select(&rest, &known);
+    let (selected, found) = walker.select(&rest, &known.unwrap_or_default());
     for walked in found {
         // What ran out of time goes on there, however little it was.
-        if WALKED_MIN <= walked.ordinals() || selected.is_err() {
-            view.keep_walked(&name, walked);
+        if let Some(name) = &name
+            && (WALKED_MIN <= walked.ordinals() || selected.is_err())
+        {
+            view.keep_walked(name, walked);
         }
     }
     let selected = selected?;

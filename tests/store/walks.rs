@@ -9,6 +9,16 @@ use crate::{Row, ask, backfill, follow, matches, open_with, options, rows, scrat
 /// The first block that is not on both forks.
 const FORKED: u64 = 150;
 
+/// Chains of long lists: many logs with few emitters and topics.
+fn dense() -> ChainConfig {
+    ChainConfig {
+        logs_per_block: 330,
+        emitters: 4,
+        topics: 4,
+        ..ChainConfig::default()
+    }
+}
+
 /// Expressions whose lists are long: many hits, few, and none.
 fn expressions() -> Vec<LogQuery> {
     let of = |topics: [&[u64]; 4], operators: &[(usize, usize, Operator)]| LogQuery {
@@ -95,12 +105,7 @@ fn check_cursors_outside(reader: &Reader, expression: &LogQuery) {
 
 #[test]
 fn a_walk_that_runs_out_of_time_goes_on_where_it_was() {
-    let config = ChainConfig {
-        logs_per_block: 330,
-        emitters: 4,
-        topics: 4,
-        ..ChainConfig::default()
-    };
+    let config = dense();
     let bundles = plain::chain(32, FORKED, &config);
     let all = rows(&bundles);
     let directory = scratch::directory();
@@ -158,12 +163,7 @@ fn a_walk_that_runs_out_of_time_goes_on_where_it_was() {
 
 #[test]
 fn pages_of_expressions_are_the_same_whoever_walked_before() {
-    let config = ChainConfig {
-        logs_per_block: 330,
-        emitters: 4,
-        topics: 4,
-        ..ChainConfig::default()
-    };
+    let config = dense();
     let mut stays = plain::chain(31, FORKED, &config);
     let mut goes = stays.clone();
     plain::extend(&mut stays, 31, FORKED + 60, 1, &config);
