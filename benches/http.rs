@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use quarry::model::B256;
 use quarry::store::{OpenOptions, Store};
 use support::filled::{self, SEED};
 use support::generator::Generator;
@@ -24,24 +25,43 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod support;
 
+/// So many texts of random known transactions.
+fn of_transactions(store: &Arc<Store>, count: usize, text: impl Fn(B256) -> String) -> Vec<String> {
+    let view = store.view();
+    let known = view.checkpoint().transactions;
+    let mut random = support::draw::Random::new(9);
+    let text = |_| text(view.transaction_hash(random.below(known)).expect("a hash"));
+    (0..count).map(text).collect()
+}
+
 /// Paths of the status of random known transactions.
 fn statuses(store: &Arc<Store>) -> Vec<String> {
-    let view = store.view();
-    let count = view.checkpoint().transactions;
-    let mut random = support::draw::Random::new(9);
-    let path = |_| {
-        let hash = view.transaction_hash(random.below(count)).expect("a hash");
-        format!("/api/transaction/{hash}/status")
+    of_transactions(store, 20_000, |hash| format!("/api/transaction/{hash}/status"))
+}
+
+/// A call of JSON-RPC.
+fn call(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[{params}]}}"#)
+}
+
+/// `eth_getLogs` over so many blocks from random ones on.
+fn logs_of_blocks(blocks: u64, chain: u64, topic: B256) -> Vec<String> {
+    let mut random = support::draw::Random::new(10);
+    let filter = |_| {
+        let first = 1 + random.below(chain - blocks);
+        let last = first + blocks - 1;
+        let filter = format!(r#"{{"fromBlock":"0x{first:x}","toBlock":"0x{last:x}","topics":["{topic}"]}}"#);
+        call("eth_getLogs", &filter)
     };
-    (0..20_000).map(path).collect()
+    (0..2_000).map(filter).collect()
 }
 
 fn main() {
-    let logs = filled::env("QUARRY_BENCH_LOGS", 2_000_000);
-    let config = filled::chain(logs);
+    let length = filled::env("QUARRY_BENCH_LOGS", 2_000_000);
+    let config = filled::chain(length);
     let options = OpenOptions {
         read_only: true,
-        ..OpenOptions::new(filled::kept(config, logs))
+        ..OpenOptions::new(filled::kept(config, length))
     };
     let store = Store::open(&options).expect("the store");
     let named = *Generator::new(SEED, config).named();
@@ -93,18 +113,38 @@ fn main() {
             budget: 0.5,
         },
     ];
+    let posted = |name, bodies, connections| Case {
+        name,
+        asked: Asked::Posted(bodies),
+        connections,
+        budget: 0.0,
+    };
+    let receipts = || {
+        of_transactions(&store, 5_000, |hash| {
+            call("eth_getTransactionReceipt", &format!("\"{hash}\""))
+        })
+    };
+    let logs = |blocks| logs_of_blocks(blocks, config.blocks, transfer);
+    let cases = cases.into_iter().chain([
+        posted("eth_getTransactionReceipt", receipts(), 16),
+        posted("eth_getTransactionReceipt, one client", receipts(), 1),
+        posted("eth_getLogs, one block", logs(1), 16),
+        posted("eth_getLogs, one block, one client", logs(1), 1),
+        posted("eth_getLogs, 100 blocks", logs(100), 4),
+        posted("eth_getLogs, 100 blocks, one client", logs(100), 1),
+    ]);
     let only = std::env::var("QUARRY_BENCH_ONLY").unwrap_or_default();
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .expect("a runtime");
-    println!("## http over loopback, {logs} logs: median requests/s of interleaved rounds\n");
+    println!("## http over loopback, {length} logs: median requests/s of interleaved rounds\n");
     print_head();
     runtime.block_on(async {
         let service = serve(&store).await;
-        for case in cases.iter().filter(|case| case.name.contains(&only)) {
-            compare(service, case).await;
+        for case in cases.filter(|case| case.name.contains(&only)) {
+            compare(service, &case).await;
         }
     });
 }

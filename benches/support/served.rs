@@ -12,7 +12,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use quarry::api::{Api, Chains, Settings, Upstream};
+use quarry::api::{Chains, Settings, Upstream};
+use quarry::app::front::front;
 use quarry::http::{Limits, Pool, PoolLimits};
 use quarry::model::ChainName;
 use quarry::query::Reader;
@@ -59,6 +60,8 @@ pub(crate) enum Asked {
     Again(String),
     /// These in turn; the static body has the length given, else the mean length of their answers.
     Many(Vec<String>, Option<usize>),
+    /// These bodies in turn, posted to `/rpc`; the static body has the mean length of their answers.
+    Posted(Vec<String>),
 }
 
 /// Starts the service in the background; answers where it listens.
@@ -69,11 +72,11 @@ pub(crate) async fn serve(store: &Arc<Store>) -> SocketAddr {
     limits.ahead_below = filled::env("QUARRY_BENCH_AHEAD", limits.ahead_below as u64) as usize;
     let pool = Pool::new(limits).expect("threads");
     let chains = Arc::new(One(Arc::clone(store)));
-    let api = Arc::new(Api::new(chains, pool, Settings::default()));
+    let front = Arc::new(front(chains, pool, Settings::default()));
     let never = std::future::pending();
     let mut limits = Limits::default();
     limits.socket_threads = filled::env("QUARRY_BENCH_SOCKETS", limits.socket_threads as u64) as usize;
-    tokio::spawn(quarry::http::serve(listener, api, limits, never));
+    tokio::spawn(quarry::http::serve(listener, front, limits, never));
     address
 }
 
@@ -100,17 +103,31 @@ async fn serve_static(listener: TcpListener, body: Bytes) {
 }
 
 async fn get(address: SocketAddr, path: &str) -> Bytes {
+    ask(address, hyper::Request::get(path), Bytes::new()).await
+}
+
+async fn post(address: SocketAddr, body: &str) -> Bytes {
+    ask(
+        address,
+        hyper::Request::post("/rpc"),
+        Bytes::from(body.to_owned()),
+    )
+    .await
+}
+
+async fn ask(address: SocketAddr, request: hyper::http::request::Builder, body: Bytes) -> Bytes {
     let stream = TcpStream::connect(address).await.expect("a connection");
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .expect("a handshake");
     tokio::spawn(connection);
-    let request = hyper::Request::get(path)
+    let request = request
         .header("host", "localhost")
-        .body(Full::<Bytes>::default())
+        .body(Full::new(body))
         .expect("a request");
+    let uri = request.uri().clone();
     let response = sender.send_request(request).await.expect("an answer");
-    assert!(response.status().is_success(), "{path}: {}", response.status());
+    assert!(response.status().is_success(), "{uri}: {}", response.status());
     response.into_body().collect().await.expect("a body").to_bytes()
 }
 
@@ -159,6 +176,23 @@ fn script(paths: &[String]) -> PathBuf {
     script.push_str(
         "}\nlocal at = 0\nrequest = function() at = at % #paths + 1; return wrk.format(nil, paths[at]) end\n",
     );
+    written(&script)
+}
+
+/// The same that posts bodies.
+fn posting_script(bodies: &[String]) -> PathBuf {
+    let mut script = "local bodies = {".to_owned();
+    for body in bodies {
+        let _ = writeln!(script, "'{body}',");
+    }
+    script.push_str(
+        "}\nlocal at = 0\nlocal headers = {[\"Content-Type\"] = \"application/json\"}\nrequest = function() at = at % #bodies + 1; \
+         return wrk.format(\"POST\", \"/rpc\", headers, bodies[at]) end\n",
+    );
+    written(&script)
+}
+
+fn written(script: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("quarry-bench-{}.lua", std::process::id()));
     std::fs::write(&path, script).expect("a script");
     path
@@ -171,6 +205,10 @@ pub(crate) fn print_head() {
     );
 }
 
+fn mean_of(lengths: &[usize]) -> usize {
+    lengths.iter().sum::<usize>() / lengths.len().max(1)
+}
+
 /// Asks the service and hyper alone in turn, and prints a row.
 pub(crate) async fn compare(service: SocketAddr, case: &Case) {
     let connections = case.connections;
@@ -181,9 +219,16 @@ pub(crate) async fn compare(service: SocketAddr, case: &Case) {
             for path in paths.iter().take(100) {
                 lengths.push(get(service, path).await.len());
             }
-            let mean = lengths.iter().sum::<usize>() / lengths.len().max(1);
-            let body = Bytes::from(vec![b'x'; length.unwrap_or(mean)]);
+            let body = Bytes::from(vec![b'x'; length.unwrap_or(mean_of(&lengths))]);
             (paths.first().expect("a path").clone(), body, Some(script(paths)))
+        }
+        Asked::Posted(bodies) => {
+            let mut lengths = Vec::new();
+            for body in bodies.iter().take(100) {
+                lengths.push(post(service, body).await.len());
+            }
+            let body = Bytes::from(vec![b'x'; mean_of(&lengths)]);
+            ("/rpc".to_owned(), body, Some(posting_script(bodies)))
         }
     };
     let bytes = body.len();

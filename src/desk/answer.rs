@@ -132,7 +132,9 @@ pub(crate) struct Plan {
 pub(crate) enum Quick {
     No,
     Yes,
-    /// Where few bodies are being sent.
+    /// Where the client wants it as it is: compressing it would take longer than handing it on does.
+    AsItIs,
+    /// The same where few bodies are being sent.
     AmongFew,
 }
 
@@ -157,6 +159,16 @@ impl Plan {
         }
     }
 
+    /// A few rows by key and a body of some kilobytes: as [`Plan::quick`], where it goes out as it is.
+    pub(crate) fn quick_object(
+        work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static,
+    ) -> Self {
+        Self {
+            quick: Quick::AsItIs,
+            ..Self::point(work)
+        }
+    }
+
     /// A list that one list of places drives, whose frames are made out of little: as [`Plan::quick`], bounded by a frame. One
     /// that is not short keeps its thread from others for longer.
     pub(crate) fn quick_scan(
@@ -164,14 +176,14 @@ impl Plan {
         work: impl FnOnce(&Snapshot) -> Result<Answer, HttpError> + Send + 'static,
     ) -> Self {
         Self {
-            quick: if is_short { Quick::Yes } else { Quick::AmongFew },
+            quick: if is_short { Quick::AsItIs } else { Quick::AmongFew },
             ..Self::scan(work)
         }
     }
 
     /// Whether its answer takes so much more than to look for it among those that were kept.
     pub(crate) fn is_worth_keeping(&self) -> bool {
-        self.lane == Lane::Scan || self.quick == Quick::No
+        self.quick != Quick::Yes
     }
 
     /// A list.

@@ -11,6 +11,7 @@ use crate::model::Address;
 
 pub(crate) mod amounts;
 pub(crate) mod answer;
+mod at_hand;
 pub(crate) mod balances;
 pub(crate) mod blocks;
 pub(crate) mod bounds;

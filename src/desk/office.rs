@@ -212,22 +212,13 @@ impl Desk {
         chain: ChainName,
         plan: Plan,
     ) -> Result<Tried, HttpError> {
-        // Compressing a list takes longer than handing it on.
-        let is_coded = || plan.lane == Lane::Scan && Delivery::of(request).is_coded();
-        if plan.quick != Quick::AmongFew {
-            self.pool.asked_else();
-        }
+        self.note(plan.quick);
         let is_kept = self.keeps(&plan);
         // Out of memory, as all that is done by this thread: to take a snapshot may be to look for imports.
         if is_kept && let Some(response) = from_memory(|| self.kept_answer(request, chain)).flatten() {
             return Ok(Tried::Found(Found::Answer(response, None)));
         }
-        let is_quick = match plan.quick {
-            Quick::No => false,
-            Quick::Yes => true,
-            Quick::AmongFew => self.pool.makes_at_once(),
-        };
-        if !is_quick || is_coded() {
+        if !self.is_tried(plan.quick, request) {
             return Ok(Tried::Not(plan));
         }
         let look_up = || self.look_up(request, chain, plan, is_kept);
@@ -238,6 +229,24 @@ impl Desk {
                 None => Tried::Not(dialect.plan(request)?),
             },
         )
+    }
+
+    /// Says that something was asked for, and how quick that is.
+    pub(super) fn note(&self, quick: Quick) {
+        if quick != Quick::AmongFew {
+            self.pool.asked_else();
+        }
+    }
+
+    /// Whether what is so quick is tried at once.
+    pub(super) fn is_tried(&self, quick: Quick, request: &Request) -> bool {
+        let goes_as_it_is = || !Delivery::of(request).is_coded();
+        match quick {
+            Quick::No => false,
+            Quick::Yes => true,
+            Quick::AsItIs => goes_as_it_is(),
+            Quick::AmongFew => self.pool.makes_at_once() && goes_as_it_is(),
+        }
     }
 
     /// Looks up on the pool.

@@ -138,12 +138,12 @@ fn nonce(nonce: u64, source: &'static str, reach: Reach) -> Answer {
 
 /// `eth_blockNumber`.
 pub(crate) fn block_number() -> Plan {
-    Plan::point(|snapshot| Ok(quantity(snapshot.reader.head().number, Reach::Head)))
+    Plan::quick(|snapshot| Ok(quantity(snapshot.reader.head().number, Reach::Head)))
 }
 
 /// `eth_getBlockByNumber`.
 pub(crate) fn block_by_number(tag: Tag, full: bool) -> Plan {
-    Plan::point(move |snapshot| {
+    let work = move |snapshot: &Snapshot| {
         let Some(number) = tag.indexed(snapshot)? else {
             return Ok(null());
         };
@@ -153,12 +153,18 @@ pub(crate) fn block_by_number(tag: Tag, full: bool) -> Plan {
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::internal(format!("indexed block {number} is missing")))?;
         Ok(result(tag.reach(number), |body| rpc::block(body, &entry, full)))
-    })
+    };
+    // All transactions of a block are many rows.
+    if full {
+        Plan::point(work)
+    } else {
+        Plan::quick_object(work)
+    }
 }
 
 /// `eth_getBlockTransactionCountByNumber`.
 pub(crate) fn block_transaction_count(tag: Tag) -> Plan {
-    Plan::point(move |snapshot| {
+    Plan::quick(move |snapshot| {
         let Some(number) = tag.indexed(snapshot)? else {
             return Ok(null());
         };
@@ -173,12 +179,14 @@ pub(crate) fn block_transaction_count(tag: Tag) -> Plan {
 
 /// `eth_getTransactionByHash`.
 pub(crate) fn transaction_by_hash(hash: B256) -> Plan {
-    Plan::point(move |snapshot| shown(snapshot.reader.transaction(&hash), rpc::transaction, Reach::UpTo))
+    Plan::quick_object(move |snapshot| {
+        shown(snapshot.reader.transaction(&hash), rpc::transaction, Reach::UpTo)
+    })
 }
 
 /// `eth_getTransactionByBlockNumberAndIndex`.
 pub(crate) fn transaction_by_position(tag: Tag, index: u64) -> Plan {
-    Plan::point(move |snapshot| {
+    Plan::quick_object(move |snapshot| {
         let Some(number) = tag.indexed(snapshot)? else {
             return Ok(null());
         };
@@ -189,12 +197,12 @@ pub(crate) fn transaction_by_position(tag: Tag, index: u64) -> Plan {
 
 /// `eth_getTransactionReceipt`.
 pub(crate) fn transaction_receipt(hash: B256) -> Plan {
-    Plan::point(move |snapshot| shown(snapshot.reader.receipt(&hash), rpc::receipt, Reach::UpTo))
+    Plan::quick_object(move |snapshot| shown(snapshot.reader.receipt(&hash), rpc::receipt, Reach::UpTo))
 }
 
 /// `eth_getTransactionCount`.
 pub(crate) fn transaction_count(address: Address, tag: Tag) -> Plan {
-    Plan::point(move |snapshot| {
+    Plan::quick(move |snapshot| {
         let Some(block) = tag.number(snapshot) else {
             return Ok(null());
         };

@@ -31,6 +31,8 @@ pub enum Lifetime {
     Immutable,
     /// Until something changes: caches may keep it and have to ask each time, which costs a 304.
     Revalidate,
+    /// No cache is to keep it, so that it needs no tag.
+    NotKept,
 }
 
 impl Lifetime {
@@ -38,6 +40,7 @@ impl Lifetime {
         match self {
             Self::Immutable => IMMUTABLE,
             Self::Revalidate => REVALIDATE,
+            Self::NotKept => NO_STORE,
         }
     }
 }
@@ -133,7 +136,12 @@ impl EntityTag {
     }
 }
 
-/// Whether a line of `Cache-Control` of a request wants nothing that was kept.
+/// Whether the headers of a request want nothing that was kept (`Cache-Control: no-cache`, RFC 9111, 5.2.1.4).
+pub(super) fn refuse_kept(headers: &HeaderMap) -> bool {
+    headers.get_all(CACHE_CONTROL).iter().any(refuses_kept)
+}
+
+/// Whether a line of `Cache-Control` does.
 fn refuses_kept(line: &HeaderValue) -> bool {
     let directives = line.as_bytes().split(|&byte| byte == b',');
     directives.map(<[u8]>::trim_ascii).any(|directive| {
@@ -180,7 +188,7 @@ impl Delivery {
         Self {
             wanted: Wanted::of(headers),
             head_only: request.is_head(),
-            anew: headers.get_all(CACHE_CONTROL).iter().any(refuses_kept),
+            anew: request.wants_anew(),
             // What is asked by POST is not kept under its address.
             had: if request.is_post() {
                 Vec::new()
@@ -214,7 +222,8 @@ impl Delivery {
     }
 
     /// Gives an answer its tag, its lifetime and its coding, or makes it a 304. Without a `tag` that of
-    /// the whole body is made; a body that is a stream then has none. Anything but a 200 is left alone.
+    /// the whole body is made; a body that is a stream then has none, and neither has one that is not kept. Anything but a 200 is
+    /// left alone.
     ///
     /// Compresses, hence belongs on the pool; see [`Self::deliver_plain`].
     #[must_use]
@@ -239,7 +248,10 @@ impl Delivery {
             return response;
         }
         let body = response.body();
-        let tag = tag.or_else(|| Some(EntityTag::of([body.whole()?.as_ref()])));
+        let tag = match lifetime {
+            Lifetime::NotKept => None,
+            _ => tag.or_else(|| Some(EntityTag::of([body.whole()?.as_ref()]))),
+        };
         let coding = wanted.coding_for(match body {
             Body::Stream(_) => None,
             body => Some(body.whole().map_or(0, |bytes| bytes.len())),

@@ -1,5 +1,7 @@
 //! The log entry of the specification (L1, L2, L3).
 
+use std::sync::OnceLock;
+
 #[cfg(target_arch = "x86_64")]
 use super::id_lanes;
 use super::ids::LogMessage;
@@ -59,7 +61,7 @@ pub struct LogWriter {
 
 /// What the code that writes entries was compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Code {
+pub(super) enum Code {
     Any,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -68,8 +70,14 @@ enum Code {
 }
 
 impl Code {
+    /// The fastest that this processor runs.
+    pub(super) fn best() -> Self {
+        static BEST: OnceLock<Code> = OnceLock::new();
+        *BEST.get_or_init(|| Self::all().pop().unwrap_or(Self::Any))
+    }
+
     /// Those that this processor runs, the fastest last.
-    fn all() -> Vec<Self> {
+    pub(super) fn all() -> Vec<Self> {
         let mut all = vec![Self::Any];
         #[cfg(target_arch = "x86_64")]
         {
@@ -92,7 +100,7 @@ impl LogWriter {
         Self {
             waiting: Vec::with_capacity(IDS_WAITING),
             messages: Box::new([ids.log_message(); IDS_WAITING]),
-            code: Code::all().pop().unwrap_or(Code::Any),
+            code: Code::best(),
         }
     }
 
@@ -186,6 +194,56 @@ fn fill_ids(code: Code, waiting: &[usize], messages: &[LogMessage; IDS_WAITING],
     }
 }
 
+/// The digits of bytes of any length, word by word.
+macro_rules! put_bytes {
+    ($tail:expr, $bytes:expr, $word:path) => {{
+        let (words, rest) = $bytes.as_chunks::<32>();
+        for word in words {
+            $tail.put(&$word(word), 64);
+        }
+        if !rest.is_empty() {
+            let mut word = [0; 32];
+            word[..rest.len()].copy_from_slice(rest);
+            $tail.put(&$word(&word), 2 * rest.len());
+        }
+    }};
+}
+pub(super) use put_bytes;
+
+/// A function that writes the text of a log by the macro `$write`, which is compiled for each kind of processor.
+macro_rules! for_each_code {
+    ($name:ident, $write:ident) => {
+        #[expect(
+            unsafe_code,
+            reason = "calling code compiled for features that were found at run time; text into room that was made"
+        )]
+        fn $name(code: Code, out: &mut Vec<u8>, log: &LogEntry<'_>) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2")]
+            fn with_avx512(out: &mut Vec<u8>, log: &LogEntry<'_>) -> usize {
+                $write!(out, log, words::with_avx512)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,bmi1,bmi2")]
+            fn with_avx2(out: &mut Vec<u8>, log: &LogEntry<'_>) -> usize {
+                $write!(out, log, words::with_avx2)
+            }
+            let written = match code {
+                Code::Any => $write!(&mut *out, log, writer::hex_word),
+                // SAFETY: `Code::all` has it only where the processor has the features.
+                #[cfg(target_arch = "x86_64")]
+                Code::Avx2 => unsafe { with_avx2(out, log) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                Code::Avx512 => unsafe { with_avx512(out, log) },
+            };
+            // SAFETY: so many bytes behind the text were written.
+            unsafe { out.set_len(out.len() + written) };
+        }
+    };
+}
+pub(super) use for_each_code;
+
 /// The text of an entry, its id left out. A macro, for what is compiled for a processor's instructions must not call what is not: its
 /// pieces are inlined, and closures would be compiled for any processor.
 macro_rules! write_entry {
@@ -205,15 +263,7 @@ macro_rules! write_entry {
         address[..20].copy_from_slice(log.address.as_slice());
         tail.put(&$word(&address), 40);
         tail.piece(&DATA);
-        let (words, rest) = log.data.as_chunks::<32>();
-        for word in words {
-            tail.put(&$word(word), 64);
-        }
-        if !rest.is_empty() {
-            let mut word = [0; 32];
-            word[..rest.len()].copy_from_slice(rest);
-            tail.put(&$word(&word), 2 * rest.len());
-        }
+        put_bytes!(tail, log.data, $word);
         tail.piece(&TOPICS);
         let mut before = &TOPIC;
         for topic in log.topics {
@@ -233,33 +283,7 @@ macro_rules! write_entry {
     }};
 }
 
-#[expect(
-    unsafe_code,
-    reason = "calling code compiled for features that were found at run time; text into room that was made"
-)]
-fn entry_without_id(code: Code, out: &mut Vec<u8>, log: &LogEntry<'_>) {
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2")]
-    fn with_avx512(out: &mut Vec<u8>, log: &LogEntry<'_>) -> usize {
-        write_entry!(out, log, words::with_avx512)
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn with_avx2(out: &mut Vec<u8>, log: &LogEntry<'_>) -> usize {
-        write_entry!(out, log, words::with_avx2)
-    }
-    let written = match code {
-        Code::Any => write_entry!(&mut *out, log, writer::hex_word),
-        // SAFETY: `Code::all` has it only where the processor has the features.
-        #[cfg(target_arch = "x86_64")]
-        Code::Avx2 => unsafe { with_avx2(out, log) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Code::Avx512 => unsafe { with_avx512(out, log) },
-    };
-    // SAFETY: so many bytes behind the text were written.
-    unsafe { out.set_len(out.len() + written) };
-}
+for_each_code!(entry_without_id, write_entry);
 
 #[cfg(test)]
 mod tests {

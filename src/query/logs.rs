@@ -47,6 +47,8 @@ pub struct LogQuery {
     pub cursor: Option<RowCursor>,
     /// Give up at this time; only expressions over several lists look at it.
     pub deadline: Option<Instant>,
+    /// Walk over several lists whatever walks before have found.
+    pub anew: bool,
 }
 
 impl LogQuery {
@@ -60,8 +62,8 @@ impl LogQuery {
         self.cursor = part.cursor;
     }
 
-    /// Whether one list of places has all that match and nothing else: a contract, a topic, or a contract and its
-    /// signature. Expressions over several lists may walk long ones for little.
+    /// Whether one list of places has all that match and nothing else: a contract, a topic, a contract and its
+    /// signature, or whatever there is. Expressions over several lists may walk long ones for little.
     #[must_use]
     pub fn is_driven_by_one_list(&self) -> bool {
         let given: Vec<usize> = (0..4)
@@ -70,7 +72,7 @@ impl LogQuery {
         let single = self.topics.iter().all(|values| values.len() <= 1);
         let one = matches!(
             (self.address.is_some(), given.as_slice()),
-            (true, [] | [0]) | (false, [_])
+            (true, [] | [0]) | (false, [] | [_])
         );
         one && single && self.others.is_empty() && self.operators.is_empty()
     }
@@ -303,7 +305,8 @@ fn select_by_walk(
         None => range,
     };
     let name = (matches.rarest() >= WALK_MIN).then(|| name_of(query));
-    let known = name.as_deref().and_then(|name| view.walked(name));
+    let known = name.as_deref().filter(|_| !query.anew);
+    let known = known.and_then(|name| view.walked(name));
     let final_end = match view.finalized() {
         Some(last) if name.is_some() => view.first_log(last.saturating_add(1))?,
         _ => 0,

@@ -9,6 +9,19 @@ use super::fault::Fault;
 use crate::desk::answer::Answer;
 use crate::http::{FRAME_BYTES, FrameSource, Holding, HttpError};
 
+fn begin(text: &mut Vec<u8>, id: &RawValue) {
+    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    text.extend_from_slice(id.get().as_bytes());
+}
+
+/// The text of a response up to its result.
+pub(super) fn head(id: &RawValue) -> Vec<u8> {
+    let mut text = Vec::with_capacity(128);
+    begin(&mut text, id);
+    text.extend_from_slice(br#","result":"#);
+    text
+}
+
 /// A piece of a body.
 enum Piece {
     Text(Bytes),
@@ -44,28 +57,40 @@ impl Pieces {
 
     /// Appends the response to the request with this id.
     pub(super) fn response(&mut self, id: &RawValue, result: Result<Answer, Fault>) {
-        self.text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-        self.text.extend_from_slice(id.get().as_bytes());
         match result {
             Err(fault) => {
+                begin(&mut self.text, id);
                 self.text.extend_from_slice(br#","error":"#);
                 fault.write(&mut self.text);
             }
             Ok(answer) => {
-                self.text.extend_from_slice(br#","result":"#);
-                match answer {
-                    Answer::Whole(body, _) => self.body(body),
-                    Answer::Begun(first, source, _) => {
-                        self.body(first);
-                        self.cut();
-                        self.pieces.push_back(Piece::Frames(source));
-                    }
-                    // Questions were put before; were one left, the body would not be JSON, and clients would see it.
-                    Answer::AskNode(_) => {}
-                }
+                self.text.append(&mut head(id));
+                self.answer(answer);
             }
         }
         self.text.push(b'}');
+    }
+
+    /// Appends the response to the request with this id; what was answered may be the text of all of it.
+    pub(super) fn add(&mut self, id: &RawValue, is_response: bool, result: Result<Answer, Fault>) {
+        match result {
+            Ok(answer) if is_response => self.answer(answer),
+            result => self.response(id, result),
+        }
+    }
+
+    /// Appends what was answered.
+    fn answer(&mut self, answer: Answer) {
+        match answer {
+            Answer::Whole(body, _) => self.body(body),
+            Answer::Begun(first, source, _) => {
+                self.body(first);
+                self.cut();
+                self.pieces.push_back(Piece::Frames(source));
+            }
+            // Questions were put before; were one left, the body would not be JSON, and clients would see it.
+            Answer::AskNode(_) => {}
+        }
     }
 
     fn body(&mut self, body: Bytes) {
@@ -86,12 +111,22 @@ impl Pieces {
     }
 
     /// The body as a whole, else its first frame and what gives the others.
-    pub(super) fn end(mut self) -> Result<Bytes, (Bytes, Self)> {
+    pub(super) fn end(mut self) -> Result<Bytes, (Bytes, Box<dyn FrameSource>)> {
         self.cut();
-        if let [Piece::Text(_)] = self.pieces.make_contiguous()
-            && let Some(Piece::Text(only)) = self.pieces.pop_front()
-        {
-            return Ok(only);
+        match self.pieces.make_contiguous() {
+            [Piece::Text(_)] => {
+                if let Some(Piece::Text(only)) = self.pieces.pop_front() {
+                    return Ok(only);
+                }
+            }
+            // Nothing stands behind it: several threads may make it.
+            [Piece::Text(_), Piece::Frames(_)] => {
+                let first = self.texts();
+                if let Some(Piece::Frames(source)) = self.pieces.pop_front() {
+                    return Err((first, source));
+                }
+            }
+            _ => {}
         }
         let is_text = self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)));
         // A longer one would be there twice while it is copied.
@@ -105,7 +140,7 @@ impl Pieces {
             return Ok(whole.into());
         }
         let first = self.texts();
-        Err((first, self))
+        Err((first, Box::new(self)))
     }
 
     /// The texts that come next, about a frame of them.

@@ -71,18 +71,25 @@ impl BlockRef {
 /// The parameters of a call.
 #[derive(Debug)]
 pub(super) struct Args {
+    id: Box<RawValue>,
     values: std::vec::IntoIter<Value>,
 }
 
 impl Args {
-    /// Reads `params`, an array or nothing.
-    pub(super) fn read(params: Option<&RawValue>) -> Result<Self, Fault> {
+    /// Reads `params`, an array or nothing, of the call with this id.
+    pub(super) fn read(id: &RawValue, params: Option<&RawValue>) -> Result<Self, Fault> {
         let text = params.map_or("null", RawValue::get);
         let values: Option<Vec<Value>> = serde_json::from_str(text)
             .map_err(|_| Fault::params("Invalid params: expected an array, nested less than 128 deep"))?;
         Ok(Self {
+            id: id.to_owned(),
             values: values.unwrap_or_default().into_iter(),
         })
+    }
+
+    /// The call's id, as it came.
+    pub(super) fn id(&self) -> &RawValue {
+        &self.id
     }
 
     /// Nothing may be left.
@@ -209,17 +216,24 @@ mod tests {
     #[test]
     fn parameters_are_an_array() {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let code = |text: &str| Args::read(Some(&raw(text))).map(drop).map_err(|fault| fault.code);
+        let code = |text: &str| {
+            Args::read(RawValue::NULL, Some(&raw(text)))
+                .map(drop)
+                .map_err(|fault| fault.code)
+        };
         assert_eq!(code("[1, null]"), Ok(()));
         assert_eq!(code("null"), Ok(()));
         assert_eq!(code("{\"a\": 1}"), Err(-32602));
         let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
         assert_eq!(code(&deep), Err(-32602));
-        let mut args = Args::read(Some(&raw("[null, 5]"))).unwrap();
+        let mut args = Args::read(RawValue::NULL, Some(&raw("[null, 5]"))).unwrap();
         assert!(!args.boolean("full").unwrap());
         let fault = args.end("eth_method").unwrap_err();
         assert_eq!(fault.message, "Too many parameters for eth_method");
-        let fault = Args::read(None).unwrap().address("address").unwrap_err();
+        let fault = Args::read(RawValue::NULL, None)
+            .unwrap()
+            .address("address")
+            .unwrap_err();
         assert_eq!(
             (fault.code, &*fault.message),
             (-32602, "Missing parameter: address")

@@ -3,7 +3,7 @@
 use super::args::{Args, BlockRef};
 use super::fault::Fault;
 use super::methods::{Work, at_block, null, shared, store, text};
-use crate::desk::answer::{Answer, Plan, Snapshot};
+use crate::desk::answer::{Answer, Plan, Quick, Snapshot};
 use crate::desk::faults::{needs_uncles, query_failed};
 use crate::desk::proxy;
 use crate::http::HttpError;
@@ -11,14 +11,14 @@ use crate::json::object::Object;
 use crate::json::{rpc, writer};
 
 pub(super) fn chain_id(_: &mut Args) -> Result<Work, Fault> {
-    Ok(store(Plan::point(|snapshot| {
+    Ok(store(Plan::quick(|snapshot| {
         let id = snapshot.reader.chain_id();
         Ok(text(|out| writer::quantity(out, id)))
     })))
 }
 
 pub(super) fn net_version(_: &mut Args) -> Result<Work, Fault> {
-    Ok(store(Plan::point(|snapshot| {
+    Ok(store(Plan::quick(|snapshot| {
         let id = snapshot.reader.chain_id();
         Ok(text(|out| writer::decimal(out, id)))
     })))
@@ -35,7 +35,7 @@ pub(super) fn accounts(_: &mut Args) -> Result<Work, Fault> {
 
 /// `false` at the tip: what is a block or two behind for a moment is not syncing.
 pub(super) fn syncing(_: &mut Args) -> Result<Work, Fault> {
-    Ok(store(Plan::point(|snapshot| {
+    Ok(store(Plan::quick(|snapshot| {
         let extent = snapshot.extent();
         Ok(text(|out| {
             // Nothing syncs a chain without a status, however far its node was.
@@ -59,12 +59,20 @@ pub(super) fn block_number(_: &mut Args) -> Result<Work, Fault> {
 pub(super) fn block(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block("block")?;
     let full = args.boolean("full")?;
-    Ok(at_block(block, move |tag| proxy::block_by_number(tag, full)))
+    // All transactions of a block are many rows.
+    let quick = if full { Quick::No } else { Quick::AsItIs };
+    Ok(at_block(quick, block, move |tag| {
+        proxy::block_by_number(tag, full)
+    }))
 }
 
 /// `eth_getBlockTransactionCountBy...`.
 pub(super) fn transaction_count(args: &mut Args) -> Result<Work, Fault> {
-    Ok(at_block(args.block("block")?, proxy::block_transaction_count))
+    Ok(at_block(
+        Quick::Yes,
+        args.block("block")?,
+        proxy::block_transaction_count,
+    ))
 }
 
 /// Renders what `find` finds of an indexed block; `null` for any other.
@@ -81,10 +89,14 @@ pub(super) fn of_block(
 /// `eth_getHeaderBy...` and `erigon_getHeaderByNumber`.
 pub(super) fn header(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block("block")?;
-    Ok(store(of_block(block, |snapshot, number| {
+    let plan = of_block(block, |snapshot, number| {
         let found = snapshot.reader.block(number, false).map_err(query_failed)?;
         Ok(found.map_or_else(null, |entry| text(|out| rpc::headline(out, &entry.block))))
-    })))
+    });
+    Ok(store(Plan {
+        quick: Quick::AsItIs,
+        ..plan
+    }))
 }
 
 /// `eth_getUncleCountBy...`.

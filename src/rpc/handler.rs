@@ -1,7 +1,11 @@
 //! The door: reads a body, has each call answered, gives one body back.
+//!
+//! A call that comes alone and is quick is answered by the thread that owns the socket, out of memory
+//! (`docs/decisions/0024-reading.md`).
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 
@@ -13,10 +17,10 @@ use crate::desk::answer::{Answer, Extra, Facts, Plan, begun};
 use crate::desk::faults::{invalid_chain, not_configured, upstream_failed};
 use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
-use crate::http::header::{ALLOW, CACHE_CONTROL, ETAG, HeaderValue, RETRY_AFTER};
+use crate::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
 use crate::http::{
-    Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, Holding, HttpError, Lane, Lifetime, Params,
-    Request, Response, StatusCode, Traffic, header_number, json_response,
+    Delivery, ErrorStatus, FRAME_BYTES, FrameSource, Handled, Handler, Holding, HttpError, Lane, Lifetime,
+    Params, Pool, Request, Response, StatusCode, Traffic, header_number, json_response,
 };
 use crate::model::ChainName;
 
@@ -50,6 +54,26 @@ struct Prepared {
     /// Its place among the operations.
     place: usize,
     work: Result<Work, Fault>,
+}
+
+/// What a body asks for.
+struct Asked {
+    chain: ChainName,
+    calls: Vec<Prepared>,
+    is_batch: bool,
+}
+
+/// A body that was made.
+struct Made {
+    body: MadeBody,
+    /// What headers say of the snapshot, where there was one.
+    facts: Option<Facts>,
+}
+
+enum MadeBody {
+    Whole(Bytes),
+    /// The first frame, what gives the others, and what gives them without waiting.
+    Begun(Bytes, Box<dyn FrameSource>, Option<Box<dyn FrameSource>>),
 }
 
 /// What came of a call so far.
@@ -86,8 +110,17 @@ impl Rpc {
 
 impl Handler for Rpc {
     fn handle(&self, request: Request) -> Handled {
-        let inner = Arc::clone(&self.inner);
-        Handled::later(inner.answer(request))
+        let asked = match self.inner.read(&request) {
+            Ok(asked) => asked,
+            Err(response) => return (*response).into(),
+        };
+        match self.inner.at_once(&request, asked) {
+            Ok(made) => self.inner.deliver(&request, made),
+            Err(asked) => {
+                let inner = Arc::clone(&self.inner);
+                Handled::later(async move { inner.answer(&request, asked).await })
+            }
+        }
     }
 
     fn upload_bytes_max(&self, _: &str) -> Option<usize> {
@@ -145,44 +178,40 @@ fn chain_of(request: &Request) -> Result<ChainName, HttpError> {
 }
 
 impl Inner {
-    async fn answer(self: Arc<Self>, request: Request) -> Response {
+    /// Reads what is asked; what needs no work is the response.
+    fn read(&self, request: &Request) -> Result<Asked, Box<Response>> {
         if !request.is_post() {
             let error = HttpError::new(ErrorStatus::MethodNotAllowed, "JSON-RPC is asked by POST");
             let mut response = refused(&error);
             let allowed = HeaderValue::from_static("POST, OPTIONS");
             response.headers_mut().insert(ALLOW, allowed);
-            return response;
+            return Err(Box::new(response));
         }
         request.name_operation(self.first_operation + OTHER);
-        let chain = match chain_of(&request) {
-            Ok(chain) => chain,
-            Err(error) => return refused(&error),
-        };
+        let chain = chain_of(request).map_err(|error| refused(&error))?;
         let (messages, is_batch) = match Body::read(request.upload()) {
             Ok(Body::One(message)) => (vec![message], false),
             Ok(Body::Batch(messages)) => (messages, true),
-            Err(fault) => return json_response(StatusCode::OK, alone(fault)),
+            Err(fault) => return Err(Box::new(json_response(StatusCode::OK, alone(fault)))),
         };
         // Nothing here has effects, so a notification, which has no answer, is not even looked up.
-        let prepared = messages.into_iter().filter_map(|message| self.prepare(message));
-        let prepared: Vec<Prepared> = prepared.collect();
-        let place = match prepared.as_slice() {
+        let calls = messages.into_iter().filter_map(|message| self.prepare(message));
+        let calls: Vec<Prepared> = calls.collect();
+        let place = match calls.as_slice() {
             [] => {
                 let mut nothing = Response::new(crate::http::Body::Empty);
                 *nothing.status_mut() = StatusCode::NO_CONTENT;
-                return nothing;
+                return Err(Box::new(nothing));
             }
             [only] if !is_batch => only.place,
             _ => BATCH,
         };
         request.name_operation(self.first_operation + place);
-        match self.work(&request, chain, prepared, is_batch).await {
-            Ok(response) => response,
-            Err(error) => {
-                fault(request.id().as_str(), &error);
-                refused(&error)
-            }
-        }
+        Ok(Asked {
+            chain,
+            calls,
+            is_batch,
+        })
     }
 
     fn prepare(&self, message: Message) -> Option<Prepared> {
@@ -192,28 +221,113 @@ impl Inner {
             Err(_) => OTHER,
         };
         let passes_on = self.desk.settings().rpc_passthrough;
-        let work = message.call.and_then(|call| read(&call, passes_on));
+        let work = message.call.and_then(|call| read(&id, &call, passes_on));
         Some(Prepared { id, place, work })
+    }
+
+    /// Answers a call that comes alone, where it needs nothing or what it needs is in memory; else gives back what is asked.
+    fn at_once(&self, request: &Request, mut asked: Asked) -> Result<Made, Asked> {
+        if asked.is_batch {
+            return Err(asked);
+        }
+        let Some(Prepared { id, place, work }) = asked.calls.pop() else {
+            return Err(asked);
+        };
+        let (plan, is_response) = match work {
+            Ok(Work::Store(plan)) => (plan, false),
+            Ok(Work::Response(plan)) => (plan, true),
+            Ok(Work::Known(text)) => {
+                let answer = Answer::Whole(text, Extra::default());
+                return Ok(self.put_together(request, (&id, false), Ok(answer), None));
+            }
+            Err(fault) => return Ok(self.put_together(request, (&id, false), Err(fault), None)),
+            node @ Ok(Work::Node { .. }) => {
+                asked.calls.push(Prepared {
+                    id,
+                    place,
+                    work: node,
+                });
+                return Err(asked);
+            }
+        };
+        match self
+            .desk
+            .at_hand(request, asked.chain, self.first_operation + place, plan)
+        {
+            Ok(found) => {
+                let answer = found.answer.map_err(|error| fault(request.id().as_str(), &error));
+                let mut made = self.put_together(request, (&id, is_response), answer, found.facts);
+                if let MadeBody::Begun(_, _, at_once) = &mut made.body {
+                    *at_once = found.at_once;
+                }
+                Ok(made)
+            }
+            Err(Some(plan)) => {
+                let work = if is_response {
+                    Work::Response(plan)
+                } else {
+                    Work::Store(plan)
+                };
+                asked.calls.push(Prepared {
+                    id,
+                    place,
+                    work: Ok(work),
+                });
+                Err(asked)
+            }
+            // The plan went with the attempt. It was made of the request alone, and is made of it again.
+            Err(None) => Err(self.read(request).unwrap_or(asked)),
+        }
+    }
+
+    /// The body with one response.
+    fn put_together(
+        &self,
+        request: &Request,
+        (id, is_response): (&RawValue, bool),
+        result: Result<Answer, Fault>,
+        facts: Option<Facts>,
+    ) -> Made {
+        let mut holding = request.hold(self.desk.pool().unsent());
+        holding.change(result.as_ref().map_or(0, Answer::bytes_held));
+        let mut pieces = Pieces::new(holding);
+        pieces.add(id, is_response, result);
+        Made {
+            body: pieces.end().into(),
+            facts,
+        }
+    }
+
+    async fn answer(&self, request: &Request, asked: Asked) -> Response {
+        match self.work(request, asked).await {
+            Ok(made) => self.deliver(request, made).answer().await,
+            Err(error) => {
+                fault(request.id().as_str(), &error);
+                refused(&error)
+            }
+        }
     }
 
     /// Looks up, asks the node, puts together.
     async fn work(
-        self: &Arc<Self>,
+        &self,
         request: &Request,
-        chain: ChainName,
-        prepared: Vec<Prepared>,
-        is_batch: bool,
-    ) -> Result<Response, HttpError> {
-        let mut ids = Vec::with_capacity(prepared.len());
-        let mut steps = Vec::with_capacity(prepared.len());
+        Asked {
+            chain,
+            calls,
+            is_batch,
+        }: Asked,
+    ) -> Result<Made, HttpError> {
+        let mut ids = Vec::with_capacity(calls.len());
+        let mut steps = Vec::with_capacity(calls.len());
         let mut plans = Vec::new();
-        for (at, Prepared { id, place, work }) in prepared.into_iter().enumerate() {
-            ids.push(id);
+        for (at, Prepared { id, place, work }) in calls.into_iter().enumerate() {
+            ids.push((id, matches!(work, Ok(Work::Response(_)))));
             steps.push(match work {
                 Err(fault) => Step::Done(Err(fault)),
                 Ok(Work::Known(text)) => Step::Done(Ok(Answer::Whole(text, Extra::default()))),
                 Ok(Work::Node { method, params }) => Step::Node(method, params),
-                Ok(Work::Store(plan)) => {
+                Ok(Work::Store(plan) | Work::Response(plan)) => {
                     plans.push((at, self.first_operation + place, plan));
                     Step::Done(Err(Fault::limit("The call was not looked up")))
                 }
@@ -230,16 +344,19 @@ impl Inner {
         let held = results.iter().filter_map(|result| result.as_ref().ok());
         holding.change(held.map(Answer::bytes_held).sum());
         let mut pieces = Pieces::new(holding);
-        for (at, (id, result)) in ids.iter().zip(results).enumerate() {
+        for (at, ((id, is_response), result)) in ids.iter().zip(results).enumerate() {
             if is_batch {
                 pieces.mark(if at == 0 { b'[' } else { b',' });
             }
-            pieces.response(id, result);
+            pieces.add(id, *is_response, result);
         }
         if is_batch {
             pieces.mark(b']');
         }
-        self.deliver(request, pieces, facts).await
+        Ok(Made {
+            body: pieces.end().into(),
+            facts,
+        })
     }
 
     /// Does what is looked up in the store, all of it on one snapshot.
@@ -308,39 +425,59 @@ impl Inner {
         }
     }
 
-    async fn deliver(
-        &self,
-        request: &Request,
-        pieces: Pieces,
-        facts: Option<Facts>,
-    ) -> Result<Response, HttpError> {
-        let delivery = Delivery::of(request);
-        let mut response = match pieces.end() {
-            Ok(whole) if whole.len() <= PLAIN_MAX => {
-                delivery.deliver_plain(json_response(StatusCode::OK, whole), Lifetime::Revalidate)
-            }
-            ended => {
-                let pool = self.desk.pool().clone();
-                // To compress a long one takes as long as a frame of a list.
-                let is_long = ended.as_ref().map_or(true, |whole| whole.len() > FRAME_BYTES);
-                let lane = if is_long { Lane::Scan } else { Lane::Point };
-                let deliver = move || {
-                    let response = match ended {
-                        Ok(whole) => json_response(StatusCode::OK, whole),
-                        Err((first, rest)) => begun(&pool, first, Box::new(rest), None, Extra::default()),
-                    };
-                    delivery.deliver(response, Lifetime::Revalidate, None)
-                };
-                self.desk.pool().run(lane, deliver).await?
-            }
+    /// The response with a body that was made: at once, unless it is to be compressed.
+    fn deliver(&self, request: &Request, made: Made) -> Handled {
+        let (delivery, pool) = (Delivery::of(request), self.desk.pool().clone());
+        let is_long = |bytes: usize| !matches!(&made.body, MadeBody::Whole(whole) if whole.len() <= bytes);
+        if !delivery.is_coded() || !is_long(PLAIN_MAX) {
+            return made
+                .respond(&pool, |response| {
+                    delivery.deliver_plain(response, Lifetime::NotKept)
+                })
+                .into();
+        }
+        // To compress a long one takes as long as a frame of a list.
+        let lane = if is_long(FRAME_BYTES) {
+            Lane::Scan
+        } else {
+            Lane::Point
         };
-        let headers = response.headers_mut();
-        // What is asked by POST is not kept.
-        headers.remove(ETAG);
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(facts) = facts {
+        let id = request.id().as_str().to_owned();
+        Handled::later(async move {
+            let frames = pool.clone();
+            let compressed = pool.run(lane, move || {
+                made.respond(&frames, |response| {
+                    delivery.deliver(response, Lifetime::NotKept, None)
+                })
+            });
+            compressed.await.unwrap_or_else(|error| {
+                let error = error.into();
+                fault(&id, &error);
+                refused(&error)
+            })
+        })
+    }
+}
+
+impl Made {
+    fn respond(self, pool: &Pool, deliver: impl FnOnce(Response) -> Response) -> Response {
+        let response = match self.body {
+            MadeBody::Whole(whole) => json_response(StatusCode::OK, whole),
+            MadeBody::Begun(first, rest, at_once) => begun(pool, first, rest, at_once, Extra::default()),
+        };
+        let mut response = deliver(response);
+        if let Some(facts) = self.facts {
             facts.add_to(&mut response);
         }
-        Ok(response)
+        response
+    }
+}
+
+impl From<Result<Bytes, (Bytes, Box<dyn FrameSource>)>> for MadeBody {
+    fn from(ended: Result<Bytes, (Bytes, Box<dyn FrameSource>)>) -> Self {
+        match ended {
+            Ok(whole) => Self::Whole(whole),
+            Err((first, rest)) => Self::Begun(first, rest, None),
+        }
     }
 }

@@ -43,6 +43,8 @@ impl Frame<'_> {
 struct ArrayFrames<I> {
     items: I,
     buffers: FrameBuffers,
+    /// What stands behind the last item.
+    tail: &'static [u8],
     /// An item was written.
     begun: bool,
     ended: bool,
@@ -58,7 +60,7 @@ impl<I: Items> ArrayFrames<I> {
         };
         self.ended = !self.items.write(&mut frame)?;
         if self.ended {
-            out.push(b']');
+            out.extend_from_slice(self.tail);
         }
         Ok(out.into())
     }
@@ -75,13 +77,24 @@ impl<I: Items> FrameSource for ArrayFrames<I> {
 
 /// The answer with these items.
 pub(super) fn array(snapshot: &Snapshot, items: impl Items) -> Result<Answer, HttpError> {
+    array_between(snapshot, b"[", items, b"]")
+}
+
+/// The answer with these items between two texts.
+pub(super) fn array_between(
+    snapshot: &Snapshot,
+    head: &[u8],
+    items: impl Items,
+    tail: &'static [u8],
+) -> Result<Answer, HttpError> {
     let mut frames = ArrayFrames {
         items,
         buffers: snapshot.buffers.clone(),
+        tail,
         begun: false,
         ended: false,
     };
-    let first = frames.render(b"[")?;
+    let first = frames.render(head)?;
     Ok(if frames.ended {
         Answer::Whole(first, Extra::default())
     } else {

@@ -2,19 +2,22 @@
 
 use serde_json::Value;
 
+use super::answer::head;
 use super::args::{Args, BlockRef, read_address, read_hash, read_some};
 use super::fault::Fault;
-use super::lists::{Frame, Items, array};
-use super::methods::{Work, store, text};
+use super::lists::{Frame, Items, array_between};
+use super::methods::Work;
 use crate::desk;
-use crate::desk::answer::{Plan, Snapshot};
+use crate::desk::answer::{Answer, Extra, Plan, Snapshot};
 use crate::desk::bounds::{Bound, Bounds};
 use crate::desk::faults::{BLOCK_NOT_FOUND, query_failed, still_indexing};
+use crate::desk::frames::{self, ListFrames, Places, RowSource};
+use crate::desk::lists::{Envelope, Shape, TAIL};
 use crate::desk::proxy::Tag;
 use crate::http::HttpError;
 use crate::json::rpc;
 use crate::model::{B256, BlockRange};
-use crate::query::{LogPage, LogQuery, Paged as _, Reader};
+use crate::query::{LogPage, LogQuery, Paged as _, QueryError, Reader, give_up, is_from_memory};
 
 /// Most values of an address or a topic.
 const VALUES_MAX: usize = 1000;
@@ -51,20 +54,51 @@ pub(super) fn logs(args: &mut Args) -> Result<Work, Fault> {
         query.others = addresses;
     }
     let blocks = blocks(given("fromBlock"), given("toBlock"), given("blockHash"))?;
-    Ok(store(Plan::scan(move |snapshot| {
+    let mut head = head(args.id());
+    head.push(b'[');
+    let is_quick = query.is_driven_by_one_list();
+    let work = move |snapshot: &Snapshot| {
         let Some(range) = blocks.resolve(snapshot)? else {
-            return Ok(text(|out| out.extend_from_slice(b"[]")));
+            head.extend_from_slice(TAIL);
+            return Ok(Answer::Whole(head.into(), Extra::default()));
         };
         query.first_block = range.first();
         query.last_block = range.last();
-        let mut logs = Logs {
+        answer(snapshot, query, head)
+    };
+    Ok(Work::Response(if is_quick {
+        Plan::quick_scan(false, work)
+    } else {
+        Plan::scan(work)
+    }))
+}
+
+/// The logs that match, in a response of which `head` is there.
+fn answer(snapshot: &Snapshot, mut query: LogQuery, head: Vec<u8>) -> Result<Answer, HttpError> {
+    let page = desk::logs::look_up(&snapshot.reader, &mut query)?;
+    if page.page().next_cursor().is_some() {
+        if is_from_memory() {
+            // The first of so many may be looked up at once, and the others not.
+            give_up();
+            return Err(still_indexing());
+        }
+        let logs = Logs {
             reader: snapshot.reader.clone(),
             query,
-            page: None,
+            page: Some(page),
         };
-        logs.look_up()?;
-        array(snapshot, logs)
-    })))
+        return array_between(snapshot, &head, logs, TAIL);
+    }
+    let (first, rest) = ListFrames::begin(
+        Rows(page),
+        snapshot.buffers.clone(),
+        Shape::Object,
+        Envelope(head),
+    )?;
+    Ok(match rest {
+        None => Answer::Whole(first, Extra::default()),
+        Some(rest) => Answer::Begun(first, Box::new(rest), Extra::default()),
+    })
 }
 
 fn topics(given: Option<&Value>) -> Result<[Vec<B256>; 4], Fault> {
@@ -147,6 +181,26 @@ pub(super) fn resolve(snapshot: &Snapshot, from: Tag, to: Tag) -> Result<Option<
         to: Some(bound(to)?),
     };
     bounds.resolve(snapshot.extent())
+}
+
+/// Logs that were looked up at once.
+struct Rows(LogPage);
+
+impl RowSource for Rows {
+    const IS_QUICK: bool = true;
+
+    fn places(&mut self) -> &mut dyn Places {
+        self.0.page_mut()
+    }
+
+    fn again(&self) -> Self {
+        Self(self.0.again())
+    }
+
+    fn write(&mut self, frame: &mut frames::Frame<'_>) -> Result<bool, QueryError> {
+        self.0
+            .visit(&mut |log| frame.item(|out| rpc::log_entry(out, log)))
+    }
 }
 
 /// The logs that match, looked up some at a time.

@@ -7,7 +7,7 @@ use super::args::{Args, BlockRef};
 use super::fault::Fault;
 use super::message::Call;
 use super::{blocks, logs, otterscan, state, traces, transactions};
-use crate::desk::answer::{Answer, Extra, Plan};
+use crate::desk::answer::{Answer, Extra, Plan, Quick};
 use crate::desk::proxy::{Tag, bare};
 
 /// A method that is answered from the store.
@@ -22,6 +22,8 @@ pub struct Method {
 pub(super) enum Work {
     /// To be looked up.
     Store(Plan),
+    /// To be looked up as well; what it finds is the text of the whole response.
+    Response(Plan),
     /// Known already.
     Known(Bytes),
     /// The node's own answer.
@@ -114,10 +116,10 @@ pub(super) fn place_of(name: &str) -> Option<usize> {
 }
 
 /// Reads a call into what it asks for.
-pub(super) fn read(call: &Call, passes_on: bool) -> Result<Work, Fault> {
+pub(super) fn read(id: &RawValue, call: &Call, passes_on: bool) -> Result<Work, Fault> {
     let name = call.method.as_str();
     if let Some(method) = METHODS.iter().find(|method| method.name == name) {
-        let mut args = Args::read(call.params.as_deref())?;
+        let mut args = Args::read(id, call.params.as_deref())?;
         let work = (method.parse)(&mut args)?;
         args.end(name)?;
         return Ok(work);
@@ -125,7 +127,7 @@ pub(super) fn read(call: &Call, passes_on: bool) -> Result<Work, Fault> {
     match PASSED_ON.iter().find(|passed| **passed == name) {
         Some(method) if passes_on => {
             // An object would be the node's to judge; a number is not.
-            Args::read(call.params.as_deref())?;
+            Args::read(id, call.params.as_deref())?;
             let none = || RawValue::from_string("[]".to_owned());
             let params = match &call.params {
                 Some(params) if params.get() != "null" => Ok(params.clone()),
@@ -169,12 +171,21 @@ pub(super) fn null() -> Answer {
 
 /// What another dialect answers.
 pub(super) fn shared(plan: Plan) -> Work {
-    store(Plan::point(|snapshot| (plan.work)(snapshot).map(bare)))
+    let Plan { lane, quick, work } = plan;
+    store(Plan {
+        lane,
+        quick,
+        work: Box::new(|snapshot| work(snapshot).map(bare)),
+    })
 }
 
-/// What another dialect answers about a block that is named in any way.
-pub(super) fn at_block(block: BlockRef, plan: impl FnOnce(Tag) -> Plan + Send + 'static) -> Work {
-    store(Plan::point(move |snapshot| {
+/// What another dialect answers about a block that is named in any way, by plans that are so quick.
+pub(super) fn at_block(
+    quick: Quick,
+    block: BlockRef,
+    plan: impl FnOnce(Tag) -> Plan + Send + 'static,
+) -> Work {
+    let found = Plan::point(move |snapshot| {
         let tag = match block {
             BlockRef::Tag(tag) => tag,
             BlockRef::Hash(_) => match block.indexed(snapshot)? {
@@ -183,7 +194,8 @@ pub(super) fn at_block(block: BlockRef, plan: impl FnOnce(Tag) -> Plan + Send + 
             },
         };
         (plan(tag).work)(snapshot).map(bare)
-    }))
+    });
+    store(Plan { quick, ..found })
 }
 
 #[cfg(test)]
@@ -226,7 +238,9 @@ mod tests {
                 method: method.to_owned(),
                 params: None,
             };
-            read(&call, passes_on).map(drop).map_err(|fault| fault.code)
+            read(RawValue::NULL, &call, passes_on)
+                .map(drop)
+                .map_err(|fault| fault.code)
         };
         assert_eq!(code("eth_call", false), Err(-32601));
         assert_eq!(code("eth_call", true), Ok(()));

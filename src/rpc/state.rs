@@ -16,7 +16,7 @@ use crate::json::writer;
 pub(super) fn balance(args: &mut Args) -> Result<Work, Fault> {
     let account = args.address("address")?;
     let block = args.block_or_latest("block")?;
-    Ok(store(Plan::point(move |snapshot| {
+    Ok(store(Plan::quick(move |snapshot| {
         let bound = match block.tag(snapshot)? {
             Tag::Latest => Bound::Latest,
             tag => Bound::Number(
@@ -35,7 +35,7 @@ pub(super) fn balance(args: &mut Args) -> Result<Work, Fault> {
 pub(super) fn transaction_count(args: &mut Args) -> Result<Work, Fault> {
     let account = args.address("address")?;
     let block = args.block_or_latest("block")?;
-    Ok(store(Plan::point(move |snapshot| {
+    Ok(store(Plan::quick(move |snapshot| {
         let plan = proxy::transaction_count(account, block.tag(snapshot)?);
         (plan.work)(snapshot).map(bare)
     })))

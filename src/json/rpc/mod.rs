@@ -5,12 +5,14 @@
 //! order of keys is ours.
 
 mod block;
+mod log_entry;
 mod otterscan;
 mod receipt;
 mod trace;
 mod transaction;
 
 pub use block::{block, header, headline, uncle};
+pub use log_entry::log_entry;
 pub use otterscan::{
     BlockDetails, block_details, block_transactions, call, contract_creator, found, internal_operation,
 };
@@ -18,7 +20,7 @@ pub use receipt::{receipt, receipt_without_logs};
 pub use trace::{TracePlace, subtraces, trace, traces};
 pub use transaction::transaction;
 
-use super::object::{Object, array};
+use super::object::Object;
 use crate::model::{BlockId, Bundle, Log, LogEntry, Transaction};
 
 /// Where a transaction lies, and what its block says of it.
@@ -58,24 +60,6 @@ pub fn bundle(out: &mut Vec<u8>, bundle: &Bundle) {
     if !block.uncle_headers.is_empty() {
         object.array("uncleHeaders", &block.uncle_headers, header);
     }
-    object.end();
-}
-
-/// Appends a log as `eth_getLogs` states it.
-pub fn log_entry(out: &mut Vec<u8>, log: &LogEntry<'_>) {
-    let mut object = Object::begin(out);
-    object.hex("address", log.address);
-    array(object.key("topics"), log.topics.iter(), |out, topic| {
-        super::writer::hex(out, topic.as_slice());
-    });
-    object.hex("data", log.data);
-    object.hex("blockHash", log.block_hash);
-    object.quantity("blockNumber", log.block_number);
-    object.quantity("transactionIndex", log.transaction_index);
-    object.quantity("blockTimestamp", log.timestamp);
-    object.hex("transactionHash", log.transaction_hash);
-    object.quantity("logIndex", log.log_index);
-    object.boolean("removed", false);
     object.end();
 }
 
