@@ -56,6 +56,29 @@ pub fn disk_bytes() -> Option<u64> {
     stated(&text("/proc/self/io"), "read_bytes")?.parse().ok()
 }
 
+/// Bytes that were written to a socket and that its other end has not acknowledged (ioctl SIOCOUTQ, tcp(7)); `None` where it is none.
+#[must_use]
+pub fn unacknowledged(socket: std::os::fd::RawFd) -> Option<u64> {
+    let mut bytes: libc::c_int = 0;
+    #[expect(unsafe_code, reason = "a question to the kernel that writes one integer")]
+    // SAFETY: the request (on sockets the same as TIOCOUTQ) writes one `int` to where the pointer points, which outlives the call; a
+    // descriptor that is none, or of another kind, is an error.
+    let asked = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut bytes) };
+    (asked == 0).then(|| u64::try_from(bytes).ok()).flatten()
+}
+
+/// Another process that has a file under a directory mapped into its memory, where there is one and it may be looked at.
+#[must_use]
+pub fn who_maps(directory: &Path) -> Option<u32> {
+    let mut wanted = fs::canonicalize(directory).ok()?.into_os_string();
+    wanted.push("/");
+    let wanted = wanted.into_string().ok()?;
+    let ids = fs::read_dir("/proc").ok()?;
+    let ids = ids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter(|&id| id != std::process::id())
+        .find(|id| text(&format!("/proc/{id}/maps")).contains(&wanted))
+}
+
 /// Files lie under `root`.
 fn allowed(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
@@ -103,6 +126,32 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         home
+    }
+
+    #[test]
+    fn whoever_maps_a_file_of_a_directory_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(who_maps(directory.path()), None);
+        // A program that is run is mapped; what lies beside it under a longer name is not in it.
+        let program = directory.path().join("sleep");
+        fs::copy("/bin/sleep", &program).unwrap();
+        fs::create_dir(directory.path().join("s")).unwrap();
+        let mut sleeper = loop {
+            match std::process::Command::new(&program).arg("60").spawn() {
+                Ok(sleeper) => break sleeper,
+                // Another thread's child may hold the file that was just written.
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::yield_now();
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let found = (who_maps(directory.path()), who_maps(&directory.path().join("s")));
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        assert_eq!(found, (Some(sleeper.id()), None));
+        assert_eq!(who_maps(directory.path()), None);
+        assert_eq!(who_maps(Path::new("/no such directory")), None);
     }
 
     #[test]

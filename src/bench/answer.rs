@@ -123,9 +123,21 @@ impl Client {
             error: String,
         }
         let refusal = serde_json::from_slice::<Refusal>(&body);
-        let text = refusal.map_or_else(|_| String::new(), |refusal| format!(": {}", refusal.error));
+        let text = refusal.map_or_else(
+            |_| String::new(),
+            |refusal| format!(": {}", shown(&refusal.error)),
+        );
         Err(refused(got.status, &text))
     }
+}
+
+/// The longest text of a service's that is repeated, characters.
+const SHOWN_MAX: usize = 300;
+
+/// What a service says, for a terminal: its beginning, with nothing in it that a terminal obeys.
+fn shown(text: &str) -> String {
+    let text = text.chars().take(SHOWN_MAX);
+    text.map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// An answer that is no 200, in words.
@@ -173,12 +185,14 @@ pub async fn head(way: &Way, chain: ChainName) -> Option<Head> {
     })
 }
 
-/// How many rows an answer has: the items of its first list, or one where it is about one thing.
+/// How many rows an answer has: the items of its first list, or one where it is about one thing; none where its `result` is `null`.
 ///
 /// # Errors
 ///
 /// When it is not a JSON object.
 pub fn rows(body: &[u8]) -> Result<u64, String> {
+    #[derive(Deserialize)]
+    struct Key<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
     struct First(Option<u64>);
     impl<'de> Deserialize<'de> for First {
         fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -190,8 +204,11 @@ pub fn rows(body: &[u8]) -> Result<u64, String> {
                 }
                 fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<First, A::Error> {
                     let mut first = None;
-                    while map.next_key::<serde::de::IgnoredAny>()?.is_some() {
+                    while let Some(Key(key)) = map.next_key()? {
                         let value: &RawValue = map.next_value()?;
+                        if first.is_none() && key == "result" && value.get() == "null" {
+                            first = Some(0);
+                        }
                         if first.is_none() && value.get().starts_with('[') {
                             let items: Vec<serde::de::IgnoredAny> =
                                 serde_json::from_str(value.get()).map_err(serde::de::Error::custom)?;
@@ -266,8 +283,16 @@ mod tests {
             rows(br#"{"account":"0x0","balance":"5","deep":{"list":[1,2]}}"#),
             Ok(1)
         );
+        assert_eq!(rows(br#"{"jsonrpc":"2.0","id":1,"result":null}"#), Ok(0));
+        assert_eq!(rows(br#"{"jsonrpc":"2.0","id":1,"result":{"a":null}}"#), Ok(1));
         assert!(rows(b"[1]").is_err());
         assert!(rows(b"{").is_err());
+    }
+
+    #[test]
+    fn what_a_service_says_moves_no_terminal() {
+        assert_eq!(shown("no\x1b[31m\r\n0 differ\u{9b}2J"), "no [31m  0 differ 2J");
+        assert_eq!(shown(&"a".repeat(1000)).len(), SHOWN_MAX);
     }
 
     #[test]

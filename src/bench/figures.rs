@@ -82,6 +82,7 @@ pub fn duration(milliseconds: f64) -> String {
 #[must_use]
 pub fn count(figure: f64) -> String {
     match figure {
+        figure if 0.0 < figure && figure < 9.95 && figure.fract() != 0.0 => format!("{figure:.1}"),
         figure if figure < 1e3 => format!("{figure:.0}"),
         figure if figure < 1e6 => format!("{} k", three_digits(figure / 1e3)),
         figure if figure < 1e9 => format!("{} M", three_digits(figure / 1e6)),

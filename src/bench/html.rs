@@ -12,7 +12,7 @@ const STYLE: &str = include_str!("report.css");
 const COLOURS: usize = 6;
 
 /// Milliseconds of the axis.
-const AXIS: (f64, f64) = (0.001, 60_000.0);
+const AXIS: (f64, f64) = (0.001, 100_000_000.0);
 /// Geometry of the plots, pixels of a picture that scales.
 const WIDTH: f64 = 1000.0;
 const NAMES: f64 = 190.0;

@@ -183,6 +183,8 @@ struct Sums {
     of_other_length: u64,
     rows: u64,
     bytes: u64,
+    /// When it asked first, and when its last answer was there.
+    span: Option<(Instant, Instant)>,
 }
 
 impl Sums {
@@ -207,6 +209,10 @@ impl Sums {
         self.of_other_length += other.of_other_length;
         self.rows += other.rows;
         self.bytes += other.bytes;
+        self.span = match (self.span, other.span) {
+            (Some((began, ended)), Some(other)) => Some((began.min(other.0), ended.max(other.1))),
+            (one, other) => one.or(other),
+        };
     }
 
     fn measurement(self, condition: Condition, seconds: f64) -> Measurement {
@@ -276,7 +282,8 @@ pub async fn warm(
         tasks.spawn(async move {
             let mut sums = Sums::default();
             start.wait().await;
-            let until = (clock::now() + seconds).min(deadline);
+            let started = clock::now();
+            let until = (started + seconds).min(deadline);
             // Each begins at a place of its own.
             let first = number * question.targets.len() / clients;
             let targets = question.targets.iter().zip(expected.iter().copied());
@@ -309,11 +316,11 @@ pub async fn warm(
                     client = again;
                 }
             }
+            sums.span = Some((started, clock::now()));
             sums
         });
     }
     start.wait().await;
-    let began = clock::now();
     let mut all = Sums::default();
     while let Some(sums) = tasks.join_next().await {
         all.add(sums.map_err(|error| format!("a client died: {error}"))?);
@@ -323,7 +330,8 @@ pub async fn warm(
         cold: false,
         clients,
     };
-    Ok(all.measurement(condition, (clock::now() - began).as_secs_f64()))
+    let span = all.span.map_or(Duration::ZERO, |(began, ended)| ended - began);
+    Ok(all.measurement(condition, span.as_secs_f64()))
 }
 
 /// Waits for an answer until then.

@@ -46,7 +46,7 @@ pub struct Report {
 }
 
 /// The form of the JSON: raised where a field goes, is named anew or means something else. Fields may come without that.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The parameters of a run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -169,7 +169,13 @@ impl Report {
         let missing: Vec<_> = self.questions.iter().filter(is_missing).collect();
         match missing.as_slice() {
             [] if self.questions.iter().any(is_measured) => None,
-            _ if of == 0 => self.ended_early.clone(),
+            _ if of == 0 => self.ended_early.clone().or_else(|| {
+                let first = self.left_out.first()?;
+                Some(format!(
+                    "nothing was asked: `{}` was left out: {}",
+                    first.published.name, first.reason
+                ))
+            }),
             // The last one may not have had its time.
             [one] if of > 1 && self.ended_early.is_some() && is_last(one) => None,
             [first, ..] if missing.len() < of => Some(format!(
@@ -353,13 +359,10 @@ impl Report {
                     });
                 }
                 if let Some(why) = &comparison.limited {
-                    lines.push(format!(
-                        "{name}: {} was not asked for all: {why}",
-                        comparison.with
-                    ));
+                    lines.push(format!("{name}: {} was compared in part: {why}", comparison.with));
                 }
                 match &comparison.verdict {
-                    Verdict::Equal => {}
+                    Verdict::Equal | Verdict::Partly => {}
                     Verdict::Empty => {
                         lines.push(format!(
                             "{name}: neither the service nor {} has a row of what was asked: nothing was compared",
@@ -394,6 +397,7 @@ impl Verdict {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Equal => "equal",
+            Self::Partly => "in part",
             Self::Empty => "empty",
             Self::Differ { .. } => "DIFFER",
             Self::Unanswered(_) => "none",

@@ -50,6 +50,7 @@ fn report() -> Report {
         ratio_in_process: Some(50.0),
         untimed: None,
         limited: None,
+        timed: [6, 5, 4],
     };
     let questions = asked.into_iter().enumerate().map(|(place, question)| Asked {
         question,

@@ -19,9 +19,11 @@ const SECONDS_MIN: Duration = Duration::from_millis(5);
 const PLANNED: f64 = 0.7;
 /// How long one question may take beyond its turn before it is broken off; comparisons have more.
 const OVERTIME: Duration = Duration::from_secs(30);
+/// How often a step may take as long as it took to look at the answers first: to warm up, and for the last answer.
+const LOOKS_A_STEP: u32 = 2;
 /// Answers of another that a comparison waits for at most, beside its turn: one that finds out what to compare, the one
-/// compared, those that show how it answers soonest and the last one timed.
-const WAITED: u32 = 4;
+/// compared, those that show how it answers soonest and those timed at least.
+const WAITED: u32 = 6;
 /// So long before a question is broken off its clients wait no more, and tell what they have.
 const TELLING: Duration = Duration::from_millis(500);
 
@@ -125,9 +127,19 @@ impl Session {
                 of,
             };
             if let Some(asked) = report.questions.last_mut() {
-                let until = tokio::time::Instant::from_std(turn.deadline);
-                let work = self.ask(Arc::new(question), asked, &report.store, &mut turn);
-                if tokio::time::timeout_at(until, work).await.is_err() {
+                let question = Arc::new(question);
+                let began = clock::now();
+                let looking = self.look_at(&question, asked, &turn);
+                let mut went = tokio::time::timeout_at(turn.deadline.into(), looking).await;
+                if let Ok(true) = went {
+                    // Who is slow once is so in each step.
+                    let slow = (clock::now() - began) * LOOKS_A_STEP * u32::try_from(steps).unwrap_or(1);
+                    turn.deadline = (turn.deadline + slow).min(deadline);
+                    let until = turn.deadline.into();
+                    let asking = self.ask(question, asked, &report.store, &mut turn);
+                    went = tokio::time::timeout_at(until, asking).await.map(|()| true);
+                }
+                if went.is_err() {
                     let why = if turn.deadline >= deadline {
                         report.ended_early = Some(format!(
                             "the time limit was reached: {} of {all} questions were asked, the last one not to its end (--limit, \
@@ -186,6 +198,26 @@ impl Session {
         }
     }
 
+    /// Asks once; whether there are answers to be timed.
+    async fn look_at(&self, question: &Question, asked: &mut Asked, turn: &Turn<'_>) -> bool {
+        let Some(first) = self.ways.first() else {
+            return false;
+        };
+        turn.observer.begins(question.published.name, turn.done, turn.of);
+        match look(question, first).await {
+            Ok((answers, failed)) => {
+                asked.answers = answers;
+                asked.notes.extend(failed);
+            }
+            Err(why) => {
+                asked.is_withheld = first.withholds(&why);
+                asked.notes.push(format!("not answered: {why}"));
+                return false;
+            }
+        }
+        true
+    }
+
     async fn ask(
         &mut self,
         question: Arc<Question>,
@@ -195,18 +227,6 @@ impl Session {
     ) {
         let name = question.published.name;
         let Some(first) = self.ways.first() else { return };
-        turn.observer.begins(name, turn.done, turn.of);
-        match look(&question, first).await {
-            Ok((answers, failed)) => {
-                asked.answers = answers;
-                asked.notes.extend(failed);
-            }
-            Err(why) => {
-                asked.is_withheld = first.withholds(&why);
-                asked.notes.push(format!("not answered: {why}"));
-                return;
-            }
-        }
         if let (Some(filter), Some(counted), Some(&rows)) =
             (&question.filter, question.counted, asked.answers.rows.first())
         {

@@ -139,14 +139,14 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Logs,
         "topic-range-hot",
-        "the logs with the commonest topic 0 in 200 blocks around the middle one of them",
+        "the first 10,000 logs with the commonest topic 0 in 200 blocks around the middle one of them",
         "a dense range without an address",
         |s| range(s, hottest(&s.signatures)),
     ),
     entry(
         Logs,
         "topic-range-medium",
-        "the logs with a topic 0 of about 4 % of all logs in the same blocks",
+        "the first 10,000 logs with a topic 0 of about 4 % of all logs in the same blocks",
         "a sparser range without an address",
         |s| {
             let hot = hottest(&s.signatures).map(|hot| hot.what);
@@ -160,7 +160,7 @@ static SET: &[(Published, Pick)] = &[
         Logs,
         "wallet-sparse",
         "all logs with an account of about 300 logs as topic 1, 2 or 3",
-        "scattered rows, each in a block of its own",
+        "scattered rows, few of them in one block",
         |s| {
             let wallet = nearest(&s.wallets, 300, |one| (ROWS_MIN..=PAGE).contains(&one.count))
                 .ok_or("no account was met as a topic 1, 2 or 3 of 10 to 10,000 logs")?;

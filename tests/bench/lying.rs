@@ -395,11 +395,50 @@ fn a_node_that_refuses_all_blocks_is_asked_for_those_of_the_rows() {
     let (outcome, report) = with(directory.path(), &url, &more);
     let outcome = outcome.succeeded();
     let comparison = &question(&report, "address-rare")["comparisons"][0];
-    assert_eq!(comparison["verdict"], "equal", "{comparison}");
+    assert_eq!(comparison["verdict"], "partly", "{comparison}");
+    let tally = &report["compared"][0];
+    assert_eq!(
+        (number(&tally["equal"]), number(&tally["partly"])),
+        (0, 1),
+        "{tally}"
+    );
     assert!(comparison["ratio"].as_f64() > Some(0.0), "{comparison}");
-    let told = format!("address-rare: node was not asked for all: only {covered} were asked for");
+    let told = format!("address-rare: node was compared in part: only {covered} were asked for");
     assert!(outcome.stdout.contains(&told), "{told}: {}", outcome.stdout);
     assert!(outcome.stdout.contains("range is too wide"), "{}", outcome.stdout);
+}
+
+#[test]
+fn answers_that_are_timed_are_those_that_were_compared() {
+    // The first answer is the one that is compared, the second one shows what is timed, the others are timed.
+    static SECOND: AtomicUsize = AtomicUsize::new(0);
+    static THIRD: AtomicUsize = AtomicUsize::new(0);
+    let from_second: Spoil = |logs| {
+        if SECOND.fetch_add(1, Ordering::Relaxed) >= 1 {
+            logs.clear();
+        }
+    };
+    let from_third: Spoil = |logs| {
+        if THIRD.fetch_add(1, Ordering::Relaxed) >= 2 {
+            logs.clear();
+        }
+    };
+    for (spoil, told) in [
+        (from_second, "what the node answers where it is timed differs in"),
+        (from_third, "an answer that was timed had a size of"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut more = SHORT.to_vec();
+        more.extend(["--only", "address-hot-100"]);
+        let (outcome, report) = with(directory.path(), &node(spoil), &more);
+        let outcome = outcome.succeeded();
+        let comparison = &question(&report, "address-hot-100")["comparisons"][0];
+        assert_eq!(comparison["verdict"], "equal", "{comparison}");
+        assert!(text(&comparison["untimed"]).contains(told), "{comparison}");
+        assert_eq!(comparison["ratio"], Value::Null, "{comparison}");
+        assert_eq!(comparison["theirs_ms"], Value::Null, "{comparison}");
+        assert!(outcome.stdout.contains(told), "{}", outcome.stdout);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -232,6 +233,102 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
         let found = comparisons.iter().find(|found| found["with"] == "node").unwrap();
         assert!(found["verdict"].to_string().contains(told), "{only}: {found}");
     }
+}
+
+#[test]
+fn pages_that_all_begin_elsewhere_are_found_out_by_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let node = format!("http://{}/rpc", service.address);
+    // Each page is the one before it, so that they follow each other as they should.
+    let late: Turns = |target| {
+        let (path, query) = target.split_once('?')?;
+        let parts: Vec<_> = query
+            .split('&')
+            .map(|part| {
+                match part
+                    .strip_prefix("page=")
+                    .and_then(|page| page.parse::<u64>().ok())
+                {
+                    Some(page) if page > 1 => format!("page={}", page - 1),
+                    _ => part.to_owned(),
+                }
+            })
+            .collect();
+        Some(format!("{path}?{}", parts.join("&")))
+    };
+    let more = ["--only", "deep", "--against-node", &node, "--clients", "1"];
+    for (turns, is_elsewhere) in [(Some as Turns, false), (late, true)] {
+        let url = spoiling(&service, |_| {}, turns);
+        let (outcome, report) = through(directory.path(), &data, &url, &more);
+        let mut found = 0;
+        for asked in list(&report["questions"]) {
+            for comparison in list(&asked["comparisons"]) {
+                found += 1;
+                let told = comparison["verdict"].to_string();
+                assert_eq!(
+                    told.contains("the page begins behind"),
+                    is_elsewhere,
+                    "{comparison}"
+                );
+                assert_eq!(comparison["limited"], Value::Null, "{comparison}");
+            }
+        }
+        assert!(found > 1, "{report}");
+        if is_elsewhere {
+            outcome.refused(&["answers differ"]);
+        } else {
+            outcome.succeeded();
+        }
+    }
+}
+
+#[test]
+fn a_service_that_is_fast_with_other_answers_has_no_times() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let node = format!("http://{}/rpc", service.address);
+    let soon: Turns = |target| {
+        let is_of_range = target.contains("fromblock=");
+        let is_timed = is_of_range && ASKED.fetch_add(1, Ordering::Relaxed) > 0;
+        Some(if is_timed {
+            target.replace("offset=", "page=1000&offset=")
+        } else {
+            target
+        })
+    };
+    let url = spoiling(&service, |_| {}, soon);
+    let more = [
+        "--only",
+        "address-rare",
+        "--against-node",
+        &node,
+        "--clients",
+        "1",
+    ];
+    let (outcome, report) = through(directory.path(), &data, &url, &more);
+    outcome.succeeded();
+    let comparison = &question(&report, "address-rare")["comparisons"][0];
+    let untimed = comparison["untimed"].to_string();
+    assert!(
+        untimed.contains("an answer that was timed had a size of"),
+        "{comparison}"
+    );
+    assert_eq!(comparison["ratio"], Value::Null, "{comparison}");
+}
+
+#[test]
+fn a_service_of_a_store_that_begins_elsewhere_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let without_first: Turns = |target| Some(target).filter(|target| !target.contains("tag=0x0&"));
+    let url = spoiling(&service, |_| {}, without_first);
+    let outcome = bench(&["--data-dir", &data, "--url", &url]);
+    outcome.refused(&["does not begin with this store's first block 0"]);
 }
 
 #[test]

@@ -29,13 +29,15 @@ use crate::bench::set::questions;
 use crate::bench::statistics::{Statistics, StoreFacts};
 use crate::cli::BenchArgs;
 use crate::clock;
+use crate::machine::who_maps;
 use crate::node::Node;
 use crate::query::Reader;
 use crate::shutdown::Shutdown;
 use crate::store::{Store, is_written};
 
 const WARM: &str = "every path of a question is asked once, then again and again in one open store: blocks of the store come \
-                    from its block cache, pages of its arrays from the system's file cache";
+                    from its block cache or its rows from those it keeps, pages of its arrays from the system's file cache; each \
+                    answer is made anew (Cache-Control: no-cache), of no answer and no walk over lists that was kept";
 const WARM_ELSEWHERE: &str = "every path of a question is asked once, then again and again of a service of another process; its \
                               caches are its own";
 const COLD: &str = "before each answer the store is closed, the system is asked to forget the cached pages of its files \
@@ -61,6 +63,8 @@ pub(super) async fn bench(args: BenchArgs) -> Result<(), AppError> {
         shutdown,
         terminal: Terminal::new(),
         began: clock::now(),
+        began_at: clock::unix_seconds(clock::wall()) as u64,
+        machine: Machine::here(),
         database: None,
     };
     let outcome = run.run(outputs).await;
@@ -80,6 +84,10 @@ struct Run {
     shutdown: Shutdown,
     terminal: Terminal,
     began: Instant,
+    /// The same, Unix seconds.
+    began_at: u64,
+    /// As it was then.
+    machine: Machine,
     /// The database, as long as no session has it.
     database: Option<Postgres>,
 }
@@ -275,10 +283,17 @@ impl Run {
             Some("not measured (--no-cold)")
         } else if !service.is_own() {
             Some("not measured: what a service of another process holds in memory is not ours to drop")
-        } else if !self.args.cold && is_written(bed.directory()) {
+        } else if self.args.cold {
+            None
+        } else if is_written(bed.directory()) {
             Some(
                 "not measured: another process writes this store, and what the system is asked to forget is what that reads, too \
                  (--cold measures it nevertheless)",
+            )
+        } else if who_maps(bed.directory()).is_some() {
+            Some(
+                "not measured: another process serves this store, whose arrays stay in memory with it (--cold measures it \
+                 nevertheless)",
             )
         } else {
             None
@@ -292,10 +307,10 @@ impl Run {
             version: env!("CARGO_PKG_VERSION"),
             command: self.options.command.clone(),
             schema: SCHEMA,
-            began: clock::unix_seconds(clock::wall()) as u64,
+            began: self.began_at,
             seconds: 0.0,
             ended_early: None,
-            machine: Machine::here(),
+            machine: self.machine.clone(),
             settings: Settings {
                 seed: self.args.seed,
                 limit: self.options.limit.as_secs_f64(),

@@ -7,6 +7,7 @@ use crate::app::{AppError, verify};
 use crate::bench::against::node::lacks_head;
 use crate::bench::against::plain::timing;
 use crate::bench::against::postgres::Postgres;
+use crate::bench::figures::{duration, or_none};
 use crate::bench::load::{self, LoadedLogs};
 use crate::bench::statistics::StoreFacts;
 use crate::clock;
@@ -101,7 +102,8 @@ impl Loading<'_> {
         let told = format!(
             "PostgreSQL at {} ({}): {} logs of blocks {} to {} in schema {}, {how}, {bytes} bytes with indexes ({} a log), and \
              {transactions} bytes of transactions; rows in the binary protocol, the same JSON written from them by the same writer; \
-             warm. postgres: the page is cut from the logs and joined with its transactions, as an explorer's tables want it; \
+             warm; a statement that does nothing takes {} there and back, which is in its times as the way over HTTP is in the \
+             service's, and in none in process. postgres: the page is cut from the logs and joined with its transactions, as an explorer's tables want it; \
              postgres-flat: one table with all columns of an answer.",
             postgres.shown(),
             postgres.settings().await?,
@@ -110,6 +112,7 @@ impl Loading<'_> {
             plan.last_block,
             postgres.schema(),
             bytes / plan.logs.max(1),
+            or_none(postgres.there_and_back().await.ok(), duration),
         );
         tracing::info!("{told}");
         Ok((plan, told))

@@ -81,25 +81,43 @@ impl Service {
     }
 }
 
-/// Refuses a service that does not have the block that is the head here.
+/// Refuses a service that does not have the block that is the head here, or begins with another block.
 async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
     let mut client = Way::Http(authority.to_owned())
         .client()
         .await
         .map_err(|error| AppError::Usage(error.to_string()))?;
-    let target = format!(
-        "/api/proxy?action=eth_getBlockByNumber&boolean=false&tag=0x{:x}&chain={}",
-        facts.head, facts.chain
-    );
-    let body = client.body(&target).await;
-    let body = body.map_err(|why| AppError::Usage(format!("the service at {authority}: {why}")))?;
-    let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    let hash = answer.pointer("/result/hash").and_then(serde_json::Value::as_str);
-    if hash == Some(facts.head_hash.to_string().as_str()) {
-        return Ok(());
+    let mut hash = async |number: u64| {
+        let target = format!(
+            "/api/proxy?action=eth_getBlockByNumber&boolean=false&tag=0x{number:x}&chain={}",
+            facts.chain
+        );
+        let body = client.body(&target).await?;
+        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let hash = answer.pointer("/result/hash").and_then(serde_json::Value::as_str);
+        Ok::<_, String>(hash.map(str::to_owned))
+    };
+    let refused = |why: String| AppError::Usage(format!("the service at {authority}{why}"));
+    let head = hash(facts.head)
+        .await
+        .map_err(|why| refused(format!(": {why}")))?;
+    if head != Some(facts.head_hash.to_string()) {
+        return Err(refused(format!(
+            " has not this store's block {} {}: it serves another chain, or is behind",
+            facts.head, facts.head_hash
+        )));
     }
-    Err(AppError::Usage(format!(
-        "the service at {authority} has not this store's block {} {}: it serves another chain, or is behind",
-        facts.head, facts.head_hash
-    )))
+    let begins_here = matches!(hash(facts.first_block).await, Ok(Some(_)));
+    // What a store does not have is refused, a block that there is not is null.
+    let begins_before = match facts.first_block.checked_sub(1) {
+        Some(before) => matches!(hash(before).await, Ok(Some(_))),
+        None => false,
+    };
+    if !begins_here || begins_before {
+        return Err(refused(format!(
+            " does not begin with this store's first block {}: it serves another store of the chain",
+            facts.first_block
+        )));
+    }
+    Ok(())
 }

@@ -19,8 +19,10 @@ use super::filter::LogFilter;
 use super::statistics::StoreFacts;
 use crate::clock;
 
-/// Turns of each side at most, and how long one lasts: an answer at least, and further ones that begin within it. Each side
-/// finds the caches of the processor as it left them itself, but for its first answer; a service is not asked in turn with another.
+/// Turns of each side at least, where the question has the time, and at most; and how long one lasts: an answer at least, and
+/// further ones that begin within it. Each side finds the caches of the processor as it left them itself, but for its first answer;
+/// a service is not asked in turn with another.
+const TURNS_MIN: usize = 3;
 const TURNS_MAX: usize = 200;
 const TURN: Duration = Duration::from_millis(25);
 /// Whom answers are compared with, as reports name them. What the store counts is told where the service gives another count.
@@ -47,6 +49,8 @@ pub struct Comparison {
     pub rows: u64,
     /// How often each had its turn to be asked for its time.
     pub rounds: u64,
+    /// Answers that were timed: of the service over HTTP, of it in process, of the other.
+    pub timed: [u64; 3],
     /// The median of the service over HTTP, one client, milliseconds; `None` where it was not timed.
     pub ours_ms: Option<f64>,
     /// The median of the service in process, without a socket; `None` where it runs in another one.
@@ -55,7 +59,7 @@ pub struct Comparison {
     pub theirs_ms: Option<f64>,
     /// Theirs by ours over HTTP, of answers that are equal: how many times as long it took.
     pub ratio: Option<f64>,
-    /// Theirs by ours in process; `None` of a node, which is asked over HTTP.
+    /// Theirs by ours in process; `None` of a node, which is asked over HTTP. A database's answer came over its socket.
     pub ratio_in_process: Option<f64>,
     /// Why timing ended before its time, where it did.
     pub untimed: Option<String>,
@@ -69,6 +73,8 @@ pub struct Comparison {
 pub enum Verdict {
     /// Every row with every field.
     Equal,
+    /// The same of what was compared, which is not all: [`Comparison::limited`] says why.
+    Partly,
     /// Both without a row, where the question is one that has rows: nothing was compared.
     Empty,
     /// They differ: how many rows, and the first of them.
@@ -91,6 +97,7 @@ impl Comparison {
             verdict,
             rows,
             rounds: 0,
+            timed: [0; 3],
             ours_ms: None,
             ours_in_process_ms: None,
             theirs_ms: None,
@@ -119,10 +126,12 @@ impl Comparison {
     /// Takes the times that there are so far.
     fn times(&mut self, times: &Times) {
         self.rounds = times.turns;
+        self.timed = [&times.ours, &times.in_process, &times.theirs].map(|times| times.len() as u64);
         self.ours_ms = median(times.ours.clone());
         self.ours_in_process_ms = median(times.in_process.clone());
         self.theirs_ms = median(times.theirs.clone());
-        let theirs = self.theirs_ms.filter(|_| self.verdict == Verdict::Equal);
+        let is_equal = matches!(self.verdict, Verdict::Equal | Verdict::Partly);
+        let theirs = self.theirs_ms.filter(|_| is_equal);
         let by = |ours: Option<f64>| Some(theirs? / ours.filter(|ours| *ours > 0.0)?);
         self.ratio = by(self.ours_ms);
         // What a node takes beside its work is HTTP, too: held against answers without a socket it would look slower than it is.
@@ -146,6 +155,8 @@ pub struct Tally {
     pub with: &'static str,
     /// Answers that are equal.
     pub equal: u64,
+    /// Answers that are equal as far as they were compared, which is not all of them.
+    pub partly: u64,
     /// Answers without a row on both sides, of questions that have rows.
     pub empty: u64,
     /// Answers that differ.
@@ -170,6 +181,7 @@ impl Tally {
             (!of.is_empty()).then(|| Self {
                 with: name,
                 equal: count(|verdict| matches!(verdict, Verdict::Equal)),
+                partly: count(|verdict| matches!(verdict, Verdict::Partly)),
                 empty: count(|verdict| matches!(verdict, Verdict::Empty)),
                 differ: count(|verdict| matches!(verdict, Verdict::Differ { .. })),
                 unanswered: count(|verdict| matches!(verdict, Verdict::Unanswered(_))),
@@ -187,9 +199,10 @@ impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "against {}: {} answers equal, {} empty, {} differ, {} not compared; median ratio {} over HTTP",
+            "against {}: {} answers equal, {} in part, {} empty, {} differ, {} not compared; median ratio {} over HTTP",
             self.with,
             self.equal,
+            self.partly,
             self.empty,
             self.differ,
             self.unanswered,
@@ -210,13 +223,26 @@ trait Other {
     /// The logs of a filter.
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal>;
 
-    /// Finds, before it is timed, the way in which it answers a filter soonest; in words where there is a choice.
-    async fn settle(&mut self, _: &LogFilter) -> Result<Option<&'static str>, Refusal> {
-        Ok(None)
-    }
+    /// Finds, before it is timed, the way in which it answers a filter soonest, and holds what comes so against the service's rows.
+    async fn settle(&mut self, filter: &LogFilter, ours: &[Row]) -> Result<Settled, Refusal>;
 
-    /// Has the same answered to the last byte, for its time.
-    async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal>;
+    /// Has the same answered to the last byte, for its time; answers the size of what came.
+    async fn answer(&mut self, filter: &LogFilter) -> Result<u64, Refusal>;
+}
+
+/// How another is timed.
+struct Settled {
+    /// In words, where there is a choice.
+    way: Option<&'static str>,
+    /// The size of its answer, which was compared.
+    size: u64,
+}
+
+/// The service's answer.
+struct Ours {
+    rows: Vec<Row>,
+    /// Bytes of its body.
+    bytes: u64,
 }
 
 /// The service's part in a comparison, the time for it, and where it goes.
@@ -238,11 +264,16 @@ pub struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// The service's rows.
-    async fn ours(&mut self, filter: &LogFilter) -> Result<Vec<Row>, String> {
+    /// The service's answer.
+    async fn ours(&mut self, filter: &LogFilter) -> Result<Ours, String> {
         let body = self.service.body(&filter.target(self.facts.chain)).await;
-        let rows = body.and_then(|body| logs(&body));
-        rows.map_err(|why| format!("the service: {why}"))
+        let ours = body.and_then(|body| {
+            Ok(Ours {
+                rows: logs(&body)?,
+                bytes: body.len() as u64,
+            })
+        });
+        ours.map_err(|why| format!("the service: {why}"))
     }
 
     /// What is to be said of so many rows with these differences.
@@ -266,22 +297,30 @@ async fn compare<O: Other>(
         let ours = round.ours(filter).await?;
         Ok::<_, String>((ours, patience.wait(other.logs(filter)).await?))
     };
-    let (both, asked) = (both.await, in_words(filter));
-    let is_judged = both.is_ok();
-    round.found.push(match both {
+    let (both, mut asked) = (both.await, in_words(filter));
+    if filter.page > 1 {
+        asked += ", by OFFSET as explorers page";
+    }
+    match both {
         Ok((ours, theirs)) => {
-            let verdict = round.verdict(ours.len(), differences(&ours, &theirs));
-            Comparison::untimed(other.name(), asked, verdict, ours.len() as u64)
+            let verdict = round.verdict(ours.rows.len(), differences(&ours.rows, &theirs));
+            let rows = ours.rows.len() as u64;
+            let found = Comparison::untimed(other.name(), asked, verdict, rows);
+            round.found.push(found);
+            time(other, patience, filter, &ours, round).await;
         }
-        Err(why) => Comparison::unanswered(other.name(), asked, why),
-    });
-    if is_judged {
-        time(other, patience, filter, round).await;
+        Err(why) => round.found.push(Comparison::unanswered(other.name(), asked, why)),
     }
 }
 
-/// Asks both in turn for their times, which the last comparison takes.
-async fn time<O: Other>(other: &mut O, patience: &mut Patience, filter: &LogFilter, round: &mut Round<'_>) {
+/// Asks both in turn for their times, which the last comparison takes. Answers that are not as long as those that were compared have none.
+async fn time<O: Other>(
+    other: &mut O,
+    patience: &mut Patience,
+    filter: &LogFilter,
+    ours: &Ours,
+    round: &mut Round<'_>,
+) {
     let Round {
         service,
         in_process,
@@ -293,53 +332,79 @@ async fn time<O: Other>(other: &mut O, patience: &mut Patience, filter: &LogFilt
     let Some(comparison) = found.last_mut() else {
         return;
     };
-    match patience.wait(other.settle(filter)).await {
-        Ok(way) => comparison.asked.extend(way.map(|way| format!("; {way}"))),
+    let settled = match patience.wait(other.settle(filter, &ours.rows)).await {
+        Ok(settled) => settled,
         Err(why) => {
             comparison.untimed = Some(why);
             return;
         }
-    }
+    };
+    let way = settled.way.map(|way| format!("; {way}"));
+    comparison.asked.extend(way);
     let until = round.deadline.min(clock::now() + round.seconds);
     let mut times = Times::default();
     for turn in 0..TURNS_MAX {
-        if turn > 0 && clock::now() >= until {
+        let now = clock::now();
+        if turn > 0 && (now >= round.deadline || turn >= TURNS_MIN && now >= until) {
             break;
         }
-        let mut asked = ask_for_a_turn(&mut times.ours, async || told(service.get(&target).await)).await;
+        let ask = async || told(service.get(&target).await);
+        let mut asked = ask_for_a_turn(&mut times.ours, ours.bytes, ask).await;
         if let (Ok(()), Some(in_process)) = (&asked, in_process.as_mut()) {
             let ask = async || told(in_process.get(&target).await);
-            asked = ask_for_a_turn(&mut times.in_process, ask).await;
+            asked = ask_for_a_turn(&mut times.in_process, ours.bytes, ask).await;
         }
         if asked.is_ok() {
-            let ask = async || patience.wait(other.answer(filter)).await;
-            asked = ask_for_a_turn(&mut times.theirs, ask).await;
+            let ask = async || patience.wait(other.answer(filter)).await.map_err(Untimed::Ended);
+            asked = ask_for_a_turn(&mut times.theirs, settled.size, ask).await;
         }
-        if let Err(why) = asked {
-            comparison.untimed = Some(why);
-            break;
+        match asked {
+            Ok(()) => {}
+            Err(Untimed::Ended(why)) => {
+                comparison.untimed = Some(why);
+                break;
+            }
+            // Nor are those before it to be trusted.
+            Err(Untimed::Other(found, expected)) => {
+                comparison.times(&Times::default());
+                comparison.untimed = Some(format!(
+                    "an answer that was timed had a size of {found}, the one that was compared of {expected}"
+                ));
+                break;
+            }
         }
         times.turns += 1;
         comparison.times(&times);
     }
 }
 
-/// A failure of the service, in words.
-fn told(got: Result<u64, Failure>) -> Result<(), String> {
-    got.map(drop)
-        .map_err(|failure| format!("the service: {}", failure.why))
+/// Why an answer was not timed.
+enum Untimed {
+    /// It did not come: in words.
+    Ended(String),
+    /// It is another one than was compared: its size, and that one's.
+    Other(u64, u64),
 }
 
-/// Asks again and again for a turn and notes how long each answer took, milliseconds.
+/// A failure of the service, in words.
+fn told(got: Result<u64, Failure>) -> Result<u64, Untimed> {
+    got.map_err(|failure| Untimed::Ended(format!("the service: {}", failure.why)))
+}
+
+/// Asks again and again for a turn and notes how long each answer of the size expected took, milliseconds.
 async fn ask_for_a_turn(
     times: &mut Vec<f64>,
-    mut ask: impl AsyncFnMut() -> Result<(), String>,
-) -> Result<(), String> {
+    expected: u64,
+    mut ask: impl AsyncFnMut() -> Result<u64, Untimed>,
+) -> Result<(), Untimed> {
     let turn = clock::now() + TURN;
     loop {
         let began = clock::now();
-        ask().await?;
+        let size = ask().await?;
         let now = clock::now();
+        if size != expected {
+            return Err(Untimed::Other(size, expected));
+        }
         times.push((now - began).as_secs_f64() * 1e3);
         if now >= turn {
             return Ok(());
@@ -405,7 +470,7 @@ mod tests {
         };
         assert_eq!(
             tally.to_string(),
-            "against postgres: 0 answers equal, 1 empty, 1 differ, 0 not compared; median ratio - over HTTP"
+            "against postgres: 0 answers equal, 0 in part, 1 empty, 1 differ, 0 not compared; median ratio - over HTTP"
         );
         let json = serde_json::to_value(tally).unwrap();
         assert_eq!(json["median_ratio"], serde_json::Value::Null);

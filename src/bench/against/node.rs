@@ -2,9 +2,10 @@
 //! page is cut out of; and timed over those that its rows do cover, of which both give every row.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::plain::Plain;
-use super::{Comparison, Other, Patience, Peer, Refusal, Round, blocks, time};
+use super::{Comparison, Other, Ours, Patience, Peer, Refusal, Round, Settled, Verdict, blocks, time};
 use crate::bench::compare::{Row, differences, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
@@ -39,16 +40,49 @@ impl Other for OfNode<'_> {
         Ok(all.unwrap_or_default())
     }
 
-    async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
+    async fn settle(&mut self, filter: &LogFilter, ours: &[Row]) -> Result<Settled, Refusal> {
+        let (mut all, mut size) = (None, 0);
         for params in self.params(filter) {
-            match &mut self.plain {
-                Some(plain) => plain.ask(METHOD, &params).await?,
-                None => {
-                    self.ask(&params).await?;
+            let found = match &mut self.plain {
+                Some(plain) => {
+                    let body = plain.whole(METHOD, &params).await?;
+                    size += body.len() as u64;
+                    serde_json::from_slice::<Answer<'_>>(&body)
+                        .map_err(|error| error.to_string())
+                        .and_then(|answer| rows(answer.result.get()))
                 }
-            }
+                None => {
+                    let text = self.ask(&params).await?;
+                    size += text.get().len() as u64;
+                    rows(text.get())
+                }
+            };
+            let found = found.map_err(|why| Refusal::of(format!("the node: {why}")))?;
+            all = Some(match all {
+                Some(before) => united(before, found),
+                None => found,
+            });
         }
-        Ok(())
+        let found = differences(ours, &all.unwrap_or_default());
+        match found.told.first() {
+            Some(told) => Err(Refusal::of(format!(
+                "what the node answers where it is timed differs in {} rows: {told}",
+                found.count
+            ))),
+            None => Ok(Settled { way: None, size }),
+        }
+    }
+
+    /// Bytes.
+    async fn answer(&mut self, filter: &LogFilter) -> Result<u64, Refusal> {
+        let mut size = 0;
+        for params in self.params(filter) {
+            size += match &mut self.plain {
+                Some(plain) => plain.ask(METHOD, &params).await?,
+                None => self.ask(&params).await?.get().len() as u64,
+            };
+        }
+        Ok(size)
     }
 }
 
@@ -64,6 +98,13 @@ impl OfNode<'_> {
             is_late: matches!(error, NodeError::Timeout { .. }),
         })
     }
+}
+
+/// An answer as it comes.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    result: &'a RawValue,
 }
 
 /// The logs of an answer, with what a node gives beside them.
@@ -117,8 +158,8 @@ type Blocks = (u64, u64);
 /// What came of asking both.
 struct Judged {
     comparison: Comparison,
-    /// The filter that both are timed with, or why there is none.
-    timed: Result<LogFilter, String>,
+    /// The filter that both are timed with and the service's answer, or why there is none.
+    timed: Result<(LogFilter, Ours), String>,
 }
 
 /// Asks the service for a page and the node for the blocks in which its rows could lie, compares both, and times them.
@@ -130,7 +171,7 @@ pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Ro
         Ok(Judged { comparison, timed }) => {
             round.found.push(comparison);
             match timed {
-                Ok(filter) => time(&mut node, patience, &filter, round).await,
+                Ok((filter, ours)) => time(&mut node, patience, &filter, &ours, round).await,
                 Err(why) => {
                     if let Some(comparison) = round.found.last_mut() {
                         comparison.untimed = Some(why);
@@ -153,18 +194,31 @@ async fn judged<O: Other>(
 ) -> Result<Judged, String> {
     let before = match filter.page.checked_sub(1) {
         None | Some(0) => None,
-        Some(before) => ends(&round.ours(&filter.clone().page(before)).await?).map(|(_, last)| last),
+        Some(before) => ends(&round.ours(&filter.clone().page(before)).await?.rows).map(|(_, last)| last),
     };
     let page = Page {
         filter,
         before,
-        rows: round.ours(filter).await?,
+        rows: round.ours(filter).await?.rows,
     };
     let possible = page.possible(round);
     let covered = blocks_of(&page.rows).unwrap_or(possible);
-    let (theirs, limited) = theirs(node, patience, filter, possible, covered).await?;
+    let (theirs, mut limited) = theirs(node, patience, filter, possible, covered).await?;
     let asked = if limited.is_none() { possible } else { covered };
     let mut found = differences(&page.rows, &page.out_of(&theirs, asked, limited.is_none()));
+    if let (Some((first, _)), None) = (ends(&page.rows), &limited) {
+        match rows_before(node, patience, filter, first, round.facts.first_block).await {
+            Ok(before) if before == filter.skip() => {}
+            Ok(before) => {
+                found.count += before.abs_diff(filter.skip());
+                found.told.push(format!(
+                    "the page begins behind {before} rows of the node, not behind {}",
+                    filter.skip()
+                ));
+            }
+            Err(why) => limited = Some(why),
+        }
+    }
     if page.rows.len() as u64 > filter.offset {
         found.count += 1;
         let told = format!("{} rows on a page of {}", page.rows.len(), filter.offset);
@@ -178,20 +232,52 @@ async fn judged<O: Other>(
         let within =
             |row: &&Row| timed.from <= Some(row.log.block_number) && Some(row.log.block_number) <= timed.to;
         let theirs: Vec<_> = theirs.iter().filter(within).cloned().collect();
-        found = differences(ours, &theirs);
+        found = differences(&ours.rows, &theirs);
     }
     let mut asked = format!("{}: {}", super::in_words(filter), blocks(asked));
-    let timed = timed.map(|(filter, _)| filter);
-    if let Ok(filter) = &timed {
+    if let Ok((filter, _)) = &timed {
         asked += &format!("; timed: {}", super::in_words(filter));
     }
     if filter.either.is_some() {
         asked += "; the node in two requests one after the other, since a filter of its cannot say `or`";
     }
     let rows = page.rows.len();
-    let mut comparison = Comparison::untimed(super::NODE, asked, round.verdict(rows, found), rows as u64);
+    let verdict = match round.verdict(rows, found) {
+        Verdict::Equal if limited.is_some() => Verdict::Partly,
+        verdict => verdict,
+    };
+    let mut comparison = Comparison::untimed(super::NODE, asked, verdict, rows as u64);
     comparison.limited = limited;
     Ok(Judged { comparison, timed })
+}
+
+/// So many rows before a page are asked of a node, to be counted.
+const COUNTED_MAX: u64 = 100_000;
+
+/// How many rows of a filter the node has before a place, in blocks from `first_block` on where the filter names none; or why that is
+/// not known.
+async fn rows_before<O: Other>(
+    node: &mut O,
+    patience: &mut Patience,
+    filter: &LogFilter,
+    place: Place,
+    first_block: u64,
+) -> Result<u64, String> {
+    let skip = filter.skip();
+    let of = |why: &str| format!("where the page begins was not counted, which is behind {skip} rows: {why}");
+    match skip {
+        0 => return Ok(0),
+        1..=COUNTED_MAX => {}
+        _ => return Err(of("those are too many to ask for")),
+    }
+    if let Some(why) = &patience.spared {
+        return Err(of(why));
+    }
+    let before = filter.clone().within(filter.from.unwrap_or(first_block), place.0);
+    match patience.in_time(node.logs(&before)).await {
+        Ok(rows) => Ok(rows.iter().filter(|row| row.place() < place).count() as u64),
+        Err(refusal) => Err(of(&refusal.why)),
+    }
 }
 
 /// Block and log index.
@@ -307,23 +393,24 @@ async fn timed(
     filter: &LogFilter,
     (first, last): Blocks,
     round: &mut Round<'_>,
-) -> Result<(LogFilter, Vec<Row>), String> {
+) -> Result<(LogFilter, Ours), String> {
     let of_blocks = |from, to| LogFilter {
         page: 1,
         offset: PAGE,
         ..filter.clone().within(from, to)
     };
     let whole = of_blocks(first, last);
-    let mut rows = round.ours(&whole).await?;
+    let ours = round.ours(&whole).await?;
     // A page that is full may be cut within its last block.
-    let Some((_, cut)) = blocks_of(&rows).filter(|_| rows.len() as u64 >= PAGE) else {
-        return Ok((whole, rows));
+    let Some((_, cut)) = blocks_of(&ours.rows).filter(|_| ours.rows.len() as u64 >= PAGE) else {
+        return Ok((whole, ours));
     };
     if cut <= first {
         return Err(format!("block {cut} alone has as many matching logs as a page"));
     }
-    rows.retain(|row| row.log.block_number < cut);
-    Ok((of_blocks(first, cut - 1), rows))
+    let fewer = of_blocks(first, cut - 1);
+    let ours = round.ours(&fewer).await?;
+    Ok((fewer, ours))
 }
 
 #[cfg(test)]

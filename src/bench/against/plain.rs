@@ -38,12 +38,31 @@ impl Plain {
         })
     }
 
-    pub(super) async fn ask(&mut self, method: &str, params: &str) -> Result<(), Refusal> {
+    /// Asks, and counts the bytes that come.
+    pub(super) async fn ask(&mut self, method: &str, params: &str) -> Result<u64, Refusal> {
+        self.visit(method, params, |_| {}).await
+    }
+
+    /// Asks, and gives all that comes.
+    pub(super) async fn whole(&mut self, method: &str, params: &str) -> Result<Vec<u8>, Refusal> {
+        let mut body = Vec::new();
+        self.visit(method, params, |bytes| body.extend_from_slice(bytes))
+            .await?;
+        Ok(body)
+    }
+
+    async fn visit(
+        &mut self,
+        method: &str,
+        params: &str,
+        mut visit: impl FnMut(&[u8]),
+    ) -> Result<u64, Refusal> {
         let json = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let mut begin = Vec::with_capacity(LOOKED_AT);
         let asking = self.connection.post(&self.target, json.into(), |bytes| {
             let wanted = bytes.len().min(LOOKED_AT - begin.len());
             begin.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
+            visit(bytes);
         });
         let asked = tokio::time::timeout(self.time, asking).await;
         let of = |why: String| Refusal::of(format!("the node: {why}"));
@@ -60,7 +79,7 @@ impl Plain {
         let begin = String::from_utf8_lossy(&begin);
         let is_result = begin.contains("\"result\"") || !begin.contains("\"error\"");
         match got.status {
-            StatusCode::OK if is_result => Ok(()),
+            StatusCode::OK if is_result => Ok(got.bytes),
             status => Err(of(format!(
                 "status {} while it was timed: {begin}",
                 status.as_u16()

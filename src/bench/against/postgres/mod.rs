@@ -14,11 +14,14 @@ use self::address::parsed;
 pub use self::address::shown;
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
-use super::{Comparison, Other, Peer, Refusal, Round, compare};
+use super::{Comparison, Other, Peer, Refusal, Round, Settled, compare};
 use crate::bench::compare::Row as Compared;
+use crate::bench::figures::median;
 use crate::bench::filter::{LogFilter, SqlValue};
+
 use crate::bench::load::LoadedLogs;
 use crate::bench::pick::{around, as_far};
+use crate::clock;
 use crate::json::{LogWriter, UuidSpace};
 use crate::model::{Bytes, ChainName, PlacedLog};
 
@@ -30,6 +33,9 @@ const KEPT_ALIVE: Duration = Duration::from_secs(30);
 const TAKEN_WITHIN: Duration = Duration::from_secs(60);
 /// How long a cancelling may take.
 const CANCEL_TIME: Duration = Duration::from_secs(3);
+
+/// How often a statement is asked that does nothing.
+const NOTHINGS: usize = 101;
 
 /// Settings that are reported.
 const SETTINGS: [&str; 7] = [
@@ -193,6 +199,22 @@ impl Postgres {
         ))
     }
 
+    /// How long a statement that does nothing takes there and back, milliseconds: a median.
+    ///
+    /// # Errors
+    ///
+    /// When the statement fails.
+    pub async fn there_and_back(&self) -> Result<f64, PostgresError> {
+        let statement = self.in_time(self.database.prepare("SELECT 1")).await?;
+        let mut times = Vec::with_capacity(NOTHINGS);
+        for _ in 0..NOTHINGS {
+            let began = clock::now();
+            self.in_time(self.database.query(&statement, &[])).await?;
+            times.push((clock::now() - began).as_secs_f64() * 1e3);
+        }
+        Ok(median(times).unwrap_or_default())
+    }
+
     /// Waits for a statement a moment longer than the server has for it.
     async fn in_time<T>(
         &self,
@@ -353,11 +375,15 @@ impl Other for Asked<'_> {
         Ok(compared.collect())
     }
 
-    async fn settle(&mut self, filter: &LogFilter) -> Result<Option<&'static str>, Refusal> {
-        self.plan_fastest(filter).await
+    async fn settle(&mut self, filter: &LogFilter, ours: &[Compared]) -> Result<Settled, Refusal> {
+        Ok(Settled {
+            way: self.plan_fastest(filter).await?,
+            size: ours.len() as u64,
+        })
     }
 
-    async fn answer(&mut self, filter: &LogFilter) -> Result<(), Refusal> {
+    /// Rows.
+    async fn answer(&mut self, filter: &LogFilter) -> Result<u64, Refusal> {
         let Self { postgres, shape, ids } = self;
         let rows = postgres.rows(*shape, filter).await?;
         let mut writer = LogWriter::new(ids.clone());
@@ -366,7 +392,7 @@ impl Other for Asked<'_> {
             writer.entry(&mut postgres.text, &entry(row, &topics(row)));
         }
         writer.finish(&mut postgres.text);
-        Ok(())
+        Ok(rows.len() as u64)
     }
 }
 
@@ -441,7 +467,7 @@ async fn within_loaded(
         offset: 1,
         ..all.clone()
     };
-    let middle = round.ours(&one).await?.pop();
+    let middle = round.ours(&one).await?.rows.pop();
     let middle = middle.ok_or_else(nothing)?;
     let loaded = (loaded.first_block, to);
     let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);

@@ -148,6 +148,11 @@ impl Postgres {
         ];
         let inserted = self.database.execute(&sql, &values).await;
         inserted.map_err(|error| self.failed(&error))?;
+        progress(plan.logs, "checkpoint");
+        // What was loaded is not to be written to disk beside the measurements. Who may not ask for it does without.
+        if let Err(error) = self.run("CHECKPOINT").await {
+            tracing::debug!(%error, "no checkpoint");
+        }
         self.end_statements_after(Some(self.statement_time)).await
     }
 
