@@ -9,8 +9,8 @@ use crate::model::U256;
 use super::input::Input;
 use crate::desk::amounts::Unit;
 use crate::desk::answer::{Answer, Plan};
+use crate::desk::balances;
 use crate::desk::caching::Reach;
-use crate::desk::faults::{query_failed, still_indexing};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -23,8 +23,7 @@ struct Supply {
 /// S1.
 pub(super) fn coin_supply(_: &mut Input<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(|snapshot| {
-        let supply = snapshot.reader.coin_supply().map_err(query_failed)?;
-        let supply = supply.ok_or_else(still_indexing)?;
+        let supply = balances::coin_supply(snapshot)?;
         let answer = Supply {
             total_supply: coins(supply.total)?,
             circulating_supply: coins(supply.circulating)?,

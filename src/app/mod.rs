@@ -106,6 +106,9 @@ impl AppError {
     }
 }
 
+/// The exit code of a command line that was not understood (clap's), and of values that are none: the same command fails again.
+const MISCONFIGURED: u8 = 2;
+
 /// Runs a command to its end; the exit code is for scripts.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
@@ -117,7 +120,10 @@ pub fn main(cli: Cli) -> ExitCode {
 fn command(cli: Cli) -> ExitCode {
     let log = match LogConfig::merge(&cli.log, cli.config_file()) {
         Ok(log) => log,
-        Err(error) => return process::fail(&error.to_string()),
+        Err(error) => {
+            process::fail(&error.to_string());
+            return ExitCode::from(MISCONFIGURED);
+        }
     };
     let mut filter = log.filter;
     if matches!(cli.command, Command::Bench(_)) {
@@ -137,6 +143,10 @@ fn command(cli: Cli) -> ExitCode {
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     match outcome.and_then(|()| process::check_output()) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error @ AppError::Config(_)) => {
+            process::fail(&error.to_string());
+            ExitCode::from(MISCONFIGURED)
+        }
         Err(error) => process::fail(&error.to_string()),
     }
 }

@@ -119,7 +119,7 @@ async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdo
             }
             Some(Ok(Err(error))) => {
                 tracing::debug!(%error, "the node does not tell its head");
-                status.set_node_up(error.is_said());
+                status.set_node_up(error.is_answer());
             }
         }
     }

@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use crate::desk::amounts::Unit;
 use crate::desk::answer::{Answer, Plan};
+use crate::desk::balances::coin_supply;
 use crate::desk::bounds::{AskedBlock, Bound};
 use crate::desk::caching::Reach;
 use crate::desk::day_values::{
     BLOCK_TIME, BLOCKS, FEES, GAS, GAS_PRICE_WEI, REWARDS, SIZE, TRANSACTIONS, UNCLES, UTILIZATION,
 };
 use crate::desk::days::{self, Covered, Series};
-use crate::desk::faults::{query_failed, still_indexing};
 use crate::desk::{prices, tokens};
 use crate::http::HttpError;
 use crate::model::{Day, U256};
@@ -42,8 +42,7 @@ pub(super) fn token_supply_at(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
 /// `ethsupply`: wei.
 pub(super) fn supply(_: &mut Ask<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(|snapshot| {
-        let supply = snapshot.reader.coin_supply().map_err(query_failed)?;
-        let supply = supply.ok_or_else(still_indexing)?;
+        let supply = coin_supply(snapshot)?;
         ok(&supply.total.to_string(), Reach::Head)
     }))
 }
@@ -61,8 +60,7 @@ struct Supply {
 /// what is staked a chain's blocks do not tell.
 pub(super) fn supply_parts(_: &mut Ask<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(|snapshot| {
-        let supply = snapshot.reader.coin_supply().map_err(query_failed)?;
-        let supply = supply.ok_or_else(still_indexing)?;
+        let supply = coin_supply(snapshot)?;
         let result = Supply {
             eth_supply: supply.total.saturating_add(supply.burnt).to_string(),
             eth2_staking: "0".to_owned(),

@@ -119,15 +119,33 @@ impl ConfigFile {
             path: path.to_path_buf(),
             source,
         })?;
-        toml::from_str(&text).map_err(|error| {
+        let parse = |error: toml::de::Error| {
             let begin = error.span().map_or(0, |span| span.start);
             ConfigError::Parse {
                 path: path.to_path_buf(),
                 line: 1 + text.bytes().take(begin).filter(|&byte| byte == b'\n').count(),
                 reason: without_keys(error.message()),
             }
-        })
+        };
+        let file = toml::from_str(&text).map_err(parse)?;
+        let values: toml::Table = toml::from_str(&text).map_err(parse)?;
+        match empty(&values) {
+            Some(name) => Err(ConfigError::Value {
+                name: name.to_owned(),
+                reason: format!("empty in `{}`: leave it out, or give it a value", path.display()),
+            }),
+            None => Ok(file),
+        }
     }
+}
+
+/// The first key whose value is an empty text, sections left out: an empty variable counts as none, an empty filter would log nothing, and
+/// an empty path is the working directory.
+fn empty(values: &toml::Table) -> Option<&str> {
+    let is_empty = |value: &toml::Value| value.as_str().is_some_and(|text| text.trim().is_empty());
+    values
+        .iter()
+        .find_map(|(key, value)| is_empty(value).then_some(key.as_str()))
 }
 
 /// What the reader says, in one line: a URL that it repeats may hold a key.
@@ -147,6 +165,20 @@ fn without_keys(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_values_are_refused_by_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("quarry.toml");
+        for (text, name) in [
+            ("log = \"\"", "log"),
+            ("listen = \"127.0.0.1:1\"\ndata_dir = \" \"", "data_dir"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = ConfigFile::load(&path).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name}: empty in `")), "{error}");
+        }
+    }
 
     #[test]
     fn what_is_wrong_with_a_file_is_one_line_without_keys() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::http::HttpError;
 use crate::model::{Address, U256};
-use crate::query::{Balance, FirstFunding, Funding, FundingKind};
+use crate::query::{Balance, CoinSupply, FirstFunding, Funding, FundingKind};
 
 use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
@@ -43,6 +43,19 @@ fn nobody_tells(snapshot: &Snapshot, unknown: Balance) -> HttpError {
         Balance::AskNode if has_ended => no_node(),
         Balance::Exact(_) | Balance::AskNode => still_indexing(),
     }
+}
+
+/// S1: the supply of the native coin.
+///
+/// # Errors
+///
+/// 503 where the ledger does not tell it, not to be asked again soon where this store never will.
+pub(crate) fn coin_supply(snapshot: &Snapshot) -> Result<CoinSupply, HttpError> {
+    let supply = snapshot.reader.coin_supply().map_err(query_failed)?;
+    supply.ok_or_else(|| match snapshot.reader.supply_gap() {
+        Some(_) => never_indexed(),
+        None => still_indexing(),
+    })
 }
 
 /// A body with the header that says where its balances come from.

@@ -1,6 +1,7 @@
 //! One accepted socket: the bytes hyper reads and writes through it.
 
 use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -67,7 +68,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) const fn new(stream: TcpStream, vitals: Arc<Vitals>) -> Self {
+    pub(super) fn new(stream: TcpStream, vitals: Arc<Vitals>) -> Self {
+        vitals.is_of(Some(stream.as_raw_fd()));
         Self {
             stream,
             vitals,
@@ -130,6 +132,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
+        self.vitals.is_of(None);
         // Otherwise megabytes would stay in the kernel for as long as the client keeps its end open.
         if self.vitals.is_cut_off() {
             drop(SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)));

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::clock;
+use crate::{clock, machine};
 
 use super::limits::Limits;
 use super::unsent::{COUNTED_FROM_OF_MANY, Held, Unsent};
@@ -20,8 +21,14 @@ pub(super) struct Vitals {
     began: Instant,
     /// Milliseconds after `began` at which something last moved.
     moved: AtomicU64,
-    /// Bytes the client took since then.
+    /// Bytes the kernel took for the client since then.
     taken: AtomicUsize,
+    /// Its socket; -1 before and after.
+    socket: AtomicI32,
+    /// Bytes that were written to it in all.
+    written: AtomicU64,
+    /// Of them, how many the client had acknowledged when it was last seen to have taken enough.
+    acknowledged: AtomicU64,
     /// Requests not wholly answered, the oldest first.
     requests: Mutex<VecDeque<Arc<Progress>>>,
     /// Of those, how many wait for us and not for the client.
@@ -86,7 +93,7 @@ pub(super) enum Verdict {
 /// then to keep an answer waiting for ever.
 const TAKEN_MIN: usize = 64 << 10;
 
-/// How long a client is waited for where there is no room for more answers. The kernel takes more once a quarter of a MiB was sent.
+/// How long a client is waited for where there is no room for more answers.
 fn cramped_patience(usual: Duration) -> Duration {
     (usual / 3)
         .clamp(Duration::from_secs(2), Duration::from_secs(10))
@@ -99,6 +106,9 @@ impl Vitals {
             began: clock::now(),
             moved: AtomicU64::new(0),
             taken: AtomicUsize::new(0),
+            socket: AtomicI32::new(-1),
+            written: AtomicU64::new(0),
+            acknowledged: AtomicU64::new(0),
             requests: Mutex::default(),
             ours: AtomicU32::new(0),
             blocked: AtomicBool::new(false),
@@ -200,6 +210,9 @@ impl Vitals {
         if is_cramped && self.has_stalled_for(patience) {
             return Verdict::Stalled;
         }
+        if self.blocked.load(Ordering::Relaxed) {
+            self.see_taken();
+        }
         let now = clock::now();
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
         let still = (now - self.began).saturating_sub(moved);
@@ -223,6 +236,25 @@ impl Vitals {
         }
     }
 
+    /// Notes its socket, by whose word it is seen what the client takes; none once that is closed.
+    pub(super) fn is_of(&self, socket: Option<RawFd>) {
+        self.socket.store(socket.unwrap_or(-1), Ordering::Relaxed);
+    }
+
+    /// Sees whether the client took enough since it last did. The kernel takes some hundred kilobytes at a time, long before the client
+    /// does and long after.
+    fn see_taken(&self) {
+        let socket = self.socket.load(Ordering::Relaxed);
+        let Some(left) = (socket >= 0).then(|| machine::unacknowledged(socket)).flatten() else {
+            return;
+        };
+        let taken = self.written.load(Ordering::Relaxed).saturating_sub(left);
+        if taken >= self.acknowledged.load(Ordering::Relaxed) + TAKEN_MIN as u64 {
+            self.acknowledged.store(taken, Ordering::Relaxed);
+            self.touch();
+        }
+    }
+
     fn touch(&self) {
         self.touch_at(self.milliseconds());
     }
@@ -237,6 +269,7 @@ impl Vitals {
             Poll::Ready(written) => {
                 self.blocked.store(false, Ordering::Relaxed);
                 let written = written.as_ref().map_or(0, |&bytes| bytes);
+                self.written.fetch_add(written as u64, Ordering::Relaxed);
                 if self.taken.fetch_add(written, Ordering::Relaxed) + written >= TAKEN_MIN {
                     self.touch();
                 }

@@ -216,14 +216,10 @@ impl Node {
         let text = self
             .call(RequestClass::Light, METHOD, &params, Repeat::Always)
             .await?;
-        let malformed = |reason: String| NodeError::Malformed {
-            method: METHOD,
-            reason,
-        };
-        let word = wire::bytes(text.get()).map_err(|error| malformed(error.to_string()))?;
+        let word = wire::bytes(text.get()).map_err(|error| self.malformed(METHOD, &error))?;
         // Some leave leading zeros out.
         if word.len() > 32 {
-            return Err(malformed(format!("a word of {} bytes", word.len())));
+            return Err(self.malformed(METHOD, &format!("a word of {} bytes", word.len())));
         }
         Ok(B256::left_padding_from(&word))
     }
@@ -239,20 +235,24 @@ impl Node {
         if text.get() == "null" {
             return Ok(None);
         }
-        wire::known_block_id(text.get()).map_err(|error| NodeError::Malformed {
-            method: METHOD,
-            reason: error.to_string(),
-        })
+        wire::known_block_id(text.get()).map_err(|error| self.malformed(METHOD, &error))
     }
 
     pub(super) async fn quantity(&self, method: &'static str, params: &str) -> Result<u64, NodeError> {
         let text = self
             .call(RequestClass::Light, method, params, Repeat::Always)
             .await?;
-        wire::quantity(text.get()).map_err(|error| NodeError::Malformed {
+        wire::quantity(text.get()).map_err(|error| self.malformed(method, &error))
+    }
+
+    /// An answer that is JSON and none to `method`: counted as a failure of the node, as one that is no JSON is when it comes.
+    pub(super) fn malformed(&self, method: &'static str, reason: &dyn std::fmt::Display) -> NodeError {
+        let error = NodeError::Malformed {
             method,
-            reason: error.to_string(),
-        })
+            reason: reason.to_string(),
+        };
+        self.count_failure(&error);
+        error
     }
 
     /// Sends one request, again after failures that can pass, until it is answered or the deadline or

@@ -136,10 +136,7 @@ impl Node {
         }
         wire::bytes(text.get())
             .map(Told::Value)
-            .map_err(|error| NodeError::Malformed {
-                method: METHOD,
-                reason: error.to_string(),
-            })
+            .map_err(|error| self.malformed(METHOD, &error))
     }
 
     /// Whether there is code at an address after a block (`eth_getCode`).
@@ -168,10 +165,7 @@ impl Node {
         let text = self
             .call(RequestClass::Light, METHOD, &params, at.repeat())
             .await?;
-        wire::amount(text.get()).map_err(|error| NodeError::Malformed {
-            method: METHOD,
-            reason: error.to_string(),
-        })
+        wire::amount(text.get()).map_err(|error| self.malformed(METHOD, &error))
     }
 
     /// `totalSupply()` of a token after a block.

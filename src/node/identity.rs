@@ -18,10 +18,7 @@ impl Node {
         let text = asked.await?;
         wire::quantity(text.get()).map_err(|error| match wire::amount(text.get()) {
             Ok(told) if told > U256::from(u64::MAX) => NodeError::ChainId { told },
-            _ => NodeError::Malformed {
-                method: METHOD,
-                reason: error.to_string(),
-            },
+            _ => self.malformed(METHOD, &error),
         })
     }
 

@@ -172,8 +172,8 @@ impl SyncError {
             Self::Verify { .. } => status.count_verification_failure(),
             // A node that lacks one block, or tells it wrongly, was there to say so.
             Self::Node { source, .. } | Self::Withheld { source, .. } if source.is_said() => {}
-            // So does one whose answer is of no use.
-            Self::Ask(source) => status.set_node_up(source.is_said()),
+            // So is one that refuses; what is no answer may come from anybody on the way.
+            Self::Ask(source) => status.set_node_up(source.is_answer()),
             Self::Node { .. } | Self::Withheld { .. } | Self::Source(_) => status.set_node_up(false),
             _ => {}
         }

@@ -137,6 +137,55 @@ fn a_byte_now_and_then_holds_nothing_for_long() {
     server.stop();
 }
 
+/// Connections that were cut off so far.
+fn cut_off(server: &Server) -> f64 {
+    let page = ask(&server.address, "/metrics").text();
+    let line = page
+        .lines()
+        .find_map(|line| line.strip_prefix("quarry_http_connections_cut_off_total "));
+    line.unwrap().parse().unwrap()
+}
+
+/// Reads pieces of so many bytes of a long answer, one each `pause`, as long as that is; whether it was cut off before.
+fn is_cut_off(wire: &mut Wire, piece: usize, pause: Duration, long: Duration) -> bool {
+    let (began, mut room) = (Instant::now(), vec![0; piece]);
+    while began.elapsed() < long {
+        // A piece may come in two parts: who waits for all of it would wait for the next one.
+        if !matches!(wire.stream().read(&mut room), Ok(1..)) {
+            return true;
+        }
+        std::thread::sleep(pause);
+    }
+    false
+}
+
+#[test]
+fn who_reads_on_slowly_is_not_cut_off() {
+    // 64 KiB in two seconds; the kernel takes several times as much at once, and then nothing for as long.
+    let server = Server::start(["demo", "--client-timeout", "2"]);
+    let ask_much = "GET /api/logs/get-logs?topic0=0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef&offset=10000 HTTP/1.1\r\nhost: x\r\n\r\n".repeat(40);
+    let ask = |room: usize| {
+        let mut wire = Wire::connect(&server.address);
+        socket2::SockRef::from(&*wire.stream())
+            .set_recv_buffer_size(room)
+            .unwrap();
+        wire.send(ask_much.as_bytes()).unwrap();
+        wire
+    };
+    let (mut steady, mut lazy) = (ask(64 << 10), ask(16 << 10));
+    let long = Duration::from_secs(12);
+    let steady = std::thread::scope(|scope| {
+        let steady = scope.spawn(|| is_cut_off(&mut steady, 8 << 10, Duration::from_millis(100), long));
+        // What its own kernel holds it reads on for a while.
+        scope.spawn(|| is_cut_off(&mut lazy, 1 << 10, Duration::from_millis(500), long));
+        steady.join().unwrap()
+    });
+    assert!(!steady, "80 KiB a second were cut off");
+    assert_eq!(cut_off(&server), 1.0, "2 KiB a second were waited for");
+    alive(&server.address);
+    server.stop();
+}
+
 #[test]
 fn who_takes_nothing_of_its_answers_is_cut_off() {
     let server = Server::start([
@@ -160,16 +209,13 @@ fn who_takes_nothing_of_its_answers_is_cut_off() {
     flat(&server, before);
     let deadline = Instant::now() + Duration::from_secs(15);
     loop {
-        let page = ask(&server.address, "/metrics").text();
-        let line = page
-            .lines()
-            .find_map(|line| line.strip_prefix("quarry_http_connections_cut_off_total "));
-        if line.unwrap().parse::<f64>().unwrap() >= 32.0 {
+        let cut_off = cut_off(&server);
+        if cut_off >= 32.0 {
             break;
         }
         assert!(
             Instant::now() < deadline,
-            "stalled connections are kept: {line:?}"
+            "stalled connections are kept: {cut_off} were cut off"
         );
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -669,6 +669,7 @@ async fn the_supply_without_a_genesis_file() {
     assert_eq!((reply.status, reply.whole_body()), (200, wanted));
     assert_eq!(said, json!([]));
     let (reply, said, _) = supply_of(quarry::model::B256::repeat_byte(1), &unallocated).await;
+    assert_eq!(reply.header("retry-after"), Some("3600"));
     reply.assert_error(503, INDEXING);
     let because = "what block 0 allocated is not known: fill a new store with --genesis";
     assert_eq!(said, json!([["S1", because]]));

@@ -347,6 +347,12 @@ async fn every_fault_has_its_name_and_passes_when_repeated() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(0 < node.stats().retries.load(Ordering::Relaxed));
+    // JSON, and no answer to what was asked.
+    let before = node.stats().errors(ErrorClass::Malformed);
+    fake.fault(Fault::NullHead, 1);
+    let error = node.head().await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Malformed, "{error}");
+    assert_eq!(node.stats().errors(ErrorClass::Malformed), before + 1);
 }
 
 #[tokio::test]

@@ -95,10 +95,10 @@ impl Outcome {
         self
     }
 
-    /// Insists on exit code 1 and one sentence that says all of `words`.
+    /// Insists on exit code 1, or 2 where the options were not understood, and one sentence that says all of `words`.
     #[track_caller]
     pub fn refused(self, words: &[&str]) -> Self {
-        assert_eq!(self.code, Some(1), "{self:?}");
+        assert!(matches!(self.code, Some(1 | 2)), "{self:?}");
         let sentence = self.sentence();
         assert!(sentence.starts_with("quarry: "), "{self:?}");
         for word in words {

@@ -151,19 +151,31 @@ async fn a_final_block_that_nobody_has_makes_nothing_final_in_a_backfill() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_names_no_head_is_there() {
+async fn a_node_that_names_no_head_is_missed_and_one_that_refuses_to_is_there() {
     let mut rig = Rig::new(306);
     rig.fake.mine(20);
     rig.start().await;
     rig.check("before").await;
-    rig.fake.fault(Fault::NullHead, u64::MAX);
-    until("word of it", || {
-        rig.status().message().contains("eth_blockNumber")
-    })
-    .await;
-    assert!(rig.status().node_up());
-    rig.fake.clear_faults();
-    rig.fake.mine(1);
-    rig.check("after").await;
+    for (fault, is_there) in [
+        (Fault::NullHead, false),
+        (Fault::Garbage, false),
+        (Fault::Truncated, false),
+        (Fault::OtherId, false),
+        (
+            Fault::Refuses("eth_blockNumber", -32602, "not to be asked for"),
+            true,
+        ),
+    ] {
+        rig.fake.fault(fault.clone(), u64::MAX);
+        until("word of it", || {
+            let is_said = rig.status().message().contains("eth_blockNumber");
+            is_said && rig.status().node_up() == is_there
+        })
+        .await;
+        rig.fake.clear_faults();
+        rig.fake.mine(1);
+        rig.check(&format!("{fault:?} is over")).await;
+        assert!(rig.status().node_up(), "{fault:?}");
+    }
     rig.stop().await.unwrap();
 }

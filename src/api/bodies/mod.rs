@@ -351,7 +351,11 @@ const STATUS_CHAIN: &[Field] = &[
         Form::Boolean,
         "Whether traces of every block are stored.",
     ),
-    field("nodeUp", Form::Boolean, "Whether the node answers."),
+    field(
+        "nodeUp",
+        Form::Boolean,
+        "Whether the node tells its head, or refuses to in its own words.",
+    ),
     field("following", Form::Boolean, "Whether it follows the head."),
     field("message", Form::Text, "What it is doing, or what hinders it."),
     field(

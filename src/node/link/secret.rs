@@ -10,6 +10,31 @@ fn is_key(word: &str) -> bool {
     word.len() >= 16 || (word.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic))
 }
 
+/// Whether a parameter of this name has a key as its value, however that looks.
+fn names_key(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "key", "pass", "secret", "token"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// A part of a URL as it is meant, where it stands there in percent-encoding (RFC 3986, 2.1).
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let escaped = match (first, behind) {
+            (b'%', [high, low, ..]) => const_hex::decode([*high, *low]).ok(),
+            _ => None,
+        };
+        rest = behind
+            .get(escaped.as_ref().map_or(0, |_| 2)..)
+            .unwrap_or_default();
+        bytes.extend(escaped.unwrap_or_else(|| vec![*first]));
+    }
+    String::from_utf8(bytes).ok().filter(|meant| meant != part)
+}
+
 /// A shorter password would be found where it is none.
 const PASSWORD_MIN: usize = 4;
 
@@ -38,23 +63,24 @@ impl Secret {
         if path.len() > 1 {
             parts.push((path, "/..."));
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
-            let words = path.split('/');
+            let words = path.split('/').filter(|word| is_key(word));
             // What stands before `=` is a name.
-            let values = query
-                .split('&')
-                .map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
-            parts.extend(
-                words
-                    .chain(values)
-                    .filter(|word| is_key(word))
-                    .map(|word| (word, "...")),
-            );
+            let values = query.split('&').filter_map(|pair| {
+                let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+                let is_named = names_key(name) && value.len() >= PASSWORD_MIN;
+                (is_named || is_key(value)).then_some(value)
+            });
+            parts.extend(words.chain(values).map(|word| (word, "...")));
         }
         parts.retain(|(part, _)| !part.is_empty());
+        let meant = parts
+            .iter()
+            .filter_map(|&(part, shown)| Some((decoded(part)?, shown)));
+        let mut owned: Vec<_> = meant.collect();
+        owned.extend(parts.into_iter().map(|(part, shown)| (part.to_owned(), shown)));
         // The whole before its parts.
-        parts.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
-        let owned = parts.into_iter().map(|(part, shown)| (part.to_owned(), shown));
-        Self(owned.collect())
+        owned.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
+        Self(owned)
     }
 
     /// `text` without them, whoever wrote it, and without the user as HTTP's authentication sends it; no more than its
@@ -161,6 +187,37 @@ mod tests {
             Secret::of("http://127.0.0.1:1").hide("http://127.0.0.1:1/ x"),
             "the node/ x"
         );
+    }
+
+    #[test]
+    fn keys_by_name_and_in_percent_encoding_are_hidden_as_they_are_meant() {
+        let secret = Secret::of(
+            "https://user:p%40ss%2fw0rd@node.example/?apikey=teamquarry&X-Key=QQQSECRET&network=ethereum",
+        );
+        for printed in [
+            "key teamquarry is spent",
+            "/?apikey=teamquarry",
+            "bad QQQSECRET",
+            "user:p@ss/w0rd",
+            "wrong password p@ss/w0rd",
+            "wrong password p%40ss%2fw0rd",
+        ] {
+            let shown = secret.hide(printed);
+            for key in ["teamquarry", "QQQ", "ss/w0", "ss%2fw0"] {
+                assert!(!shown.contains(key), "{shown}");
+            }
+        }
+        assert_eq!(secret.hide("the ethereum way"), "the ethereum way");
+        for (part, meant) in [
+            ("a%20b", Some("a b")),
+            ("%4a%4B%", Some("JK%")),
+            ("%c3%a4", Some("\u{e4}")),
+            ("%zz", None),
+            ("%ff", None),
+            ("plain", None),
+        ] {
+            assert_eq!(decoded(part).as_deref(), meant);
+        }
     }
 
     #[test]
