@@ -226,3 +226,34 @@ fn what_is_beyond_all_bounds_is_refused() {
         quarry(["config", flag, value]).refused(&[words]);
     }
 }
+
+#[test]
+fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("quarry.toml");
+    std::fs::write(&path, "cache_size = \"0\"\n").unwrap();
+    let (home, file) = (directory.path().to_str().unwrap(), path.to_str().unwrap());
+    let node = ["--mainnet-rpc", "http://127.0.0.1:1"];
+    let run = |more: &[&str]| {
+        let args = ["run", "--data-dir", home].into_iter().chain(node);
+        quarry(args.chain(more.iter().copied()))
+    };
+    // No restart mends these: the unit of systemd names the code.
+    for wrong in [
+        ["--cache-size", "0"],
+        ["--max-connections", "0"],
+        ["--listen", "21000"],
+        ["--log-format", "xml"],
+        ["--config", file],
+        ["--config", "/no such file"],
+        ["--rate-limit", "1.5"],
+    ] {
+        assert_eq!(run(&wrong).code, Some(2), "{wrong:?}");
+    }
+    // These may be mended while it waits.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    assert_eq!(run(&["--listen", &taken]).code, Some(1));
+    let args = ["run", "--data-dir", file].into_iter().chain(node);
+    assert_eq!(quarry(args).code, Some(1));
+}

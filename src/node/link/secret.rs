@@ -192,13 +192,13 @@ mod tests {
     #[test]
     fn keys_by_name_and_in_percent_encoding_are_hidden_as_they_are_meant() {
         let secret = Secret::of(
-            "https://user:p%40ss%2fw0rd@node.example/?apikey=teamquarry&X-Key=QQQSECRET&network=ethereum",
+            "https://me:p%40ss%2fw0rd@node.example/?apikey=teamquarry&X-Key=QQQSECRET&network=ethereum",
         );
         for printed in [
             "key teamquarry is spent",
             "/?apikey=teamquarry",
             "bad QQQSECRET",
-            "user:p@ss/w0rd",
+            "me:p@ss/w0rd",
             "wrong password p@ss/w0rd",
             "wrong password p%40ss%2fw0rd",
         ] {
