@@ -70,9 +70,9 @@ pub fn unacknowledged(socket: std::os::fd::RawFd) -> Option<u64> {
 /// Another process that has a file under a directory mapped into its memory, where there is one and it may be looked at.
 #[must_use]
 pub fn who_maps(directory: &Path) -> Option<u32> {
-    let mut wanted = fs::canonicalize(directory).ok()?.into_os_string();
-    wanted.push("/");
-    let wanted = wanted.into_string().ok()?;
+    let directory = fs::canonicalize(directory).ok()?;
+    // A blank stands before the path.
+    let wanted = format!(" {}/", directory.to_str()?);
     let ids = fs::read_dir("/proc").ok()?;
     let ids = ids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     ids.filter(|&id| id != std::process::id())

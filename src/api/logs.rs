@@ -34,10 +34,7 @@ pub(super) fn get_logs(input: &mut Input<'_>) -> Result<Plan, HttpError> {
 impl LogsRequest {
     fn parse(input: &mut Input<'_>) -> Result<Self, HttpError> {
         let params = &mut input.params;
-        let query = LogQuery {
-            anew: input.request.wants_anew(),
-            ..logs::take_query(params)?
-        };
+        let query = logs::take_query(params)?;
         let bounds = Bounds::take(params, "fromblock", "toblock")?;
         let list = take_list(input)?;
         Ok(Self { query, bounds, list })

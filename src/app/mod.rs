@@ -109,6 +109,15 @@ impl AppError {
 /// The exit code of a command line that was not understood (clap's), and of values that are none: the same command fails again.
 const MISCONFIGURED: u8 = 2;
 
+/// Says so, and how to end: a file that cannot be read may be there the next time.
+fn misconfigured(error: &ConfigError) -> ExitCode {
+    let failed = process::fail(&error.to_string());
+    match error {
+        ConfigError::Read { .. } => failed,
+        ConfigError::Parse { .. } | ConfigError::Value { .. } => ExitCode::from(MISCONFIGURED),
+    }
+}
+
 /// Runs a command to its end; the exit code is for scripts.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
@@ -120,10 +129,7 @@ pub fn main(cli: Cli) -> ExitCode {
 fn command(cli: Cli) -> ExitCode {
     let log = match LogConfig::merge(&cli.log, cli.config_file()) {
         Ok(log) => log,
-        Err(error) => {
-            process::fail(&error.to_string());
-            return ExitCode::from(MISCONFIGURED);
-        }
+        Err(error) => return misconfigured(&error),
     };
     let mut filter = log.filter;
     if matches!(cli.command, Command::Bench(_)) {
@@ -143,10 +149,7 @@ fn command(cli: Cli) -> ExitCode {
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     match outcome.and_then(|()| process::check_output()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error @ AppError::Config(_)) => {
-            process::fail(&error.to_string());
-            ExitCode::from(MISCONFIGURED)
-        }
+        Err(AppError::Config(error)) => misconfigured(&error),
         Err(error) => process::fail(&error.to_string()),
     }
 }

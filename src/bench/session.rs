@@ -22,8 +22,8 @@ const OVERTIME: Duration = Duration::from_secs(30);
 /// How often a step may take as long as it took to look at the answers first: to warm up, and for the last answer.
 const LOOKS_A_STEP: u32 = 2;
 /// Answers of another that a comparison waits for at most, beside its turn: one that finds out what to compare, the one
-/// compared, those that show how it answers soonest and those timed at least.
-const WAITED: u32 = 6;
+/// compared, the rows before it, those that show how it answers soonest and those timed at least.
+const WAITED: u32 = 7;
 /// So long before a question is broken off its clients wait no more, and tell what they have.
 const TELLING: Duration = Duration::from_millis(500);
 

@@ -15,7 +15,6 @@ use super::items;
 /// `getLogs`.
 pub(super) fn get_logs(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let mut query = logs::take_query(&mut ask.params)?;
-    query.anew = ask.request.wants_anew();
     let bounds = Bounds::take(&mut ask.params, "fromblock", "toblock")?;
     let list = ask.list(false)?;
     Ok(Plan::scan(move |snapshot| {

@@ -357,7 +357,6 @@ impl Desk {
         plans: Vec<(usize, Plan)>,
         mut holding: Holding,
     ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>, Holding), HttpError> {
-        self.pool.asked_else();
         self.admit(lane, holding.of_connection())?;
         let inner = Arc::clone(self);
         let work = move || {

@@ -136,12 +136,7 @@ impl EntityTag {
     }
 }
 
-/// Whether the headers of a request want nothing that was kept (`Cache-Control: no-cache`, RFC 9111, 5.2.1.4).
-pub(super) fn refuse_kept(headers: &HeaderMap) -> bool {
-    headers.get_all(CACHE_CONTROL).iter().any(refuses_kept)
-}
-
-/// Whether a line of `Cache-Control` does.
+/// Whether a line of `Cache-Control` of a request wants nothing that was kept.
 fn refuses_kept(line: &HeaderValue) -> bool {
     let directives = line.as_bytes().split(|&byte| byte == b',');
     directives.map(<[u8]>::trim_ascii).any(|directive| {
@@ -188,7 +183,7 @@ impl Delivery {
         Self {
             wanted: Wanted::of(headers),
             head_only: request.is_head(),
-            anew: request.wants_anew(),
+            anew: headers.get_all(CACHE_CONTROL).iter().any(refuses_kept),
             // What is asked by POST is not kept under its address.
             had: if request.is_post() {
                 Vec::new()

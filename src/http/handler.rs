@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 
-use super::caching::refuse_kept;
 use super::error::HttpError;
 use super::request_id::RequestId;
 use super::response::Response;
@@ -78,12 +77,6 @@ impl Request {
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.parts.method == hyper::Method::HEAD
-    }
-
-    /// Whether its answer is to be made anew, of nothing that was found for others (`Cache-Control: no-cache`).
-    #[must_use]
-    pub fn wants_anew(&self) -> bool {
-        refuse_kept(&self.parts.headers)
     }
 
     /// Says which operation this is, by its place in the list that [`Traffic`] was made with.

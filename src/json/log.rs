@@ -210,6 +210,22 @@ macro_rules! put_bytes {
 }
 pub(super) use put_bytes;
 
+/// The digits of topics, with what stands before the first, between two and behind the last.
+macro_rules! put_topics {
+    ($tail:expr, $topics:expr, ($first:path, $next:path, $last:path), $word:path) => {{
+        let mut before = &$first;
+        for topic in $topics {
+            $tail.piece(before);
+            $tail.put(&$word(&topic.0), 64);
+            before = &$next;
+        }
+        if !$topics.is_empty() {
+            $tail.piece(&$last);
+        }
+    }};
+}
+pub(super) use put_topics;
+
 /// A function that writes the text of a log by the macro `$write`, which is compiled for each kind of processor.
 macro_rules! for_each_code {
     ($name:ident, $write:ident) => {
@@ -265,15 +281,7 @@ macro_rules! write_entry {
         tail.piece(&DATA);
         put_bytes!(tail, log.data, $word);
         tail.piece(&TOPICS);
-        let mut before = &TOPIC;
-        for topic in log.topics {
-            tail.piece(before);
-            tail.put(&$word(&topic.0), 64);
-            before = &NEXT_TOPIC;
-        }
-        if !log.topics.is_empty() {
-            tail.piece(&LAST_TOPIC);
-        }
+        put_topics!(tail, log.topics, (TOPIC, NEXT_TOPIC, LAST_TOPIC), $word);
         tail.piece(&LOG_INDEX);
         tail.integer(u64::from(log.log_index));
         tail.piece(&TRANSACTION_INDEX);

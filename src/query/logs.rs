@@ -47,8 +47,6 @@ pub struct LogQuery {
     pub cursor: Option<RowCursor>,
     /// Give up at this time; only expressions over several lists look at it.
     pub deadline: Option<Instant>,
-    /// Walk over several lists whatever walks before have found.
-    pub anew: bool,
 }
 
 impl LogQuery {
@@ -126,7 +124,7 @@ impl Reader {
             match matches.alone() {
                 // One list gives the answer, or several that share no log: pages are ranks.
                 Some(lists) => page::select(lists, range, &part)?,
-                None => select_by_walk(view, &mut matches, query, range)?,
+                None => select_by_walk(view, &mut matches, query, range, self.walks_anew)?,
             }
         };
         let bodies = match only {
@@ -299,13 +297,14 @@ fn select_by_walk(
     matches: &mut Conjunction<'_>,
     query: &LogQuery,
     range: Range<u64>,
+    anew: bool,
 ) -> Result<Selected, QueryError> {
     let rest = match &query.cursor {
         Some(cursor) => cursor.rest(range, query.descending),
         None => range,
     };
     let name = (matches.rarest() >= WALK_MIN).then(|| name_of(query));
-    let known = name.as_deref().filter(|_| !query.anew);
+    let known = name.as_deref().filter(|_| !anew);
     let known = known.and_then(|name| view.walked(name));
     let final_end = match view.finalized() {
         Some(last) if name.is_some() => view.first_log(last.saturating_add(1))?,

@@ -94,6 +94,8 @@ pub struct Reader {
     /// What the operator imported, and its revision before anything was read from it.
     imported: Option<(Arc<Imported>, u64)>,
     price_feeds: Arc<PriceFeeds>,
+    /// Whether walks over several lists use nothing of what those before have found.
+    walks_anew: bool,
 }
 
 /// What chains have of which nothing is stated.
@@ -122,6 +124,16 @@ impl Reader {
             token_facts: Arc::new(NoTokenFacts),
             imported: None,
             price_feeds: Arc::clone(&NO_FEEDS),
+            walks_anew: false,
+        }
+    }
+
+    /// The same, which walks over several lists as whoever asks first does: for who measures that.
+    #[must_use]
+    pub fn walking_anew(self) -> Self {
+        Self {
+            walks_anew: true,
+            ..self
         }
     }
 

@@ -5,7 +5,7 @@ use super::{QueryError, Reader};
 use crate::codec::transaction_row::{TransactionRow, decode_transaction};
 use crate::codec::value::{blob_gas_used, blob_price};
 use crate::model::{Address, B256, BlockId, Bloom, Bytes, FrameKind, Header, Log, Receipt, TransactionEntry};
-use crate::store::{BlockFacts, Table, Units, View};
+use crate::store::{BlockFacts, Table, Units, View, give_up, is_from_memory};
 
 /// So many frames of a transaction are looked through for whose code ran.
 const FRAMES_MAX: u64 = 4096;
@@ -59,6 +59,9 @@ impl From<bool> for TransactionStatus {
     }
 }
 
+/// A receipt of more logs is not made out of memory alone, as what is quick is.
+const LOGS_AT_HAND: usize = 64;
+
 /// Reads receipts with their logs; neighbours share reads.
 pub(super) struct ReceiptReader<'v> {
     view: &'v View,
@@ -70,6 +73,11 @@ impl ReceiptReader<'_> {
     /// The receipt of a transaction, and the place in the block of its first log.
     pub(super) fn receipt(&mut self, ordinal: u64, hash: B256) -> Result<(Receipt, u32), QueryError> {
         let (block, row) = Reader::transaction_row(&mut self.transactions, ordinal)?;
+        if row.logs.len() > LOGS_AT_HAND && is_from_memory() {
+            // Of so many rows a thread that owns sockets would make others wait.
+            give_up();
+            return Ok((row.receipt, 0));
+        }
         let first_of_block = self.view.block(block)?.first_log;
         let mut receipt = row.receipt;
         receipt.transaction_hash = hash;

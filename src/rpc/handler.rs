@@ -228,6 +228,7 @@ impl Inner {
     /// Answers a call that comes alone, where it needs nothing or what it needs is in memory; else gives back what is asked.
     fn at_once(&self, request: &Request, mut asked: Asked) -> Result<Made, Asked> {
         if asked.is_batch {
+            self.desk.pool().asked_else();
             return Err(asked);
         }
         let Some(Prepared { id, place, work }) = asked.calls.pop() else {

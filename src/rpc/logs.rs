@@ -25,6 +25,9 @@ const VALUES_MAX: usize = 1000;
 /// Logs that are looked up at once: 8 bytes of memory each.
 const LOOKED_UP: usize = 1 << 16;
 
+/// Answers of more logs are not made by the thread that owns the socket.
+const AT_HAND: usize = 128;
+
 /// Which blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blocks {
@@ -67,7 +70,7 @@ pub(super) fn logs(args: &mut Args) -> Result<Work, Fault> {
         answer(snapshot, query, head)
     };
     Ok(Work::Response(if is_quick {
-        Plan::quick_scan(false, work)
+        Plan::quick_scan(true, work)
     } else {
         Plan::scan(work)
     }))
@@ -75,10 +78,14 @@ pub(super) fn logs(args: &mut Args) -> Result<Work, Fault> {
 
 /// The logs that match, in a response of which `head` is there.
 fn answer(snapshot: &Snapshot, mut query: LogQuery, head: Vec<u8>) -> Result<Answer, HttpError> {
+    let is_at_hand = is_from_memory();
+    if is_at_hand {
+        query.limit = AT_HAND;
+    }
     let page = desk::logs::look_up(&snapshot.reader, &mut query)?;
     if page.page().next_cursor().is_some() {
-        if is_from_memory() {
-            // The first of so many may be looked up at once, and the others not.
+        if is_at_hand {
+            // Others wait for the thread that would write so many.
             give_up();
             return Err(still_indexing());
         }

@@ -141,6 +141,12 @@ fn through(directory: &Path, data: &str, url: &str, more: &[&str]) -> (super::Ou
     (bench(&args), read(&json))
 }
 
+/// The same, of questions whose names contain `only`, and against a node.
+fn held_against(directory: &Path, data: &str, url: &str, only: &str, node: &str) -> (super::Outcome, Value) {
+    let more = ["--only", only, "--against-node", node, "--clients", "1"];
+    through(directory, data, url, &more)
+}
+
 #[test]
 fn a_service_that_loses_rows_at_either_end_is_found_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -160,15 +166,7 @@ fn a_service_that_loses_rows_at_either_end_is_found_out() {
     ];
     for (place, loses) in loses.into_iter().enumerate() {
         let url = losing(&service, loses);
-        let more = [
-            "--only",
-            "address-rare",
-            "--against-node",
-            &node,
-            "--clients",
-            "1",
-        ];
-        let (outcome, report) = through(directory.path(), &data, &url, &more);
+        let (outcome, report) = held_against(directory.path(), &data, &url, "address-rare", &node);
         let comparisons = list(&question(&report, "address-rare")["comparisons"]);
         let told: Vec<_> = comparisons
             .iter()
@@ -226,8 +224,7 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
         ),
     ] {
         let url = spoiling(&service, loses, turns);
-        let more = ["--only", only, "--against-node", &node, "--clients", "1"];
-        let (outcome, report) = through(directory.path(), &data, &url, &more);
+        let (outcome, report) = held_against(directory.path(), &data, &url, only, &node);
         outcome.refused(&["answers differ"]);
         let comparisons = list(&question(&report, only)["comparisons"]);
         let found = comparisons.iter().find(|found| found["with"] == "node").unwrap();
@@ -258,10 +255,9 @@ fn pages_that_all_begin_elsewhere_are_found_out_by_their_place() {
             .collect();
         Some(format!("{path}?{}", parts.join("&")))
     };
-    let more = ["--only", "deep", "--against-node", &node, "--clients", "1"];
     for (turns, is_elsewhere) in [(Some as Turns, false), (late, true)] {
         let url = spoiling(&service, |_| {}, turns);
-        let (outcome, report) = through(directory.path(), &data, &url, &more);
+        let (outcome, report) = held_against(directory.path(), &data, &url, "deep", &node);
         let mut found = 0;
         for asked in list(&report["questions"]) {
             for comparison in list(&asked["comparisons"]) {
@@ -301,15 +297,7 @@ fn a_service_that_is_fast_with_other_answers_has_no_times() {
         })
     };
     let url = spoiling(&service, |_| {}, soon);
-    let more = [
-        "--only",
-        "address-rare",
-        "--against-node",
-        &node,
-        "--clients",
-        "1",
-    ];
-    let (outcome, report) = through(directory.path(), &data, &url, &more);
+    let (outcome, report) = held_against(directory.path(), &data, &url, "address-rare", &node);
     outcome.succeeded();
     let comparison = &question(&report, "address-rare")["comparisons"][0];
     let untimed = comparison["untimed"].to_string();

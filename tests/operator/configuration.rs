@@ -245,7 +245,6 @@ fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
         ["--listen", "21000"],
         ["--log-format", "xml"],
         ["--config", file],
-        ["--config", "/no such file"],
         ["--rate-limit", "1.5"],
     ] {
         assert_eq!(run(&wrong).code, Some(2), "{wrong:?}");
@@ -254,6 +253,7 @@ fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     assert_eq!(run(&["--listen", &taken]).code, Some(1));
+    assert_eq!(run(&["--config", "/no such file"]).code, Some(1));
     let args = ["run", "--data-dir", file].into_iter().chain(node);
     assert_eq!(quarry(args).code, Some(1));
 }

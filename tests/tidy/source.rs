@@ -129,12 +129,18 @@ impl Source {
             Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_owned(),
             _ => self.path.trim_end_matches(".rs").to_owned(),
         };
+        // A path is told from the folder that the file lies in; of strings only the text has it.
+        let beside = self.path.rsplit_once('/').map_or("", |(beside, _)| beside);
         let lines: Vec<&str> = self.code.lines().map(str::trim).collect();
-        lines
-            .windows(2)
-            .filter(|pair| pair[0] == "#[cfg(test)]")
-            .filter_map(|pair| pair[1].split("mod ").nth(1)?.strip_suffix(';'))
-            .map(|name| format!("{folder}/{name}.rs"))
+        let texts: Vec<&str> = self.text.lines().map(str::trim).collect();
+        let named = |place: usize| lines.get(place)?.split("mod ").nth(1)?.strip_suffix(';');
+        let told = |place: usize| texts.get(place)?.strip_prefix("#[path = \"")?.strip_suffix("\"]");
+        let marked = (0..lines.len()).filter(|&place| lines[place] == "#[cfg(test)]");
+        marked
+            .filter_map(|place| match told(place + 1) {
+                Some(path) => named(place + 2).map(|_| format!("{beside}/{path}")),
+                None => named(place + 1).map(|name| format!("{folder}/{name}.rs")),
+            })
             .collect()
     }
 

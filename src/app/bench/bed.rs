@@ -193,7 +193,8 @@ pub(super) struct Lent(pub(super) Arc<Bed>);
 
 impl Chains for Lent {
     fn reader(&self, name: ChainName) -> Option<Reader> {
-        self.0.with(|current| current.registry.reader(name)).flatten()
+        let reader = self.0.with(|current| current.registry.reader(name)).flatten();
+        reader.map(Reader::walking_anew)
     }
 
     fn status(&self, name: ChainName) -> Option<Arc<ChainStatus>> {

@@ -37,9 +37,9 @@ use crate::store::{Store, is_written};
 
 const WARM: &str = "every path of a question is asked once, then again and again in one open store: blocks of the store come \
                     from its block cache or its rows from those it keeps, pages of its arrays from the system's file cache; each \
-                    answer is made anew (Cache-Control: no-cache), of no answer and no walk over lists that was kept";
+                    answer is made anew, of no answer that was kept (Cache-Control: no-cache), and so are walks over several lists";
 const WARM_ELSEWHERE: &str = "every path of a question is asked once, then again and again of a service of another process; its \
-                              caches are its own";
+                              caches are its own, and what it keeps of walks over several lists is used";
 const COLD: &str = "before each answer the store is closed, the system is asked to forget the cached pages of its files \
                     (posix_fadvise, DONTNEED), the store is opened with an empty block cache, and what opening has read is \
                     forgotten too; pages stay that another process has mapped, and disks and hosts have caches of their own: \

@@ -13,6 +13,9 @@ use crate::bench::statistics::StoreFacts;
 use crate::http::{Handler, Limits, Pool, PoolLimits, serve};
 use crate::shutdown::{Shutdown, Trigger, pair};
 
+/// How a service says that it does not have a block.
+const NOT_THERE: &str = "status 503: Data for the requested range";
+
 /// How long a running service may take to say what it serves.
 const CHECK_TIME: Duration = Duration::from_secs(10);
 
@@ -107,13 +110,17 @@ async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
             facts.head, facts.head_hash
         )));
     }
-    let begins_here = matches!(hash(facts.first_block).await, Ok(Some(_)));
     // What a store does not have is refused, a block that there is not is null.
+    let mut has = async |number: u64| match hash(number).await {
+        Ok(found) => Ok(found.is_some()),
+        Err(why) if why.starts_with(NOT_THERE) => Ok(false),
+        Err(why) => Err(refused(format!(": {why}"))),
+    };
     let begins_before = match facts.first_block.checked_sub(1) {
-        Some(before) => matches!(hash(before).await, Ok(Some(_))),
+        Some(before) => has(before).await?,
         None => false,
     };
-    if !begins_here || begins_before {
+    if begins_before || !has(facts.first_block).await? {
         return Err(refused(format!(
             " does not begin with this store's first block {}: it serves another store of the chain",
             facts.first_block

@@ -276,7 +276,12 @@ async fn rows_before<O: Other>(
     let before = filter.clone().within(filter.from.unwrap_or(first_block), place.0);
     match patience.in_time(node.logs(&before)).await {
         Ok(rows) => Ok(rows.iter().filter(|row| row.place() < place).count() as u64),
-        Err(refusal) => Err(of(&refusal.why)),
+        Err(refusal) => {
+            if refusal.is_late {
+                patience.spared = Some(format!("an earlier question: {}", refusal.why));
+            }
+            Err(of(&refusal.why))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log of JSON-RPC, written as the specification's is: its room is made once, and its pieces follow each other in it
 //! (`docs/decisions/0012-log-writer.md`).
 
-use crate::json::log::{Code, for_each_code, put_bytes};
+use crate::json::log::{Code, for_each_code, put_bytes, put_topics};
 use crate::json::tail::{Piece, Tail};
 #[cfg(target_arch = "x86_64")]
 use crate::json::words;
@@ -49,15 +49,7 @@ macro_rules! write_log {
         address[..20].copy_from_slice(log.address.as_slice());
         tail.put(&$word(&address), 40);
         tail.piece(&TOPICS);
-        let mut before = &TOPIC;
-        for topic in log.topics {
-            tail.piece(before);
-            tail.put(&$word(&topic.0), 64);
-            before = &NEXT_TOPIC;
-        }
-        if !log.topics.is_empty() {
-            tail.piece(&LAST_TOPIC);
-        }
+        put_topics!(tail, log.topics, (TOPIC, NEXT_TOPIC, LAST_TOPIC), $word);
         tail.piece(&DATA);
         put_bytes!(tail, log.data, $word);
         tail.piece(&BLOCK_HASH);

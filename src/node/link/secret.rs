@@ -13,9 +13,11 @@ fn is_key(word: &str) -> bool {
 /// Whether a parameter of this name has a key as its value, however that looks.
 fn names_key(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["auth", "key", "pass", "secret", "token"]
-        .iter()
-        .any(|word| name.contains(word))
+    [
+        "auth", "cred", "jwt", "key", "pass", "pwd", "secret", "sig", "token",
+    ]
+    .iter()
+    .any(|word| name.contains(word))
 }
 
 /// A part of a URL as it is meant, where it stands there in percent-encoding (RFC 3986, 2.1).
@@ -24,7 +26,9 @@ fn decoded(part: &str) -> Option<String> {
     let mut rest = part.as_bytes();
     while let [first, behind @ ..] = rest {
         let escaped = match (first, behind) {
-            (b'%', [high, low, ..]) => const_hex::decode([*high, *low]).ok(),
+            (b'%', [high, low, ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                const_hex::decode([*high, *low]).ok()
+            }
             _ => None,
         };
         rest = behind
@@ -33,6 +37,19 @@ fn decoded(part: &str) -> Option<String> {
         bytes.extend(escaped.unwrap_or_else(|| vec![*first]));
     }
     String::from_utf8(bytes).ok().filter(|meant| meant != part)
+}
+
+/// What is meant, with everything in percent-encoding that may be, in digits of either case: as a gateway may write it.
+fn encoded(meant: &str) -> [String; 2] {
+    let encode = |is_upper: bool| {
+        let texts = meant.bytes().map(|byte| match byte {
+            byte if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) => char::from(byte).to_string(),
+            byte if is_upper => format!("%{byte:02X}"),
+            byte => format!("%{byte:02x}"),
+        });
+        texts.collect()
+    };
+    [encode(true), encode(false)]
 }
 
 /// A shorter password would be found where it is none.
@@ -73,13 +90,16 @@ impl Secret {
             parts.extend(words.chain(values).map(|word| (word, "...")));
         }
         parts.retain(|(part, _)| !part.is_empty());
-        let meant = parts
-            .iter()
-            .filter_map(|&(part, shown)| Some((decoded(part)?, shown)));
-        let mut owned: Vec<_> = meant.collect();
+        let forms = parts.iter().flat_map(|&(part, shown)| {
+            let meant = decoded(part).unwrap_or_else(|| part.to_owned());
+            let [upper, lower] = encoded(&meant);
+            [meant, upper, lower].map(|form| (form, shown))
+        });
+        let mut owned: Vec<_> = forms.collect();
         owned.extend(parts.into_iter().map(|(part, shown)| (part.to_owned(), shown)));
         // The whole before its parts.
-        owned.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
+        owned.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        owned.dedup();
         Self(owned)
     }
 
@@ -191,9 +211,8 @@ mod tests {
 
     #[test]
     fn keys_by_name_and_in_percent_encoding_are_hidden_as_they_are_meant() {
-        let secret = Secret::of(
-            "https://me:p%40ss%2fw0rd@node.example/?apikey=teamquarry&X-Key=QQQSECRET&network=ethereum",
-        );
+        let rest = "://me:p%40ss%2fw0rd@node.example/?apikey=teamquarry&X-Key=QQQSECRET&network=ethereum&pwd=sesameopen";
+        let secret = Secret::of(&["https", rest].concat());
         for printed in [
             "key teamquarry is spent",
             "/?apikey=teamquarry",
@@ -201,9 +220,11 @@ mod tests {
             "me:p@ss/w0rd",
             "wrong password p@ss/w0rd",
             "wrong password p%40ss%2fw0rd",
+            "wrong password p%40ss%2Fw0rd",
+            "pwd=sesameopen",
         ] {
             let shown = secret.hide(printed);
-            for key in ["teamquarry", "QQQ", "ss/w0", "ss%2fw0"] {
+            for key in ["teamquarry", "QQQ", "ss/w0", "ss%2fw0", "ss%2Fw0", "sesame"] {
                 assert!(!shown.contains(key), "{shown}");
             }
         }
@@ -213,6 +234,7 @@ mod tests {
             ("%4a%4B%", Some("JK%")),
             ("%c3%a4", Some("\u{e4}")),
             ("%zz", None),
+            ("%0xab", None),
             ("%ff", None),
             ("plain", None),
         ] {
