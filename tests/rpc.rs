@@ -12,6 +12,8 @@
 mod binary;
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use binary::{Server, as_node, list, number, text};
 use serde_json::{Value, json};
@@ -122,6 +124,22 @@ fn the_transport_says_what_it_refuses_in_the_same_words() {
     assert_eq!(code(&get.json()["error"]), (-32600, "JSON-RPC is asked by POST"));
     let large = server.post("/rpc", &" ".repeat((1 << 20) + 1));
     assert_eq!((large.status, code(&large.json()["error"]).0), (413, -32005));
+    // Who sends all of it before it reads finds the answer, and not a connection that is gone.
+    let body = vec![b' '; (1 << 20) + 1];
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        let head = format!(
+            "POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        for piece in body.chunks(16 << 10) {
+            stream.write_all(piece).unwrap();
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    }
     let most = format!(
         "{}{}",
         " ".repeat((1 << 20) - 60),

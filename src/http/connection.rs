@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 use super::rejection;
 use super::vitals::Vitals;
 
-/// After a rejection: how long and how much of what the client still sends is read and thrown away.
+/// After a rejection, or a body that was refused: how long and how much of what the client still sends is read and thrown away.
 /// Closing a socket with unread bytes resets it, and the reset can overtake our answer.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1 << 20;
@@ -201,7 +201,7 @@ impl AsyncWrite for Socket {
         if self.linger.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
         }
-        if self.instead.is_some() {
+        if self.instead.is_some() || self.vitals.has_refused_upload() {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))

@@ -174,6 +174,7 @@ impl<H: Handler> Exchange<H> {
             match read_upload(upload, most, limits, holding, traffic).await {
                 Ok(upload) => self.handle(parts, upload).answer().await,
                 Err(error) => {
+                    self.in_flight.vitals().refuse_upload();
                     let response = self.refuse(error);
                     self.finish(response)
                 }

@@ -44,6 +44,8 @@ pub(super) struct Vitals {
     multiplexed: AtomicBool,
     /// Its client is waited for no more.
     cut_off: AtomicBool,
+    /// More of a body than is read may come yet.
+    upload_refused: AtomicBool,
 }
 
 /// How far a request is.
@@ -117,6 +119,7 @@ impl Vitals {
             frames: AtomicU64::new(0),
             multiplexed: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
+            upload_refused: AtomicBool::new(false),
         })
     }
 
@@ -136,6 +139,15 @@ impl Vitals {
     /// Notes that its client is waited for no more: what the kernel still has to send is not waited for either.
     pub(super) fn cut_off(&self) {
         self.cut_off.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that an upload was refused before its end: what still comes of it is to be read, or the answer may be lost.
+    pub(super) fn refuse_upload(&self) {
+        self.upload_refused.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_refused_upload(&self) -> bool {
+        self.upload_refused.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_cut_off(&self) -> bool {

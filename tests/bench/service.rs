@@ -116,8 +116,11 @@ fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::
         }
         let target = request.split(' ').nth(1).unwrap_or_default();
         let Some(target) = turns(target.to_owned()) else {
-            let head = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}";
-            stream.get_mut().write_all(head)?;
+            let body = r#"{"error":"Data for the requested range is still being indexed"}"#;
+            let length = body.len();
+            let answer =
+                format!("HTTP/1.1 503 Service Unavailable\r\ncontent-length: {length}\r\n\r\n{body}");
+            stream.get_mut().write_all(answer.as_bytes())?;
             continue;
         };
         let request = format!("GET {target} HTTP/1.1\r\nhost: {behind}\r\n\r\n");
