@@ -28,6 +28,13 @@ enum Piece {
     Frames(Box<dyn FrameSource>),
 }
 
+/// A body that was put together.
+pub(super) enum Made {
+    Whole(Bytes),
+    /// The first frame, what gives the others, and what gives them without waiting.
+    Begun(Bytes, Box<dyn FrameSource>, Option<Box<dyn FrameSource>>),
+}
+
 /// A body in pieces.
 #[derive(Default)]
 pub(super) struct Pieces {
@@ -111,19 +118,19 @@ impl Pieces {
     }
 
     /// The body as a whole, else its first frame and what gives the others.
-    pub(super) fn end(mut self) -> Result<Bytes, (Bytes, Box<dyn FrameSource>)> {
+    pub(super) fn end(mut self) -> Made {
         self.cut();
         match self.pieces.make_contiguous() {
             [Piece::Text(_)] => {
                 if let Some(Piece::Text(only)) = self.pieces.pop_front() {
-                    return Ok(only);
+                    return Made::Whole(only);
                 }
             }
             // Nothing stands behind it: several threads may make it.
             [Piece::Text(_), Piece::Frames(_)] => {
                 let first = self.texts();
                 if let Some(Piece::Frames(source)) = self.pieces.pop_front() {
-                    return Err((first, source));
+                    return Made::Begun(first, source, None);
                 }
             }
             _ => {}
@@ -137,10 +144,10 @@ impl Pieces {
                     whole.extend_from_slice(&text);
                 }
             }
-            return Ok(whole.into());
+            return Made::Whole(whole.into());
         }
         let first = self.texts();
-        Err((first, Box::new(self)))
+        Made::Begun(first, Box::new(self), None)
     }
 
     /// The texts that come next, about a frame of them.
@@ -214,8 +221,8 @@ mod tests {
 
     fn read(pieces: Pieces) -> serde_json::Value {
         let body = match pieces.end() {
-            Ok(whole) => whole.to_vec(),
-            Err((first, mut rest)) => {
+            Made::Whole(whole) => whole.to_vec(),
+            Made::Begun(first, mut rest, _) => {
                 let mut body = first.to_vec();
                 while let Some(frame) = rest.next_frame().unwrap() {
                     assert!(!frame.is_empty());

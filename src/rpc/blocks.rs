@@ -59,20 +59,12 @@ pub(super) fn block_number(_: &mut Args) -> Result<Work, Fault> {
 pub(super) fn block(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block("block")?;
     let full = args.boolean("full")?;
-    // All transactions of a block are many rows.
-    let quick = if full { Quick::No } else { Quick::AsItIs };
-    Ok(at_block(quick, block, move |tag| {
-        proxy::block_by_number(tag, full)
-    }))
+    Ok(at_block(block, move |tag| proxy::block_by_number(tag, full)))
 }
 
 /// `eth_getBlockTransactionCountBy...`.
 pub(super) fn transaction_count(args: &mut Args) -> Result<Work, Fault> {
-    Ok(at_block(
-        Quick::Yes,
-        args.block("block")?,
-        proxy::block_transaction_count,
-    ))
+    Ok(at_block(args.block("block")?, proxy::block_transaction_count))
 }
 
 /// Renders what `find` finds of an indexed block; `null` for any other.

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 
-use super::answer::Pieces;
+use super::answer::{Made, Pieces};
 use super::fault::{Fault, told};
 use super::message::{Body, Message};
 use super::methods::{METHODS, PASSED_ON, Work, place_of, read};
@@ -19,8 +18,8 @@ use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
 use crate::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
 use crate::http::{
-    Delivery, ErrorStatus, FRAME_BYTES, FrameSource, Handled, Handler, Holding, HttpError, Lane, Lifetime,
-    Params, Pool, Request, Response, StatusCode, Traffic, header_number, json_response,
+    Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, Holding, HttpError, Lane, Lifetime, Params, Pool,
+    Request, Response, StatusCode, Traffic, header_number, json_response,
 };
 use crate::model::ChainName;
 
@@ -63,17 +62,10 @@ struct Asked {
     is_batch: bool,
 }
 
-/// A body that was made.
-struct Made {
-    body: MadeBody,
-    /// What headers say of the snapshot, where there was one.
+/// A body, and what headers say of the snapshot, where there was one.
+struct Reply {
+    body: Made,
     facts: Option<Facts>,
-}
-
-enum MadeBody {
-    Whole(Bytes),
-    /// The first frame, what gives the others, and what gives them without waiting.
-    Begun(Bytes, Box<dyn FrameSource>, Option<Box<dyn FrameSource>>),
 }
 
 /// What came of a call so far.
@@ -140,7 +132,10 @@ impl Handler for Rpc {
 fn alone(fault: Fault) -> Vec<u8> {
     let mut pieces = Pieces::default();
     pieces.response(RawValue::NULL, Err(fault));
-    pieces.end().map_or_else(|_| Vec::new(), |body| body.to_vec())
+    match pieces.end() {
+        Made::Whole(body) => body.to_vec(),
+        Made::Begun(..) => Vec::new(),
+    }
 }
 
 /// A refusal with its HTTP status.
@@ -226,7 +221,7 @@ impl Inner {
     }
 
     /// Answers a call that comes alone, where it needs nothing or what it needs is in memory; else gives back what is asked.
-    fn at_once(&self, request: &Request, mut asked: Asked) -> Result<Made, Asked> {
+    fn at_once(&self, request: &Request, mut asked: Asked) -> Result<Reply, Asked> {
         if asked.is_batch {
             self.desk.pool().asked_else();
             return Err(asked);
@@ -235,19 +230,14 @@ impl Inner {
             return Err(asked);
         };
         let (plan, is_response) = match work {
-            Ok(Work::Store(plan)) => (plan, false),
-            Ok(Work::Response(plan)) => (plan, true),
+            Ok(Work::Store { plan, is_response }) => (plan, is_response),
             Ok(Work::Known(text)) => {
                 let answer = Answer::Whole(text, Extra::default());
                 return Ok(self.put_together(request, (&id, false), Ok(answer), None));
             }
             Err(fault) => return Ok(self.put_together(request, (&id, false), Err(fault), None)),
-            node @ Ok(Work::Node { .. }) => {
-                asked.calls.push(Prepared {
-                    id,
-                    place,
-                    work: node,
-                });
+            work @ Ok(Work::Node { .. }) => {
+                asked.calls.push(Prepared { id, place, work });
                 return Err(asked);
             }
         };
@@ -258,22 +248,14 @@ impl Inner {
             Ok(found) => {
                 let answer = found.answer.map_err(|error| fault(request.id().as_str(), &error));
                 let mut made = self.put_together(request, (&id, is_response), answer, found.facts);
-                if let MadeBody::Begun(_, _, at_once) = &mut made.body {
+                if let Made::Begun(_, _, at_once) = &mut made.body {
                     *at_once = found.at_once;
                 }
                 Ok(made)
             }
             Err(Some(plan)) => {
-                let work = if is_response {
-                    Work::Response(plan)
-                } else {
-                    Work::Store(plan)
-                };
-                asked.calls.push(Prepared {
-                    id,
-                    place,
-                    work: Ok(work),
-                });
+                let work = Ok(Work::Store { plan, is_response });
+                asked.calls.push(Prepared { id, place, work });
                 Err(asked)
             }
             // The plan went with the attempt. It was made of the request alone, and is made of it again.
@@ -288,13 +270,13 @@ impl Inner {
         (id, is_response): (&RawValue, bool),
         result: Result<Answer, Fault>,
         facts: Option<Facts>,
-    ) -> Made {
+    ) -> Reply {
         let mut holding = request.hold(self.desk.pool().unsent());
         holding.change(result.as_ref().map_or(0, Answer::bytes_held));
         let mut pieces = Pieces::new(holding);
         pieces.add(id, is_response, result);
-        Made {
-            body: pieces.end().into(),
+        Reply {
+            body: pieces.end(),
             facts,
         }
     }
@@ -318,17 +300,24 @@ impl Inner {
             calls,
             is_batch,
         }: Asked,
-    ) -> Result<Made, HttpError> {
+    ) -> Result<Reply, HttpError> {
         let mut ids = Vec::with_capacity(calls.len());
         let mut steps = Vec::with_capacity(calls.len());
         let mut plans = Vec::new();
         for (at, Prepared { id, place, work }) in calls.into_iter().enumerate() {
-            ids.push((id, matches!(work, Ok(Work::Response(_)))));
+            let is_response = matches!(
+                work,
+                Ok(Work::Store {
+                    is_response: true,
+                    ..
+                })
+            );
+            ids.push((id, is_response));
             steps.push(match work {
                 Err(fault) => Step::Done(Err(fault)),
                 Ok(Work::Known(text)) => Step::Done(Ok(Answer::Whole(text, Extra::default()))),
                 Ok(Work::Node { method, params }) => Step::Node(method, params),
-                Ok(Work::Store(plan) | Work::Response(plan)) => {
+                Ok(Work::Store { plan, .. }) => {
                     plans.push((at, self.first_operation + place, plan));
                     Step::Done(Err(Fault::limit("The call was not looked up")))
                 }
@@ -354,8 +343,8 @@ impl Inner {
         if is_batch {
             pieces.mark(b']');
         }
-        Ok(Made {
-            body: pieces.end().into(),
+        Ok(Reply {
+            body: pieces.end(),
             facts,
         })
     }
@@ -427,9 +416,9 @@ impl Inner {
     }
 
     /// The response with a body that was made: at once, unless it is to be compressed.
-    fn deliver(&self, request: &Request, made: Made) -> Handled {
+    fn deliver(&self, request: &Request, made: Reply) -> Handled {
         let (delivery, pool) = (Delivery::of(request), self.desk.pool().clone());
-        let is_long = |bytes: usize| !matches!(&made.body, MadeBody::Whole(whole) if whole.len() <= bytes);
+        let is_long = |bytes: usize| !matches!(&made.body, Made::Whole(whole) if whole.len() <= bytes);
         if !delivery.is_coded() || !is_long(PLAIN_MAX) {
             return made
                 .respond(&pool, |response| {
@@ -460,25 +449,16 @@ impl Inner {
     }
 }
 
-impl Made {
+impl Reply {
     fn respond(self, pool: &Pool, deliver: impl FnOnce(Response) -> Response) -> Response {
         let response = match self.body {
-            MadeBody::Whole(whole) => json_response(StatusCode::OK, whole),
-            MadeBody::Begun(first, rest, at_once) => begun(pool, first, rest, at_once, Extra::default()),
+            Made::Whole(whole) => json_response(StatusCode::OK, whole),
+            Made::Begun(first, rest, at_once) => begun(pool, first, rest, at_once, Extra::default()),
         };
         let mut response = deliver(response);
         if let Some(facts) = self.facts {
             facts.add_to(&mut response);
         }
         response
-    }
-}
-
-impl From<Result<Bytes, (Bytes, Box<dyn FrameSource>)>> for MadeBody {
-    fn from(ended: Result<Bytes, (Bytes, Box<dyn FrameSource>)>) -> Self {
-        match ended {
-            Ok(whole) => Self::Whole(whole),
-            Err((first, rest)) => Self::Begun(first, rest, None),
-        }
     }
 }

@@ -69,11 +69,15 @@ pub(super) fn logs(args: &mut Args) -> Result<Work, Fault> {
         query.last_block = range.last();
         answer(snapshot, query, head)
     };
-    Ok(Work::Response(if is_quick {
+    let plan = if is_quick {
         Plan::quick_scan(true, work)
     } else {
         Plan::scan(work)
-    }))
+    };
+    Ok(Work::Store {
+        plan,
+        is_response: true,
+    })
 }
 
 /// The logs that match, in a response of which `head` is there.

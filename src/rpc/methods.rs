@@ -7,7 +7,7 @@ use super::args::{Args, BlockRef};
 use super::fault::Fault;
 use super::message::Call;
 use super::{blocks, logs, otterscan, state, traces, transactions};
-use crate::desk::answer::{Answer, Extra, Plan, Quick};
+use crate::desk::answer::{Answer, Extra, Plan};
 use crate::desk::proxy::{Tag, bare};
 
 /// A method that is answered from the store.
@@ -21,9 +21,11 @@ pub struct Method {
 /// What a call asks for. Answers are the JSON text of results.
 pub(super) enum Work {
     /// To be looked up.
-    Store(Plan),
-    /// To be looked up as well; what it finds is the text of the whole response.
-    Response(Plan),
+    Store {
+        plan: Plan,
+        /// What it finds is the text of the whole response.
+        is_response: bool,
+    },
     /// Known already.
     Known(Bytes),
     /// The node's own answer.
@@ -154,7 +156,10 @@ fn shown(name: &str) -> String {
 }
 
 pub(super) const fn store(plan: Plan) -> Work {
-    Work::Store(plan)
+    Work::Store {
+        plan,
+        is_response: false,
+    }
 }
 
 /// A result that `write` appends.
@@ -179,23 +184,21 @@ pub(super) fn shared(plan: Plan) -> Work {
     })
 }
 
-/// What another dialect answers about a block that is named in any way, by plans that are so quick.
-pub(super) fn at_block(
-    quick: Quick,
-    block: BlockRef,
-    plan: impl FnOnce(Tag) -> Plan + Send + 'static,
-) -> Work {
-    let found = Plan::point(move |snapshot| {
-        let tag = match block {
-            BlockRef::Tag(tag) => tag,
-            BlockRef::Hash(_) => match block.indexed(snapshot)? {
-                Some(number) => Tag::Number(number),
-                None => return Ok(null()),
-            },
-        };
-        (plan(tag).work)(snapshot).map(bare)
-    });
-    store(Plan { quick, ..found })
+/// What another dialect answers about a block that is named in any way.
+pub(super) fn at_block(block: BlockRef, plan: impl Fn(Tag) -> Plan + Send + 'static) -> Work {
+    if let BlockRef::Tag(tag) = block {
+        return shared(plan(tag));
+    }
+    // As quick as about any block.
+    let Plan { lane, quick, .. } = plan(Tag::Latest);
+    store(Plan {
+        lane,
+        quick,
+        work: Box::new(move |snapshot| match block.indexed(snapshot)? {
+            Some(number) => (plan(Tag::Number(number)).work)(snapshot).map(bare),
+            None => Ok(null()),
+        }),
+    })
 }
 
 #[cfg(test)]

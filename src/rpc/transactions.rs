@@ -4,7 +4,7 @@ use super::args::Args;
 use super::blocks::of_block;
 use super::fault::Fault;
 use super::methods::{Work, at_block, null, shared, store, text};
-use crate::desk::answer::{Plan, Quick};
+use crate::desk::answer::Plan;
 use crate::desk::faults::query_failed;
 use crate::desk::proxy;
 use crate::http::Lane;
@@ -20,7 +20,7 @@ pub(super) fn by_hash(args: &mut Args) -> Result<Work, Fault> {
 pub(super) fn by_position(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block("block")?;
     let index = args.number("index")?;
-    Ok(at_block(Quick::AsItIs, block, move |tag| {
+    Ok(at_block(block, move |tag| {
         proxy::transaction_by_position(tag, index)
     }))
 }

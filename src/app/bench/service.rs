@@ -13,9 +13,6 @@ use crate::bench::statistics::StoreFacts;
 use crate::http::{Handler, Limits, Pool, PoolLimits, serve};
 use crate::shutdown::{Shutdown, Trigger, pair};
 
-/// How a service says that it does not have a block.
-const NOT_THERE: &str = "status 503: Data for the requested range";
-
 /// How long a running service may take to say what it serves.
 const CHECK_TIME: Duration = Duration::from_secs(10);
 
@@ -86,10 +83,9 @@ impl Service {
 
 /// Refuses a service that does not have the block that is the head here, or begins with another block.
 async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
-    let mut client = Way::Http(authority.to_owned())
-        .client()
-        .await
-        .map_err(|error| AppError::Usage(error.to_string()))?;
+    let way = Way::Http(authority.to_owned());
+    let client = way.client().await;
+    let mut client = client.map_err(|error| AppError::Usage(error.to_string()))?;
     let mut hash = async |number: u64| {
         let target = format!(
             "/api/proxy?action=eth_getBlockByNumber&boolean=false&tag=0x{number:x}&chain={}",
@@ -113,7 +109,7 @@ async fn check(authority: &str, facts: &StoreFacts) -> Result<(), AppError> {
     // What a store does not have is refused, a block that there is not is null.
     let mut has = async |number: u64| match hash(number).await {
         Ok(found) => Ok(found.is_some()),
-        Err(why) if why.starts_with(NOT_THERE) => Ok(false),
+        Err(why) if way.withholds(&why) => Ok(false),
         Err(why) => Err(refused(format!(": {why}"))),
     };
     let begins_before = match facts.first_block.checked_sub(1) {

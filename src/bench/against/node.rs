@@ -28,22 +28,17 @@ impl Other for OfNode<'_> {
     }
 
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal> {
-        let mut all: Option<Vec<Row>> = None;
+        let mut all = Vec::new();
         for params in self.params(filter) {
-            let text = self.ask(&params).await?;
-            let found = rows(text.get()).map_err(|why| Refusal::of(format!("the node: {why}")))?;
-            all = Some(match all {
-                Some(before) => united(before, found),
-                None => found,
-            });
+            all.push(rows(self.ask(&params).await?.get()));
         }
-        Ok(all.unwrap_or_default())
+        all_of(all)
     }
 
     async fn settle(&mut self, filter: &LogFilter, ours: &[Row]) -> Result<Settled, Refusal> {
-        let (mut all, mut size) = (None, 0);
+        let (mut all, mut size) = (Vec::new(), 0);
         for params in self.params(filter) {
-            let found = match &mut self.plain {
+            all.push(match &mut self.plain {
                 Some(plain) => {
                     let body = plain.whole(METHOD, &params).await?;
                     size += body.len() as u64;
@@ -56,14 +51,9 @@ impl Other for OfNode<'_> {
                     size += text.get().len() as u64;
                     rows(text.get())
                 }
-            };
-            let found = found.map_err(|why| Refusal::of(format!("the node: {why}")))?;
-            all = Some(match all {
-                Some(before) => united(before, found),
-                None => found,
             });
         }
-        let found = differences(ours, &all.unwrap_or_default());
+        let found = differences(ours, &all_of(all)?);
         match found.told.first() {
             Some(told) => Err(Refusal::of(format!(
                 "what the node answers where it is timed differs in {} rows: {told}",
@@ -98,6 +88,13 @@ impl OfNode<'_> {
             is_late: matches!(error, NodeError::Timeout { .. }),
         })
     }
+}
+
+/// The rows of the answers to one filter.
+fn all_of(answers: Vec<Result<Vec<Row>, String>>) -> Result<Vec<Row>, Refusal> {
+    let found: Result<Vec<_>, _> = answers.into_iter().collect();
+    let found = found.map_err(|why| Refusal::of(format!("the node: {why}")))?;
+    Ok(found.into_iter().reduce(united).unwrap_or_default())
 }
 
 /// An answer as it comes.

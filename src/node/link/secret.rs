@@ -1,6 +1,7 @@
 //! What no text may show of a node's URL: keys stand in its user, its path and its query, and nodes and gateways repeat
 //! what they were asked with in their errors.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
 
 /// A word of a path or a query that may be a key: long, or of some length with letters and digits. Others are versions and
@@ -22,34 +23,25 @@ fn names_key(name: &str) -> bool {
 
 /// A part of a URL as it is meant, where it stands there in percent-encoding (RFC 3986, 2.1).
 fn decoded(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let escaped = match (first, behind) {
-            (b'%', [high, low, ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                const_hex::decode([*high, *low]).ok()
-            }
-            _ => None,
-        };
-        rest = behind
-            .get(escaped.as_ref().map_or(0, |_| 2)..)
-            .unwrap_or_default();
-        bytes.extend(escaped.unwrap_or_else(|| vec![*first]));
-    }
-    String::from_utf8(bytes).ok().filter(|meant| meant != part)
+    let meant = percent_decode_str(part).decode_utf8().ok()?;
+    (meant != part).then(|| meant.into_owned())
 }
+
+/// What needs no percent-encoding (RFC 3986, 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// What is meant, with everything in percent-encoding that may be, in digits of either case: as a gateway may write it.
 fn encoded(meant: &str) -> [String; 2] {
-    let encode = |is_upper: bool| {
-        let texts = meant.bytes().map(|byte| match byte {
-            byte if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) => char::from(byte).to_string(),
-            byte if is_upper => format!("%{byte:02X}"),
-            byte => format!("%{byte:02x}"),
-        });
-        texts.collect()
-    };
-    [encode(true), encode(false)]
+    let texts = || utf8_percent_encode(meant, UNRESERVED);
+    let lower = texts().map(|text| match text.starts_with('%') {
+        true => text.to_ascii_lowercase(),
+        false => text.to_owned(),
+    });
+    [texts().collect(), lower.collect()]
 }
 
 /// A shorter password would be found where it is none.
