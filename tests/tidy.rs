@@ -294,6 +294,10 @@ const FENCES: &[Fence] = &[
         rooms: &["store"],
     },
     Fence {
+        package: "percent_encoding",
+        rooms: &["node"],
+    },
+    Fence {
         package: "bincode",
         rooms: &["codec"],
     },
