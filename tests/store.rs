@@ -7,6 +7,8 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/heard.rs"]
+mod heard;
 #[path = "support/image.rs"]
 mod image;
 #[path = "support/plain.rs"]
@@ -22,6 +24,8 @@ mod beside;
 mod damaged;
 #[path = "store/kept_rows.rs"]
 mod kept_rows;
+#[path = "store/pairs.rs"]
+mod pairs;
 #[path = "store/small_memory.rs"]
 mod small_memory;
 #[path = "store/walks.rs"]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::days::DaySums;
-use super::expected::{self, Signatures};
+use super::expected::{self, Known};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Tally, arrays, tokens};
 use crate::machine;
@@ -22,7 +22,7 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums, days: &DaySums) 
     std::thread::scope(|scope| {
         for _ in 0..machine::cores() {
             scope.spawn(|| {
-                let mut signatures = Signatures::new();
+                let mut terms = Known::default();
                 let mut known = tokens::Known::new();
                 loop {
                     let begin = next.fetch_add(BLOCKS, Ordering::Relaxed);
@@ -30,7 +30,7 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums, days: &DaySums) 
                         break;
                     }
                     for number in begin..=last.min(begin + (BLOCKS - 1)) {
-                        let bundle = block(audit, number, sums, &mut signatures, &chain, &lookups);
+                        let bundle = block(audit, number, sums, &mut terms, &chain, &lookups);
                         if let Some(bundle) = bundle {
                             days.add(&bundle);
                             chain.read(number, tokens::moves(&audit.view, &bundle, &mut known, moves));
@@ -47,7 +47,7 @@ fn block(
     audit: &Audit<'_>,
     number: u64,
     sums: &Sums,
-    signatures: &mut Signatures,
+    terms: &mut Known,
     chain: &Tally<'_>,
     lookups: &Tally<'_>,
 ) -> Option<Bundle> {
@@ -67,6 +67,6 @@ fn block(
     }
     lookups.read(number, arrays::check(audit, &bundle, lookups));
     let mut item = |term, ordinal| sums.add(number, fingerprint((term, ordinal)));
-    chain.read(number, expected::postings(audit, &bundle, signatures, &mut item));
+    chain.read(number, expected::postings(audit, &bundle, terms, &mut item));
     Some(bundle)
 }

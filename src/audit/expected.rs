@@ -8,14 +8,86 @@ use crate::model::{Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind,
 use crate::query::QueryError;
 use crate::store::View;
 
-/// Ids of signatures that were looked up; of one thread.
-pub(super) type Signatures = HashMap<B256, u32>;
+/// What was looked up of terms; of one thread.
+#[derive(Default)]
+pub(super) struct Known {
+    signatures: HashMap<B256, u32>,
+    /// Since when terms are dense; `None` of those that are not.
+    dense: HashMap<Term, Option<u64>>,
+}
+
+/// So many terms are remembered; a full memory is emptied.
+const TERMS_MAX: usize = 1 << 18;
+
+impl Known {
+    fn signature(&mut self, view: &View, topic: &B256) -> Result<u32, QueryError> {
+        if let Some(&id) = self.signatures.get(topic) {
+            return Ok(id);
+        }
+        // An id that is missing is a posting that is missing.
+        let id = view.signature(topic)?.unwrap_or(u32::MAX);
+        self.signatures.insert(*topic, id);
+        Ok(id)
+    }
+
+    /// Since when a term is dense, if it is so at a log.
+    fn dense(&mut self, view: &View, term: Term, log: u64) -> Result<Option<u64>, QueryError> {
+        let since = match self.dense.get(&term) {
+            Some(&since) => since,
+            None => {
+                if TERMS_MAX <= self.dense.len() {
+                    self.dense.clear();
+                }
+                let since = view.dense_since(term)?;
+                self.dense.insert(term, since);
+                since
+            }
+        };
+        Ok(since.filter(|&since| since <= log))
+    }
+
+    /// Hands the lists of pairs that a log belongs into to `item`.
+    fn pairs(
+        &mut self,
+        view: &View,
+        (emitter, topics): (u32, &[B256]),
+        log: u64,
+        item: &mut dyn FnMut(Term, u64),
+    ) -> Result<(), QueryError> {
+        let (mut dense, mut has_signature) = (Vec::new(), None);
+        for (position, topic) in topics.iter().enumerate() {
+            match Term::topic(position, topic) {
+                Some(term) => dense.extend(self.dense(view, term, log)?.map(|since| (position, since))),
+                None => has_signature = Some(self.signature(view, topic)?),
+            }
+        }
+        if dense.is_empty() {
+            return Ok(());
+        }
+        let has_emitter = self.dense(view, Term::log_address(emitter), log)?.is_some();
+        if let Some(id) = has_signature
+            && self.dense(view, Term::topic0(id), log)?.is_none()
+        {
+            has_signature = None;
+        }
+        for (place, &topic) in dense.iter().enumerate() {
+            let emitter = has_emitter.then(|| Term::dense_topic_with_emitter(topic, emitter));
+            let signature = has_signature.map(|id| Term::dense_topic_with_signature(topic, id));
+            let others = dense.iter().skip(place + 1);
+            let others = others.map(|&other| Term::dense_topics(topic, other));
+            for term in emitter.into_iter().chain(signature).chain(others).flatten() {
+                item(term, log);
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Hands every (term, ordinal) that the lists must hold for a block to `item`.
 pub(super) fn postings(
     audit: &Audit<'_>,
     bundle: &Bundle,
-    signatures: &mut Signatures,
+    known: &mut Known,
     item: &mut dyn FnMut(Term, u64),
 ) -> Result<(), QueryError> {
     let view = &audit.view;
@@ -58,16 +130,12 @@ pub(super) fn postings(
                 if let Some(term) = Term::topic(position, topic) {
                     item(term, log);
                 } else {
-                    let id = match signatures.get(topic) {
-                        Some(&id) => id,
-                        // An id that is missing is a posting that is missing.
-                        None => view.signature(topic)?.unwrap_or(u32::MAX),
-                    };
-                    signatures.insert(*topic, id);
+                    let id = known.signature(view, topic)?;
                     item(Term::topic0(id), log);
                     item(Term::log_address_topic0(emitter, id), log);
                 }
             }
+            known.pairs(view, (emitter, &entry.topics), log, item)?;
             log += 1;
         }
     }

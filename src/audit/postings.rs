@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::expected::{self, Signatures};
+use super::expected::{self, Known};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Ordinals, Tally};
 use crate::codec::keys::{self, PostingKind, Term};
@@ -189,9 +189,9 @@ fn take_apart(
 ) -> Result<(), QueryError> {
     let mut wanted = HashSet::new();
     for &number in blocks {
-        let mut signatures = Signatures::new();
+        let mut known = Known::default();
         if let Some(bundle) = audit.reader.bundle(number)? {
-            expected::postings(audit, &bundle, &mut signatures, &mut |term, ordinal| {
+            expected::postings(audit, &bundle, &mut known, &mut |term, ordinal| {
                 wanted.insert((term, ordinal, number));
             })?;
         }

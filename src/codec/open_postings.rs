@@ -87,6 +87,12 @@ impl OpenPostings {
         Ok(())
     }
 
+    /// Postings in the list so far.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.rank + self.piece.len() as u64
+    }
+
     /// Whether the stored open chunk must be taken up before `new` postings are appended.
     #[must_use]
     pub const fn wants_chunk(&self, new: usize) -> bool {

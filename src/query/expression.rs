@@ -16,15 +16,31 @@ pub(super) struct Union<'v> {
     direction: Direction,
     /// No posting is in two of the lists.
     is_disjoint: bool,
+    /// Postings of theirs that are looked at, at most.
+    weight: u64,
 }
 
 impl<'v> Union<'v> {
-    pub(super) const fn new(cursors: Vec<PostingCursor<'v>>, direction: Direction) -> Self {
+    pub(super) fn new(cursors: Vec<PostingCursor<'v>>, direction: Direction) -> Self {
         Self {
             is_disjoint: cursors.len() <= 1,
+            weight: cursors.iter().map(PostingCursor::count).sum(),
             cursors,
             direction,
         }
+    }
+
+    /// The same, of which only what lies before `end` is looked at, if that is given.
+    pub(super) fn until(mut self, end: Option<u64>) -> Result<Self, StoreError> {
+        if let Some(end) = end {
+            self.weight = 0;
+            for cursor in &mut self.cursors {
+                self.weight += cursor.rank_of(end)?;
+                // A walk goes on from where a cursor stands.
+                cursor.leave();
+            }
+        }
+        Ok(self)
     }
 
     /// The same, where no posting is in two of the lists: those of several values of one topic.
@@ -33,9 +49,9 @@ impl<'v> Union<'v> {
         self
     }
 
-    /// At most this many postings.
-    pub(super) fn count(&self) -> u64 {
-        self.cursors.iter().map(PostingCursor::count).sum()
+    /// At most this many postings are looked at.
+    pub(super) const fn weight(&self) -> u64 {
+        self.weight
     }
 
     /// The only list, where there is one.
@@ -131,7 +147,7 @@ impl<'v> Conjunction<'v> {
         filter: Filter,
         direction: Direction,
     ) -> Self {
-        clauses.sort_by_key(Union::count);
+        clauses.sort_by_key(Union::weight);
         Self {
             view,
             clauses,
@@ -150,7 +166,7 @@ impl<'v> Conjunction<'v> {
 
     /// The number of postings that a walk over the whole chain looks at, at least.
     pub(super) fn rarest(&self) -> u64 {
-        self.clauses.first().map_or(0, Union::count)
+        self.clauses.first().map_or(0, Union::weight)
     }
 
     /// The walk, which is given up at `deadline`; calls go on where the one before ended, in the direction.
@@ -202,7 +218,7 @@ impl Walk for Until<'_, '_> {
         };
         let wanted = |at: u64| filter.passes(view, at);
         if let Some((second, others)) = others.split_first_mut()
-            && second.count() / merge::LENGTH_RATIO_MAX <= driver.count()
+            && second.weight() / merge::LENGTH_RATIO_MAX <= driver.weight()
             && let (Some(a), Some(b)) = (driver.single(), second.single())
         {
             return merge::meet(a, b, (first, last), (deadline, reached), |at| {

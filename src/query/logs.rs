@@ -81,7 +81,7 @@ impl LogQuery {
     }
 
     /// Which part of the matching logs is asked for.
-    const fn part(&self) -> ListQuery {
+    pub(super) const fn part(&self) -> ListQuery {
         ListQuery {
             first_block: self.first_block,
             last_block: self.last_block,
@@ -120,11 +120,14 @@ impl Reader {
         let selected = if query.is_open() {
             page::select_all(range, &part)
         } else {
-            let mut matches = plan(view, query, &emitters, part.direction())?;
+            let mut matches = plan(view, query, &emitters, part.direction(), None)?;
             match matches.alone() {
                 // One list gives the answer, or several that share no log: pages are ranks.
                 Some(lists) => page::select(lists, range, &part)?,
-                None => select_by_walk(view, &mut matches, query, range, self.walks_anew)?,
+                None => match self.select_by_pairs(query, &emitters, &range, matches.rarest())? {
+                    Some(selected) => selected,
+                    None => self.select_by_lists(&mut matches, query, range)?,
+                },
             }
         };
         let bodies = match only {
@@ -153,7 +156,7 @@ impl Reader {
 }
 
 /// The clauses of a query: positions of which any must match.
-fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
+pub(super) fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
     let mut clauses: Vec<Vec<usize>> = Vec::new();
     let mut named = [false; 4];
     for &(a, b, operator) in &query.operators {
@@ -185,11 +188,28 @@ fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
         .collect()
 }
 
-fn plan<'v>(
+/// The terms of a clause that occur, each once.
+pub(super) fn terms(view: &View, query: &LogQuery, clause: &[usize]) -> Result<Vec<Term>, QueryError> {
+    let mut terms = Vec::new();
+    for &position in clause {
+        for topic in query.topics.get(position).into_iter().flatten() {
+            let term = match position {
+                0 => view.signature(topic)?.map(Term::topic0),
+                _ => Term::topic(position, topic),
+            };
+            terms.extend(term.filter(|term| !terms.contains(term)));
+        }
+    }
+    Ok(terms)
+}
+
+/// The lists that must agree. Where only what lies before an ordinal is asked for, lists count as long as they are there.
+pub(super) fn plan<'v>(
     view: &'v View,
     query: &LogQuery,
     emitters: &[u32],
     direction: Direction,
+    end: Option<u64>,
 ) -> Result<Conjunction<'v>, QueryError> {
     let signatures = query.topics.first().map_or(0, Vec::len);
     // Each pair of an emitter and a signature has a list of its own, which beats two lists that must agree, unless
@@ -204,34 +224,21 @@ fn plan<'v>(
     let mut of_signatures = None;
     for clause in clauses(query) {
         let (mut cursors, mut signatures) = (Vec::new(), Vec::new());
-        for &position in &clause {
-            let values = query.topics.get(position).map_or(&[][..], Vec::as_slice);
-            for (place, topic) in values.iter().enumerate() {
-                // One that is given twice is one.
-                if values.iter().take(place).any(|before| before == topic) {
-                    continue;
-                }
-                if position > 0 {
-                    if let Some(term) = Term::topic(position, topic) {
+        for term in terms(view, query, &clause)? {
+            let signature = term.number();
+            signatures.extend(signature);
+            match signature {
+                Some(signature) if !paired.is_empty() => {
+                    for &emitter in paired {
+                        let term = Term::log_address_topic0(emitter, signature);
                         cursors.push(PostingCursor::open(view, term, direction)?);
                     }
-                    continue;
                 }
-                let Some(signature) = view.signature(topic)? else {
-                    continue;
-                };
-                signatures.push(signature);
-                if paired.is_empty() {
-                    cursors.push(PostingCursor::open(view, Term::topic0(signature), direction)?);
-                }
-                for &emitter in paired {
-                    let term = Term::log_address_topic0(emitter, signature);
-                    cursors.push(PostingCursor::open(view, term, direction)?);
-                }
+                _ => cursors.push(PostingCursor::open(view, term, direction)?),
             }
         }
         cursors.retain(|cursor| cursor.count() > 0);
-        let union = Union::new(cursors, direction);
+        let union = Union::new(cursors, direction).until(end)?;
         // A log has one value at a position.
         let union = if clause.len() == 1 {
             union.disjoint()
@@ -247,9 +254,9 @@ fn plan<'v>(
     let mut filter = Filter::default();
     // Walking a rarer list and looking emitter and signature up by ordinal (an array read each) beats
     // intersecting with their lists.
-    let rarest = unions.iter().map(Union::count).min();
+    let rarest = unions.iter().map(Union::weight).min();
     let emitter_sure = match of_signatures {
-        Some((union, signatures)) if rarest.is_some_and(|rarest| is_long(union.count(), rarest)) => {
+        Some((union, signatures)) if rarest.is_some_and(|rarest| is_long(union.weight(), rarest)) => {
             filter.signatures = Some(signatures);
             false
         }
@@ -265,9 +272,9 @@ fn plan<'v>(
             lists.push(PostingCursor::open(view, Term::log_address(emitter), direction)?);
         }
         // A log has one emitter.
-        let lists = Union::new(lists, direction).disjoint();
-        let rarest = unions.iter().map(Union::count).min();
-        if filter.signatures.is_none() && rarest.is_none_or(|rarest| lists.count() < rarest) {
+        let lists = Union::new(lists, direction).until(end)?.disjoint();
+        let rarest = unions.iter().map(Union::weight).min();
+        if filter.signatures.is_none() && rarest.is_none_or(|rarest| lists.weight() < rarest) {
             unions.push(lists);
         } else {
             let mut emitters = emitters.to_vec();
@@ -291,18 +298,36 @@ const WALK_MIN: u64 = 4_096;
 /// Nor is one over fewer ordinals than this: new blocks add a little again and again, and each time marks are copied.
 const WALKED_MIN: u64 = 1 << 14;
 
-/// Several lists must agree: rows before the page are walked over, as far as no walk before did.
-fn select_by_walk(
+impl Reader {
+    /// Selects a page of lists that must agree.
+    fn select_by_lists(
+        &self,
+        matches: &mut Conjunction<'_>,
+        query: &LogQuery,
+        range: Range<u64>,
+    ) -> Result<Selected, QueryError> {
+        let rest = match &query.cursor {
+            Some(cursor) => cursor.rest(range, query.descending),
+            None => range,
+        };
+        let page = (query.skip, query.limit);
+        let selected = select_by_walk(&self.view, matches, query, rest, page, self.walks_anew)?;
+        Ok(Selected {
+            total: selected.total.filter(|_| query.cursor.is_none()),
+            ..selected
+        })
+    }
+}
+
+/// Several lists must agree: rows of a range before the page are walked over, as far as no walk before did.
+pub(super) fn select_by_walk(
     view: &View,
     matches: &mut Conjunction<'_>,
     query: &LogQuery,
     range: Range<u64>,
+    page: (u64, usize),
     anew: bool,
 ) -> Result<Selected, QueryError> {
-    let rest = match &query.cursor {
-        Some(cursor) => cursor.rest(range, query.descending),
-        None => range,
-    };
     let name = (matches.rarest() >= WALK_MIN).then(|| name_of(query));
     let known = name.as_deref().filter(|_| !anew);
     let known = known.and_then(|name| view.walked(name));
@@ -311,13 +336,8 @@ fn select_by_walk(
         _ => 0,
     };
     let direction = query.part().direction();
-    let walker = Walker::new(
-        matches.until(query.deadline),
-        direction,
-        (query.skip, query.limit),
-        final_end,
-    );
-    let (selected, found) = walker.select(&rest, &known.unwrap_or_default());
+    let walker = Walker::new(matches.until(query.deadline), direction, page, final_end);
+    let (selected, found) = walker.select(&range, &known.unwrap_or_default());
     for walked in found {
         // What ran out of time goes on there, however little it was.
         if let Some(name) = &name
@@ -326,11 +346,7 @@ fn select_by_walk(
             view.keep_walked(name, walked);
         }
     }
-    let selected = selected?;
-    Ok(Selected {
-        total: selected.total.filter(|_| query.cursor.is_none()),
-        ..selected
-    })
+    selected
 }
 
 /// What says which expression over the whole chain a query is; equal ones may have several.

@@ -22,6 +22,7 @@ mod merge;
 mod names;
 mod nonces;
 mod page;
+mod pairs;
 mod prices;
 mod rewards;
 mod supply;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rocksdb::Cache;
 
+use super::dense::DenseSince;
 use super::kept_rows::{self, KeptRows};
 use super::options;
 
@@ -14,6 +15,8 @@ pub(super) struct Caches {
     pub(super) blocks: Cache,
     /// Rows that were sought again and again, for all views of the store.
     pub(super) rows: Option<Arc<KeptRows>>,
+    /// Since when terms are dense.
+    pub(super) dense: Arc<DenseSince>,
 }
 
 impl Caches {
@@ -23,11 +26,13 @@ impl Caches {
         Self {
             blocks: options::cache(bytes - rows),
             rows: KeptRows::new(rows),
+            dense: Arc::default(),
         }
     }
 
-    /// Begins with no rows, for another store than before; views of that one keep theirs. `bytes` as in [`Self::new`].
+    /// Begins with nothing but blocks, for another store than before; views of that one keep what they have. `bytes` as in [`Self::new`].
     pub(super) fn leave_rows(&mut self, bytes: usize) {
         self.rows = KeptRows::new(kept_rows::share_of(bytes));
+        self.dense = Arc::default();
     }
 }

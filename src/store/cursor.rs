@@ -163,6 +163,11 @@ impl<'v> PostingCursor<'v> {
         self.current()
     }
 
+    /// Stands nowhere, as a cursor that was opened just now.
+    pub fn leave(&mut self) {
+        self.past_end();
+    }
+
     fn past_end(&mut self) -> Option<u64> {
         self.position = usize::MAX;
         None

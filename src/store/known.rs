@@ -40,7 +40,7 @@ pub struct KnownToken {
 
 /// A bounded map that many threads read.
 #[derive(Debug)]
-struct Shards<K, V, const MAX: usize = SHARD_MAX>([RwLock<HashMap<K, V>>; SHARDS]);
+pub(super) struct Shards<K, V, const MAX: usize = SHARD_MAX>([RwLock<HashMap<K, V>>; SHARDS]);
 
 impl<K, V, const MAX: usize> Default for Shards<K, V, MAX> {
     fn default() -> Self {
@@ -54,12 +54,12 @@ impl<K: Eq + Hash, V: Clone, const MAX: usize> Shards<K, V, MAX> {
         self.0.get(usize::from(place) % SHARDS).unwrap_or(first)
     }
 
-    fn get(&self, place: u8, key: &K) -> Option<V> {
+    pub(super) fn get(&self, place: u8, key: &K) -> Option<V> {
         let shard = self.shard(place).read().unwrap_or_else(PoisonError::into_inner);
         shard.get(key).cloned()
     }
 
-    fn put(&self, place: u8, key: K, value: V) {
+    pub(super) fn put(&self, place: u8, key: K, value: V) {
         let mut shard = self.shard(place).write().unwrap_or_else(PoisonError::into_inner);
         if shard.len() >= MAX {
             shard.clear();

@@ -12,7 +12,7 @@ use super::open::IDENTITY;
 use super::presence::holds_database;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::{
-    StoreError, live_files, open_pieces, options, second_standards, top_calls, torn, transaction_rows,
+    StoreError, live_files, open_pieces, options, pair_lists, second_standards, top_calls, torn, transaction_rows,
 };
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
@@ -52,6 +52,11 @@ const STEPS: &[Step] = &[
         from: 8,
         about: "blocks that are not final taken off (the sync fetches them again), rows of transactions written in a shorter form, and their signatures moved into an array",
         apply: transaction_rows::apply,
+    },
+    Step {
+        from: 9,
+        about: "blocks that are not final taken off (the sync fetches them again), and lists of the logs that pairs of dense contracts and topics share added",
+        apply: pair_lists::apply,
     },
 ];
 

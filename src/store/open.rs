@@ -332,7 +332,7 @@ impl Store {
             finality.clone(),
             Arc::clone(&identity),
         )
-        .keeping(caches.rows.clone());
+        .keeping(&caches);
         let state = State {
             flats,
             checkpoint,

@@ -320,7 +320,7 @@ impl Pen {
             self.state.finality.clone(),
             Arc::clone(&self.store.identity),
         );
-        self.store.publish(view.keeping(self.store.caches.rows.clone()));
+        self.store.publish(view.keeping(&self.store.caches));
     }
 }
 

@@ -99,17 +99,14 @@ impl Posted {
     pub(super) fn sorted(self) -> Vec<Sorted> {
         let mut ids: Vec<_> = self.ids.into_iter().collect();
         ids.sort_unstable_by_key(|(term, _)| *term);
-        let mut lists = Lists::default();
-        let terms = ids.into_iter().map(|(term, ordinals)| {
-            lists.push(ordinals.into_iter());
-            Term::from(term)
-        });
-        let terms = Terms::Listed(terms.collect());
-        let of_ids = Sorted { terms, lists };
+        let mut of_ids = Listed::default();
+        for (term, ordinals) in ids {
+            of_ids.push(term.into(), ordinals.into_iter());
+        }
         let mut order = Vec::new();
         let others = self.columns.into_iter();
         let others = others.filter(|column| !column.ordinals.is_empty());
-        std::iter::once(of_ids)
+        std::iter::once(of_ids.into())
             .chain(others.map(|column| column.sorted(&mut order)))
             .collect()
     }
@@ -279,6 +276,30 @@ impl Lists {
     }
 }
 
+/// Lists being listed, in the order of keys.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    terms: Vec<Term>,
+    lists: Lists,
+}
+
+impl Listed {
+    /// Adds a list whose term comes after those before it.
+    pub(super) fn push(&mut self, term: Term, ordinals: impl Iterator<Item = u64>) {
+        self.terms.push(term);
+        self.lists.push(ordinals);
+    }
+}
+
+impl From<Listed> for Sorted {
+    fn from(listed: Listed) -> Self {
+        Self {
+            terms: Terms::Listed(listed.terms),
+            lists: listed.lists,
+        }
+    }
+}
+
 impl Sorted {
     /// The terms, `most` at a time.
     pub(super) fn groups(&self, most: usize) -> impl Iterator<Item = Group<'_>> {
@@ -349,6 +370,24 @@ mod tests {
             | PostingKind::TokenAccountErc721
             | PostingKind::TokenAccountErc1155) => Term::token_account(kind, id / 3, &account),
             kind @ (PostingKind::Internal | PostingKind::Calls) => Term::whole(kind),
+            kind @ (PostingKind::Topic1LogAddress
+            | PostingKind::Topic2LogAddress
+            | PostingKind::Topic3LogAddress) => {
+                let position = kind as usize - PostingKind::Topic1LogAddress as usize + 1;
+                Term::dense_topic_with_emitter((position, u64::from(id / 2)), id).unwrap()
+            }
+            kind @ (PostingKind::Topic1Topic0 | PostingKind::Topic2Topic0 | PostingKind::Topic3Topic0) => {
+                let position = kind as usize - PostingKind::Topic1Topic0 as usize + 1;
+                Term::dense_topic_with_signature((position, u64::from(id)), id / 2).unwrap()
+            }
+            kind @ (PostingKind::Topic1Topic2 | PostingKind::Topic1Topic3 | PostingKind::Topic2Topic3) => {
+                let (low, high) = match kind {
+                    PostingKind::Topic1Topic2 => (1, 2),
+                    PostingKind::Topic1Topic3 => (1, 3),
+                    _ => (2, 3),
+                };
+                Term::dense_topics((low, u64::from(id / 3)), (high, u64::from(id))).unwrap()
+            }
             kind => Term::account(kind, &account),
         }
     }
@@ -356,7 +395,7 @@ mod tests {
     proptest! {
         #[test]
         fn postings_come_out_by_term_and_each_once(
-            pushed in proptest::collection::vec((0usize..21, 0usize..32, 0u8..4, 0u64..2), 0..300)
+            pushed in proptest::collection::vec((0usize..PostingKind::ALL.len(), 0usize..32, 0u8..4, 0u64..2), 0..300)
         ) {
             let mut posted = Posted::default();
             let mut model: BTreeMap<Term, Vec<u64>> = BTreeMap::new();

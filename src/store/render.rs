@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rocksdb::WriteBatch;
 
 use super::StoreError;
-use super::batch::{Batch, Plain};
+use super::batch::{Batch, NO_SIGNATURE, Plain};
+use super::dense::DENSE;
 use super::look_up::{Keys, LOOK_UPS, look_up};
+use super::flat::FlatArray;
 use super::open::{CHECKPOINT, Store};
-use super::posted::Group;
+use super::pairs::{DenseTerm, Pairs};
+use super::posted::{Group, Sorted};
 use super::schema::Table;
 use super::token_ledger::{Held, TokenTotals, prepare, render_balances, render_tokens};
 use super::view::family;
@@ -113,7 +116,14 @@ enum Lists<'b> {
     Balances(&'b [Held]),
 }
 
-impl Lists<'_> {
+/// What rendering lists tells beside their rows.
+#[derive(Default)]
+struct Told<'b> {
+    totals: TokenTotals,
+    dense: Vec<DenseTerm<'b>>,
+}
+
+impl<'b> Lists<'b> {
     fn len(&self) -> usize {
         match self {
             Self::Logs(logs) => logs.len(),
@@ -122,24 +132,73 @@ impl Lists<'_> {
         }
     }
 
-    /// Renders the rows of the lists; hands each on as table, key, value (none deletes), and value before. What
-    /// balances say of their tokens is added to `totals`.
+    /// Renders the rows of the lists; hands each on as table, key, value (none deletes), and value before.
     fn render(
         self,
         store: &Store,
-        totals: &mut TokenTotals,
+        told: &mut Told<'b>,
         mut put: impl FnMut(Table, &[u8], Option<&[u8]>, Option<&[u8]>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         match self {
             Self::Logs(logs) => render_logs(store, logs, |key, value, before| {
                 put(Table::LogsByEmitter, key, Some(value), before)
             }),
-            Self::Postings(postings) => render_postings(store, postings, |table, key, value, before| {
-                put(table, key, Some(value), before)
-            }),
-            Self::Balances(balances) => render_balances(store, balances, totals, put),
+            Self::Postings(postings) => {
+                render_postings(store, postings, &mut told.dense, |table, key, value, before| {
+                    put(table, key, Some(value), before)
+                })
+            }
+            Self::Balances(balances) => render_balances(store, balances, &mut told.totals, put),
         }
     }
+}
+
+/// Renders lists, on several threads where they are many, and what `beside` does meanwhile.
+fn render_lists<'b>(
+    groups: &[Lists<'b>],
+    rows: &mut Rows<'_>,
+    beside: impl FnOnce(&mut Rows<'_>) -> Result<(), StoreError>,
+) -> Result<Told<'b>, StoreError> {
+    let keeps_before = rows.undo.is_some();
+    let next = AtomicUsize::new(0);
+    let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+    let lists: usize = groups.iter().map(Lists::len).sum();
+    let helpers = machine::cores()
+        .min(groups.len())
+        .min(lists.div_ceil(LISTS_AT_ONCE_AT_THE_TIP))
+        .saturating_sub(1)
+        .min(HELPERS_MAX);
+    let store = rows.store;
+    let mut told = Told::default();
+    std::thread::scope(|scope| {
+        let help = || {
+            let (mut rendered, mut told) = (Rendered::default(), Told::default());
+            while let Some(lists) = take() {
+                lists.render(store, &mut told, |table, key, value, before| {
+                    rendered.push(table, key, value, before.filter(|_| keeps_before));
+                    Ok(())
+                })?;
+            }
+            Ok::<_, StoreError>((rendered, told))
+        };
+        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
+        beside(rows)?;
+        while let Some(lists) = take() {
+            lists.render(store, &mut told, |table, key, value, before| {
+                rows.set(table, key, value, before)
+            })?;
+        }
+        for helper in helpers {
+            let (rendered, theirs) = helper
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            rendered.each(|table, key, value, before| rows.set(table, key, value, before))?;
+            told.totals.add(theirs.totals);
+            told.dense.extend(theirs.dense);
+        }
+        Ok::<_, StoreError>(())
+    })?;
+    Ok(told)
 }
 
 /// Turns a batch into rows: plain ones, hashes, posting chunks, runs, checkpoint.
@@ -155,59 +214,28 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     logs.sort_unstable_by_key(|(emitter, _)| *emitter);
     let mut moves = std::mem::take(&mut batch.moves);
     let balances = prepare(&mut moves, rows, before.tokens)?;
-    let keeps_before = rows.undo.is_some();
-    let most = if keeps_before {
+    let most = if rows.undo.is_some() {
         LISTS_AT_ONCE_AT_THE_TIP
     } else {
         LISTS_AT_ONCE
     };
-    let postings = postings.iter().flat_map(|sorted| sorted.groups(most));
+    let new = postings.iter().flat_map(|sorted| sorted.groups(most));
     let groups: Vec<_> = logs
         .chunks(most)
         .map(Lists::Logs)
-        .chain(postings.map(Lists::Postings))
+        .chain(new.map(Lists::Postings))
         .chain(balances.chunks(most).map(Lists::Balances))
         .collect();
-    let next = AtomicUsize::new(0);
-    let take = || groups.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-    let lists: usize = groups.iter().map(Lists::len).sum();
-    let helpers = machine::cores()
-        .min(groups.len())
-        .min(lists.div_ceil(LISTS_AT_ONCE_AT_THE_TIP))
-        .saturating_sub(1)
-        .min(HELPERS_MAX);
-    let store = rows.store;
-    let mut totals = TokenTotals::default();
-    std::thread::scope(|scope| {
-        let help = || {
-            let (mut rendered, mut totals) = (Rendered::default(), TokenTotals::default());
-            while let Some(lists) = take() {
-                lists.render(store, &mut totals, |table, key, value, before| {
-                    rendered.push(table, key, value, before.filter(|_| keeps_before));
-                    Ok(())
-                })?;
-            }
-            Ok::<_, StoreError>((rendered, totals))
-        };
-        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
+    let told = render_lists(&groups, rows, |rows| {
         render_hashes(std::mem::take(&mut batch.hashes), rows)?;
         batch.render_accounts(rows)?;
-        batch.render_days(rows)?;
-        while let Some(lists) = take() {
-            lists.render(store, &mut totals, |table, key, value, before| {
-                rows.set(table, key, value, before)
-            })?;
-        }
-        for helper in helpers {
-            let (rendered, theirs) = helper
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            rendered.each(|table, key, value, before| rows.set(table, key, value, before))?;
-            totals.add(theirs);
-        }
-        Ok::<_, StoreError>(())
+        batch.render_days(rows)
     })?;
-    render_tokens(&moves, &totals, rows)?;
+    let pairs = pairs_of(batch, rows.store, &told.dense)?;
+    let groups = pairs.iter().flat_map(|sorted| sorted.groups(most));
+    let groups: Vec<_> = groups.map(Lists::Postings).collect();
+    render_lists(&groups, rows, |_| Ok(()))?;
+    render_tokens(&moves, &told.totals, rows)?;
     let first = before.next_block == rows.store.identity.first_block;
     let old = (!first).then(|| before.encode());
     rows.put(
@@ -216,6 +244,36 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
         &batch.checkpoint.encode(),
         old.as_deref(),
     )
+}
+
+/// What a batch adds to lists of pairs.
+fn pairs_of(batch: &Batch, store: &Store, dense: &[DenseTerm<'_>]) -> Result<Vec<Sorted>, StoreError> {
+    if dense.is_empty() {
+        return Ok(Vec::new());
+    }
+    let first = batch.base.logs;
+    let logs = batch.checkpoint.logs - first;
+    let view = store.view();
+    let since = |term| {
+        view.dense_since(term)?.ok_or(StoreError::Missing {
+            table: Table::Postings.name(),
+            what: "posting of a dense term",
+            number: DENSE - 1,
+        })
+    };
+    let parts = dense.iter().map(|dense| dense.part(since));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let pairs = Pairs::new((first, logs as usize), parts.into_iter());
+    let ids = |array: FlatArray| batch.flats.get(array as usize).map_or(&[][..], Vec::as_slice);
+    let (emitters, signatures) = (ids(FlatArray::LogEmitters), ids(FlatArray::LogSignatures));
+    pairs.lists(|log| {
+        let id = |ids: &[u8]| {
+            let start = (log - first) as usize * size_of::<u32>();
+            let bytes = ids.get(start..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(NO_SIGNATURE, |bytes| u32::from_be_bytes(*bytes))
+        };
+        Ok((id(emitters), id(signatures)))
+    })
 }
 
 /// Rows that another thread made, one after the other, in pieces: one piece would be copied as it grows.
@@ -346,10 +404,12 @@ fn render_hashes(mut hashes: Vec<([u8; 9], u64)>, rows: &mut Rows<'_>) -> Result
     })
 }
 
-/// Renders the lists of some terms, in order; hands each row on as table, key, value, and value before.
-fn render_postings(
+/// Renders the lists of some terms, in order; hands each row on as table, key, value, and value before. Adds those that are dense then to
+/// `dense`.
+pub(super) fn render_postings<'b>(
     store: &Store,
-    postings: Group<'_>,
+    postings: Group<'b>,
+    dense: &mut Vec<DenseTerm<'b>>,
     mut put: impl FnMut(Table, &[u8], &[u8], Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let (pieces, chunks) = (Table::OpenPostings, Table::Postings);
@@ -377,6 +437,7 @@ fn render_postings(
         for (((term, new), piece_key), piece) in group.iter().zip(keys.iter()).zip(found) {
             let corrupt = |corrupt| StoreError::corrupt(pieces.name(), piece_key)(corrupt);
             list.resume(piece.as_deref()).map_err(corrupt)?;
+            dense.extend(DenseTerm::of(term, list.count(), new));
             let mut chunk = None;
             if list.wants_chunk(new.len())
                 && let Some((chunk_key, Some(stored))) = found_chunks.next()

@@ -1,7 +1,7 @@
 //! The table list as a value: opening, inspection and docs/SCHEMA.md all walk it.
 
 /// Version of the layout. A store of another version is refused with a sentence.
-pub const SCHEMA_VERSION: u32 = 9;
+pub const SCHEMA_VERSION: u32 = 10;
 
 /// How a table is read and written; decides RocksDB's options (see `options.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Table {
             Self::Postings => Description {
                 name: "postings",
                 doc: "for each term with more than 64 postings the ascending ordinals but for the last 1 to 64, in chunks of 1,024 that carry the count before them",
-                key: "| kind u8 | term 0, 4, 8, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |",
+                key: "| kind u8 | term 0, 4, 8, 12, 16, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |",
                 value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
                 profile: Profile::Postings,
             },
@@ -365,7 +365,7 @@ impl Table {
             Self::OpenPostings => Description {
                 name: "open_postings",
                 doc: "for each term the last 1 to 64 of its ordinals, with the count before them: all of most terms",
-                key: "| kind u8 | term 0, 4, 8, 20, 24 or 32 bytes |",
+                key: "| kind u8 | term 0, 4, 8, 12, 16, 20, 24 or 32 bytes |",
                 value: "| rank varint | count - 1 varint | first varint | form u8 | gaps, packed gaps or bitmap |",
                 profile: Profile::OpenPostings,
             },

@@ -42,6 +42,15 @@ const fn list(kind: PostingKind) -> (&'static str, &'static str) {
         PostingKind::AccountErc1155 => ("account 20 bytes", "transfers of several"),
         PostingKind::TokenAccountErc1155 => ("token u32, account 20 bytes", "transfers of several"),
         PostingKind::TokenMultiTransfers => ("token u32", "transfers of several"),
+        PostingKind::Topic1LogAddress | PostingKind::Topic2LogAddress | PostingKind::Topic3LogAddress => {
+            ("dense since u64, emitter u32", "logs")
+        }
+        PostingKind::Topic1Topic0 | PostingKind::Topic2Topic0 | PostingKind::Topic3Topic0 => {
+            ("dense since u64, signature u32", "logs")
+        }
+        PostingKind::Topic1Topic2 | PostingKind::Topic1Topic3 | PostingKind::Topic2Topic3 => {
+            ("dense since u64 of each", "logs")
+        }
     }
 }
 

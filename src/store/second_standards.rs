@@ -61,6 +61,11 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreE
 
 /// Takes the blocks off that are not final, and gives what is left as readers see it.
 pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, StoreError> {
+    Ok(settled_store(db, directory)?.view())
+}
+
+/// The same, to look rows up in as they are written.
+pub(super) fn settled_store(db: &Arc<DB>, directory: &Path) -> Result<Arc<Store>, StoreError> {
     take_unfinal_off(db)?;
     let identity = db
         .get_cf(family(db, Table::Meta)?, IDENTITY)
@@ -85,16 +90,16 @@ pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, Store
     let caches = Caches {
         blocks: options::cache(CACHE_BYTES),
         rows: None,
+        dense: Arc::default(),
     };
-    let store = Store::assemble(
+    Store::assemble(
         Arc::clone(db),
         &options,
         caches,
         identity,
         Filters::InParts,
         false,
-    )?;
-    Ok(store.view())
+    )
 }
 
 /// What is held of one token by standards that are not its own, as its logs tell: read out of them, with no look at what is stored

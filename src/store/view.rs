@@ -6,6 +6,8 @@ use rocksdb::{DB, DBPinnableSlice, ReadOptions, ReadTier, SnapshotWithThreadMode
 use self_cell::self_cell;
 
 use super::batch::{NO_SIGNATURE, STATUS_NOT_SAID};
+use super::caches::Caches;
+use super::dense::DenseSince;
 use super::flat::{FlatArray, FlatView, address, hash};
 use super::kept_rows::KeptRows;
 use super::known::Known;
@@ -68,6 +70,8 @@ pub struct View {
     pub(super) known: Known,
     /// Rows of final blocks, also from views before this one.
     pub(super) kept: Option<Arc<KeptRows>>,
+    /// Since when terms are dense, also from views before this one.
+    pub(super) dense: Arc<DenseSince>,
 }
 
 /// What the last transaction of an account says of its nonce.
@@ -135,12 +139,17 @@ impl View {
             revision,
             known: Known::default(),
             kept: None,
+            dense: Arc::default(),
         }
     }
 
-    /// The same, with the rows that are kept of its store.
-    pub(super) fn keeping(self, kept: Option<Arc<KeptRows>>) -> Self {
-        Self { kept, ..self }
+    /// The same, with what is kept of its store.
+    pub(super) fn keeping(self, caches: &Caches) -> Self {
+        Self {
+            kept: caches.rows.clone(),
+            dense: Arc::clone(&caches.dense),
+            ..self
+        }
     }
 
     /// Which chain this is.
@@ -238,8 +247,13 @@ impl View {
     #[inline]
     #[must_use]
     pub fn is_final_transaction(&self, ordinal: u64) -> bool {
-        self.flat(FlatArray::TransactionHashes)
-            .is_some_and(|hashes| ordinal < hashes.file_len())
+        ordinal < self.final_records(FlatArray::TransactionHashes)
+    }
+
+    /// How many records of an array are of final blocks.
+    #[inline]
+    pub(super) fn final_records(&self, array: FlatArray) -> u64 {
+        self.flat(array).map_or(0, FlatView::file_len)
     }
 
     /// What a transaction's receipt says became of it; `None` where it does not say.

@@ -44,7 +44,7 @@ fn expressions() -> Vec<LogQuery> {
 }
 
 /// One page of an expression, however it is asked for, as a look at all logs has it.
-fn check(reader: &Reader, all: &[Row], expression: &LogQuery, rng: &mut Rng) {
+pub(crate) fn check(reader: &Reader, all: &[Row], expression: &LogQuery, rng: &mut Rng) {
     let blocks = reader.head().number + 1;
     let mut query = LogQuery {
         last_block: blocks - 1,

@@ -3,9 +3,11 @@
 //! A key is a type here: its drawing, width, encoding and decoding stand together. `docs/SCHEMA.md`
 //! repeats the drawings and a test keeps the two equal.
 
+mod kind;
 mod term;
 
-pub use term::{PostingKind, Term, TermId};
+pub use kind::PostingKind;
+pub use term::{Term, TermId};
 
 use super::Corrupt;
 use crate::model::{Address, B256};

@@ -1,130 +1,8 @@
 //! Terms: what a list of postings is of, and the keys of its chunks and of its open piece.
 
+use super::PostingKind;
 use crate::codec::Corrupt;
 use crate::model::{Address, B256};
-
-/// The lists of the store by what their term is; each holds ascending ordinals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum PostingKind {
-    /// Emitter -> logs.
-    LogAddress = 0,
-    /// Signature (topic 0) -> logs.
-    Topic0 = 1,
-    /// Topic 1 -> logs.
-    Topic1 = 2,
-    /// Topic 2 -> logs.
-    Topic2 = 3,
-    /// Topic 3 -> logs.
-    Topic3 = 4,
-    /// (Emitter, signature) -> logs.
-    LogAddressTopic0 = 5,
-    /// Account -> transactions it sent, received or was created by.
-    AccountTransactions = 6,
-    /// Account -> internal transactions (default set) by frame ordinal.
-    AccountInternal = 7,
-    /// Fee recipient -> blocks.
-    AccountMined = 8,
-    /// Account -> transactions it sent.
-    AccountSent = 9,
-    /// Account -> the other nested frames, which move nothing, by frame ordinal.
-    AccountCalls = 10,
-    /// All internal transactions (default set) by frame ordinal.
-    Internal = 11,
-    /// All other nested frames by frame ordinal.
-    Calls = 12,
-    /// Account -> ERC-20 transfers it sent or received.
-    AccountErc20 = 13,
-    /// Account -> ERC-721 transfers it sent or received.
-    AccountErc721 = 14,
-    /// (Token, account) -> ERC-20 transfers.
-    TokenAccountErc20 = 15,
-    /// (Token, account) -> ERC-721 transfers.
-    TokenAccountErc721 = 16,
-    /// Token -> its transfers, of ERC-20 and ERC-721.
-    TokenTransfers = 17,
-    /// Account -> ERC-1155 transfers, by their own ordinals.
-    AccountErc1155 = 18,
-    /// (Token, account) -> ERC-1155 transfers, by their own ordinals.
-    TokenAccountErc1155 = 19,
-    /// Token -> its ERC-1155 transfers, by their own ordinals.
-    TokenMultiTransfers = 20,
-}
-
-impl PostingKind {
-    /// All kinds; the position is the stored code.
-    pub const ALL: [Self; 21] = [
-        Self::LogAddress,
-        Self::Topic0,
-        Self::Topic1,
-        Self::Topic2,
-        Self::Topic3,
-        Self::LogAddressTopic0,
-        Self::AccountTransactions,
-        Self::AccountInternal,
-        Self::AccountMined,
-        Self::AccountSent,
-        Self::AccountCalls,
-        Self::Internal,
-        Self::Calls,
-        Self::AccountErc20,
-        Self::AccountErc721,
-        Self::TokenAccountErc20,
-        Self::TokenAccountErc721,
-        Self::TokenTransfers,
-        Self::AccountErc1155,
-        Self::TokenAccountErc1155,
-        Self::TokenMultiTransfers,
-    ];
-
-    /// The name used by `quarry inspect` and in docs/SCHEMA.md.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LogAddress => "log address",
-            Self::Topic0 => "topic 0",
-            Self::Topic1 => "topic 1",
-            Self::Topic2 => "topic 2",
-            Self::Topic3 => "topic 3",
-            Self::LogAddressTopic0 => "log address and topic 0",
-            Self::AccountTransactions => "account transactions",
-            Self::AccountInternal => "account internal transactions",
-            Self::AccountMined => "account mined blocks",
-            Self::AccountSent => "account sent transactions",
-            Self::AccountCalls => "account other nested frames",
-            Self::Internal => "internal transactions",
-            Self::Calls => "other nested frames",
-            Self::AccountErc20 => "account ERC-20 transfers",
-            Self::AccountErc721 => "account ERC-721 transfers",
-            Self::TokenAccountErc20 => "token and account ERC-20 transfers",
-            Self::TokenAccountErc721 => "token and account ERC-721 transfers",
-            Self::TokenTransfers => "token transfers",
-            Self::AccountErc1155 => "account ERC-1155 transfers",
-            Self::TokenAccountErc1155 => "token and account ERC-1155 transfers",
-            Self::TokenMultiTransfers => "token ERC-1155 transfers",
-        }
-    }
-
-    /// The width of the term in bytes.
-    #[must_use]
-    pub const fn term_len(self) -> usize {
-        match self {
-            Self::LogAddress | Self::Topic0 | Self::TokenTransfers | Self::TokenMultiTransfers => 4,
-            Self::Topic1 | Self::Topic2 | Self::Topic3 => 32,
-            Self::LogAddressTopic0 => 8,
-            Self::AccountTransactions
-            | Self::AccountInternal
-            | Self::AccountMined
-            | Self::AccountSent
-            | Self::AccountCalls
-            | Self::AccountErc20
-            | Self::AccountErc721
-            | Self::AccountErc1155 => 20,
-            Self::TokenAccountErc20 | Self::TokenAccountErc721 | Self::TokenAccountErc1155 => 24,
-            Self::Internal | Self::Calls => 0,
-        }
-    }
-}
 
 /// A term of the postings: its kind and its bytes, padded to the widest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -213,6 +91,74 @@ impl Term {
     pub fn log_address_topic0(emitter: u32, signature: u32) -> Self {
         let both = (u64::from(emitter) << 32) | u64::from(signature);
         Self::new(PostingKind::LogAddressTopic0, both.to_be_bytes())
+    }
+
+    /// Logs that a dense topic at position 1, 2 or 3 and a dense emitter share. A dense topic is named by the ordinal since which it
+    /// is dense, which no other topic of its position has. `None` for another position.
+    #[must_use]
+    pub fn dense_topic_with_emitter((position, since): (usize, u64), emitter: u32) -> Option<Self> {
+        let kind = match position {
+            1 => PostingKind::Topic1LogAddress,
+            2 => PostingKind::Topic2LogAddress,
+            3 => PostingKind::Topic3LogAddress,
+            _ => return None,
+        };
+        Some(Self::of_dense(kind, since, emitter.to_be_bytes()))
+    }
+
+    /// Logs that a dense topic at position 1, 2 or 3 and a dense signature share; `None` for another position.
+    #[must_use]
+    pub fn dense_topic_with_signature((position, since): (usize, u64), signature: u32) -> Option<Self> {
+        let kind = match position {
+            1 => PostingKind::Topic1Topic0,
+            2 => PostingKind::Topic2Topic0,
+            3 => PostingKind::Topic3Topic0,
+            _ => return None,
+        };
+        Some(Self::of_dense(kind, since, signature.to_be_bytes()))
+    }
+
+    /// Logs that two dense topics share, each with its position and since when it is dense; `None` where the positions are not two of 1, 2 and
+    /// 3 in this order.
+    #[must_use]
+    pub fn dense_topics(low: (usize, u64), high: (usize, u64)) -> Option<Self> {
+        let kind = match (low.0, high.0) {
+            (1, 2) => PostingKind::Topic1Topic2,
+            (1, 3) => PostingKind::Topic1Topic3,
+            (2, 3) => PostingKind::Topic2Topic3,
+            _ => return None,
+        };
+        Some(Self::of_dense(kind, low.1, high.1.to_be_bytes()))
+    }
+
+    fn of_dense<const N: usize>(kind: PostingKind, since: u64, other: [u8; N]) -> Self {
+        let mut bytes = [0u8; 32];
+        let (head, tail) = bytes.split_at_mut(8);
+        head.copy_from_slice(&since.to_be_bytes());
+        if let Some(target) = tail.get_mut(..N) {
+            target.copy_from_slice(&other);
+        }
+        Self { kind, bytes }
+    }
+
+    /// The position of a topic, for lists of topics.
+    #[must_use]
+    pub const fn topic_position(&self) -> Option<usize> {
+        match self.kind {
+            PostingKind::Topic0 => Some(0),
+            PostingKind::Topic1 => Some(1),
+            PostingKind::Topic2 => Some(2),
+            PostingKind::Topic3 => Some(3),
+            _ => None,
+        }
+    }
+
+    /// The id of an emitter or of a signature, for lists of one.
+    #[must_use]
+    pub fn number(&self) -> Option<u32> {
+        let is_one = matches!(self.kind, PostingKind::LogAddress | PostingKind::Topic0);
+        let id = self.bytes.first_chunk().filter(|_| is_one)?;
+        Some(u32::from_be_bytes(*id))
     }
 
     /// A list of an account.
@@ -316,7 +262,7 @@ impl Term {
     /// The key of the open piece.
     ///
     /// ```text
-    /// | kind u8 | term 0, 4, 8, 20, 24 or 32 bytes |
+    /// | kind u8 | term 0, 4, 8, 12, 16, 20, 24 or 32 bytes |
     /// ```
     #[must_use]
     pub fn piece_key(&self) -> Vec<u8> {
@@ -328,7 +274,7 @@ impl Term {
     /// The key of the chunk that ends with `last`.
     ///
     /// ```text
-    /// | kind u8 | term 0, 4, 8, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |
+    /// | kind u8 | term 0, 4, 8, 12, 16, 20, 24 or 32 bytes | last ordinal u64, ff..ff while open |
     /// ```
     #[must_use]
     pub fn key(&self, last: u64) -> Vec<u8> {
@@ -363,7 +309,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn terms() -> impl Strategy<Value = Term> {
-        (0usize..21, any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
+        (0usize..PostingKind::ALL.len(), any::<[u8; 32]>()).prop_map(|(kind, bytes)| {
             let kind = PostingKind::ALL[kind];
             let mut term = Term { kind, bytes };
             term.bytes[kind.term_len()..].fill(0);
@@ -378,13 +324,6 @@ mod tests {
             prop_assert_eq!(Term::decode(&a.key(x)).unwrap(), (a, x));
             prop_assert_eq!(a.cmp(&b), a.piece_key().cmp(&b.piece_key()));
             prop_assert_eq!(Term::decode_piece(&a.piece_key()).unwrap(), a);
-        }
-    }
-
-    #[test]
-    fn codes_are_positions() {
-        for (position, kind) in PostingKind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, position);
         }
     }
 }

@@ -1,0 +1,43 @@
+//! Dense terms: contracts and topics whose lists are long, and since when they are.
+//!
+//! Two long lists that must agree are walked over for what they have in common, which takes as long as they are. So each two dense
+//! terms have a list of their own: the logs that both have since both are dense. What comes before that one of them has few postings of, and
+//! is soon walked over. A term is dense from the log on with which its list has [`DENSE`] postings, the log included; that ordinal names a topic in the keys
+//! of these lists, for a log has one topic at a position.
+//!
+//! Why so: `docs/decisions/0065-lists-of-pairs.md`.
+
+use super::known::Shards;
+use super::{Direction, FlatArray, PostingCursor, StoreError, View};
+use crate::codec::keys::Term;
+
+/// So many postings make a list dense: a whole number of chunks.
+pub const DENSE: u64 = 16_384;
+
+/// Terms of a part of what is remembered; a full one is emptied. In all 65,536, some 4 MB.
+const SHARD_MAX: usize = 4_096;
+
+/// Since when terms are dense, as far as that is final: it never changes again.
+#[derive(Debug, Default)]
+pub(super) struct DenseSince(Shards<Term, u64, SHARD_MAX>);
+
+impl View {
+    /// The ordinal of the log since which a contract or a topic is dense; `None` while it is not.
+    pub fn dense_since(&self, term: Term) -> Result<Option<u64>, StoreError> {
+        let place = term.term_bytes().last().copied().unwrap_or_default();
+        let final_logs = self.final_records(FlatArray::LogEmitters);
+        // One that is not final in this view may be another one in it.
+        if let Some(since) = self.dense.0.get(place, &term)
+            && since < final_logs
+        {
+            return Ok(Some(since));
+        }
+        let since = PostingCursor::open(self, term, Direction::Forward)?.select(DENSE - 1)?;
+        if let Some(since) = since
+            && since < final_logs
+        {
+            self.dense.0.put(place, term, since);
+        }
+        Ok(since)
+    }
+}
