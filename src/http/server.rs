@@ -43,6 +43,8 @@ const NOT_SENT_MAX: u32 = 512 << 10;
 
 /// Longest pause after failed accepts (no file descriptors left, mostly).
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Failed accepts have a line this often at most: where there are no descriptors each connection that ends makes room for one that fails.
+const ACCEPT_LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Serves HTTP/1.1 and HTTP/2 without TLS on `listener` until `shutdown` resolves, then lets open
 /// requests finish for at most `limits.drain_timeout`. Answers how many connections had to be cut off.
@@ -68,6 +70,7 @@ pub async fn serve<H: Handler>(
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut pause = Duration::from_millis(1);
+    let (mut failed, mut told) = (0u64, None);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -79,7 +82,12 @@ pub async fn serve<H: Handler>(
             Ok(accepted) => accepted,
             Err(error) => {
                 // A peer that gave up is no reason to wait; a lack of descriptors is.
-                tracing::warn!(target: "quarry::http", %error, "accept failed");
+                failed += 1;
+                let now = crate::clock::now();
+                if told.is_none_or(|told| now - told >= ACCEPT_LINE_EVERY) {
+                    tracing::warn!(target: "quarry::http", %error, times = failed, "accept failed");
+                    (failed, told) = (0, Some(now));
+                }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
                 continue;

@@ -214,6 +214,8 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
             // In one piece it is 300 KB for each 64 MiB file, some gigabytes of a mainnet, and without a place in the cache each hit
             // reads one (decision 0045).
             index_in_parts(&mut block);
+            // Most of a store lies in these tables, and each of their rows is packed for the lowest level once: 5 GB of a mainnet (decision 0065).
+            lowest_level(&mut options, 3);
         }
         Profile::Runs => {
             // Read in sequence; a block is about one run. The filter is for the open piece's look-up.
