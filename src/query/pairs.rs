@@ -177,13 +177,20 @@ impl Reader {
             return Ok(None);
         };
         let is_met = |place: usize| place == pair.places.0 || place == pair.places.1;
-        let left = requirements.iter().enumerate().filter(|(place, _)| !is_met(*place));
-        let met = requirements.iter().enumerate().filter(|(place, _)| is_met(*place));
+        let left = requirements
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| !is_met(*place));
+        let met = requirements
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| is_met(*place));
         let has_emitter = met.into_iter().any(|(_, met)| met.clause.is_none());
         others.extend(left.filter_map(|(_, left)| left.clause.clone()));
         let since = self.since_pairs(query, emitters, (pair.met, has_emitter), &others)?;
         let before = || logs::plan(view, query, emitters, direction, Some(pair.since));
-        self.select_in_parts(query, range, pair.since, before, since).map(Some)
+        self.select_in_parts(query, range, pair.since, before, since)
+            .map(Some)
     }
 
     /// The part of the chain in which a pair stands for two of what a log must have.
@@ -208,7 +215,9 @@ impl Reader {
                 filter.signatures = Some(terms.iter().filter_map(Term::number).collect());
                 continue;
             }
-            let lists = terms.into_iter().map(|term| PostingCursor::open(view, term, direction));
+            let lists = terms
+                .into_iter()
+                .map(|term| PostingCursor::open(view, term, direction));
             unions.push(Union::new(lists.collect::<Result<_, _>>()?, direction));
         }
         Ok(Conjunction::new(view, unions, filter, direction))
@@ -247,9 +256,7 @@ impl Reader {
             }
             let limit = query.limit.saturating_sub(selected.hits.len());
             let one = match (is_before, before.take()) {
-                (true, Some(plan)) => {
-                    self.select_of(&mut plan()?, query, part, (skip, limit))?
-                }
+                (true, Some(plan)) => self.select_of(&mut plan()?, query, part, (skip, limit))?,
                 (_, plan) => {
                     before = plan;
                     self.select_of(&mut since, query, part, (skip, limit))?

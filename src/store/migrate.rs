@@ -12,7 +12,8 @@ use super::open::IDENTITY;
 use super::presence::holds_database;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::{
-    StoreError, live_files, open_pieces, options, pair_lists, second_standards, top_calls, torn, transaction_rows,
+    StoreError, live_files, open_pieces, options, pair_lists, second_standards, top_calls, torn,
+    transaction_rows,
 };
 
 /// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.

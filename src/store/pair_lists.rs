@@ -74,7 +74,10 @@ fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, 
 
 /// Takes lists of pairs off.
 fn take_off(db: &DB) -> Result<(), StoreError> {
-    let (from, to) = (PostingKind::Topic1LogAddress as u8, PostingKind::Topic2Topic3 as u8 + 1);
+    let (from, to) = (
+        PostingKind::Topic1LogAddress as u8,
+        PostingKind::Topic2Topic3 as u8 + 1,
+    );
     let mut unlogged = WriteOptions::default();
     unlogged.disable_wal(true);
     for table in [Table::Postings, Table::OpenPostings] {
@@ -114,12 +117,7 @@ fn dense_terms(view: &View) -> Result<Vec<(Term, u64)>, StoreError> {
 type Dense = (Term, u64);
 
 /// Of each dense term that is dense in a stretch the postings there; of contracts and signatures none, for they are in arrays.
-fn parts(
-    view: &View,
-    terms: &[Dense],
-    first: u64,
-    end: u64,
-) -> Result<Vec<(Dense, Vec<u64>)>, StoreError> {
+fn parts(view: &View, terms: &[Dense], first: u64, end: u64) -> Result<Vec<(Dense, Vec<u64>)>, StoreError> {
     let mut parts = Vec::with_capacity(terms.len());
     for &(term, since) in terms.iter().filter(|(_, since)| *since < end) {
         let mut postings = Vec::new();

@@ -222,7 +222,11 @@ fn pages_by_lists_of_pairs_are_those_of_a_look_at_all_logs() {
     };
     let at = |emitters: &[u64], query: LogQuery| LogQuery {
         address: emitters.first().map(|&emitter| account(100 + emitter)),
-        others: emitters.iter().skip(1).map(|&emitter| account(100 + emitter)).collect(),
+        others: emitters
+            .iter()
+            .skip(1)
+            .map(|&emitter| account(100 + emitter))
+            .collect(),
         ..query
     };
     let (and, or) = (Operator::And, Operator::Or);
