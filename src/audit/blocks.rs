@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::days::DaySums;
-use super::expected::{self, Known};
+use super::expected::{self, Dense, Known};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Tally, arrays, tokens};
 use crate::machine;
@@ -18,11 +18,17 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums, days: &DaySums) 
     let chain = audit.tally("hash chain, roots and blooms", "blocks", last - first + 1);
     // Goes along with the blocks, and so does its progress.
     let lookups = Tally::new("look-ups by hash, arrays", "transactions", audit.observer);
+    // Without them all pairs are wrong, and the reason is told.
+    let dense: Dense = chain
+        .read(first, audit.view.dense_terms())
+        .into_iter()
+        .flatten()
+        .collect();
     let next = AtomicU64::new(first);
     std::thread::scope(|scope| {
         for _ in 0..machine::cores() {
             scope.spawn(|| {
-                let mut terms = Known::default();
+                let mut terms = Known::new(&dense);
                 let mut known = tokens::Known::new();
                 loop {
                     let begin = next.fetch_add(BLOCKS, Ordering::Relaxed);
@@ -47,7 +53,7 @@ fn block(
     audit: &Audit<'_>,
     number: u64,
     sums: &Sums,
-    terms: &mut Known,
+    terms: &mut Known<'_>,
     chain: &Tally<'_>,
     lookups: &Tally<'_>,
 ) -> Option<Bundle> {

@@ -8,18 +8,23 @@ use crate::model::{Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind,
 use crate::query::QueryError;
 use crate::store::View;
 
-/// What was looked up of terms; of one thread.
-#[derive(Default)]
-pub(super) struct Known {
+/// Since when terms are dense, of those that are.
+pub(super) type Dense = HashMap<Term, u64>;
+
+/// What is known of terms; of one thread.
+pub(super) struct Known<'d> {
     signatures: HashMap<B256, u32>,
-    /// Since when terms are dense; `None` of those that are not.
-    dense: HashMap<Term, Option<u64>>,
+    dense: &'d Dense,
 }
 
-/// So many terms are remembered; a full memory is emptied.
-const TERMS_MAX: usize = 1 << 18;
+impl<'d> Known<'d> {
+    pub(super) fn new(dense: &'d Dense) -> Self {
+        Self {
+            signatures: HashMap::new(),
+            dense,
+        }
+    }
 
-impl Known {
     fn signature(&mut self, view: &View, topic: &B256) -> Result<u32, QueryError> {
         if let Some(&id) = self.signatures.get(topic) {
             return Ok(id);
@@ -31,19 +36,8 @@ impl Known {
     }
 
     /// Since when a term is dense, if it is so at a log.
-    fn dense(&mut self, view: &View, term: Term, log: u64) -> Result<Option<u64>, QueryError> {
-        let since = match self.dense.get(&term) {
-            Some(&since) => since,
-            None => {
-                if TERMS_MAX <= self.dense.len() {
-                    self.dense.clear();
-                }
-                let since = view.dense_since(term)?;
-                self.dense.insert(term, since);
-                since
-            }
-        };
-        Ok(since.filter(|&since| since <= log))
+    fn dense(&self, term: Term, log: u64) -> Option<u64> {
+        self.dense.get(&term).copied().filter(|&since| since <= log)
     }
 
     /// Hands the lists of pairs that a log belongs into to `item`.
@@ -57,16 +51,16 @@ impl Known {
         let (mut dense, mut has_signature) = (Vec::new(), None);
         for (position, topic) in topics.iter().enumerate() {
             match Term::topic(position, topic) {
-                Some(term) => dense.extend(self.dense(view, term, log)?.map(|since| (position, since))),
+                Some(term) => dense.extend(self.dense(term, log).map(|since| (position, since))),
                 None => has_signature = Some(self.signature(view, topic)?),
             }
         }
         if dense.is_empty() {
             return Ok(());
         }
-        let has_emitter = self.dense(view, Term::log_address(emitter), log)?.is_some();
+        let has_emitter = self.dense(Term::log_address(emitter), log).is_some();
         if let Some(id) = has_signature
-            && self.dense(view, Term::topic0(id), log)?.is_none()
+            && self.dense(Term::topic0(id), log).is_none()
         {
             has_signature = None;
         }
@@ -87,7 +81,7 @@ impl Known {
 pub(super) fn postings(
     audit: &Audit<'_>,
     bundle: &Bundle,
-    known: &mut Known,
+    known: &mut Known<'_>,
     item: &mut dyn FnMut(Term, u64),
 ) -> Result<(), QueryError> {
     let view = &audit.view;

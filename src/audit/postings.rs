@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::expected::{self, Known};
+use super::expected::{self, Dense, Known};
 use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Ordinals, Tally};
 use crate::codec::keys::{self, PostingKind, Term};
@@ -188,8 +188,9 @@ fn take_apart(
     tally: &Tally<'_>,
 ) -> Result<(), QueryError> {
     let mut wanted = HashSet::new();
+    let dense: Dense = audit.view.dense_terms()?.into_iter().collect();
     for &number in blocks {
-        let mut known = Known::default();
+        let mut known = Known::new(&dense);
         if let Some(bundle) = audit.reader.bundle(number)? {
             expected::postings(audit, &bundle, &mut known, &mut |term, ordinal| {
                 wanted.insert((term, ordinal, number));

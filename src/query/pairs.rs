@@ -73,9 +73,12 @@ struct Pair<'v> {
 fn dense(view: &View, terms: Vec<Term>) -> Result<Option<Vec<Dense>>, QueryError> {
     let mut all = Vec::with_capacity(terms.len());
     for term in terms {
-        match view.dense_since(term)? {
+        let count = PostingCursor::open(view, term, Direction::Forward)?.count();
+        if count == 0 {
+            continue;
+        }
+        match view.dense_since(term)?.filter(|_| all.len() < LISTS_MAX) {
             Some(since) => all.push(Dense { term, since }),
-            None if PostingCursor::open(view, term, Direction::Forward)?.count() == 0 => {}
             None => return Ok(None),
         }
     }

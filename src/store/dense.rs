@@ -8,8 +8,10 @@
 //! Why so: `docs/decisions/0065-lists-of-pairs.md`.
 
 use super::known::Shards;
+use super::schema::Table;
 use super::{Direction, FlatArray, PostingCursor, StoreError, View};
-use crate::codec::keys::Term;
+use crate::codec::keys::{self, PostingKind, Term};
+use crate::codec::posting::{self, CHUNK_POSTINGS};
 
 /// So many postings make a list dense: a whole number of chunks.
 pub const DENSE: u64 = 16_384;
@@ -39,5 +41,31 @@ impl View {
             self.dense.0.put(place, term, since);
         }
         Ok(since)
+    }
+
+    /// All dense contracts and topics, with since when they are: two seeks for each list that is longer than its open piece.
+    pub fn dense_terms(&self) -> Result<Vec<(Term, u64)>, StoreError> {
+        let name = Table::Postings.name();
+        let mut terms = Vec::new();
+        let mut chunks = self.scan_all(Table::Postings)?;
+        chunks.seek(&[PostingKind::LogAddress as u8])?;
+        while let Some((key, value)) = chunks.item()? {
+            let (term, last) = Term::decode(key).map_err(StoreError::corrupt(name, key))?;
+            if PostingKind::Topic3 < term.kind() {
+                break;
+            }
+            // The last chunk tells how long the list is, but for its open piece.
+            if last != keys::OPEN {
+                chunks.seek(&term.key(keys::OPEN))?;
+                continue;
+            }
+            let header = posting::header(value).map_err(StoreError::corrupt(name, key))?;
+            let is_long = DENSE <= header.rank + (header.count + CHUNK_POSTINGS) as u64;
+            if let Some(since) = is_long.then(|| self.dense_since(term)).transpose()?.flatten() {
+                terms.push((term, since));
+            }
+            chunks.step()?;
+        }
+        Ok(terms)
     }
 }

@@ -9,15 +9,13 @@ use std::sync::Arc;
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
 use super::batch::NO_SIGNATURE;
-use super::dense::DENSE;
 use super::pairs::{DensePart, Pairs};
 use super::render::render_postings;
 use super::schema::Table;
 use super::second_standards::settled_store;
 use super::view::family;
 use super::{Direction, PostingCursor, StoreError, View};
-use crate::codec::keys::{self, PostingKind, Term};
-use crate::codec::posting::{self, CHUNK_POSTINGS};
+use crate::codec::keys::{PostingKind, Term};
 
 /// Logs of a stretch: their postings of dense terms take some 100 MB of memory.
 const STRETCH: u64 = 1 << 22;
@@ -35,7 +33,7 @@ fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, 
     let store = settled_store(db, directory)?;
     let view = store.view();
     take_off(db)?;
-    let terms = dense_terms(&view)?;
+    let terms = view.dense_terms()?;
     let logs = view.checkpoint().logs;
     tracing::info!(terms = terms.len(), logs, "lists of pairs of dense terms");
     let mut unlogged = WriteOptions::default();
@@ -85,32 +83,6 @@ fn take_off(db: &DB) -> Result<(), StoreError> {
             .map_err(StoreError::rocks(table.name()))?;
     }
     Ok(())
-}
-
-/// All dense contracts and topics, with since when they are.
-fn dense_terms(view: &View) -> Result<Vec<(Term, u64)>, StoreError> {
-    let name = Table::Postings.name();
-    let mut terms = Vec::new();
-    let mut chunks = view.scan_all(Table::Postings)?;
-    chunks.seek(&[PostingKind::LogAddress as u8])?;
-    while let Some((key, value)) = chunks.item()? {
-        let (term, last) = Term::decode(key).map_err(StoreError::corrupt(name, key))?;
-        if PostingKind::Topic3 < term.kind() {
-            break;
-        }
-        // The last chunk tells how long the list is, but for its open piece.
-        if last != keys::OPEN {
-            chunks.seek(&term.key(keys::OPEN))?;
-            continue;
-        }
-        let header = posting::header(value).map_err(StoreError::corrupt(name, key))?;
-        let is_long = DENSE <= header.rank + (header.count + CHUNK_POSTINGS) as u64;
-        if let Some(since) = is_long.then(|| view.dense_since(term)).transpose()?.flatten() {
-            terms.push((term, since));
-        }
-        chunks.step()?;
-    }
-    Ok(terms)
 }
 
 /// A dense term and since when it is.
