@@ -162,6 +162,8 @@ pub(super) fn meet(
                     .min()
                     .map_or(*reached, |at| at.saturating_add(1).min(*reached)),
             };
+            // One that stands outside of what was asked for says nothing of it.
+            *reached = (*reached).clamp(first, last.saturating_add(1));
             return Err(QueryError::TimedOut);
         }
     }

@@ -16,8 +16,8 @@ use crate::codec::posting::{self, CHUNK_POSTINGS};
 /// So many postings make a list dense: a whole number of chunks.
 pub const DENSE: u64 = 16_384;
 
-/// Terms of a part of what is remembered; a full one is emptied. In all 65,536, some 4 MB.
-const SHARD_MAX: usize = 4_096;
+/// Terms of a part of what is remembered; a full one is emptied. In all 262,144, some 16 MB, where a chain has so many.
+const SHARD_MAX: usize = 16_384;
 
 /// Since when terms are dense, as far as that is final: it never changes again.
 #[derive(Debug, Default)]

@@ -127,12 +127,12 @@ impl<'b> Pairs<'b> {
         pairs
     }
 
-    /// The lists and what is new in them, by kind. `ids` tells contract and signature of a log.
+    /// Hands the lists and what is new in them to `each`, kind by kind. `ids` tells contract and signature of a log.
     pub(super) fn lists(
         &self,
         ids: impl Fn(u64) -> Result<(u32, u32), StoreError>,
-    ) -> Result<Vec<Sorted>, StoreError> {
-        let mut lists = Vec::new();
+        mut each: impl FnMut(Sorted) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let mut places: [Vec<u32>; 3] = Default::default();
         for (places, topics) in places.iter_mut().zip(&self.topics) {
             if !topics.is_empty() {
@@ -171,7 +171,8 @@ impl<'b> Pairs<'b> {
                     Term::dense_topic_with_signature(place, signature)
                 });
             }
-            lists.extend([of_emitters.into(), of_signatures.into()]);
+            each(of_emitters.into())?;
+            each(of_signatures.into())?;
         }
         for (low, high) in [(0, 1), (0, 2), (1, 2)] {
             let mut of_both = Listed::default();
@@ -187,9 +188,9 @@ impl<'b> Pairs<'b> {
                     Term::dense_topics((low + 1, topic.since), (high + 1, other.since))
                 });
             }
-            lists.push(of_both.into());
+            each(of_both.into())?;
         }
-        Ok(lists)
+        Ok(())
     }
 
     /// Adds lists of pairs of which one term is the same.

@@ -266,14 +266,20 @@ fn pairs_of(batch: &Batch, store: &Store, dense: &[DenseTerm<'_>]) -> Result<Vec
     let pairs = Pairs::new((first, logs as usize), parts.into_iter());
     let ids = |array: FlatArray| batch.flats.get(array as usize).map_or(&[][..], Vec::as_slice);
     let (emitters, signatures) = (ids(FlatArray::LogEmitters), ids(FlatArray::LogSignatures));
-    pairs.lists(|log| {
+    let mut lists = Vec::new();
+    let of_log = |log| {
         let id = |ids: &[u8]| {
             let start = (log - first) as usize * size_of::<u32>();
             let bytes = ids.get(start..).and_then(<[u8]>::first_chunk);
             bytes.map_or(NO_SIGNATURE, |bytes| u32::from_be_bytes(*bytes))
         };
         Ok((id(emitters), id(signatures)))
-    })
+    };
+    pairs.lists(of_log, |new| {
+        lists.push(new);
+        Ok(())
+    })?;
+    Ok(lists)
 }
 
 /// Rows that another thread made, one after the other, in pieces: one piece would be copied as it grows.
