@@ -104,13 +104,22 @@ impl<'v> Union<'v> {
 pub(super) struct Filter {
     /// Of which emitters one is wanted, ascending; any will do where this is absent.
     pub(super) emitters: Option<Vec<u32>>,
-    /// Of which signatures one is wanted; any will do where this is absent.
+    /// Of which signatures one is wanted, ascending; any will do where this is absent.
     pub(super) signatures: Option<Vec<u32>>,
 }
 
 impl Filter {
     const fn is_open(&self) -> bool {
         self.emitters.is_none() && self.signatures.is_none()
+    }
+
+    /// Where the ids of a clause are put, of emitters where there is no clause; `None` of a clause that no array tells of.
+    pub(super) const fn of(&mut self, clause: Option<&[usize]>) -> Option<&mut Option<Vec<u32>>> {
+        match clause {
+            None => Some(&mut self.emitters),
+            Some([0]) => Some(&mut self.signatures),
+            Some(_) => None,
+        }
     }
 
     fn passes(&self, view: &View, at: u64) -> Result<bool, StoreError> {
@@ -123,7 +132,7 @@ impl Filter {
             None => Ok(true),
             Some(wanted) => Ok(view
                 .log_signature(at)?
-                .is_some_and(|found| wanted.contains(&found))),
+                .is_some_and(|found| wanted.binary_search(&found).is_ok())),
         }
     }
 }

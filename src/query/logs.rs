@@ -257,6 +257,8 @@ pub(super) fn plan<'v>(
     let rarest = unions.iter().map(Union::weight).min();
     let emitter_sure = match of_signatures {
         Some((union, signatures)) if rarest.is_some_and(|rarest| is_long(union.weight(), rarest)) => {
+            let mut signatures = signatures;
+            signatures.sort_unstable();
             filter.signatures = Some(signatures);
             false
         }
@@ -289,7 +291,7 @@ pub(super) fn plan<'v>(
 const PAIRS_MAX: usize = 1024;
 
 /// Whether a list is too long beside the rarest for both to be merged chunk by chunk.
-const fn is_long(count: u64, rarest: u64) -> bool {
+pub(super) const fn is_long(count: u64, rarest: u64) -> bool {
     count / merge::LENGTH_RATIO_MAX > rarest
 }
 

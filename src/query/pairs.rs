@@ -11,14 +11,15 @@ use super::logs::{self, LogQuery};
 use super::page::{self, ListQuery, Selected};
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
-use crate::store::{Direction, PostingCursor, View};
+use crate::store::{DENSE, Direction, PostingCursor, View};
 
 /// Shorter lists are walked over as soon as others are opened.
 const RAREST_MIN: u64 = 1_024;
 /// So are these many ordinals.
 const ORDINALS_MIN: u64 = 1 << 15;
-/// So many lists of pairs are opened at most.
+/// So many lists of two requirements are opened at most, and so many of all.
 const LISTS_MAX: usize = 64;
+const ALL_LISTS_MAX: usize = 256;
 
 /// What a log must have: one of these terms.
 struct Requirement {
@@ -63,26 +64,40 @@ impl Dense {
 /// Two requirements met by lists of pairs.
 struct Pair<'v> {
     /// Places of the requirements.
-    places: (usize, usize),
+    places: [usize; 2],
     /// All terms are dense from here on.
     since: u64,
     met: Union<'v>,
 }
 
-/// The terms of a requirement, if all that occur are dense.
-fn dense(view: &View, terms: Vec<Term>) -> Result<Option<Vec<Dense>>, QueryError> {
-    let mut all = Vec::with_capacity(terms.len());
+/// The terms of a requirement that occur, if all of those are dense and few.
+fn dense(view: &View, terms: impl IntoIterator<Item = Term>) -> Result<Option<Vec<Term>>, QueryError> {
+    let mut all = Vec::new();
     for term in terms {
-        let count = PostingCursor::open(view, term, Direction::Forward)?.count();
-        if count == 0 {
-            continue;
-        }
-        match view.dense_since(term)?.filter(|_| all.len() < LISTS_MAX) {
-            Some(since) => all.push(Dense { term, since }),
-            None => return Ok(None),
+        match PostingCursor::open(view, term, Direction::Forward)?.count() {
+            0 => {}
+            DENSE.. if all.len() < LISTS_MAX => all.push(term),
+            _ => return Ok(None),
         }
     }
     Ok(Some(all))
+}
+
+/// The same with since when they are.
+fn with_since(view: &View, terms: Vec<Term>) -> Result<Vec<Dense>, QueryError> {
+    let mut all = Vec::with_capacity(terms.len());
+    for term in terms {
+        let since = view.dense_since(term)?;
+        all.extend(since.map(|since| Dense { term, since }));
+    }
+    Ok(all)
+}
+
+/// The ids of contracts or signatures, ascending.
+fn sorted(terms: &[Term]) -> Vec<u32> {
+    let mut ids: Vec<u32> = terms.iter().filter_map(Term::number).collect();
+    ids.sort_unstable();
+    ids
 }
 
 fn pair<'v>(
@@ -112,30 +127,42 @@ fn pair<'v>(
     Ok(Some((since, if is_disjoint { union.disjoint() } else { union })))
 }
 
-/// The two requirements that lists of pairs meet with the fewest postings; `None` where all such lists together are longer than `most`.
-fn best<'v>(
+/// All pairs of requirements that have lists, as far as those are not too many.
+fn pairs<'v>(
     view: &'v View,
     requirements: &[Requirement],
-    most: u64,
     direction: Direction,
-) -> Result<Option<Pair<'v>>, QueryError> {
-    let mut best: Option<Pair<'v>> = None;
+) -> Result<Vec<Pair<'v>>, QueryError> {
+    let (mut pairs, mut opened) = (Vec::new(), 0);
     for (low, a) in requirements.iter().enumerate() {
         for (high, b) in requirements.iter().enumerate().skip(low + 1) {
-            let Some((since, met)) = pair(view, (a, b), direction)? else {
-                continue;
-            };
-            let fewest = best.as_ref().map_or(most, |best| best.met.weight());
-            if best.is_none() && met.weight() <= fewest || met.weight() < fewest {
-                best = Some(Pair {
-                    places: (low, high),
-                    since,
-                    met,
-                });
+            opened += a.terms.len().saturating_mul(b.terms.len());
+            if ALL_LISTS_MAX < opened {
+                return Ok(pairs);
             }
+            pairs.extend(pair(view, (a, b), direction)?.map(|(since, met)| Pair {
+                places: [low, high],
+                since,
+                met,
+            }));
         }
     }
-    Ok(best)
+    Ok(pairs)
+}
+
+/// Takes the pair with the fewest postings out of those that are wanted.
+fn take_shortest<'v>(pairs: &mut Vec<Pair<'v>>, is_wanted: impl Fn(&Pair<'v>) -> bool) -> Option<Pair<'v>> {
+    let wanted = pairs.iter().enumerate().filter(|(_, pair)| is_wanted(pair));
+    let shortest = wanted.min_by_key(|(_, pair)| pair.met.weight());
+    let place = shortest.map(|(place, _)| place)?;
+    Some(pairs.swap_remove(place))
+}
+
+fn lists<'v>(view: &'v View, terms: &[Term], direction: Direction) -> Result<Union<'v>, QueryError> {
+    let lists = terms
+        .iter()
+        .map(|&term| PostingCursor::open(view, term, direction));
+    Ok(Union::new(lists.collect::<Result<_, _>>()?, direction))
 }
 
 impl Reader {
@@ -152,78 +179,79 @@ impl Reader {
             return Ok(None);
         }
         let (view, direction) = (&*self.view, query.part().direction());
-        let mut requirements = Vec::new();
-        // Of the others the lists themselves are met.
+        let mut wanted = Vec::new();
+        // What must hold beside, of which not all values are dense.
         let mut others = Vec::new();
         for clause in logs::clauses(query) {
             let terms = logs::terms(view, query, &clause)?;
-            match dense(view, terms)? {
-                Some(terms) => requirements.push(Requirement {
-                    terms,
-                    is_disjoint: clause.len() == 1,
-                    clause: Some(clause),
-                }),
-                None => others.push(clause),
+            match dense(view, terms.iter().copied())? {
+                Some(terms) => wanted.push((terms, Some(clause))),
+                None => others.push((terms, clause)),
             }
         }
-        if !emitters.is_empty() && emitters.len() <= LISTS_MAX {
-            let terms = emitters.iter().map(|&emitter| Term::log_address(emitter));
-            if let Some(terms) = dense(view, terms.collect())? {
-                requirements.push(Requirement {
-                    terms,
-                    is_disjoint: true,
-                    clause: None,
-                });
-            }
+        let contracts: Vec<Term> = emitters
+            .iter()
+            .map(|&emitter| Term::log_address(emitter))
+            .collect();
+        let mut has_emitter = emitters.is_empty();
+        if !has_emitter && let Some(terms) = dense(view, contracts.iter().copied())? {
+            has_emitter = true;
+            wanted.push((terms, None));
         }
-        let Some(pair) = best(view, &requirements, rarest, direction)? else {
+        if wanted.len() < 2 {
+            return Ok(None);
+        }
+        let mut requirements = Vec::with_capacity(wanted.len());
+        for (terms, clause) in wanted {
+            requirements.push(Requirement {
+                terms: with_since(view, terms)?,
+                is_disjoint: clause.as_ref().is_none_or(|clause| clause.len() == 1),
+                clause,
+            });
+        }
+        let mut pairs = pairs(view, &requirements, direction)?;
+        let Some(shortest) = take_shortest(&mut pairs, |pair| pair.met.weight() <= rarest) else {
             return Ok(None);
         };
-        let is_met = |place: usize| place == pair.places.0 || place == pair.places.1;
-        let left = requirements
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| !is_met(*place));
-        let met = requirements
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| is_met(*place));
-        let has_emitter = met.into_iter().any(|(_, met)| met.clause.is_none());
-        others.extend(left.filter_map(|(_, left)| left.clause.clone()));
-        let since = self.since_pairs(query, emitters, (pair.met, has_emitter), &others)?;
-        let before = || logs::plan(view, query, emitters, direction, Some(pair.since));
-        self.select_in_parts(query, range, pair.since, before, since)
-            .map(Some)
-    }
-
-    /// The part of the chain in which a pair stands for two of what a log must have.
-    fn since_pairs<'v>(
-        &'v self,
-        query: &LogQuery,
-        emitters: &[u32],
-        (pair, has_emitter): (Union<'v>, bool),
-        others: &[Vec<usize>],
-    ) -> Result<Conjunction<'v>, QueryError> {
-        let (view, direction) = (&*self.view, query.part().direction());
-        let mut filter = Filter::default();
-        if !has_emitter && !emitters.is_empty() {
-            let mut emitters = emitters.to_vec();
-            emitters.sort_unstable();
-            filter.emitters = Some(emitters);
-        }
-        let mut unions = vec![pair];
-        for clause in others {
-            let terms = logs::terms(view, query, clause)?;
-            if clause[..] == [0] {
-                filter.signatures = Some(terms.iter().filter_map(Term::number).collect());
+        // The others are met by a list of theirs with whatever else must hold; where that is far longer hits are looked up by ordinal.
+        let (fewest, met) = (shortest.met.weight(), shortest.places);
+        let mut since = shortest.since;
+        let (mut unions, mut filter) = (vec![shortest.met], Filter::default());
+        for (place, left) in requirements.iter().enumerate() {
+            if met.contains(&place) {
                 continue;
             }
-            let lists = terms
-                .into_iter()
-                .map(|term| PostingCursor::open(view, term, direction));
-            unions.push(Union::new(lists.collect::<Result<_, _>>()?, direction));
+            let terms: Vec<Term> = left.terms.iter().map(|dense| dense.term).collect();
+            let pair = take_shortest(&mut pairs, |pair| pair.places.contains(&place));
+            let is_met = match (pair, filter.of(left.clause.as_deref())) {
+                (Some(pair), array) if array.is_none() || !logs::is_long(pair.met.weight(), fewest) => {
+                    since = since.max(pair.since);
+                    unions.push(pair.met);
+                    true
+                }
+                (_, Some(array)) => {
+                    *array = Some(sorted(&terms));
+                    true
+                }
+                (_, None) => false,
+            };
+            if !is_met {
+                unions.push(lists(view, &terms, direction)?);
+            }
         }
-        Ok(Conjunction::new(view, unions, filter, direction))
+        if !has_emitter {
+            filter.emitters = Some(sorted(&contracts));
+        }
+        for (terms, clause) in &others {
+            match filter.of(Some(clause)) {
+                Some(signatures) => *signatures = Some(sorted(terms)),
+                None => unions.push(lists(view, terms, direction)?),
+            }
+        }
+        let since_then = Conjunction::new(view, unions, filter, direction);
+        let before = || logs::plan(view, query, emitters, direction, Some(since));
+        self.select_in_parts(query, range, since, before, since_then)
+            .map(Some)
     }
 
     /// Selects a page out of the part before `boundary` and the part from there on, one after the other.

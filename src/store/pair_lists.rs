@@ -32,8 +32,15 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreE
 fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, StoreError> {
     let store = settled_store(db, directory)?;
     let view = store.view();
-    take_off(db)?;
-    let terms = view.dense_terms()?;
+    take_off(db, &view)?;
+    let terms = view.dense_terms()?.into_iter();
+    let mut terms: Vec<Dense> = terms
+        .map(|(term, since)| Dense {
+            term,
+            since,
+            next: since,
+        })
+        .collect();
     let logs = view.checkpoint().logs;
     tracing::info!(terms = terms.len(), logs, "lists of pairs of dense terms");
     let mut unlogged = WriteOptions::default();
@@ -41,10 +48,10 @@ fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, 
     let mut write = WriteBatch::default();
     for first in (0..logs).step_by(usize::try_from(stretch).unwrap_or(usize::MAX)) {
         let end = first.saturating_add(stretch).min(logs);
-        let parts = parts(&view, &terms, first, end)?;
-        let parts = parts.iter().map(|(dense, postings)| DensePart {
-            term: dense.0,
-            since: dense.1,
+        let parts = parts(&view, &mut terms, end)?;
+        let parts = parts.iter().map(|(term, since, postings)| DensePart {
+            term: *term,
+            since: *since,
             postings,
         });
         let pairs = Pairs::new((first, (end - first) as usize), parts);
@@ -73,38 +80,119 @@ fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, 
     Ok(WriteBatch::default())
 }
 
-/// Takes lists of pairs off.
-fn take_off(db: &DB) -> Result<(), StoreError> {
-    let (from, to) = (
-        PostingKind::Topic1LogAddress as u8,
-        PostingKind::Topic2Topic3 as u8 + 1,
-    );
+/// Takes lists of pairs off, where there are some.
+fn take_off(db: &DB, view: &View) -> Result<(), StoreError> {
+    let from = PostingKind::Topic1LogAddress as u8;
+    let to = PostingKind::Topic2Topic3 as u8 + 1;
     let mut unlogged = WriteOptions::default();
     unlogged.disable_wal(true);
     for table in [Table::Postings, Table::OpenPostings] {
-        db.delete_range_cf_opt(family(db, table)?, [from], [to], &unlogged)
-            .map_err(StoreError::rocks(table.name()))?;
+        if view.scan_all(table)?.seek(&[from])?.is_some() {
+            db.delete_range_cf_opt(family(db, table)?, [from], [to], &unlogged)
+                .map_err(StoreError::rocks(table.name()))?;
+        }
     }
     Ok(())
 }
 
 /// A dense term and since when it is.
-type Dense = (Term, u64);
+struct Dense {
+    term: Term,
+    since: u64,
+    /// No posting that was not taken comes before it.
+    next: u64,
+}
 
-/// Of each dense term that is dense in a stretch the postings there; of contracts and signatures none, for they are in arrays.
-fn parts(view: &View, terms: &[Dense], first: u64, end: u64) -> Result<Vec<(Dense, Vec<u64>)>, StoreError> {
-    let mut parts = Vec::with_capacity(terms.len());
-    for &(term, since) in terms.iter().filter(|(_, since)| *since < end) {
+/// Of each dense term the postings before `end` that were not taken yet; of contracts and signatures none, for they are in
+/// arrays. A list that has none is not opened.
+fn parts(view: &View, terms: &mut [Dense], end: u64) -> Result<Vec<(Term, u64, Vec<u64>)>, StoreError> {
+    let mut parts = Vec::new();
+    for dense in terms.iter_mut().filter(|dense| dense.next < end) {
         let mut postings = Vec::new();
-        if term.number().is_none() {
-            let mut list = PostingCursor::open(view, term, Direction::Forward)?;
-            let mut next = list.seek(first.max(since))?;
+        if dense.term.number().is_none() {
+            let mut list = PostingCursor::open(view, dense.term, Direction::Forward)?;
+            let mut next = list.seek(dense.next)?;
             while let Some(posting) = next.filter(|&posting| posting < end) {
                 postings.push(posting);
                 next = list.step()?;
             }
+            dense.next = next.unwrap_or(u64::MAX);
         }
-        parts.push(((term, since), postings));
+        parts.push((dense.term, dense.since, postings));
     }
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::log_row::RunRow;
+    use crate::model::{Address, B256};
+    use crate::store::{BlockEarnings, OpenOptions, Store};
+
+    /// The first logs of a chain in which everything is dense sooner or later.
+    fn fill(directory: &Path, logs: u64) -> Arc<Store> {
+        let store = Store::open_or_create(&OpenOptions::new(directory), 1, B256::ZERO, Some(1)).unwrap();
+        let mut writer = store.writer().unwrap();
+        let topic = |value: u64| B256::with_last_byte(value as u8);
+        let mut batch = writer.batch();
+        for log in 0..logs {
+            if log % 1_000 == 0 {
+                let earnings = BlockEarnings::default();
+                batch
+                    .begin_block(1 + log / 1_000, topic(log / 1_000), 1, &earnings)
+                    .unwrap();
+            }
+            // Which of them a log has is anybody's guess, and the first is in half of them.
+            let guess = (log ^ log >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let pick = |shift: u32| u64::from((guess >> shift).trailing_zeros()).min(2);
+            let emitter = batch.emitter(&Address::with_last_byte(pick(0) as u8)).unwrap();
+            let signature = batch.signature(&topic(pick(3))).unwrap();
+            let row = RunRow {
+                ordinal: log,
+                block: 1 + log / 1_000,
+                transaction_index: 0,
+                transaction_hash: B256::ZERO,
+            };
+            batch.log(emitter, Some(signature), &row, &[]);
+            batch.posting(Term::log_address(emitter), log);
+            batch.posting(Term::topic0(signature), log);
+            for position in 1..4 {
+                let value = topic(pick(4 * position as u32 + 3));
+                batch.posting(Term::topic(position, &value).unwrap(), log);
+            }
+        }
+        writer.commit_final(batch).unwrap();
+        drop(writer);
+        store
+    }
+
+    #[test]
+    fn a_migration_leaves_the_same_bytes_by_whatever_stretches_and_over_what_one_left() {
+        let home = tempfile::tempdir().unwrap();
+        let store = fill(home.path(), 150_000);
+        let wanted = store.view().digest().unwrap();
+        let lists = || {
+            let mut lists = 0;
+            let view = store.view();
+            let mut pieces = view.scan_all(Table::OpenPostings).unwrap();
+            pieces.seek(&[PostingKind::Topic1LogAddress as u8]).unwrap();
+            while pieces.item().unwrap().is_some() {
+                lists += 1;
+                pieces.step().unwrap();
+            }
+            lists
+        };
+        assert!(lists() > 30, "{} lists", lists());
+        for stretch in [7_001, 64_000, STRETCH] {
+            drop(apply_by(&store.db, home.path(), stretch).unwrap());
+            let again = OpenOptions {
+                read_only: true,
+                ..OpenOptions::new(home.path())
+            };
+            // Another view of the same tables.
+            let migrated = settled_store(&store.db, &again.directory).unwrap();
+            assert_eq!(migrated.view().digest().unwrap(), wanted, "{stretch}");
+        }
+    }
 }
