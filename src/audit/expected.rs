@@ -40,40 +40,28 @@ impl<'d> Known<'d> {
         self.dense.get(&term).copied().filter(|&since| since <= log)
     }
 
-    /// Hands the lists of pairs that a log belongs into to `item`.
+    /// Hands the lists of pairs that a log belongs into to `item`; `dense` are its dense topics at positions 1 to 3.
     fn pairs(
-        &mut self,
-        view: &View,
-        (emitter, topics): (u32, &[B256]),
+        &self,
+        (emitter, signature): (u32, Option<u32>),
+        dense: &[(usize, u64)],
         log: u64,
         item: &mut dyn FnMut(Term, u64),
-    ) -> Result<(), QueryError> {
-        let (mut dense, mut has_signature) = (Vec::new(), None);
-        for (position, topic) in topics.iter().enumerate() {
-            match Term::topic(position, topic) {
-                Some(term) => dense.extend(self.dense(term, log).map(|since| (position, since))),
-                None => has_signature = Some(self.signature(view, topic)?),
-            }
-        }
+    ) {
         if dense.is_empty() {
-            return Ok(());
+            return;
         }
-        let has_emitter = self.dense(Term::log_address(emitter), log).is_some();
-        if let Some(id) = has_signature
-            && self.dense(Term::topic0(id), log).is_none()
-        {
-            has_signature = None;
-        }
+        let emitter = Some(emitter).filter(|&id| self.dense(Term::log_address(id), log).is_some());
+        let signature = signature.filter(|&id| self.dense(Term::topic0(id), log).is_some());
         for (place, &topic) in dense.iter().enumerate() {
-            let emitter = has_emitter.then(|| Term::dense_topic_with_emitter(topic, emitter));
-            let signature = has_signature.map(|id| Term::dense_topic_with_signature(topic, id));
+            let emitter = emitter.map(|id| Term::dense_topic_with_emitter(topic, id));
+            let signature = signature.map(|id| Term::dense_topic_with_signature(topic, id));
             let others = dense.iter().skip(place + 1);
             let others = others.map(|&other| Term::dense_topics(topic, other));
             for term in emitter.into_iter().chain(signature).chain(others).flatten() {
                 item(term, log);
             }
         }
-        Ok(())
     }
 }
 
@@ -120,16 +108,19 @@ pub(super) fn postings(
             transfers(view, entry, log, &mut multi, item)?;
             let emitter = view.log_emitter(log)?;
             item(Term::log_address(emitter), log);
+            let (mut signature, mut dense) = (None, Vec::new());
             for (position, topic) in entry.topics.iter().enumerate() {
                 if let Some(term) = Term::topic(position, topic) {
                     item(term, log);
+                    dense.extend(known.dense(term, log).map(|since| (position, since)));
                 } else {
                     let id = known.signature(view, topic)?;
+                    signature = Some(id);
                     item(Term::topic0(id), log);
                     item(Term::log_address_topic0(emitter, id), log);
                 }
             }
-            known.pairs(view, (emitter, &entry.topics), log, item)?;
+            known.pairs((emitter, signature), &dense, log, item);
             log += 1;
         }
     }

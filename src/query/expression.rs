@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::walk::Walk;
 use super::{QueryError, merge};
+use crate::codec::keys::Term;
 use crate::store::{Direction, PostingCursor, StoreError, View};
 
 /// Postings in any of several lists, without repetition.
@@ -21,13 +22,25 @@ pub(super) struct Union<'v> {
 }
 
 impl<'v> Union<'v> {
-    pub(super) fn new(cursors: Vec<PostingCursor<'v>>, direction: Direction) -> Self {
-        Self {
+    /// The lists of terms, as far as they are not empty.
+    pub(super) fn open(
+        view: &'v View,
+        terms: impl IntoIterator<Item = Term>,
+        direction: Direction,
+    ) -> Result<Self, StoreError> {
+        let mut cursors = Vec::new();
+        for term in terms {
+            let cursor = PostingCursor::open(view, term, direction)?;
+            if cursor.count() > 0 {
+                cursors.push(cursor);
+            }
+        }
+        Ok(Self {
             is_disjoint: cursors.len() <= 1,
             weight: cursors.iter().map(PostingCursor::count).sum(),
             cursors,
             direction,
-        }
+        })
     }
 
     /// The same, of which only what lies before `end` is looked at, if that is given.
@@ -43,9 +56,9 @@ impl<'v> Union<'v> {
         Ok(self)
     }
 
-    /// The same, where no posting is in two of the lists: those of several values of one topic.
-    pub(super) const fn disjoint(mut self) -> Self {
-        self.is_disjoint = true;
+    /// The same, where no posting is in two of the lists if `is_disjoint`: those of several values of one topic.
+    pub(super) const fn disjoint(mut self, is_disjoint: bool) -> Self {
+        self.is_disjoint |= is_disjoint;
         self
     }
 

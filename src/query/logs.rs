@@ -124,10 +124,18 @@ impl Reader {
             match matches.alone() {
                 // One list gives the answer, or several that share no log: pages are ranks.
                 Some(lists) => page::select(lists, range, &part)?,
-                None => match self.select_by_pairs(query, &emitters, &range, matches.rarest())? {
-                    Some(selected) => selected,
-                    None => self.select_by_lists(&mut matches, query, range)?,
-                },
+                None => {
+                    let by_pairs = self.select_by_pairs(query, &emitters, &range, matches.rarest())?;
+                    let selected = match by_pairs {
+                        Some(selected) => selected,
+                        None => self.select_part(&mut matches, query, range, (query.skip, query.limit))?,
+                    };
+                    // It is of what is left after a cursor.
+                    Selected {
+                        total: selected.total.filter(|_| query.cursor.is_none()),
+                        ..selected
+                    }
+                }
             }
         };
         let bodies = match only {
@@ -223,28 +231,22 @@ pub(super) fn plan<'v>(
     // The clause of topic 0 alone, which also makes sure of the emitter.
     let mut of_signatures = None;
     for clause in clauses(query) {
-        let (mut cursors, mut signatures) = (Vec::new(), Vec::new());
+        let (mut lists, mut signatures) = (Vec::new(), Vec::new());
         for term in terms(view, query, &clause)? {
             let signature = term.number();
             signatures.extend(signature);
             match signature {
                 Some(signature) if !paired.is_empty() => {
-                    for &emitter in paired {
-                        let term = Term::log_address_topic0(emitter, signature);
-                        cursors.push(PostingCursor::open(view, term, direction)?);
-                    }
+                    let both = |&emitter| Term::log_address_topic0(emitter, signature);
+                    lists.extend(paired.iter().map(both));
                 }
-                _ => cursors.push(PostingCursor::open(view, term, direction)?),
+                _ => lists.push(term),
             }
         }
-        cursors.retain(|cursor| cursor.count() > 0);
-        let union = Union::new(cursors, direction).until(end)?;
         // A log has one value at a position.
-        let union = if clause.len() == 1 {
-            union.disjoint()
-        } else {
-            union
-        };
+        let union = Union::open(view, lists, direction)?
+            .until(end)?
+            .disjoint(clause.len() == 1);
         if clause == [0] {
             of_signatures = Some((union, signatures));
         } else {
@@ -256,8 +258,7 @@ pub(super) fn plan<'v>(
     // intersecting with their lists.
     let rarest = unions.iter().map(Union::weight).min();
     let emitter_sure = match of_signatures {
-        Some((union, signatures)) if rarest.is_some_and(|rarest| is_long(union.weight(), rarest)) => {
-            let mut signatures = signatures;
+        Some((union, mut signatures)) if rarest.is_some_and(|rarest| is_long(union.weight(), rarest)) => {
             signatures.sort_unstable();
             filter.signatures = Some(signatures);
             false
@@ -269,12 +270,9 @@ pub(super) fn plan<'v>(
         None => false,
     };
     if !emitter_sure && !emitters.is_empty() {
-        let mut lists = Vec::with_capacity(emitters.len());
-        for &emitter in emitters {
-            lists.push(PostingCursor::open(view, Term::log_address(emitter), direction)?);
-        }
+        let lists = emitters.iter().map(|&emitter| Term::log_address(emitter));
         // A log has one emitter.
-        let lists = Union::new(lists, direction).until(end)?.disjoint();
+        let lists = Union::open(view, lists, direction)?.until(end)?.disjoint(true);
         let rarest = unions.iter().map(Union::weight).min();
         if filter.signatures.is_none() && rarest.is_none_or(|rarest| lists.weight() < rarest) {
             unions.push(lists);
@@ -301,28 +299,42 @@ const WALK_MIN: u64 = 4_096;
 const WALKED_MIN: u64 = 1 << 14;
 
 impl Reader {
-    /// Selects a page of lists that must agree.
-    fn select_by_lists(
+    /// Selects a page of `limit` rows after `skip` others in a range. The total is of what is left after a cursor.
+    pub(super) fn select_part(
         &self,
         matches: &mut Conjunction<'_>,
         query: &LogQuery,
         range: Range<u64>,
+        (skip, limit): (u64, usize),
     ) -> Result<Selected, QueryError> {
         let rest = match &query.cursor {
             Some(cursor) => cursor.rest(range, query.descending),
             None => range,
         };
-        let page = (query.skip, query.limit);
-        let selected = select_by_walk(&self.view, matches, query, rest, page, self.walks_anew)?;
-        Ok(Selected {
-            total: selected.total.filter(|_| query.cursor.is_none()),
-            ..selected
-        })
+        // A cursor may lie outside of what is asked for.
+        if rest.is_empty() {
+            return Ok(Selected {
+                total: Some(0),
+                ..Selected::default()
+            });
+        }
+        match matches.alone() {
+            Some(lists) => {
+                let rows = ListQuery {
+                    descending: query.descending,
+                    skip,
+                    limit,
+                    ..ListQuery::default()
+                };
+                page::select(lists, rest, &rows)
+            }
+            None => select_by_walk(&self.view, matches, query, rest, (skip, limit), self.walks_anew),
+        }
     }
 }
 
 /// Several lists must agree: rows of a range before the page are walked over, as far as no walk before did.
-pub(super) fn select_by_walk(
+fn select_by_walk(
     view: &View,
     matches: &mut Conjunction<'_>,
     query: &LogQuery,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::expression::{Conjunction, Filter, Union};
 use super::logs::{self, LogQuery};
-use super::page::{self, ListQuery, Selected};
+use super::page::Selected;
 use super::{QueryError, Reader};
 use crate::codec::keys::Term;
 use crate::store::{DENSE, Direction, PostingCursor, View};
@@ -100,31 +100,31 @@ fn sorted(terms: &[Term]) -> Vec<u32> {
     ids
 }
 
+/// The lists of two requirements, by their places; `None` where there are none for such terms, or too many.
 fn pair<'v>(
     view: &'v View,
-    (a, b): (&Requirement, &Requirement),
+    requirements: &[Requirement],
+    places: [usize; 2],
     direction: Direction,
-) -> Result<Option<(u64, Union<'v>)>, QueryError> {
+) -> Result<Option<Pair<'v>>, QueryError> {
+    let [Some(a), Some(b)] = places.map(|place| requirements.get(place)) else {
+        return Ok(None);
+    };
     if a.terms.len().saturating_mul(b.terms.len()) > LISTS_MAX {
         return Ok(None);
     }
-    let mut since = 0;
-    let mut lists = Vec::with_capacity(a.terms.len() * b.terms.len());
+    let (mut since, mut lists) = (0, Vec::new());
     for &one in &a.terms {
         for &other in &b.terms {
             let Some(term) = one.with(other) else {
                 return Ok(None);
             };
             since = since.max(one.since).max(other.since);
-            let list = PostingCursor::open(view, term, direction)?;
-            if list.count() > 0 {
-                lists.push(list);
-            }
+            lists.push(term);
         }
     }
-    let union = Union::new(lists, direction);
-    let is_disjoint = a.is_disjoint && b.is_disjoint;
-    Ok(Some((since, if is_disjoint { union.disjoint() } else { union })))
+    let met = Union::open(view, lists, direction)?.disjoint(a.is_disjoint && b.is_disjoint);
+    Ok(Some(Pair { places, since, met }))
 }
 
 /// All pairs of requirements that have lists, as far as those are not too many.
@@ -140,11 +140,7 @@ fn pairs<'v>(
             if ALL_LISTS_MAX < opened {
                 return Ok(pairs);
             }
-            pairs.extend(pair(view, (a, b), direction)?.map(|(since, met)| Pair {
-                places: [low, high],
-                since,
-                met,
-            }));
+            pairs.extend(pair(view, requirements, [low, high], direction)?);
         }
     }
     Ok(pairs)
@@ -156,13 +152,6 @@ fn take_shortest<'v>(pairs: &mut Vec<Pair<'v>>, is_wanted: impl Fn(&Pair<'v>) ->
     let shortest = wanted.min_by_key(|(_, pair)| pair.met.weight());
     let place = shortest.map(|(place, _)| place)?;
     Some(pairs.swap_remove(place))
-}
-
-fn lists<'v>(view: &'v View, terms: &[Term], direction: Direction) -> Result<Union<'v>, QueryError> {
-    let lists = terms
-        .iter()
-        .map(|&term| PostingCursor::open(view, term, direction));
-    Ok(Union::new(lists.collect::<Result<_, _>>()?, direction))
 }
 
 impl Reader {
@@ -223,29 +212,22 @@ impl Reader {
             }
             let terms: Vec<Term> = left.terms.iter().map(|dense| dense.term).collect();
             let pair = take_shortest(&mut pairs, |pair| pair.places.contains(&place));
-            let is_met = match (pair, filter.of(left.clause.as_deref())) {
+            match (pair, filter.of(left.clause.as_deref())) {
                 (Some(pair), array) if array.is_none() || !logs::is_long(pair.met.weight(), fewest) => {
                     since = since.max(pair.since);
                     unions.push(pair.met);
-                    true
                 }
-                (_, Some(array)) => {
-                    *array = Some(sorted(&terms));
-                    true
-                }
-                (_, None) => false,
-            };
-            if !is_met {
-                unions.push(lists(view, &terms, direction)?);
+                (_, Some(array)) => *array = Some(sorted(&terms)),
+                (_, None) => unions.push(Union::open(view, terms, direction)?),
             }
         }
         if !has_emitter {
             filter.emitters = Some(sorted(&contracts));
         }
-        for (terms, clause) in &others {
-            match filter.of(Some(clause)) {
-                Some(signatures) => *signatures = Some(sorted(terms)),
-                None => unions.push(lists(view, terms, direction)?),
+        for (terms, clause) in others {
+            match filter.of(Some(&clause)) {
+                Some(signatures) => *signatures = Some(sorted(&terms)),
+                None => unions.push(Union::open(view, terms, direction)?),
             }
         }
         let since_then = Conjunction::new(view, unions, filter, direction);
@@ -260,7 +242,7 @@ impl Reader {
         query: &LogQuery,
         range: &Range<u64>,
         boundary: u64,
-        before: impl FnOnce() -> Result<Conjunction<'v>, QueryError>,
+        before: impl Fn() -> Result<Conjunction<'v>, QueryError>,
         mut since: Conjunction<'v>,
     ) -> Result<Selected, QueryError> {
         let mut parts = [
@@ -270,7 +252,6 @@ impl Reader {
         if query.descending {
             parts.reverse();
         }
-        let mut before = Some(before);
         let mut selected = Selected {
             total: Some(0),
             ..Selected::default()
@@ -285,54 +266,16 @@ impl Reader {
                 selected.total = None;
                 break;
             }
-            let limit = query.limit.saturating_sub(selected.hits.len());
-            let one = match (is_before, before.take()) {
-                (true, Some(plan)) => self.select_of(&mut plan()?, query, part, (skip, limit))?,
-                (_, plan) => {
-                    before = plan;
-                    self.select_of(&mut since, query, part, (skip, limit))?
-                }
+            let page = (skip, query.limit.saturating_sub(selected.hits.len()));
+            let one = match is_before {
+                true => self.select_part(&mut before()?, query, part, page)?,
+                false => self.select_part(&mut since, query, part, page)?,
             };
             skip = skip.saturating_sub(one.total.unwrap_or(skip));
             selected.hits.extend(one.hits);
             selected.more = one.more;
             selected.total = selected.total.zip(one.total).map(|(all, one)| all + one);
         }
-        if query.cursor.is_some() {
-            selected.total = None;
-        }
         Ok(selected)
-    }
-
-    /// Selects rows of one part. The total is of what is left after a cursor.
-    fn select_of(
-        &self,
-        matches: &mut Conjunction<'_>,
-        query: &LogQuery,
-        part: Range<u64>,
-        (skip, limit): (u64, usize),
-    ) -> Result<Selected, QueryError> {
-        let rest = match &query.cursor {
-            Some(cursor) => cursor.rest(part, query.descending),
-            None => part,
-        };
-        if rest.is_empty() {
-            return Ok(Selected {
-                total: Some(0),
-                ..Selected::default()
-            });
-        }
-        match matches.alone() {
-            Some(lists) => {
-                let rows = ListQuery {
-                    descending: query.descending,
-                    skip,
-                    limit,
-                    ..ListQuery::default()
-                };
-                page::select(lists, rest, &rows)
-            }
-            None => logs::select_by_walk(&self.view, matches, query, rest, (skip, limit), self.walks_anew),
-        }
     }
 }

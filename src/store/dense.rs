@@ -51,7 +51,7 @@ impl View {
         chunks.seek(&[PostingKind::LogAddress as u8])?;
         while let Some((key, value)) = chunks.item()? {
             let (term, last) = Term::decode(key).map_err(StoreError::corrupt(name, key))?;
-            if PostingKind::Topic3 < term.kind() {
+            if !term.kind().is_paired() {
                 break;
             }
             // The last chunk tells how long the list is, but for its open piece.

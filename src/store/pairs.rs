@@ -10,7 +10,7 @@ use alloy_primitives::map::DefaultHashBuilder;
 use super::StoreError;
 use super::dense::DENSE;
 use super::posted::{Listed, Sorted};
-use crate::codec::keys::{PostingKind, Term};
+use crate::codec::keys::Term;
 
 /// A term whose list is dense once its new postings are in it.
 #[derive(Clone, Copy, Debug)]
@@ -25,16 +25,8 @@ pub(super) struct DenseTerm<'b> {
 impl<'b> DenseTerm<'b> {
     /// A contract's or a topic's with so many postings, if it is dense.
     pub(super) fn of(term: Term, before: u64, new: &'b [u64]) -> Option<Self> {
-        let is_paired = matches!(
-            term.kind(),
-            PostingKind::LogAddress
-                | PostingKind::Topic0
-                | PostingKind::Topic1
-                | PostingKind::Topic2
-                | PostingKind::Topic3
-        );
         let dense = Self { term, before, new };
-        (is_paired && DENSE <= before + new.len() as u64).then_some(dense)
+        (term.kind().is_paired() && DENSE <= before + new.len() as u64).then_some(dense)
     }
 
     /// The same as [`Pairs`] take it. `since` tells of a topic that was dense before since when it is.
@@ -68,12 +60,6 @@ pub(super) struct DensePart<'b> {
     pub(super) postings: &'b [u64],
 }
 
-/// A dense topic.
-struct Topic<'b> {
-    since: u64,
-    postings: &'b [u64],
-}
-
 /// New logs and the dense terms among those of theirs.
 pub(super) struct Pairs<'b> {
     /// The first new log, and how many there are.
@@ -83,7 +69,7 @@ pub(super) struct Pairs<'b> {
     emitters: HashMap<u32, u64, DefaultHashBuilder>,
     signatures: HashMap<u32, u64, DefaultHashBuilder>,
     /// By position - 1, by since when they are dense.
-    topics: [Vec<Topic<'b>>; 3],
+    topics: [Vec<DensePart<'b>>; 3],
 }
 
 /// Postings as they are sorted: above the other term, below the place of the log among the new ones.
@@ -115,10 +101,7 @@ impl<'b> Pairs<'b> {
             } else if let Some(position) = position
                 && let Some(topics) = pairs.topics.get_mut(position - 1)
             {
-                topics.push(Topic {
-                    since: part.since,
-                    postings: part.postings,
-                });
+                topics.push(part);
             }
         }
         for topics in &mut pairs.topics {

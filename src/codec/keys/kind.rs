@@ -138,6 +138,15 @@ impl PostingKind {
         }
     }
 
+    /// Whether these are the logs of a contract or of a topic, of which pairs have lists too.
+    #[must_use]
+    pub const fn is_paired(self) -> bool {
+        matches!(
+            self,
+            Self::LogAddress | Self::Topic0 | Self::Topic1 | Self::Topic2 | Self::Topic3
+        )
+    }
+
     /// The width of the term in bytes.
     #[must_use]
     pub const fn term_len(self) -> usize {

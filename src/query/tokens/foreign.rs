@@ -10,7 +10,7 @@ use crate::model::{Address, B256, TokenEvent, TokenKind};
 use crate::query::QueryError;
 use crate::query::expression::{Conjunction, Filter, Union};
 use crate::query::page::{ListQuery, Rows, Selected};
-use crate::store::{Direction, PostingCursor, Table, Units, View};
+use crate::store::{Direction, Table, Units, View};
 
 /// Selects a page of them by a walk over the logs that may be such transfers.
 pub(super) fn select(
@@ -53,8 +53,7 @@ const READ_MAX: u64 = 100_000;
 /// very many logs, those with the signature of a transfer: some of them may be none, and a batch counts once.
 pub(super) fn count(view: &View, token: &Address, own: TokenKind, owned: u64) -> Result<u64, QueryError> {
     let logs_of = |standard: Standard| -> Result<u64, QueryError> {
-        let lists = lists(view, token, standard, Direction::Forward)?;
-        Ok(lists.iter().map(PostingCursor::count).sum())
+        Ok(lists(view, token, standard, Direction::Forward)?.weight())
     };
     let (single, multi) = (logs_of(Standard::Erc20)?, logs_of(Standard::Erc1155)?);
     if READ_MAX < single + multi {
@@ -84,10 +83,8 @@ fn candidates<'v>(
     standard: Standard,
     direction: Direction,
 ) -> Result<Conjunction<'v>, QueryError> {
-    let mut lists = lists(view, token, standard, direction)?;
-    lists.retain(|list| list.count() > 0);
-    let union = Union::new(lists, direction);
-    Ok(Conjunction::new(view, vec![union], Filter::default(), direction))
+    let lists = lists(view, token, standard, direction)?;
+    Ok(Conjunction::new(view, vec![lists], Filter::default(), direction))
 }
 
 /// The lists of those logs.
@@ -96,20 +93,19 @@ fn lists<'v>(
     token: &Address,
     standard: Standard,
     direction: Direction,
-) -> Result<Vec<PostingCursor<'v>>, QueryError> {
+) -> Result<Union<'v>, QueryError> {
     let signatures: &[B256] = match standard {
         Standard::Erc20 | Standard::Erc721 => &[TRANSFER],
         Standard::Erc1155 => &[TRANSFER_SINGLE, TRANSFER_BATCH],
     };
     let emitter = view.emitter(token)?;
-    let mut lists = Vec::new();
+    let mut terms = Vec::new();
     for topic in signatures {
         if let (Some(emitter), Some(signature)) = (emitter, view.signature(topic)?) {
-            let term = Term::log_address_topic0(emitter, signature);
-            lists.push(PostingCursor::open(view, term, direction)?);
+            terms.push(Term::log_address_topic0(emitter, signature));
         }
     }
-    Ok(lists)
+    Ok(Union::open(view, terms, direction)?)
 }
 
 /// Reads the logs on the way.
