@@ -1,8 +1,9 @@
 //! Expressions over dense lists: by the lists of their pairs, where there are some.
 //!
-//! Two dense terms have a list of the logs that both have since both are dense ([`crate::store::DENSE`]). It stands for two of what a log must have; the
-//! chain is taken in two parts, the one before that, where one of the two terms has few postings, and the one since, where pages are ranks if nothing
-//! else is asked for.
+//! Two dense terms have a list of the logs that both have since both are dense ([`crate::store::DENSE`]), which stands for two of what a log must have. So the
+//! chain is taken in parts, between which terms become dense: in each a term is dense from its beginning on, or has few postings before its end. Where nothing
+//! else is asked for ranks of a list of pairs are pages; a term that is not dense is in the way of that, and of nothing else: its own list is walked over
+//! beside the lists of pairs of the others.
 
 use std::ops::Range;
 
@@ -20,130 +21,252 @@ const ORDINALS_MIN: u64 = 1 << 15;
 /// So many lists of two requirements are opened at most, and so many of all.
 const LISTS_MAX: usize = 64;
 const ALL_LISTS_MAX: usize = 256;
+/// Parts of the chain that are looked at by lists of pairs, at most: the last ones.
+const PARTS_MAX: usize = 8;
 
-/// What a log must have: one of these terms.
+/// What a log must have: one of these values.
 struct Requirement {
-    terms: Vec<Dense>,
+    values: Vec<Value>,
     /// No log has two of them.
     is_disjoint: bool,
     /// The clause; `None` of emitters.
     clause: Option<Vec<usize>>,
 }
 
-/// A dense term and since when it is.
+/// A term, and since when it is dense if it is.
 #[derive(Clone, Copy)]
-struct Dense {
+struct Value {
     term: Term,
-    since: u64,
+    since: Option<u64>,
 }
 
-impl Dense {
-    /// The list of a pair of terms; `None` where there is none for such terms.
-    fn with(self, other: Self) -> Option<Term> {
-        let topic = |dense: Self| {
-            let position = dense.term.topic_position().filter(|&position| position > 0)?;
-            Some((position, dense.since))
-        };
-        match (topic(self), topic(other)) {
-            (Some(a), Some(b)) => Term::dense_topics(a.min(b), a.max(b)),
-            (Some(topic), None) => Self::with_id(topic, other),
-            (None, Some(topic)) => Self::with_id(topic, self),
-            (None, None) => None,
+impl Requirement {
+    /// Of those terms that occur; as if none were dense where they are too many for lists of pairs.
+    fn new(view: &View, terms: Vec<Term>, clause: Option<Vec<usize>>) -> Result<Self, QueryError> {
+        let few = terms.len() <= LISTS_MAX;
+        let mut values = Vec::with_capacity(terms.len());
+        for term in terms {
+            let since = match few.then(|| PostingCursor::open(view, term, Direction::Forward)) {
+                Some(list) => match list?.count() {
+                    0 => continue,
+                    DENSE.. => view.dense_since(term)?,
+                    _ => None,
+                },
+                None => None,
+            };
+            values.push(Value { term, since });
         }
+        Ok(Self {
+            values,
+            is_disjoint: clause.as_ref().is_none_or(|clause| clause.len() == 1),
+            clause,
+        })
     }
 
-    fn with_id(topic: (usize, u64), other: Self) -> Option<Term> {
-        let id = other.term.number()?;
-        match other.term.topic_position() {
-            None => Term::dense_topic_with_emitter(topic, id),
-            Some(_) => Term::dense_topic_with_signature(topic, id),
-        }
+    /// Where its values become dense.
+    fn sinces(&self) -> impl Iterator<Item = u64> {
+        self.values.iter().filter_map(|value| value.since)
+    }
+
+    /// What can be answered by lists of pairs from an ordinal on, as terms and since when they are dense.
+    fn dense(&self, from: u64) -> impl Iterator<Item = (Term, u64)> {
+        let dense = self
+            .values
+            .iter()
+            .filter_map(|value| Some((value.term, value.since?)));
+        dense.filter(move |&(_, since)| since <= from)
+    }
+
+    /// What cannot.
+    fn others(&self, from: u64) -> impl Iterator<Item = Term> {
+        let is_other = move |value: &&Value| value.since.is_none_or(|since| from < since);
+        self.values.iter().filter(is_other).map(|value| value.term)
+    }
+
+    fn terms(&self) -> impl Iterator<Item = Term> {
+        self.values.iter().map(|value| value.term)
+    }
+
+    /// The ids of contracts or signatures, ascending.
+    fn ids(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.terms().filter_map(|term| term.number()).collect();
+        ids.sort_unstable();
+        ids
     }
 }
 
-/// Two requirements met by lists of pairs.
-struct Pair<'v> {
-    /// Places of the requirements.
-    places: [usize; 2],
-    /// All terms are dense from here on.
-    since: u64,
-    met: Union<'v>,
-}
-
-/// The terms of a requirement that occur, if all of those are dense and few.
-fn dense(view: &View, terms: impl IntoIterator<Item = Term>) -> Result<Option<Vec<Term>>, QueryError> {
+/// All that a log must have.
+fn requirements(view: &View, query: &LogQuery, emitters: &[u32]) -> Result<Vec<Requirement>, QueryError> {
     let mut all = Vec::new();
-    for term in terms {
-        match PostingCursor::open(view, term, Direction::Forward)?.count() {
-            0 => {}
-            DENSE.. if all.len() < LISTS_MAX => all.push(term),
-            _ => return Ok(None),
-        }
+    for clause in logs::clauses(query) {
+        let terms = logs::terms(view, query, &clause)?;
+        all.push(Requirement::new(view, terms, Some(clause))?);
     }
-    Ok(Some(all))
-}
-
-/// The same with since when they are.
-fn with_since(view: &View, terms: Vec<Term>) -> Result<Vec<Dense>, QueryError> {
-    let mut all = Vec::with_capacity(terms.len());
-    for term in terms {
-        let since = view.dense_since(term)?;
-        all.extend(since.map(|since| Dense { term, since }));
+    if !emitters.is_empty() {
+        let contracts = emitters.iter().map(|&emitter| Term::log_address(emitter));
+        all.push(Requirement::new(view, contracts.collect(), None)?);
     }
     Ok(all)
 }
 
-/// The ids of contracts or signatures, ascending.
-fn sorted(terms: &[Term]) -> Vec<u32> {
-    let mut ids: Vec<u32> = terms.iter().filter_map(Term::number).collect();
-    ids.sort_unstable();
-    ids
-}
-
-/// The lists of two requirements, by their places; `None` where there are none for such terms, or too many.
-fn pair<'v>(
-    view: &'v View,
-    requirements: &[Requirement],
-    places: [usize; 2],
-    direction: Direction,
-) -> Result<Option<Pair<'v>>, QueryError> {
-    let [Some(a), Some(b)] = places.map(|place| requirements.get(place)) else {
-        return Ok(None);
+/// Where terms become dense, ascending, from where two requirements have a dense one on.
+fn boundaries(requirements: &[Requirement]) -> Vec<u64> {
+    let mut first: Vec<u64> = requirements.iter().filter_map(|one| one.sinces().min()).collect();
+    first.sort_unstable();
+    let Some(&second) = first.get(1) else {
+        return Vec::new();
     };
-    if a.terms.len().saturating_mul(b.terms.len()) > LISTS_MAX {
-        return Ok(None);
-    }
-    let (mut since, mut lists) = (0, Vec::new());
-    for &one in &a.terms {
-        for &other in &b.terms {
-            let Some(term) = one.with(other) else {
-                return Ok(None);
-            };
-            since = since.max(one.since).max(other.since);
-            lists.push(term);
-        }
-    }
-    let met = Union::open(view, lists, direction)?.disjoint(a.is_disjoint && b.is_disjoint);
-    Ok(Some(Pair { places, since, met }))
+    let all = requirements.iter().flat_map(Requirement::sinces);
+    let mut boundaries: Vec<u64> = all.filter(|&since| second <= since).collect();
+    boundaries.sort_unstable();
+    boundaries.dedup();
+    boundaries.split_off(boundaries.len().saturating_sub(PARTS_MAX))
 }
 
-/// All pairs of requirements that have lists, as far as those are not too many.
-fn pairs<'v>(
-    view: &'v View,
-    requirements: &[Requirement],
-    direction: Direction,
-) -> Result<Vec<Pair<'v>>, QueryError> {
-    let (mut pairs, mut opened) = (Vec::new(), 0);
-    for (low, a) in requirements.iter().enumerate() {
-        for (high, b) in requirements.iter().enumerate().skip(low + 1) {
-            opened += a.terms.len().saturating_mul(b.terms.len());
-            if ALL_LISTS_MAX < opened {
-                return Ok(pairs);
-            }
-            pairs.extend(pair(view, requirements, [low, high], direction)?);
-        }
+/// The parts of the chain between such places, with what of each lies in a range.
+fn parts(boundaries: &[u64], range: &Range<u64>) -> Vec<(Part, Range<u64>)> {
+    let ends = boundaries.iter().copied().map(Some).chain([None]);
+    let starts = [0].into_iter().chain(boundaries.iter().copied());
+    let parts = starts.zip(ends).map(|(from, end)| {
+        let last = end.map_or(range.end, |end| end.min(range.end));
+        (Part { from, end }, range.start.max(from)..last)
+    });
+    parts.filter(|(_, range)| !range.is_empty()).collect()
+}
+
+/// The list of two terms that are both dense, each with since when; `None` where there is none for such terms.
+fn list_of(a: (Term, u64), b: (Term, u64)) -> Option<Term> {
+    let topic = |(term, since): (Term, u64)| {
+        let position = term.topic_position().filter(|&position| position > 0)?;
+        Some((position, since))
+    };
+    match (topic(a), topic(b)) {
+        (Some(a), Some(b)) => Term::dense_topics(a.min(b), a.max(b)),
+        (Some(topic), None) => with_id(topic, b.0),
+        (None, Some(topic)) => with_id(topic, a.0),
+        (None, None) => match (a.0.topic_position(), b.0.topic_position()) {
+            (None, Some(_)) => Some(Term::log_address_topic0(a.0.number()?, b.0.number()?)),
+            (Some(_), None) => Some(Term::log_address_topic0(b.0.number()?, a.0.number()?)),
+            _ => None,
+        },
     }
-    Ok(pairs)
+}
+
+fn with_id(topic: (usize, u64), other: Term) -> Option<Term> {
+    let id = other.number()?;
+    match other.topic_position() {
+        None => Term::dense_topic_with_emitter(topic, id),
+        Some(_) => Term::dense_topic_with_signature(topic, id),
+    }
+}
+
+/// Two requirements met by lists of pairs, and by the lists of what is not dense.
+struct Pair<'v> {
+    /// Places of those requirements that everything in the lists meets.
+    told: Vec<usize>,
+    met: Union<'v>,
+}
+
+/// A part of the chain: where it begins, and where it ends if that is not the end of the chain.
+#[derive(Clone, Copy)]
+struct Part {
+    from: u64,
+    end: Option<u64>,
+}
+
+/// An expression in a part of the chain.
+struct InPart<'v, 'r> {
+    view: &'v View,
+    requirements: &'r [Requirement],
+    direction: Direction,
+    part: Part,
+}
+
+impl<'v> InPart<'v, '_> {
+    fn union(&self, terms: impl IntoIterator<Item = Term>) -> Result<Union<'v>, QueryError> {
+        Ok(Union::open(self.view, terms, self.direction)?.until(self.part.end)?)
+    }
+
+    /// The lists of two requirements, by their places; `None` where there are none for such terms, or too many.
+    fn pair(&self, places: [usize; 2]) -> Result<Option<Pair<'v>>, QueryError> {
+        let [Some(a), Some(b)] = places.map(|place| self.requirements.get(place)) else {
+            return Ok(None);
+        };
+        let from = self.part.from;
+        let mut lists = Vec::new();
+        for one in a.dense(from) {
+            for other in b.dense(from) {
+                let Some(term) = list_of(one, other) else {
+                    return Ok(None);
+                };
+                lists.push(term);
+            }
+        }
+        if lists.is_empty() {
+            return Ok(None);
+        }
+        let dense = lists.len();
+        lists.extend(a.others(from));
+        // Whatever has a value of one of them that is not dense need not have any of the other.
+        let is_b_told = lists.len();
+        lists.extend(b.others(from));
+        let (has_a, has_b) = (dense < is_b_told, is_b_told < lists.len());
+        if LISTS_MAX < lists.len() {
+            return Ok(None);
+        }
+        let [place_a, place_b] = places;
+        let told = [(place_a, !has_b), (place_b, !has_a)];
+        let told = told
+            .into_iter()
+            .filter_map(|(place, is_told)| is_told.then_some(place));
+        Ok(Some(Pair {
+            told: told.collect(),
+            met: self
+                .union(lists)?
+                .disjoint(a.is_disjoint && b.is_disjoint && !(has_a && has_b)),
+        }))
+    }
+
+    /// All pairs of requirements that have lists, as far as those are not too many.
+    fn pairs(&self) -> Result<Vec<Pair<'v>>, QueryError> {
+        let (mut pairs, mut opened) = (Vec::new(), 0);
+        for (low, a) in self.requirements.iter().enumerate() {
+            for (high, b) in self.requirements.iter().enumerate().skip(low + 1) {
+                opened += a.values.len().saturating_mul(b.values.len());
+                if ALL_LISTS_MAX < opened {
+                    return Ok(pairs);
+                }
+                pairs.extend(self.pair([low, high])?);
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// The lists that must agree, of which at least one is of pairs; `None` where none has fewer postings than `rarest`.
+    fn plan(&self, rarest: u64) -> Result<Option<Conjunction<'v>>, QueryError> {
+        let mut pairs = self.pairs()?;
+        let Some(shortest) = take_shortest(&mut pairs, |pair| pair.met.weight() <= rarest) else {
+            return Ok(None);
+        };
+        // What is left is met by a list of its own with whatever else must hold; where that is far longer hits are looked up by ordinal.
+        let (fewest, mut told) = (shortest.met.weight(), shortest.told);
+        let (mut unions, mut filter) = (vec![shortest.met], Filter::default());
+        for (place, left) in self.requirements.iter().enumerate() {
+            if told.contains(&place) {
+                continue;
+            }
+            let pair = take_shortest(&mut pairs, |pair| pair.told.contains(&place));
+            match (pair, filter.of(left.clause.as_deref())) {
+                (Some(pair), array) if array.is_none() || !logs::is_long(pair.met.weight(), fewest) => {
+                    told.extend(pair.told);
+                    unions.push(pair.met);
+                }
+                (_, Some(array)) => *array = Some(left.ids()),
+                (_, None) => unions.push(self.union(left.terms())?),
+            }
+        }
+        Ok(Some(Conjunction::new(self.view, unions, filter, self.direction)))
+    }
 }
 
 /// Takes the pair with the fewest postings out of those that are wanted.
@@ -164,91 +287,33 @@ impl Reader {
         range: &Range<u64>,
         rarest: u64,
     ) -> Result<Option<Selected>, QueryError> {
+        let range = match &query.cursor {
+            Some(cursor) => cursor.rest(range.clone(), query.descending),
+            None => range.clone(),
+        };
         if rarest < RAREST_MIN || range.end.saturating_sub(range.start) < ORDINALS_MIN {
             return Ok(None);
         }
         let (view, direction) = (&*self.view, query.part().direction());
-        let mut wanted = Vec::new();
-        // What must hold beside, of which not all values are dense.
-        let mut others = Vec::new();
-        for clause in logs::clauses(query) {
-            let terms = logs::terms(view, query, &clause)?;
-            match dense(view, terms.iter().copied())? {
-                Some(terms) => wanted.push((terms, Some(clause))),
-                None => others.push((terms, clause)),
-            }
-        }
-        let contracts: Vec<Term> = emitters
-            .iter()
-            .map(|&emitter| Term::log_address(emitter))
-            .collect();
-        let mut has_emitter = emitters.is_empty();
-        if !has_emitter && let Some(terms) = dense(view, contracts.iter().copied())? {
-            has_emitter = true;
-            wanted.push((terms, None));
-        }
-        if wanted.len() < 2 {
-            return Ok(None);
-        }
-        let mut requirements = Vec::with_capacity(wanted.len());
-        for (terms, clause) in wanted {
-            requirements.push(Requirement {
-                terms: with_since(view, terms)?,
-                is_disjoint: clause.as_ref().is_none_or(|clause| clause.len() == 1),
-                clause,
-            });
-        }
-        let mut pairs = pairs(view, &requirements, direction)?;
-        let Some(shortest) = take_shortest(&mut pairs, |pair| pair.met.weight() <= rarest) else {
+        let requirements = requirements(view, query, emitters)?;
+        let mut parts = parts(&boundaries(&requirements), &range);
+        let by_pairs = |part, rarest| {
+            let expression = InPart {
+                view,
+                requirements: &requirements,
+                direction,
+                part,
+            };
+            expression.plan(rarest)
+        };
+        // In the last part most are dense. If lists of pairs do not help there they do not help.
+        let Some(&(last, _)) = parts.last() else {
             return Ok(None);
         };
-        // The others are met by a list of theirs with whatever else must hold; where that is far longer hits are looked up by ordinal.
-        let (fewest, met) = (shortest.met.weight(), shortest.places);
-        let mut since = shortest.since;
-        let (mut unions, mut filter) = (vec![shortest.met], Filter::default());
-        for (place, left) in requirements.iter().enumerate() {
-            if met.contains(&place) {
-                continue;
-            }
-            let terms: Vec<Term> = left.terms.iter().map(|dense| dense.term).collect();
-            let pair = take_shortest(&mut pairs, |pair| pair.places.contains(&place));
-            match (pair, filter.of(left.clause.as_deref())) {
-                (Some(pair), array) if array.is_none() || !logs::is_long(pair.met.weight(), fewest) => {
-                    since = since.max(pair.since);
-                    unions.push(pair.met);
-                }
-                (_, Some(array)) => *array = Some(sorted(&terms)),
-                (_, None) => unions.push(Union::open(view, terms, direction)?),
-            }
-        }
-        if !has_emitter {
-            filter.emitters = Some(sorted(&contracts));
-        }
-        for (terms, clause) in others {
-            match filter.of(Some(&clause)) {
-                Some(signatures) => *signatures = Some(sorted(&terms)),
-                None => unions.push(Union::open(view, terms, direction)?),
-            }
-        }
-        let since_then = Conjunction::new(view, unions, filter, direction);
-        let before = || logs::plan(view, query, emitters, direction, Some(since));
-        self.select_in_parts(query, range, since, before, since_then)
-            .map(Some)
-    }
-
-    /// Selects a page out of the part before `boundary` and the part from there on, one after the other.
-    fn select_in_parts<'v>(
-        &'v self,
-        query: &LogQuery,
-        range: &Range<u64>,
-        boundary: u64,
-        before: impl Fn() -> Result<Conjunction<'v>, QueryError>,
-        mut since: Conjunction<'v>,
-    ) -> Result<Selected, QueryError> {
-        let mut parts = [
-            (range.start..range.end.min(boundary), true),
-            (range.start.max(boundary)..range.end, false),
-        ];
+        let Some(in_last) = by_pairs(last, rarest)? else {
+            return Ok(None);
+        };
+        let mut in_last = Some(in_last);
         if query.descending {
             parts.reverse();
         }
@@ -257,25 +322,32 @@ impl Reader {
             ..Selected::default()
         };
         let mut skip = query.skip;
-        for (part, is_before) in parts {
-            if part.is_empty() {
-                continue;
-            }
+        for (part, range) in parts {
             // Of what follows the page only that there is some is wanted.
             if selected.more {
                 selected.total = None;
                 break;
             }
-            let page = (skip, query.limit.saturating_sub(selected.hits.len()));
-            let one = match is_before {
-                true => self.select_part(&mut before()?, query, part, page)?,
-                false => self.select_part(&mut since, query, part, page)?,
+            let known = in_last.take_if(|_| part.from == last.from);
+            let mut plan = match known {
+                Some(plan) => plan,
+                None => {
+                    let plan = logs::plan(view, query, emitters, direction, part.end)?;
+                    let is_long = ORDINALS_MIN <= range.end - range.start && RAREST_MIN <= plan.rarest();
+                    let pairs = is_long
+                        .then(|| by_pairs(part, plan.rarest()))
+                        .transpose()?
+                        .flatten();
+                    pairs.unwrap_or(plan)
+                }
             };
+            let page = (skip, query.limit.saturating_sub(selected.hits.len()));
+            let one = self.select_part(&mut plan, query, range, page)?;
             skip = skip.saturating_sub(one.total.unwrap_or(skip));
             selected.hits.extend(one.hits);
             selected.more = one.more;
             selected.total = selected.total.zip(one.total).map(|(all, one)| all + one);
         }
-        Ok(selected)
+        Ok(Some(selected))
     }
 }
