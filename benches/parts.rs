@@ -614,7 +614,7 @@ fn writing(parts: &Parts) {
     for bundle in &tip {
         // A flush now and then removes files of the log: no block is told by all of them together.
         let log = bytes_under(&directory, ".log");
-        let (began, cpu) = (Instant::now(), support::memory::thread_seconds());
+        let (cpu, began) = (support::memory::thread_seconds(), Instant::now());
         let mut batch = writer.batch();
         derive(bundle, &rules, &mut batch).expect("rows");
         writer.commit_unfinal(batch).expect("a commit");
@@ -629,7 +629,8 @@ fn writing(parts: &Parts) {
     let on_core = 1e3 * on_core / tip.len() as f64;
     println!(
         "\nA block at the tip of {logs} logs, derived and committed with RocksDB's log forced to the disk: p50 {:.2} ms, \
-         p90 {:.2}, p99 {:.2}, the writer's thread {on_core:.2} ms a block on a core; writing and forcing its {bytes} bytes alone: p50 {:.2} ms, p99 {:.2}.",
+         p90 {:.2}, p99 {:.2}, the writer's thread {on_core:.2} ms a block on a core; \
+         writing and forcing its {bytes} bytes alone: p50 {:.2} ms, p99 {:.2}.",
         times.p50, times.p90, times.p99, bound.p50, bound.p99
     );
     drop(writer);

@@ -125,6 +125,7 @@ impl Reader {
                 // One list gives the answer, or several that share no log: pages are ranks.
                 Some(lists) => page::select(lists, range, &part)?,
                 None => {
+                    let range = part.rest(range);
                     let by_pairs = self.select_by_pairs(query, &emitters, &range, matches.rarest())?;
                     let selected = match by_pairs {
                         Some(selected) => selected,
@@ -299,7 +300,7 @@ const WALK_MIN: u64 = 4_096;
 const WALKED_MIN: u64 = 1 << 14;
 
 impl Reader {
-    /// Selects a page of `limit` rows after `skip` others in a range. The total is of what is left after a cursor.
+    /// Selects a page of `limit` rows after `skip` others in a range: what is left of the question's after its cursor, or a part of that.
     pub(super) fn select_part(
         &self,
         matches: &mut Conjunction<'_>,
@@ -307,17 +308,6 @@ impl Reader {
         range: Range<u64>,
         (skip, limit): (u64, usize),
     ) -> Result<Selected, QueryError> {
-        let rest = match &query.cursor {
-            Some(cursor) => cursor.rest(range, query.descending),
-            None => range,
-        };
-        // A cursor may lie outside of what is asked for.
-        if rest.is_empty() {
-            return Ok(Selected {
-                total: Some(0),
-                ..Selected::default()
-            });
-        }
         match matches.alone() {
             Some(lists) => {
                 let rows = ListQuery {
@@ -326,9 +316,9 @@ impl Reader {
                     limit,
                     ..ListQuery::default()
                 };
-                page::select(lists, rest, &rows)
+                page::select(lists, range, &rows)
             }
-            None => select_by_walk(&self.view, matches, query, rest, (skip, limit), self.walks_anew),
+            None => select_by_walk(&self.view, matches, query, range, (skip, limit), self.walks_anew),
         }
     }
 }

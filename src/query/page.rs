@@ -36,6 +36,14 @@ impl ListQuery {
             Direction::Forward
         }
     }
+
+    /// The ordinals of `range` that are left after the cursor's row, or all of them.
+    pub(super) fn rest(&self, range: Range<u64>) -> Range<u64> {
+        match &self.cursor {
+            Some(cursor) => cursor.rest(range, self.descending),
+            None => range,
+        }
+    }
 }
 
 /// What the ordinals of a list count.
@@ -138,7 +146,7 @@ impl RowCursor {
     }
 
     /// The ordinals of `range` that are left after the row.
-    pub(super) fn rest(&self, range: Range<u64>, descending: bool) -> Range<u64> {
+    fn rest(&self, range: Range<u64>, descending: bool) -> Range<u64> {
         if descending {
             range.start..range.end.min(self.ordinal)
         } else {
@@ -197,10 +205,7 @@ pub(super) fn select(
 /// Selects a page out of all rows of `range`.
 pub(super) fn select_all(range: Range<u64>, query: &ListQuery) -> Selected {
     let all = range.end.saturating_sub(range.start);
-    let rest = match &query.cursor {
-        Some(cursor) => cursor.rest(range, query.descending),
-        None => range,
-    };
+    let rest = query.rest(range);
     let left = rest.end.saturating_sub(rest.start).saturating_sub(query.skip);
     let count = left.min(query.limit as u64);
     let hits = if query.descending {

@@ -175,16 +175,21 @@ struct Part {
 }
 
 /// An expression in a part of the chain.
-struct InPart<'v, 'r> {
+struct InPart<'v, 'q> {
     view: &'v View,
-    requirements: &'r [Requirement],
-    direction: Direction,
+    query: &'q LogQuery,
+    emitters: &'q [u32],
+    requirements: &'q [Requirement],
     part: Part,
 }
 
 impl<'v> InPart<'v, '_> {
+    const fn direction(&self) -> Direction {
+        self.query.part().direction()
+    }
+
     fn union(&self, terms: impl IntoIterator<Item = Term>) -> Result<Union<'v>, QueryError> {
-        Ok(Union::open(self.view, terms, self.direction)?.until(self.part.end)?)
+        Ok(Union::open(self.view, terms, self.direction())?.until(self.part.end)?)
     }
 
     /// The lists of two requirements, by their places; `None` where there are none for such terms, or too many.
@@ -205,15 +210,13 @@ impl<'v> InPart<'v, '_> {
         if lists.is_empty() {
             return Ok(None);
         }
-        let dense = lists.len();
-        lists.extend(a.others(from));
-        // Whatever has a value of one of them that is not dense need not have any of the other.
-        let is_b_told = lists.len();
-        lists.extend(b.others(from));
-        let (has_a, has_b) = (dense < is_b_told, is_b_told < lists.len());
+        let others = [a, b].map(|one| one.others(from).collect::<Vec<_>>());
+        let [has_a, has_b] = others.each_ref().map(|others| !others.is_empty());
+        lists.extend(others.into_iter().flatten());
         if LISTS_MAX < lists.len() {
             return Ok(None);
         }
+        // Whatever has a value of one of them that is not dense need not have any of the other.
         let [place_a, place_b] = places;
         let told = [(place_a, !has_b), (place_b, !has_a)];
         let told = told
@@ -242,8 +245,23 @@ impl<'v> InPart<'v, '_> {
         Ok(pairs)
     }
 
+    /// The lists that must agree in so many ordinals of the part: of pairs, where those help.
+    fn plan(&self, ordinals: u64) -> Result<Conjunction<'v>, QueryError> {
+        let plan = logs::plan(
+            self.view,
+            self.query,
+            self.emitters,
+            self.direction(),
+            self.part.end,
+        )?;
+        if ordinals < ORDINALS_MIN || plan.rarest() < RAREST_MIN {
+            return Ok(plan);
+        }
+        Ok(self.by_pairs(plan.rarest())?.unwrap_or(plan))
+    }
+
     /// The lists that must agree, of which at least one is of pairs; `None` where none has fewer postings than `rarest`.
-    fn plan(&self, rarest: u64) -> Result<Option<Conjunction<'v>>, QueryError> {
+    fn by_pairs(&self, rarest: u64) -> Result<Option<Conjunction<'v>>, QueryError> {
         let mut pairs = self.pairs()?;
         let Some(shortest) = take_shortest(&mut pairs, |pair| pair.met.weight() <= rarest) else {
             return Ok(None);
@@ -265,7 +283,12 @@ impl<'v> InPart<'v, '_> {
                 (_, None) => unions.push(self.union(left.terms())?),
             }
         }
-        Ok(Some(Conjunction::new(self.view, unions, filter, self.direction)))
+        Ok(Some(Conjunction::new(
+            self.view,
+            unions,
+            filter,
+            self.direction(),
+        )))
     }
 }
 
@@ -287,33 +310,32 @@ impl Reader {
         range: &Range<u64>,
         rarest: u64,
     ) -> Result<Option<Selected>, QueryError> {
-        let range = match &query.cursor {
-            Some(cursor) => cursor.rest(range.clone(), query.descending),
-            None => range.clone(),
-        };
         if rarest < RAREST_MIN || range.end.saturating_sub(range.start) < ORDINALS_MIN {
             return Ok(None);
         }
-        let (view, direction) = (&*self.view, query.part().direction());
+        let view = &*self.view;
         let requirements = requirements(view, query, emitters)?;
-        let mut parts = parts(&boundaries(&requirements), &range);
-        let by_pairs = |part, rarest| {
-            let expression = InPart {
-                view,
-                requirements: &requirements,
-                direction,
-                part,
-            };
-            expression.plan(rarest)
+        let in_part = |part| InPart {
+            view,
+            query,
+            emitters,
+            requirements: &requirements,
+            part,
         };
+        let mut parts = parts(&boundaries(&requirements), range);
         // In the last part most are dense. If lists of pairs do not help there they do not help.
-        let Some(&(last, _)) = parts.last() else {
+        let Some((part, last)) = parts.pop() else {
             return Ok(None);
         };
-        let Some(in_last) = by_pairs(last, rarest)? else {
+        let Some(plan) = in_part(part).by_pairs(rarest)? else {
             return Ok(None);
         };
-        let mut in_last = Some(in_last);
+        // The others are planned when the page comes to them.
+        let mut parts: Vec<_> = parts
+            .into_iter()
+            .map(|(part, range)| (part, range, None))
+            .collect();
+        parts.push((part, last, Some(plan)));
         if query.descending {
             parts.reverse();
         }
@@ -322,24 +344,15 @@ impl Reader {
             ..Selected::default()
         };
         let mut skip = query.skip;
-        for (part, range) in parts {
+        for (part, range, planned) in parts {
             // Of what follows the page only that there is some is wanted.
             if selected.more {
                 selected.total = None;
                 break;
             }
-            let known = in_last.take_if(|_| part.from == last.from);
-            let mut plan = match known {
+            let mut plan = match planned {
                 Some(plan) => plan,
-                None => {
-                    let plan = logs::plan(view, query, emitters, direction, part.end)?;
-                    let is_long = ORDINALS_MIN <= range.end - range.start && RAREST_MIN <= plan.rarest();
-                    let pairs = is_long
-                        .then(|| by_pairs(part, plan.rarest()))
-                        .transpose()?
-                        .flatten();
-                    pairs.unwrap_or(plan)
-                }
+                None => in_part(part).plan(range.end - range.start)?,
             };
             let page = (skip, query.limit.saturating_sub(selected.hits.len()));
             let one = self.select_part(&mut plan, query, range, page)?;

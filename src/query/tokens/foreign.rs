@@ -21,11 +21,11 @@ pub(super) fn select(
     deadline: Option<Instant>,
 ) -> Result<Selected, QueryError> {
     let rows = standard.rows();
-    let mut range = rows.range(view, query)?;
+    let range = rows.range(view, query)?;
     if let Some(cursor) = &query.cursor {
         cursor.check(view, rows)?;
-        range = cursor.rest(range, query.descending);
     }
+    let range = query.rest(range);
     let mut walk = Walk::new(view, token, standard);
     let (mut skipped, mut more, mut hits) = (0, false, Vec::new());
     let mut take = |ordinal: u64| {
