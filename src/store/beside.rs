@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::secondary::Mark;
+use super::stand::Mark;
 
 /// The files of a database whose names end so, and how long they are; none where they cannot be listed.
 pub(super) fn files_of(database: &Path, end: &str) -> impl Iterator<Item = (OsString, u64)> {

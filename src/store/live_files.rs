@@ -11,7 +11,7 @@ use rocksdb::{ColumnFamilyDescriptor, DB, Options};
 use super::beside::files_of;
 use super::open::IDENTITY;
 use super::schema::Table;
-use super::secondary::Mark;
+use super::stand::Mark;
 use super::{StoreError, torn};
 
 /// Tables that are open at once while a database is looked at.

@@ -51,6 +51,7 @@ mod schema_doc;
 mod second_standards;
 mod secondary;
 mod stages;
+mod stand;
 mod tail;
 mod token_ledger;
 mod top_calls;

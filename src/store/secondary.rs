@@ -6,68 +6,18 @@
 //! that came in tables, and rows that were deleted come back. An instance that this may have happened to is *spent*: it is closed,
 //! and another is opened (decision 0032).
 
-use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rocksdb::{ColumnFamilyDescriptor, DB, LogLevel, Options};
 
+use super::stand::{Home, Mark, Stand};
 use super::{StoreError, options, torn};
 
 /// How often an instance catches up again when the writer changed its tables meanwhile.
 const CATCH_UPS_MAX: usize = 40;
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(5);
-
-/// A database in its directory, whatever the name of that is by now. The directory is kept open, so that no later one gets its number.
-#[derive(Debug)]
-pub(super) struct Home {
-    _open: File,
-    place: (u64, u64),
-    /// What RocksDB drew for the database: another one may have been copied into the same directory.
-    identity: Option<String>,
-}
-
-fn identity_at(directory: &Path) -> Option<String> {
-    std::fs::read_to_string(directory.join("IDENTITY")).ok()
-}
-
-impl Home {
-    pub(super) fn of(directory: &Path) -> Result<Self, StoreError> {
-        let failed = StoreError::io("read", directory);
-        let open = File::open(directory).and_then(|open| Ok((open.metadata()?, open)));
-        let (about, open) = open.map_err(failed)?;
-        Ok(Self {
-            _open: open,
-            place: (about.dev(), about.ino()),
-            identity: identity_at(directory),
-        })
-    }
-
-    /// Whether it still lies there.
-    pub(super) fn is_at(&self, directory: &Path) -> Result<bool, StoreError> {
-        let about = directory.metadata().map_err(StoreError::io("read", directory))?;
-        Ok((about.dev(), about.ino()) == self.place && identity_at(directory) == self.identity)
-    }
-}
-
-/// How the writer's manifest stands: as long as it is the same, no log and no table was removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    manifest: String,
-    bytes: u64,
-}
-
-impl Mark {
-    pub(super) fn of(database: &Path) -> Result<Self, StoreError> {
-        let current = database.join("CURRENT");
-        let manifest = std::fs::read_to_string(&current).map_err(StoreError::io("read", &current))?;
-        let path = database.join(manifest.trim_end());
-        let bytes = path.metadata().map_err(StoreError::io("read", &path))?.len();
-        Ok(Self { manifest, bytes })
-    }
-}
 
 /// What came of catching up.
 #[derive(Debug)]
@@ -99,6 +49,8 @@ pub(super) struct Secondary {
     /// The manifest that it follows. It is never led to another one: on the way RocksDB would keep tables that the first one
     /// dropped in words that it has not read yet, and rows that were deleted would come back.
     manifest: String,
+    /// The files of which it knows all.
+    known: Mutex<Option<Stand>>,
 }
 
 impl std::fmt::Debug for Secondary {
@@ -142,6 +94,7 @@ impl Secondary {
             tables: names,
             home,
             manifest,
+            known: Mutex::default(),
         })
     }
 
@@ -193,12 +146,23 @@ impl Secondary {
     }
 
     /// Brings it to one moment of the writer. Nobody may read it meanwhile who must not see that.
+    ///
+    /// Where nothing was written RocksDB is not asked: it would start threads for each table to find that out.
     pub(super) fn catch_up(&self) -> Result<Caught, StoreError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..CATCH_UPS_MAX {
             let before = Mark::of(&self.database)?;
             if self.is_left_by(&before)? {
                 return Ok(Caught::Spent);
             }
+            if known
+                .as_ref()
+                .is_some_and(|known| known.holds(&self.database, &before))
+            {
+                return Ok(Caught::Whole(before));
+            }
+            let stand = Stand::of(&self.database, before.clone(), known.as_ref())?;
+            *known = None;
             let (rows, log) = (self.rows_of_logs()?, self.oldest_log()?);
             self.db
                 .try_catch_up_with_primary()
@@ -210,6 +174,7 @@ impl Secondary {
             // Manifest and logs are read one after the other: what moved in between from a log into a table, with the log
             // removed, would be in neither. Then the manifest has grown.
             if Mark::of(&self.database)? == before {
+                *known = Some(stand);
                 return Ok(Caught::Whole(before));
             }
             std::thread::sleep(CATCH_UP_PAUSE);
@@ -236,6 +201,7 @@ mod tests {
     use fastrand::Rng;
     use rocksdb::{FlushOptions, IteratorMode, WriteBatch, WriteOptions};
 
+    use super::super::stand::TIMES_DIFFER;
     use super::*;
 
     const TABLES: [&str; 4] = ["default", "a", "b", "c"];
@@ -262,6 +228,16 @@ mod tests {
     }
 
     impl Writer {
+        fn new(directory: &Path) -> Self {
+            Self {
+                db: Self::open(directory),
+                rows: Rows::new(),
+                shown: Rows::new(),
+                unlogged: false,
+                version: 0,
+            }
+        }
+
         fn open(directory: &Path) -> DB {
             let tables = TABLES.map(|name| ColumnFamilyDescriptor::new(name, options()));
             DB::open_cf_descriptors(&options(), directory, tables).unwrap()
@@ -331,13 +307,7 @@ mod tests {
             let mut rng = Rng::with_seed(seed);
             let home = tempfile::tempdir().unwrap();
             let directory = home.path().join("rocksdb");
-            let mut writer = Writer {
-                db: Writer::open(&directory),
-                rows: Rows::new(),
-                shown: Rows::new(),
-                unlogged: false,
-                version: 0,
-            };
+            let mut writer = Writer::new(&directory);
             let mut instances: Vec<Secondary> = Vec::new();
             for step in 0..60 {
                 match rng.u8(..16) {
@@ -384,6 +354,48 @@ mod tests {
             }
         }
         assert!(spent > 20 && whole > 20, "{spent} {whole}");
+    }
+
+    #[test]
+    fn where_nothing_was_written_nothing_is_read_and_whatever_is_written_is_seen() {
+        let mut rng = Rng::with_seed(5);
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("rocksdb");
+        let mut writer = Writer::new(&directory);
+        writer.write(&mut rng, true);
+        let tables = TABLES.map(|name| (name, options())).to_vec();
+        let mut instance = Secondary::open(&directory, options(), tables.clone()).unwrap();
+        let holds = |instance: &Secondary| {
+            let (known, mark) = (instance.known.lock().unwrap(), Mark::of(&directory).unwrap());
+            known.as_ref().unwrap().holds(&directory, &mark)
+        };
+        for round in 0..24 {
+            assert!(matches!(instance.catch_up().unwrap(), Caught::Whole(_)));
+            std::thread::sleep(TIMES_DIFFER);
+            assert!(matches!(instance.catch_up().unwrap(), Caught::Whole(_)));
+            assert!(holds(&instance), "round {round}");
+            let sequence = instance.db().latest_sequence_number();
+            assert!(matches!(instance.catch_up().unwrap(), Caught::Whole(_)));
+            assert_eq!(instance.db().latest_sequence_number(), sequence);
+            match round % 4 {
+                0 | 2 => writer.write(&mut rng, true),
+                1 => {
+                    writer.write(&mut rng, false);
+                    writer.flush();
+                }
+                // Rows in a log that was not there when files were listed.
+                _ => {
+                    writer.flush();
+                    writer.write(&mut rng, true);
+                }
+            }
+            assert!(!holds(&instance), "round {round}");
+            if matches!(instance.catch_up().unwrap(), Caught::Spent) {
+                instance = Secondary::open(&directory, options(), tables.clone()).unwrap();
+                assert!(matches!(instance.catch_up().unwrap(), Caught::Whole(_)));
+            }
+            assert_shows(&instance, &writer.shown, &format!("in round {round}"));
+        }
     }
 
     #[test]
