@@ -122,6 +122,10 @@ fn the_transport_says_what_it_refuses_in_the_same_words() {
     assert_eq!(get.status, 405);
     assert_eq!(get.header("allow"), Some("POST, OPTIONS"));
     assert_eq!(code(&get.json()["error"]), (-32600, "JSON-RPC is asked by POST"));
+    let options = server.request("OPTIONS", "/rpc", "");
+    for name in ["allow", "access-control-allow-methods"] {
+        assert_eq!(options.header(name), Some("POST, OPTIONS"), "{name}");
+    }
     let large = server.post("/rpc", &" ".repeat((1 << 20) + 1));
     assert_eq!((large.status, code(&large.json()["error"]).0), (413, -32005));
     // Who sends all of it before it reads finds the answer, and not a connection that is gone.

@@ -144,6 +144,11 @@ pub trait Handler: Send + Sync + 'static {
     /// Answers one request. A panic becomes an internal error.
     fn handle(&self, request: Request) -> Handled;
 
+    /// Whether GET and HEAD are spoken at `path`; a handler refuses them itself where not.
+    fn is_read(&self, _path: &str) -> bool {
+        true
+    }
+
     /// The longest body, bytes, that a POST to `path` may have; `None` where POST is not spoken.
     fn upload_bytes_max(&self, _path: &str) -> Option<usize> {
         None

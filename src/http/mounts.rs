@@ -43,6 +43,10 @@ impl Handler for Mounts {
         self.of(request.path()).handle(request)
     }
 
+    fn is_read(&self, path: &str) -> bool {
+        self.of(path).is_read(path)
+    }
+
     fn upload_bytes_max(&self, path: &str) -> Option<usize> {
         self.of(path).upload_bytes_max(path)
     }

@@ -14,11 +14,12 @@ use super::error::HttpError;
 pub type Response = hyper::Response<Body>;
 
 /// The methods spoken at a path, as `Allow` states them.
-pub(super) const fn methods(takes_uploads: bool) -> HeaderValue {
-    HeaderValue::from_static(if takes_uploads {
-        "GET, HEAD, POST, OPTIONS"
-    } else {
-        "GET, HEAD, OPTIONS"
+pub(super) const fn methods(is_read: bool, takes_uploads: bool) -> HeaderValue {
+    HeaderValue::from_static(match (is_read, takes_uploads) {
+        (true, true) => "GET, HEAD, POST, OPTIONS",
+        (true, false) => "GET, HEAD, OPTIONS",
+        (false, true) => "POST, OPTIONS",
+        (false, false) => "OPTIONS",
     })
 }
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -58,12 +59,12 @@ impl From<HttpError> for Response {
 }
 
 /// The answer to OPTIONS, CORS preflight included.
-pub(super) fn options_response(takes_uploads: bool) -> Response {
+pub(super) fn options_response(methods: HeaderValue) -> Response {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(ALLOW, methods(takes_uploads));
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods(takes_uploads));
+    headers.insert(ALLOW, methods.clone());
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ANY);
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderMap};
+use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Uri, Version};
 
@@ -22,7 +22,7 @@ use super::handler::{Handled, Handler, Request};
 use super::limits::Limits;
 use super::outgoing::{LogLine, Outgoing};
 use super::request_id::RequestId;
-use super::response::{Response, X_REQUEST_ID, add_cors, options_response};
+use super::response::{Response, X_REQUEST_ID, add_cors, methods, options_response};
 use super::slow::OwnTime;
 use super::traffic::{OperationSlot, Traffic, Underway};
 use super::unsent::{Holding, Unsent};
@@ -139,6 +139,12 @@ impl<H: Handler> Exchange<H> {
         self.service.handler.refuse(self.line.uri.path(), error)
     }
 
+    /// What is spoken at the path, as `Allow` states it.
+    fn methods(&self) -> HeaderValue {
+        let is_read = self.service.handler.is_read(self.line.uri.path());
+        methods(is_read, self.upload_max.is_some())
+    }
+
     /// What is answered without asking the handler.
     fn shortcut(&self, parts: &Parts) -> Option<Response> {
         let (limits, traffic) = (&self.service.limits, &self.service.traffic);
@@ -152,7 +158,7 @@ impl<H: Handler> Exchange<H> {
             traffic.request_refused();
             Some(self.refuse(HttpError::unavailable("Too many requests")))
         } else if parts.method == Method::OPTIONS {
-            Some(options_response(self.upload_max.is_some()))
+            Some(options_response(self.methods()))
         } else if self.is_head() || self.is_upload() || parts.method == Method::GET {
             None
         } else {
@@ -224,9 +230,8 @@ impl<H: Handler> Exchange<H> {
     fn finish(mut self, mut response: Response) -> hyper::Response<Outgoing> {
         let (traffic, head_only) = (&self.service.traffic, self.is_head());
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-            // A handler that answers fewer methods says which.
-            let allowed = response.headers_mut().entry(ALLOW);
-            allowed.or_insert(super::response::methods(self.upload_max.is_some()));
+            let methods = self.methods();
+            response.headers_mut().insert(ALLOW, methods);
         }
         if !head_only
             && let Body::Full(bytes) = response.body()

@@ -16,7 +16,7 @@ use crate::desk::answer::{Answer, Extra, Facts, Plan, begun};
 use crate::desk::faults::{invalid_chain, not_configured, upstream_failed};
 use crate::desk::office::Unanswered;
 use crate::desk::{Desk, UpstreamError};
-use crate::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
+use crate::http::header::RETRY_AFTER;
 use crate::http::{
     Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, Holding, HttpError, Lane, Lifetime, Params, Pool,
     Request, Response, StatusCode, Traffic, header_number, json_response,
@@ -115,6 +115,10 @@ impl Handler for Rpc {
         }
     }
 
+    fn is_read(&self, _: &str) -> bool {
+        false
+    }
+
     fn upload_bytes_max(&self, _: &str) -> Option<usize> {
         Some(UPLOAD_BYTES_MAX)
     }
@@ -177,10 +181,7 @@ impl Inner {
     fn read(&self, request: &Request) -> Result<Asked, Box<Response>> {
         if !request.is_post() {
             let error = HttpError::new(ErrorStatus::MethodNotAllowed, "JSON-RPC is asked by POST");
-            let mut response = refused(&error);
-            let allowed = HeaderValue::from_static("POST, OPTIONS");
-            response.headers_mut().insert(ALLOW, allowed);
-            return Err(Box::new(response));
+            return Err(Box::new(refused(&error)));
         }
         request.name_operation(self.first_operation + OTHER);
         let chain = chain_of(request).map_err(|error| refused(&error))?;

@@ -307,9 +307,14 @@ impl Server {
 
     /// The same with more header lines, each with its end.
     pub fn get_with(&self, target: &str, lines: &str) -> Reply {
-        let text = format!("GET {target} HTTP/1.1\r\nhost: test\r\n{lines}\r\n");
+        self.request("GET", target, lines)
+    }
+
+    /// A request without a body.
+    pub fn request(&self, method: &str, target: &str, lines: &str) -> Reply {
+        let text = format!("{method} {target} HTTP/1.1\r\nhost: test\r\n{lines}\r\n");
         exchange(&self.address, &self.connection, text.as_bytes())
-            .unwrap_or_else(|error| panic!("GET {target}: {error}\n{}", self.log()))
+            .unwrap_or_else(|error| panic!("{method} {target}: {error}\n{}", self.log()))
     }
 
     /// A POST of JSON.
