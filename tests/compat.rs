@@ -766,6 +766,73 @@ fn what_clients_depend_on() {
     server.stop();
 }
 
+/// Whatever the page, and where pages are gone on with.
+#[test]
+fn lists_say_how_long_they_are() {
+    let server = demo();
+    let lists = [
+        ("account", "txlist"),
+        ("account", "txlistinternal"),
+        ("account", "tokentx"),
+        ("account", "tokennfttx"),
+        ("account", "token1155tx"),
+        ("account", "getminedblocks"),
+        ("account", "addresstokenbalance"),
+        ("account", "addresstokennftbalance"),
+        ("account", "addresstokennftinventory"),
+        ("logs", "getLogs"),
+        ("token", "tokenholderlist"),
+    ];
+    let requests = requests();
+    for (module, action) in lists {
+        let of = &requests[&(module, action)];
+        let asked = format!("/api?module={module}&action={action}&{of}");
+        let whole = server.get(&asked);
+        let every = whole.json()["result"].take();
+        let total = list(&every).len().to_string();
+        assert_eq!(whole.header("x-total-count"), Some(total.as_str()), "{asked}");
+        assert_eq!(whole.next(), None, "{asked}");
+        let past = server.get(&format!("{asked}&page=999"));
+        assert_eq!(
+            past.header("x-total-count"),
+            Some(total.as_str()),
+            "{asked}&page=999"
+        );
+        assert_eq!(past.json()["message"].as_str().map(|told| &told[..2]), Some("No"));
+        // A page at a time, as the answers themselves say.
+        let (mut met, mut next) = (Vec::new(), Some(format!("{asked}&offset=1")));
+        while let Some(path) = next {
+            let page = server.get(&path);
+            met.extend(list(&page.json()["result"]).iter().cloned());
+            next = page.next();
+            assert!(met.len() <= list(&every).len(), "{path}");
+        }
+        assert_eq!(json!(met), every, "{asked}");
+    }
+    // What has no pages.
+    for (module, action, query) in [
+        ("stats", "dailytx", DAYS.to_owned()),
+        (
+            "contract",
+            "getcontractcreation",
+            format!("contractaddresses={COIN},{SIGNALS}"),
+        ),
+    ] {
+        let whole = server.get(&format!("/api?module={module}&action={action}&{query}"));
+        let total = list(&whole.json()["result"]).len().to_string();
+        assert_eq!(whole.header("x-total-count"), Some(total.as_str()), "{action}");
+    }
+    let top = server.get(&format!(
+        "/api?module=token&action=topholders&contractaddress={COIN}&offset=1"
+    ));
+    let all = server.get(&format!(
+        "/api?module=token&action=tokenholderlist&contractaddress={COIN}"
+    ));
+    assert_eq!(top.header("x-total-count"), all.header("x-total-count"));
+    assert_eq!((list(&top.json()["result"]).len(), top.next()), (1, None));
+    server.stop();
+}
+
 #[test]
 fn who_asks_too_often_hears_it_in_their_words() {
     let server = Server::start(["demo", "--rate-limit", "1"]);

@@ -1,8 +1,6 @@
 //! The parameters that lists take.
 
-use std::str::FromStr;
-
-use crate::desk::lists::{ListParams, OFFSET_MAX, Shape, next_page_stem};
+use crate::desk::lists::{ListParams, OFFSET_MAX, Shape, next_page_stem, take_cursor};
 use crate::http::{Decimal, HttpError, Params};
 
 use super::input::Input;
@@ -44,13 +42,4 @@ fn take_between(params: &mut Params, name: &str, most: u64) -> Result<Option<u64
         Some(value) if value == 0 || value > most => Err(HttpError::invalid(name)),
         value => Ok(value),
     }
-}
-
-/// Takes `cursor`, in the form of the list.
-pub(super) fn take_cursor<C: FromStr>(params: &mut Params) -> Result<Option<C>, HttpError> {
-    let Some(text) = params.take("cursor")? else {
-        return Ok(None);
-    };
-    let cursor = text.parse().map_err(|_| HttpError::invalid("cursor"))?;
-    Ok(Some(cursor))
 }

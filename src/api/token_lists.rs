@@ -8,7 +8,7 @@ use crate::desk::faults::{
     query_failed,
 };
 use crate::desk::frames::Known;
-use crate::desk::lists::{Envelope, Found};
+use crate::desk::lists::{Envelope, Found, take_cursor};
 use crate::desk::rows::TransferRows;
 use crate::desk::tokens::{SUM_TIME_MAX, check_holdings, find_whole, nft_ids, source};
 use crate::http::{HttpError, Params};
@@ -17,7 +17,7 @@ use crate::model::{Address, TokenKind, U256};
 use crate::query::{Held, HeldId, Paged as _, QueryError, Standard};
 
 use super::input::Input;
-use super::page::{take_cursor, take_list, take_pages};
+use super::page::{take_list, take_pages};
 
 /// The pages of holders that may be asked for.
 const HOLDER_OFFSETS: [u64; 4] = [10, 15, 30, 45];

@@ -18,7 +18,7 @@ use crate::model::Address;
 use crate::query::{ListQuery, Paged as _, QueryError, Reader, Standard};
 
 use super::ask::Ask;
-use super::envelope::{NO_TRANSACTIONS, empty, items as listed, page, sourced};
+use super::envelope::{NO_TRANSACTIONS, empty, items_of, page, sourced};
 use super::items;
 
 /// `tag` as JSON-RPC spells it, or decimal; `pending` is what is indexed.
@@ -241,12 +241,13 @@ pub(super) fn withdrawals(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
             return empty(NO_TRANSACTIONS);
         };
         let deadline = clock::now() + WALK_TIME_MAX;
-        let found = snapshot
+        let page = snapshot
             .reader
             .account_withdrawals(&account, &list.part(Some(range)), deadline)
             .map_err(query_failed)?
             .ok_or_else(still_indexing)?;
-        let found: Vec<_> = found
+        let rows: Vec<_> = page
+            .rows
             .iter()
             .map(|row| Withdrawal {
                 withdrawal_index: row.withdrawal.index.to_string(),
@@ -257,7 +258,13 @@ pub(super) fn withdrawals(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
                 timestamp: row.timestamp.to_string(),
             })
             .collect();
-        listed(&found, bounds.reach(range))
+        let found = Found {
+            total: page.total,
+            next: None,
+            reach: bounds.reach(range),
+            balance_source: None,
+        };
+        items_of(&list, found, &rows)
     }))
 }
 

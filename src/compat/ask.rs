@@ -1,11 +1,14 @@
 //! A request as an action sees it.
 
+use std::str::FromStr;
+
 use crate::desk::bounds::Bounds;
 use crate::desk::days::DayRange;
 use crate::desk::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS, INVALID_HASH};
-use crate::desk::lists::{ListParams, OFFSET_MAX, Shape, next_page_stem};
+use crate::desk::lists::{ListParams, OFFSET_MAX, Shape, next_page_stem, take_cursor};
 use crate::http::{HttpError, Params, Request, parse_u64};
 use crate::model::{Address, B256, Day};
+use crate::query::KeyPart;
 
 /// The parameters that any action knows, in lower case: Etherscan's are of any.
 const NAMES: &[&str] = &[
@@ -132,14 +135,18 @@ impl Ask<'_> {
         })
     }
 
+    /// The same of a list in the order of its keys, and which part of it is meant.
+    pub(super) fn keyed_list<C: FromStr>(&mut self) -> Result<(ListParams, KeyPart<C>), HttpError> {
+        let list = self.pages()?;
+        let part = list.key_part(take_cursor(&mut self.params)?);
+        Ok((list, part))
+    }
+
     /// The same of a list that is sorted and may be gone on with; without `sort` it is `newest_first` or not.
     pub(super) fn list(&mut self, newest_first: bool) -> Result<ListParams, HttpError> {
         let mut list = self.pages()?;
         list.descending = self.sort()?.unwrap_or(newest_first);
-        if let Some(text) = self.params.take("cursor")? {
-            let cursor = text.parse().map_err(|_| HttpError::invalid("cursor"))?;
-            list.cursor = Some(cursor);
-        }
+        list.cursor = take_cursor(&mut self.params)?;
         Ok(list)
     }
 

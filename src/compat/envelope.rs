@@ -53,12 +53,29 @@ pub(super) fn empty(message: &str) -> Result<Answer, HttpError> {
     Ok(Answer::json(&body, Reach::Head)?.with(|extra| extra.total = Some(0)))
 }
 
+/// A page past the end of a list that need not be empty.
+fn past_the_end(list: &ListParams, found: Found, message: &str) -> Result<Answer, HttpError> {
+    Ok(empty(message)?.with(|extra| *extra = list.extra(found)))
+}
+
 /// A list that is known as a whole; an empty one is said to be.
 pub(super) fn items<T: Serialize>(items: &[T], reach: Reach) -> Result<Answer, HttpError> {
     if items.is_empty() {
         return empty(NO_TRANSACTIONS);
     }
-    ok(&items, reach)
+    Ok(ok(&items, reach)?.with(|extra| extra.total = Some(items.len() as u64)))
+}
+
+/// A page of items at hand; one without any is said to be.
+pub(super) fn items_of<T: Serialize>(
+    list: &ListParams,
+    found: Found,
+    items: &[T],
+) -> Result<Answer, HttpError> {
+    if items.is_empty() {
+        return past_the_end(list, found, NO_TRANSACTIONS);
+    }
+    Ok(ok(&items, found.reach)?.with(|extra| *extra = list.extra(found)))
 }
 
 /// A page of rows; one without any is said to be, by `none`.
@@ -70,7 +87,7 @@ pub(super) fn page(
     mut rows: impl RowSource,
 ) -> Result<Answer, HttpError> {
     if rows.places().count() == 0 {
-        return empty(none);
+        return past_the_end(list, found, none);
     }
     let envelope = Envelope(br#"{"status":"1","message":"OK","result":["#.to_vec());
     list.answer(snapshot, envelope, found, rows)

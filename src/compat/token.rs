@@ -7,14 +7,15 @@ use crate::desk::answer::Plan;
 use crate::desk::bounds::{AskedBlock, Bound};
 use crate::desk::caching::Reach;
 use crate::desk::faults::query_failed;
+use crate::desk::lists::{Found, ListParams};
 use crate::desk::prices;
 use crate::desk::tokens::{self, TokenInfo, check_holdings, find_whole, nft_ids, source};
 use crate::http::HttpError;
 use crate::model::{Address, TokenKind};
-use crate::query::{Created, KeyPart};
+use crate::query::{Created, HolderCursor, KeyPart};
 
 use super::ask::Ask;
-use super::envelope::{items, sourced};
+use super::envelope::{items_of, sourced};
 
 /// `tokenbalance`.
 pub(super) fn balance(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
@@ -56,8 +57,8 @@ struct Holder {
 /// `tokenholderlist`.
 pub(super) fn holders(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let token = ask.contract()?;
-    let part = ask.pages()?.key_part(None);
-    holder_list(token, part, false)
+    let (list, part) = ask.keyed_list()?;
+    holder_list(token, list, part, false)
 }
 
 /// Most holders that `topholders` gives.
@@ -76,12 +77,13 @@ pub(super) fn top_holders(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         after: None,
     };
-    holder_list(token, part, true)
+    holder_list(token, list, part, true)
 }
 
 fn holder_list(
     token: Address,
-    part: KeyPart<crate::query::HolderCursor>,
+    list: ListParams,
+    part: KeyPart<HolderCursor>,
     with_types: bool,
 ) -> Result<Plan, HttpError> {
     Ok(Plan::scan(move |snapshot| {
@@ -105,7 +107,10 @@ fn holder_list(
                 token_holder_address_type: kind,
             });
         }
-        items(&holders, Reach::Head)
+        // The largest are no page of a list.
+        let next = page.next.filter(|_| !with_types);
+        let found = Found::keyed(Some(page.total), next, Some(source(page.by_ledger)));
+        items_of(&list, found, &holders)
     }))
 }
 
@@ -211,7 +216,7 @@ pub(super) fn erc721_holdings(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
 
 fn holdings(ask: &mut Ask<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     let account = ask.address()?;
-    let part = ask.pages()?.key_part(None);
+    let (list, part) = ask.keyed_list()?;
     Ok(Plan::scan(move |snapshot| {
         check_holdings(snapshot)?;
         let reader = &snapshot.reader;
@@ -236,7 +241,7 @@ fn holdings(ask: &mut Ask<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
                 token_price_usd: price,
             });
         }
-        items(&holdings, Reach::Head)
+        items_of(&list, Found::keyed(page.total, page.next, None), &holdings)
     }))
 }
 
@@ -251,7 +256,7 @@ struct Owned {
 pub(super) fn inventory(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let account = ask.address()?;
     let address = ask.contract()?;
-    let part = ask.pages()?.key_part(None);
+    let (list, part) = ask.keyed_list()?;
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
         let page = nft_ids(snapshot, &token, &account, &part)?;
@@ -263,6 +268,6 @@ pub(super) fn inventory(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
                 token_id: id.to_string(),
             })
             .collect();
-        items(&owned, Reach::Head)
+        items_of(&list, Found::keyed(Some(page.total), page.next, None), &owned)
     }))
 }

@@ -1,9 +1,11 @@
 //! What all lists share: which page is meant, and the shape of their text.
 
+use std::str::FromStr;
+
 use serde::Serialize;
 
 use crate::http::header::HeaderValue;
-use crate::http::{Decimal, HttpError, Request, percent_decode, prefers};
+use crate::http::{Decimal, HttpError, Params, Request, percent_decode, prefers};
 use crate::json::object::Object;
 use crate::model::{BlockRange, ChainName};
 use crate::query::{KeyPart, ListQuery, Page, RowCursor};
@@ -139,12 +141,18 @@ impl ListParams {
             Shape::Object => [envelope.0.as_slice(), TAIL].concat(),
             Shape::Lines => Vec::new(),
         };
-        let extra = Extra {
-            total: Some(0),
+        Answer::Whole(body.into(), self.extra(Found::whole(0, Reach::Head)))
+    }
+
+    /// What stands beside the body.
+    pub(crate) fn extra(&self, found: Found) -> Extra {
+        Extra {
+            total: found.total,
+            link: found.next.and_then(|cursor| link(&self.next_page_stem, &cursor)),
             shape: Some(self.shape),
-            ..Extra::default()
-        };
-        Answer::Whole(body.into(), extra)
+            reach: found.reach,
+            source: found.balance_source.map(|told| (X_BALANCE_SOURCE, told)),
+        }
     }
 
     /// The answer with the rows of `source`.
@@ -155,19 +163,22 @@ impl ListParams {
         found: Found,
         source: impl RowSource,
     ) -> Result<Answer, HttpError> {
-        let extra = Extra {
-            total: found.total,
-            link: found.next.and_then(|cursor| link(&self.next_page_stem, &cursor)),
-            shape: Some(self.shape),
-            reach: found.reach,
-            source: found.balance_source.map(|told| (X_BALANCE_SOURCE, told)),
-        };
+        let extra = self.extra(found);
         let (first, frames) = ListFrames::begin(source, snapshot.buffers.clone(), self.shape, envelope)?;
         Ok(match frames {
             None => Answer::Whole(first, extra),
             Some(frames) => Answer::Begun(first, Box::new(frames), extra),
         })
     }
+}
+
+/// Takes `cursor`, in the form of the list.
+pub(crate) fn take_cursor<C: FromStr>(params: &mut Params) -> Result<Option<C>, HttpError> {
+    let Some(text) = params.take("cursor")? else {
+        return Ok(None);
+    };
+    let cursor = text.parse().map_err(|_| HttpError::invalid("cursor"))?;
+    Ok(Some(cursor))
 }
 
 /// This request's own address without `page` and `cursor`, ready for `cursor=...` to be appended.
@@ -210,6 +221,16 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// A list of so many rows, all of which are at hand.
+    pub(crate) const fn whole(rows: usize, reach: Reach) -> Self {
+        Self {
+            total: Some(rows as u64),
+            next: None,
+            reach,
+            balance_source: None,
+        }
+    }
+
     /// A page of a list in the order of its keys.
     pub(crate) fn keyed(
         total: Option<u64>,

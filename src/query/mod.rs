@@ -58,7 +58,7 @@ pub use tokens::{
     stands,
 };
 pub use transactions::{Execution, TransactionOutcome, TransactionStatus};
-pub use withdrawals::AccountWithdrawal;
+pub use withdrawals::{AccountWithdrawal, WithdrawalPage};
 
 use crate::codec::Corrupt;
 use crate::model::{Address, BlockId, PriceFeeds, StaticRewards};

@@ -20,6 +20,15 @@ pub struct AccountWithdrawal {
     pub timestamp: u64,
 }
 
+/// A page of withdrawals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WithdrawalPage {
+    /// In the order that was asked for.
+    pub rows: Vec<AccountWithdrawal>,
+    /// How many there are, where the page reaches the end.
+    pub total: Option<u64>,
+}
+
 impl Reader {
     /// The withdrawals to an account in a range of blocks; the cursor of the query is not looked at. `None` where the
     /// ledger of native balances does not reach, so that nothing tells in which blocks they are. What is skipped is
@@ -33,11 +42,11 @@ impl Reader {
         account: &Address,
         query: &ListQuery,
         deadline: Instant,
-    ) -> Result<Option<Vec<AccountWithdrawal>>, QueryError> {
+    ) -> Result<Option<WithdrawalPage>, QueryError> {
         if !self.keeps_balances(self.head().number) {
             return Ok(None);
         }
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         let mut skip = query.skip;
         let first = keys::account_at(account, query.first_block);
         let last = keys::account_at(account, query.last_block);
@@ -65,15 +74,15 @@ impl Reader {
             for withdrawal in to_account {
                 if skip > 0 {
                     skip -= 1;
-                } else if found.len() < query.limit {
-                    found.push(AccountWithdrawal {
+                } else if rows.len() < query.limit {
+                    rows.push(AccountWithdrawal {
                         withdrawal,
                         block: number,
                         timestamp: block.header.timestamp,
                     });
                 }
             }
-            if found.len() >= query.limit {
+            if rows.len() >= query.limit {
                 break;
             }
             if clock::now() > deadline {
@@ -85,6 +94,8 @@ impl Reader {
                 changes.step()?
             };
         }
-        Ok(Some(found))
+        // The end was reached, and all that was skipped is there.
+        let total = (rows.len() < query.limit).then_some(query.skip - skip + rows.len() as u64);
+        Ok(Some(WithdrawalPage { rows, total }))
     }
 }

@@ -26,7 +26,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         group: Group::Accounts,
         path: "/api/account/{address}/balance",
         parameters: &[ACCOUNT, CHAIN, UNIT],
-        doc: "What an account holds in the native coin; `X-Balance-Source` says whether the node was asked.",
+        doc: "What an account holds in the native coin; `X-Balance-Source` says whether the node was asked. One whose only part in the chain is \
+              its genesis allocation is known, too.",
         bodies: &[bodies::BALANCE],
         example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/balance",
         not_found: &["Address not found"],
@@ -48,7 +49,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             .required(),
             UNIT,
         ],
-        doc: "What several accounts hold in the native coin; an unknown one holds 0.",
+        doc: "What several accounts hold in the native coin; an unknown one holds 0. Where the store cannot tell that of one of them (what genesis \
+              allocated was not imported), the node is asked for all, and where that fails so does the answer.",
         bodies: &[bodies::BALANCES],
         example: "/api/account/balance-multi?unit=coin&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8,0xe7f1725e7734ce288f8367e1bb143e90bb3f0512",
         bad_requests: &["At most 100 addresses are allowed"],
