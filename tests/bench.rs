@@ -250,10 +250,13 @@ fn what_cannot_be_measured_is_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = directory.path().join("nothing").display().to_string();
     bench(&["--data-dir", &nowhere]).refused(&["nothing"]);
-    bench(&["--demo", "--seconds", "0"]).refused(&["seconds"]);
-    bench(&["--demo", "--limit", "0"]).refused(&["limit"]);
-    bench(&["--demo", "--clients", "0"]).refused(&["clients"]);
-    bench(&["--demo", "--only", "no-such-question"]).refused(&["no-such-question"]);
+    for [option, value] in [["--seconds", "0"], ["--limit", "1e9"], ["--clients", "0"]] {
+        let outcome = bench(&["--demo", option, value]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let told = format!("invalid value '{value}' for '{option} ");
+        assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+    }
+    bench(&["--demo", "--only", "logs,no-such-question"]).refused(&["`no-such-question`"]);
     bench(&["--demo", "--url", "https://localhost"]).refused(&["url", "plain http"]);
     bench(&["--demo", "--url", "http://127.0.0.1:1"]).refused(&["127.0.0.1:1"]);
     bench(&["--demo", "--against-node", "http://127.0.0.1:1"]).refused(&["the node at http://127.0.0.1:1"]);

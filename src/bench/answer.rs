@@ -10,6 +10,9 @@ use super::statistics::Head;
 use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode, parse_quantity};
 use crate::model::{Address, B256, Bytes, ChainName, PlacedLog, Topics};
 
+/// The name of the way over a socket.
+pub(super) const OVER_HTTP: &str = "over HTTP";
+
 /// A way to the service.
 #[derive(Clone)]
 pub enum Way {
@@ -31,7 +34,7 @@ impl Way {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::InProcess(_) => "in process",
-            Self::Http(_) => "over HTTP",
+            Self::Http(_) => OVER_HTTP,
         }
     }
 

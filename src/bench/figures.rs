@@ -70,9 +70,10 @@ impl Latencies {
 /// A duration in the unit that suits it: `12.3 us`, `4.56 ms`, `1.23 s`; from milliseconds.
 #[must_use]
 pub fn duration(milliseconds: f64) -> String {
+    // Three digits of what is shown in a unit are less than a thousand of it.
     let (figure, unit) = match milliseconds {
-        ms if ms < 1.0 => (ms * 1e3, "us"),
-        ms if ms < 1e3 => (ms, "ms"),
+        ms if ms < 0.9995 => (ms * 1e3, "us"),
+        ms if ms < 999.5 => (ms, "ms"),
         ms => (ms / 1e3, "s"),
     };
     format!("{} {unit}", three_digits(figure))
@@ -83,17 +84,17 @@ pub fn duration(milliseconds: f64) -> String {
 pub fn count(figure: f64) -> String {
     match figure {
         figure if 0.0 < figure && figure < 9.95 && figure.fract() != 0.0 => format!("{figure:.1}"),
-        figure if figure < 1e3 => format!("{figure:.0}"),
-        figure if figure < 1e6 => format!("{} k", three_digits(figure / 1e3)),
-        figure if figure < 1e9 => format!("{} M", three_digits(figure / 1e6)),
+        figure if figure < 999.5 => format!("{figure:.0}"),
+        figure if figure < 999.5e3 => format!("{} k", three_digits(figure / 1e3)),
+        figure if figure < 999.5e6 => format!("{} M", three_digits(figure / 1e6)),
         figure => format!("{} G", three_digits(figure / 1e9)),
     }
 }
 
 fn three_digits(figure: f64) -> String {
     match figure {
-        figure if figure < 10.0 => format!("{figure:.2}"),
-        figure if figure < 100.0 => format!("{figure:.1}"),
+        figure if figure < 9.995 => format!("{figure:.2}"),
+        figure if figure < 99.95 => format!("{figure:.1}"),
         figure => format!("{figure:.0}"),
     }
 }
@@ -167,6 +168,14 @@ mod tests {
         assert_eq!(count(12_345.0), "12.3 k");
         assert_eq!(count(4_560_000.0), "4.56 M");
         assert_eq!(count(123e9), "123 G");
+        // Where they are rounded up.
+        assert_eq!(duration(0.9996), "1.00 ms");
+        assert_eq!(duration(0.9994), "999 us");
+        assert_eq!(duration(999.7), "1.00 s");
+        assert_eq!(duration(9.996), "10.0 ms");
+        assert_eq!(count(999.7), "1.00 k");
+        assert_eq!(count(999_600.0), "1.00 M");
+        assert_eq!(count(99_960.0), "100 k");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::against::{NODE, POSTGRES, POSTGRES_FLAT};
 use super::figures::{count, duration};
-use super::measure::Condition;
+use super::measurement::Condition;
 use super::report::Report;
 
 const STYLE: &str = include_str!("report.css");
@@ -189,11 +189,7 @@ impl Report {
                 NAMES - 8.0,
                 y + BAR,
                 escaped(asked.question.published.name),
-                match comparison.with {
-                    NODE => "c1",
-                    POSTGRES => "c2",
-                    _ => "c3",
-                },
+                class_of_other(comparison.with),
                 escaped(asked.question.published.name),
                 comparison.with,
                 escaped(&comparison.asked),
@@ -204,15 +200,23 @@ impl Report {
                 comparison.with,
             );
         }
+        let mut legend = String::new();
+        for with in [NODE, POSTGRES, POSTGRES_FLAT] {
+            if compared.iter().any(|(_, comparison, _)| comparison.with == with) {
+                let _ = write!(
+                    legend,
+                    "<span class=\"{}\"><i></i>{with}</span>",
+                    class_of_other(with)
+                );
+            }
+        }
         let _ = writeln!(
             svg,
             "<line class=\"one\" x1=\"{one:.1}\" x2=\"{one:.1}\" y1=\"{TOP}\" y2=\"{height:.1}\"/>"
         );
         format!(
             "<section>\n<h2>Against others</h2>\n<p>How many times as long the other took for the same logs as this service over \
-             HTTP: bars to the right of 1x are answers that it gave sooner.</p>\n<p class=\"legend\"><span \
-             class=\"c1\"><i></i>{NODE}</span><span class=\"c2\"><i></i>{POSTGRES}</span><span \
-             class=\"c3\"><i></i>{POSTGRES_FLAT}</span></p>\n{}</section>\n",
+             HTTP: bars to the right of 1x are answers that it gave sooner.</p>\n<p class=\"legend\">{legend}</p>\n{}</section>\n",
             picture(&svg, height + 6.0, "Ratios by question")
         )
     }
@@ -271,6 +275,14 @@ fn picture(svg: &str, height: f64, label: &str) -> String {
 fn class_of(conditions: &[Condition], condition: Condition) -> String {
     let place = conditions.iter().position(|other| *other == condition);
     format!("c{}", place.unwrap_or(0) + 1)
+}
+
+fn class_of_other(with: &str) -> &'static str {
+    match with {
+        NODE => "c1",
+        POSTGRES => "c2",
+        _ => "c3",
+    }
 }
 
 /// The style of bars beyond those that the style sheet has colours for: hues as far from one another as they get.

@@ -71,6 +71,7 @@ impl Report {
                     or_none(found.ours_ms, duration),
                     or_none(found.ours_in_process_ms, duration),
                     or_none(found.theirs_ms, duration),
+                    found.timed_in_words(),
                     or_none(found.ratio, ratio),
                     or_none(found.ratio_in_process, ratio),
                 ] {
@@ -85,7 +86,7 @@ impl Report {
                 text,
                 "<section>\n<h2>Answers compared</h2>\n<p>{}</p>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th>\
                  <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>over HTTP</th><th>in process</th>\
-                 <th>other</th><th>ratio</th><th>in process</th><th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
+                 <th>other</th><th>timed</th><th>ratio</th><th>in process</th><th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
                 escaped(&self.others.join(" "))
             );
             text.push_str("<ul>\n");
@@ -148,12 +149,17 @@ impl Report {
             (
                 "contents",
                 format!(
-                    "{} logs, {} transactions, {} contracts with logs, {} topics 0, {}",
+                    "{} logs, {} transactions, {} contracts with logs, {} topics 0, {}, {}",
                     store.logs,
                     store.transactions,
                     store.emitters,
                     store.signatures,
-                    if store.traces { "traces" } else { "no traces" }
+                    if store.traces { "traces" } else { "no traces" },
+                    if store.balances {
+                        "native balances"
+                    } else {
+                        "no native balances of the head"
+                    }
                 ),
             ),
             ("store on disk", format!("{}B", count(store.bytes as f64))),
@@ -184,8 +190,8 @@ impl Report {
             (
                 "measured",
                 format!(
-                    "{:.2} s for each question and way; clients at a time: {}; at most {:.0} s in all",
-                    settings.seconds,
+                    "{} for each question and way, as planned in the beginning; clients at a time: {}; at most {:.0} s in all",
+                    duration(1e3 * settings.seconds),
                     clients.join(", "),
                     settings.limit
                 ),

@@ -1,5 +1,6 @@
 //! Asking a question again and again, and keeping the time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,8 +8,9 @@ use serde::Serialize;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::answer::{Failure, Way, rows};
-use super::figures::{Latencies, Percentiles};
+use super::answer::{Client, Failure, Way, rows};
+use super::figures::Latencies;
+use super::measurement::{Condition, Measurement};
 use super::question::Question;
 use crate::clock;
 use crate::machine::disk_bytes;
@@ -21,6 +23,9 @@ const COLD_RUNS: (usize, usize) = (1, 25);
 const COLD_FAILURES_MAX: u64 = 3;
 /// A client gives up after so many failures in a row.
 const FAILURES_MAX: u64 = 10;
+
+/// Lengths of answers that a client asks for once more, to count their rows.
+const LENGTHS_MAX: usize = 1_000;
 
 /// How long a client waits for an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(28);
@@ -39,85 +44,6 @@ pub trait Bed: Send + Sync {
     ///
     /// One sentence.
     fn chill(&self) -> Result<(), String>;
-}
-
-/// How the service was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Condition {
-    /// `in process` or `over HTTP`.
-    pub way: &'static str,
-    /// Whether nothing of the store was in memory.
-    pub cold: bool,
-    /// Clients at a time.
-    pub clients: usize,
-}
-
-impl std::fmt::Display for Condition {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let temperature = if self.cold { "cold" } else { "warm" };
-        write!(f, "{}, {temperature}", self.way)?;
-        if self.clients != 1 {
-            write!(f, ", {} clients", self.clients)?;
-        }
-        Ok(())
-    }
-}
-
-/// What came of asking.
-#[derive(Clone, Debug, Serialize)]
-pub struct Measurement {
-    /// How.
-    #[serde(flatten)]
-    pub condition: Condition,
-    /// Answers.
-    pub runs: u64,
-    /// Requests without a 200 or a whole body; their times are not in the percentiles.
-    pub failures: u64,
-    /// What came of the first request that failed.
-    pub first_failure: Option<String>,
-    /// Clients that stopped before their time, after too many failures in a row.
-    pub stopped: u64,
-    /// Answers that were longer or shorter than the one that was looked at; their rows are in no figure. Of warm ones.
-    pub of_other_length: u64,
-    /// Milliseconds; `None` where every request failed, and so are the rates.
-    pub milliseconds: Option<Percentiles>,
-    /// Rows of all clients together.
-    pub rows_per_second: Option<f64>,
-    /// Bytes of bodies, of all clients together.
-    pub bytes_per_second: Option<f64>,
-    /// Bytes that came from the disk for an answer, where the system tells; of cold ones.
-    pub disk_bytes_per_answer: Option<u64>,
-}
-
-impl Measurement {
-    /// What failed, where anything did: how many requests, the first of them, and who stopped for it.
-    #[must_use]
-    pub fn failed(&self) -> Option<String> {
-        let first = self.first_failure.as_deref()?;
-        let asked = self.runs + self.failures;
-        let mut told = format!(
-            "{} of {asked} requests failed, the first with: {first}",
-            self.failures
-        );
-        if self.stopped > 0 {
-            told += &format!(
-                "; {} of {} clients stopped before the time was over, after that many failures in a row",
-                self.stopped, self.condition.clients
-            );
-        }
-        Some(told)
-    }
-
-    /// What is to be said where answers were not of one length.
-    #[must_use]
-    pub fn varied(&self) -> Option<String> {
-        (self.of_other_length > 0).then(|| {
-            format!(
-                "{} of {} answers were longer or shorter than the one whose rows were counted: theirs are not counted",
-                self.of_other_length, self.runs
-            )
-        })
-    }
 }
 
 /// What the answer to each target of a question is like.
@@ -181,6 +107,7 @@ struct Sums {
     in_a_row: u64,
     stopped: u64,
     of_other_length: u64,
+    uncounted: u64,
     rows: u64,
     bytes: u64,
     /// When it asked first, and when its last answer was there.
@@ -207,6 +134,7 @@ impl Sums {
         self.first_failure = self.first_failure.take().or(other.first_failure);
         self.stopped += other.stopped;
         self.of_other_length += other.of_other_length;
+        self.uncounted += other.uncounted;
         self.rows += other.rows;
         self.bytes += other.bytes;
         self.span = match (self.span, other.span) {
@@ -215,7 +143,7 @@ impl Sums {
         };
     }
 
-    fn measurement(self, condition: Condition, seconds: f64) -> Measurement {
+    fn measurement(self, condition: Condition, seconds: f64, planned: Duration) -> Measurement {
         let is_timed = seconds > 0.0 && !self.latencies.is_empty();
         let per_second = |sum: u64| is_timed.then(|| sum as f64 / seconds);
         Measurement {
@@ -225,11 +153,42 @@ impl Sums {
             first_failure: self.first_failure,
             stopped: self.stopped,
             of_other_length: self.of_other_length,
+            uncounted: self.uncounted,
+            seconds,
+            planned_seconds: planned.as_secs_f64(),
             rows_per_second: per_second(self.rows),
             bytes_per_second: per_second(self.bytes),
             milliseconds: (!self.latencies.is_empty()).then(|| self.latencies.percentiles()),
             disk_bytes_per_answer: None,
         }
+    }
+}
+
+/// Rows of answers of other lengths than were looked at, by target and length: a store that grows gives them.
+#[derive(Default)]
+struct Others {
+    known: BTreeMap<(usize, u64), u64>,
+    asked: usize,
+}
+
+impl Others {
+    /// Rows of an answer of this length. One that was not met is asked for once more, in no time that is kept.
+    async fn rows(
+        &mut self,
+        client: &mut Client,
+        target: &str,
+        met: (usize, u64),
+        until: Instant,
+    ) -> Option<u64> {
+        if !self.known.contains_key(&met) && self.asked < LENGTHS_MAX {
+            self.asked += 1;
+            let mut body = Vec::new();
+            let got = in_time(client.keep(target, &mut body), until).await;
+            if let Some((bytes, rows)) = got.ok().and_then(|bytes| Some((bytes, rows(&body).ok()?))) {
+                self.known.insert((met.0, bytes), rows);
+            }
+        }
+        self.known.get(&met).copied()
     }
 }
 
@@ -286,8 +245,9 @@ pub async fn warm(
             let until = (started + seconds).min(deadline);
             // Each begins at a place of its own.
             let first = number * question.targets.len() / clients;
-            let targets = question.targets.iter().zip(expected.iter().copied());
-            for (target, (rows, length)) in targets.cycle().skip(first) {
+            let mut others = Others::default();
+            let targets = question.targets.iter().zip(expected.iter().copied()).enumerate();
+            for (place, (target, (rows, length))) in targets.cycle().skip(first) {
                 let began = clock::now();
                 let until_then = (began + ANSWER_TIME).min(deadline).max(began + ANSWER_TIME_MIN);
                 let got = in_time(client.get(target), until_then).await;
@@ -297,7 +257,9 @@ pub async fn warm(
                     Ok(bytes) if bytes == length || length == 0 => sums.answered(bytes, took, rows),
                     Ok(bytes) => {
                         sums.of_other_length += 1;
-                        sums.answered(bytes, took, 0);
+                        let rows = others.rows(&mut client, target, (place, bytes), until).await;
+                        sums.uncounted += u64::from(rows.is_none());
+                        sums.answered(bytes, took, rows.unwrap_or(0));
                     }
                     Err(_) if clock::now() >= deadline && took < LATE_FROM => break,
                     Err(failure) => {
@@ -331,7 +293,7 @@ pub async fn warm(
         clients,
     };
     let span = all.span.map_or(Duration::ZERO, |(began, ended)| ended - began);
-    Ok(all.measurement(condition, span.as_secs_f64()))
+    Ok(all.measurement(condition, span.as_secs_f64(), seconds))
 }
 
 /// Waits for an answer until then.
@@ -403,7 +365,7 @@ pub async fn cold(
         cold: true,
         clients: 1,
     };
-    let mut measurement = sums.measurement(condition, spent.as_secs_f64());
+    let mut measurement = sums.measurement(condition, spent.as_secs_f64(), seconds);
     measurement.disk_bytes_per_answer = read.and_then(|read: u64| read.checked_div(asked));
     Ok(measurement)
 }
@@ -424,7 +386,7 @@ mod tests {
             cold: false,
             clients: 1,
         };
-        let found = sums.measurement(condition, 2.0);
+        let found = sums.measurement(condition, 2.0, Duration::from_secs(2));
         assert_eq!((found.runs, found.failures), (2, 2));
         let times = found.milliseconds.unwrap();
         assert_eq!((times.p50, times.max), (10.0, 30.0));
@@ -448,22 +410,9 @@ mod tests {
             cold: false,
             clients: 4,
         };
-        let found = all.measurement(condition, 2.0);
+        let found = all.measurement(condition, 2.0, Duration::from_secs(2));
         assert_eq!(found.milliseconds, None);
         assert_eq!((found.rows_per_second, found.bytes_per_second), (None, None));
         assert!(found.failed().unwrap().contains("1 of 4 clients stopped"));
-    }
-
-    #[test]
-    fn conditions_in_words() {
-        let mut condition = Condition {
-            way: "over HTTP",
-            cold: false,
-            clients: 4,
-        };
-        assert_eq!(condition.to_string(), "over HTTP, warm, 4 clients");
-        condition.cold = true;
-        condition.clients = 1;
-        assert_eq!(condition.to_string(), "over HTTP, cold");
     }
 }

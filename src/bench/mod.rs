@@ -15,7 +15,9 @@ mod html_tables;
 pub mod load;
 pub mod look;
 pub mod measure;
+pub mod measurement;
 mod pick;
+mod plan;
 pub mod question;
 pub mod report;
 #[cfg(test)]

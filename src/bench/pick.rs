@@ -217,8 +217,8 @@ pub(super) fn listed(
     let account = account.ok_or_else(|| format!("no account was met that has {unit}"))?;
     let (offset, page) = (offset(account.count), page(account.count));
     let path = format!(
-        "/api/account/{:#x}/{list}?page={page}&offset={offset}",
-        account.what
+        "/api/account/{:#x}/{list}?page={page}&offset={offset}&endblock={}",
+        account.what, s.store.head
     );
     let deep = if page > 1 {
         format!(", page {page} of {offset} rows")
@@ -233,11 +233,26 @@ pub(super) fn listed(
 
 pub(super) fn some_token(s: &Statistics) -> Result<Counted<Address>, String> {
     let held = hottest(&s.tokens).filter(|token| token.count > 0);
-    held.ok_or_else(|| "no contract was met that is a token with holders".to_owned())
+    held.ok_or_else(|| {
+        "no contract was met that is a token with holders and has all of its logs in the store".to_owned()
+    })
+}
+
+/// Why nothing of native balances is asked, where the store has none.
+fn has_balances(s: &Statistics) -> Result<(), String> {
+    let has = s.store.balances;
+    has.then_some(())
+        .ok_or_else(|| "the store has no native balances of its head".to_owned())
+}
+
+/// Accounts whose native balances are known, of all sizes.
+pub(super) fn accounts_with_balances(s: &Statistics) -> Result<Vec<Address>, String> {
+    has_balances(s)?;
+    accounts(s)
 }
 
 /// Accounts of all sizes: evenly drawn out of those in order of their transactions.
-pub(super) fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
+fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
     let all: Vec<_> = s.by_transactions.iter().map(|one| one.what).collect();
     if all.is_empty() {
         return Err("no account was met that has transactions".to_owned());

@@ -31,6 +31,52 @@ pub struct Published {
     pub shows: &'static str,
 }
 
+impl Group {
+    /// Its name, for `--only` and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Logs => "logs",
+            Self::Lists => "lists",
+            Self::Points => "points",
+            Self::Days => "days",
+        }
+    }
+}
+
+/// Which questions are asked: those of which the name has one of some parts or the group is named; all where nothing is said.
+#[derive(Clone, Debug, Default)]
+pub struct Only(Vec<String>);
+
+impl Only {
+    /// By names, parts of names and groups, in whatever case.
+    pub fn of<T: AsRef<str>>(parts: impl IntoIterator<Item = T>) -> Self {
+        let parts = parts.into_iter();
+        Self(
+            parts
+                .map(|part| part.as_ref().trim().to_ascii_lowercase())
+                .collect(),
+        )
+    }
+
+    fn is_named(part: &str, published: &Published) -> bool {
+        part == published.group.name() || published.name.contains(part)
+    }
+
+    /// Whether it is asked.
+    #[must_use]
+    pub fn chooses(&self, published: &Published) -> bool {
+        self.0.is_empty() || self.0.iter().any(|part| Self::is_named(part, published))
+    }
+
+    /// What chooses none of these.
+    #[must_use]
+    pub fn unknown(&self, published: &[Published]) -> Option<&str> {
+        let is_unknown = |part: &&String| !published.iter().any(|one| Self::is_named(part, one));
+        self.0.iter().find(is_unknown).map(String::as_str)
+    }
+}
+
 /// A question with its parameters, ready to be asked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Question {

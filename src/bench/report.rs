@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::against::{Comparison, Tally, Verdict};
+use super::answer::OVER_HTTP;
 use super::figures::{Percentiles, count, duration, or_none, ratio};
-use super::measure::{Answers, Measurement};
+use super::measure::Answers;
+use super::measurement::Measurement;
 use super::question::{LeftOut, Question};
 use super::statistics::{Head, StoreFacts};
 use crate::machine;
@@ -53,7 +55,7 @@ pub const SCHEMA: u32 = 2;
 pub struct Settings {
     /// The seed of the sample that parameters were picked from.
     pub seed: u64,
-    /// Seconds of each measurement.
+    /// Seconds of each measurement, as planned in the beginning; each tells how long it lasted.
     pub seconds: f64,
     /// Seconds of the whole run at most.
     pub limit: f64,
@@ -168,7 +170,7 @@ impl Report {
         let is_missing = |asked: &&Asked| !is_measured(asked) && !asked.is_withheld;
         let missing: Vec<_> = self.questions.iter().filter(is_missing).collect();
         match missing.as_slice() {
-            [] if self.questions.iter().any(is_measured) => None,
+            [] if self.questions.iter().any(is_measured) => self.unreached(),
             _ if of == 0 => self.ended_early.clone().or_else(|| {
                 let first = self.left_out.first()?;
                 Some(format!(
@@ -192,6 +194,20 @@ impl Report {
                 Some(format!("no question was answered: {why}"))
             }
         }
+    }
+
+    /// That the service was not measured over HTTP at all, and why, where it was in process.
+    fn unreached(&self) -> Option<String> {
+        let measurements = self.questions.iter().flat_map(|asked| &asked.measurements);
+        if measurements
+            .filter(|found| found.runs > 0)
+            .any(|found| found.condition.way == OVER_HTTP)
+        {
+            return None;
+        }
+        let mut notes = self.questions.iter().flat_map(|asked| &asked.notes);
+        let why = notes.find(|note| note.starts_with(OVER_HTTP))?;
+        Some(format!("nothing was measured {why}"))
     }
 
     /// The report as JSON.
@@ -254,6 +270,7 @@ impl Report {
                 "over HTTP",
                 "in process",
                 "other",
+                "timed",
                 "ratio",
                 "in process",
                 "asked",
@@ -271,6 +288,7 @@ impl Report {
                     or_none(comparison.ours_ms, duration),
                     or_none(comparison.ours_in_process_ms, duration),
                     or_none(comparison.theirs_ms, duration),
+                    comparison.timed_in_words(),
                     or_none(comparison.ratio, ratio),
                     or_none(comparison.ratio_in_process, ratio),
                     comparison.asked.clone(),
@@ -279,7 +297,7 @@ impl Report {
         }
         if lines.len() > 1 {
             out.push('\n');
-            aligned(&mut out, &lines, &[0, 1, 3, 9]);
+            aligned(&mut out, &lines, &[0, 1, 3, 10]);
         }
         let (first, last) = self.heads();
         out.push_str(&format!("\nhead: {first} at the beginning, {last} at the end\n"));
@@ -370,7 +388,8 @@ impl Report {
                         ));
                     }
                     Verdict::Differ { rows, told } => {
-                        lines.push(format!("{name}: {rows} rows differ from {}:", comparison.with));
+                        let differ = if *rows == 1 { "row differs" } else { "rows differ" };
+                        lines.push(format!("{name}: {rows} {differ} from {}:", comparison.with));
                         lines.extend(told.iter().map(|text| format!("  {text}")));
                     }
                     Verdict::Unanswered(why) => {

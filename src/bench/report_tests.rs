@@ -5,11 +5,12 @@ use std::time::Duration;
 use super::against::{Comparison, Tally, Verdict};
 use super::figures::Latencies;
 use super::filter::LogFilter;
-use super::measure::{Answers, Condition, Measurement};
+use super::measure::Answers;
+use super::measurement::{Condition, Measurement};
 use super::report::{Asked, Machine, Report, Settings};
 use super::set::questions;
 use super::statistics::Head;
-use super::tests::{facts, statistics};
+use super::tests::{facts, only, statistics};
 use crate::model::{Address, B256};
 
 fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
@@ -28,6 +29,9 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
         first_failure: None,
         stopped: 0,
         of_other_length: 0,
+        uncounted: 0,
+        seconds: 0.25,
+        planned_seconds: 0.25,
         milliseconds: Some(latencies.percentiles()),
         rows_per_second: Some(1_234_567.0),
         bytes_per_second: Some(9e8),
@@ -36,7 +40,7 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
 }
 
 fn report() -> Report {
-    let (asked, left_out) = questions(&statistics(), "address-hot");
+    let (asked, left_out) = questions(&statistics(), &only("address-hot"));
     let comparison = |verdict| Comparison {
         with: "node",
         asked: "blocks 1 to 2, the first 10000 rows".to_owned(),
@@ -157,7 +161,7 @@ fn the_table_tells_what_differs() {
             .iter()
             .any(|line| line.contains("address-hot-100") && line.contains("DIFFER"))
     );
-    assert!(table.contains("address-hot-100: 1 rows differ from node:\n  block 1, log 0: other data"));
+    assert!(table.contains("address-hot-100: 1 row differs from node:\n  block 1, log 0: other data"));
     assert!(table.contains("address-hot-deep: not compared with node: the node: <too wide> & more"));
     assert!(table.ends_with("stopped by a signal"));
     // Figures stand below each other.
@@ -246,7 +250,7 @@ fn what_the_service_gives_more_or_less_than_the_store_counts_differs() {
     let found = Comparison::with_store(&filter, 49, 50);
     report.questions[2].comparisons.extend(found);
     assert_eq!(report.differing(), 2);
-    let told = "1 rows differ from store:\n  49 rows, the store counts 50";
+    let told = "1 row differs from store:\n  49 rows, the store counts 50";
     assert!(report.table().contains(told), "{}", report.table());
 }
 

@@ -11,7 +11,7 @@ use super::statistics::{
 };
 use crate::clock;
 use crate::model::{Address, B256, ChainName};
-use crate::query::{KeyPart, Listed, LogQuery, QueryError, Reader};
+use crate::query::{KeyPart, Listed, LogQuery, QueryError, Reader, Token};
 
 /// Logs that are read.
 const LOGS: u64 = 4_000;
@@ -68,6 +68,7 @@ pub fn statistics(
             emitters: contents.emitters,
             signatures: contents.signatures,
             traces: reader.has_traces(),
+            balances: reader.keeps_balances(reader.head().number),
             bytes,
             days: None,
         },
@@ -317,7 +318,8 @@ impl Look<'_> {
         // Those that the ledger answers for need no node.
         let (mut tokens, mut doubtful) = (Vec::new(), Vec::new());
         self.each(contracts, ALWAYS, |what| {
-            if let Some(token) = reader.token(&what)? {
+            // Of others there are no lists.
+            if let Some(token) = reader.token(&what)?.filter(Token::is_whole) {
                 let (count, _) = reader.holder_count(&token)?;
                 let of = if token.is_exact() {
                     &mut tokens

@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 
 use super::against::{Comparison, Patience, Peer, Round, Tally, node, postgres};
 use super::answer::{self, Way};
+use super::figures::duration;
 use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
-use super::question::Question;
+use super::plan::{Kind, Plan, Steps};
+use super::question::{LeftOut, Question};
 use super::report::{Asked, Report};
 use crate::clock;
 use crate::node::Node;
 
-/// A measurement that is shorter than this tells nothing; the limit does not press it further.
-const SECONDS_MIN: Duration = Duration::from_millis(5);
-/// The part of the limit that measurements may plan with; the rest is for looking, warming up and making cold.
-const PLANNED: f64 = 0.7;
 /// How long one question may take beyond its turn before it is broken off; comparisons have more.
 const OVERTIME: Duration = Duration::from_secs(30);
+/// And how many times its share of what is left of the run, where that is no shorter than this.
+const TURNS: u32 = 8;
+const TURN_MIN: Duration = Duration::from_secs(2);
 /// How often a step may take as long as it took to look at the answers first: to warm up, and for the last answer.
 const LOOKS_A_STEP: u32 = 2;
 /// Answers of another that a comparison waits for at most, beside its turn: one that finds out what to compare, the one
@@ -57,12 +58,18 @@ pub trait Observer: Sync {
 
 impl Session {
     /// Measurements and comparisons of a question.
-    fn steps(&self, question: &Question) -> usize {
-        let warm: usize = self.ways.iter().map(|way| self.clients_of(way).len()).sum();
+    fn steps(&self, question: &Question) -> Steps {
         let cold = self.bed.as_ref().map_or(0, |_| self.ways.len());
+        let is_compared = |is_asked: bool| usize::from(is_asked && question.filter.is_some());
         let (node, database) = self.asks();
-        let others = usize::from(node) + usize::from(database) * postgres::COMPARISONS as usize;
-        warm + cold + question.filter.as_ref().map_or(0, |_| others)
+        Steps::default()
+            .with(
+                Kind::Warm,
+                self.ways.iter().map(|way| self.clients_of(way).len()).sum(),
+            )
+            .with(Kind::Cold, cold)
+            .with(Kind::Node, is_compared(node))
+            .with(Kind::Postgres, is_compared(database))
     }
 
     /// Whether the node and whether the database is still asked.
@@ -81,36 +88,39 @@ impl Session {
         }
     }
 
-    /// The time of one measurement, so that all fit into the limit.
-    #[must_use]
-    pub fn seconds_each(&self, questions: &[Question]) -> Duration {
-        let steps: usize = questions.iter().map(|question| self.steps(question)).sum();
-        let share = self.limit.mul_f64(PLANNED) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
-        self.seconds.min(share).max(SECONDS_MIN)
-    }
-
     /// Asks all questions; the report has a question as soon as its first answer is there.
     pub async fn run(&mut self, questions: Vec<Question>, report: &mut Report, observer: &dyn Observer) {
-        let deadline = clock::now() + self.limit;
-        let seconds = self.seconds_each(&questions);
-        report.settings.seconds = seconds.as_secs_f64();
-        let of = questions.iter().map(|question| self.steps(question)).sum();
-        let mut done = 0;
+        let began = clock::now();
+        let deadline = began + self.limit;
+        let steps: Steps = questions.iter().map(|question| self.steps(question)).sum();
+        let mut course = Course {
+            observer,
+            of: steps.all(),
+            plan: Plan::new(self.seconds, began, deadline, steps),
+            began: None,
+            missed: Missed::default(),
+        };
+        report.settings.seconds = course.plan.seconds(began).as_secs_f64();
         let all = questions.len();
         let mut of_logs = questions
             .iter()
             .filter(|question| question.filter.is_some())
             .count();
-        for (place, question) in questions.into_iter().enumerate() {
-            if clock::now() >= deadline {
+        let mut questions = questions.into_iter().enumerate();
+        for (place, question) in questions.by_ref() {
+            let now = clock::now();
+            if now >= deadline {
                 report.ended_early = Some(format!(
                     "the time limit was reached: {place} of {all} questions were asked (--limit, --only)"
                 ));
+                report.left_out.push(no_time_for(&question));
                 break;
             }
             of_logs -= usize::from(question.filter.is_some());
-            let steps = self.steps(&question);
-            let turn = seconds * u32::try_from(steps).unwrap_or(1) + OVERTIME + self.waiting(&question);
+            let left = u32::try_from(all - place).unwrap_or(u32::MAX);
+            let turn = TURN_MIN.max((deadline - now) * TURNS / left);
+            let (seconds, steps) = (course.plan.seconds(now), self.steps(&question));
+            let own = seconds * steps.all() + OVERTIME + self.waiting(&question);
             report.questions.push(Asked {
                 question: question.clone(),
                 answers: Answers::default(),
@@ -120,20 +130,20 @@ impl Session {
                 notes: Vec::new(),
             });
             let mut turn = Turn {
-                observer,
+                course: &mut course,
+                steps,
                 seconds,
-                deadline: (clock::now() + turn).min(deadline),
-                done,
-                of,
+                deadline: (now + own.min(turn)).min(deadline),
             };
             if let Some(asked) = report.questions.last_mut() {
                 let question = Arc::new(question);
-                let began = clock::now();
                 let looking = self.look_at(&question, asked, &turn);
                 let mut went = tokio::time::timeout_at(turn.deadline.into(), looking).await;
+                let looked = clock::now() - now;
+                turn.course.plan.looked(looked);
                 if let Ok(true) = went {
                     // Who is slow once is so in each step.
-                    let slow = (clock::now() - began) * LOOKS_A_STEP * u32::try_from(steps).unwrap_or(1);
+                    let slow = looked * LOOKS_A_STEP * turn.steps.all();
                     turn.deadline = (turn.deadline + slow).min(deadline);
                     let until = turn.deadline.into();
                     let asking = self.ask(question, asked, &report.store, &mut turn);
@@ -154,9 +164,33 @@ impl Session {
                     asked.notes.push(told);
                 }
             }
-            self.give_up(report, of_logs);
-            done += steps;
+            turn.ends();
+            self.give_up(report, of_logs, &mut course.plan);
         }
+        let unasked = questions.map(|(_, question)| no_time_for(&question));
+        report.left_out.extend(unasked);
+        report.notes.extend(self.pressed(report));
+        report.notes.extend(course.missed.told());
+    }
+
+    /// That measurements were shorter than was asked for, where they were.
+    fn pressed(&self, report: &Report) -> Option<String> {
+        let planned = report.questions.iter().flat_map(|asked| &asked.measurements);
+        let planned = planned.map(|found| found.planned_seconds);
+        let least = planned.clone().fold(f64::INFINITY, f64::min);
+        let most = planned.fold(0.0, f64::max);
+        let shown = |seconds: f64| duration(1e3 * seconds);
+        (least < self.seconds.as_secs_f64()).then(|| {
+            let lasted = match (shown(least), shown(most)) {
+                (least, most) if least == most => least,
+                (least, most) => format!("{least} to {most}"),
+            };
+            format!(
+                "measurements lasted {lasted} each in place of {}: all of them were to fit into {} (--limit)",
+                shown(self.seconds.as_secs_f64()),
+                shown(self.limit.as_secs_f64())
+            )
+        })
     }
 
     /// How long others may take to answer a question, at most.
@@ -169,19 +203,25 @@ impl Session {
     }
 
     /// Tells of another that is not asked any more, also for the questions about logs that are left.
-    fn give_up(&mut self, report: &mut Report, left: usize) {
+    fn give_up(&mut self, report: &mut Report, left: usize, plan: &mut Plan) {
         let peers = [
-            ("the node", self.node.as_mut().map(|peer| &mut peer.patience)),
+            (
+                "the node",
+                Kind::Node,
+                self.node.as_mut().map(|peer| &mut peer.patience),
+            ),
             (
                 "PostgreSQL",
+                Kind::Postgres,
                 self.postgres.as_mut().map(|peer| &mut peer.patience),
             ),
         ];
-        for (who, patience) in peers {
+        for (who, kind, patience) in peers {
             if patience.is_some_and(Patience::ends_question) {
+                plan.left_mut().leave_all(kind);
                 report.notes.push(format!(
-                    "{who} is not asked any more: answers to three questions in a row did not come in time, {left} questions about \
-                     logs are left; ask a faster one, or fewer of these questions (--only)"
+                    "{who} is not asked any more: answers to three questions in a row did not come, or not in time, {left} questions \
+                     about logs are left; ask a faster one, or fewer of these questions (--only)"
                 ));
             }
         }
@@ -199,11 +239,11 @@ impl Session {
     }
 
     /// Asks once; whether there are answers to be timed.
-    async fn look_at(&self, question: &Question, asked: &mut Asked, turn: &Turn<'_>) -> bool {
+    async fn look_at(&self, question: &Question, asked: &mut Asked, turn: &Turn<'_, '_>) -> bool {
         let Some(first) = self.ways.first() else {
             return false;
         };
-        turn.observer.begins(question.published.name, turn.done, turn.of);
+        turn.course.shows(question.published.name);
         match look(question, first).await {
             Ok((answers, failed)) => {
                 asked.answers = answers;
@@ -223,7 +263,7 @@ impl Session {
         question: Arc<Question>,
         asked: &mut Asked,
         facts: &super::statistics::StoreFacts,
-        turn: &mut Turn<'_>,
+        turn: &mut Turn<'_, '_>,
     ) {
         let name = question.published.name;
         let Some(first) = self.ways.first() else { return };
@@ -236,7 +276,7 @@ impl Session {
         }
         for way in &self.ways {
             for &clients in self.clients_of(way) {
-                turn.begins(&format!("{name} {}", way.name()));
+                turn.begins(Kind::Warm, &format!("{name} {}", way.name()));
                 let until = turn.deadline.checked_sub(TELLING).unwrap_or(turn.deadline);
                 match warm(&question, &asked.answers, way, clients, turn.seconds, until).await {
                     Ok(found) => asked.measurements.push(found),
@@ -246,8 +286,10 @@ impl Session {
         }
         if let Some(bed) = &self.bed {
             for way in &self.ways {
-                turn.begins(&format!("{name} {} cold", way.name()));
-                match cold(&question, way, bed, turn.seconds, turn.deadline).await {
+                let Some(until) = turn.begins(Kind::Cold, &format!("{name} {} cold", way.name())) else {
+                    break;
+                };
+                match cold(&question, way, bed, turn.seconds, until).await {
                     Ok(found) => asked.measurements.push(found),
                     Err(why) => asked.notes.push(format!("{}, cold: {why}", way.name())),
                 }
@@ -270,41 +312,131 @@ impl Session {
             Way::InProcess(_) => first.client().await.ok(),
             Way::Http(_) => None,
         };
-        let (seconds, deadline) = (turn.seconds, turn.deadline);
         let mut round = Round {
             service: &mut service,
             in_process: in_process.as_mut(),
             facts,
             is_no_hit: question.is_no_hit,
-            seconds,
-            deadline,
+            seconds: turn.seconds,
+            deadline: turn.deadline,
             found: &mut asked.comparisons,
         };
-        if let Some(peer) = self.node.as_mut().filter(|peer| peer.is_asked()) {
-            turn.begins(&format!("{name} against the node"));
-            node::with_node(peer, filter, &mut round).await;
+        let mut late = Vec::new();
+        if let Some(peer) = self.node.as_mut().filter(|peer| peer.is_asked())
+            && let Some(until) = turn.begins(Kind::Node, &format!("{name} against the node"))
+        {
+            round.deadline = until;
+            let comparing = node::with_node(peer, filter, &mut round);
+            let went = tokio::time::timeout_at(until.into(), comparing).await;
+            late.extend(went.is_err().then_some(Kind::Node));
         }
-        if let Some(peer) = self.postgres.as_mut().filter(|peer| peer.is_asked()) {
-            turn.begins(&format!("{name} against PostgreSQL"));
-            postgres::with_postgres(peer, filter, &mut round).await;
-            // One of its comparisons was counted when it began.
-            turn.done += postgres::COMPARISONS as usize - 1;
+        if let Some(peer) = self.postgres.as_mut().filter(|peer| peer.is_asked())
+            && let Some(until) = turn.begins(Kind::Postgres, &format!("{name} against PostgreSQL"))
+        {
+            round.deadline = until;
+            let comparing = postgres::with_postgres(peer, filter, &mut round);
+            let went = tokio::time::timeout_at(until.into(), comparing).await;
+            if went.is_err() {
+                peer.who.0.cancel().await;
+                late.push(Kind::Postgres);
+            }
+        }
+        asked.notes.extend(late.into_iter().map(|kind| {
+            format!(
+                "{} broken off: they would have taken the time of the questions behind it (--limit)",
+                kind.words()
+            )
+        }));
+    }
+}
+
+fn no_time_for(question: &Question) -> LeftOut {
+    LeftOut {
+        published: question.published,
+        reason: "the time of the run was over (--limit, --only)".to_owned(),
+    }
+}
+
+/// What there was no time for.
+#[derive(Default)]
+struct Missed(Vec<(Kind, usize)>);
+
+impl Missed {
+    fn add(&mut self, kind: Kind) {
+        match self.0.iter_mut().find(|(missed, _)| *missed == kind) {
+            Some((_, steps)) => *steps += 1,
+            None => self.0.push((kind, 1)),
+        }
+    }
+
+    fn told(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().map(|(kind, steps)| {
+            format!(
+                "{steps} {} were left out, so that the questions behind had their time (--limit)",
+                kind.words()
+            )
+        })
+    }
+}
+
+/// How far the run is.
+struct Course<'a> {
+    observer: &'a dyn Observer,
+    of: u32,
+    plan: Plan,
+    /// The step that is being taken, since when, and how long its measurement lasts.
+    began: Option<(Kind, Instant, Duration)>,
+    missed: Missed,
+}
+
+impl Course<'_> {
+    fn shows(&self, step: &str) {
+        let done = self.of.saturating_sub(self.plan.left().all());
+        self.observer.begins(step, done as usize, self.of as usize);
+    }
+
+    /// Notes what the step took that is being taken.
+    fn ends(&mut self) {
+        if let Some((kind, since, measured)) = self.began.take() {
+            let beside = (clock::now() - since).saturating_sub(measured);
+            self.plan.took(kind, beside);
         }
     }
 }
 
-/// How far the run is within a question.
-struct Turn<'a> {
-    observer: &'a dyn Observer,
+/// A question that is being asked.
+struct Turn<'c, 'a> {
+    course: &'c mut Course<'a>,
+    /// Its steps that are left.
+    steps: Steps,
     seconds: Duration,
     deadline: Instant,
-    done: usize,
-    of: usize,
 }
 
-impl Turn<'_> {
-    fn begins(&mut self, step: &str) {
-        self.observer.begins(step, self.done, self.of);
-        self.done += 1;
+impl Turn<'_, '_> {
+    /// Begins a step, and gives its end; `None` where there is no time for it.
+    fn begins(&mut self, kind: Kind, step: &str) -> Option<Instant> {
+        self.course.ends();
+        self.course.shows(step);
+        let now = clock::now();
+        let room = self.course.plan.room(kind, self.seconds, now);
+        self.steps.take(kind);
+        self.course.plan.left_mut().take(kind);
+        match room {
+            Some(until) => {
+                self.course.began = Some((kind, now, self.seconds));
+                Some(until.min(self.deadline))
+            }
+            None => {
+                self.course.missed.add(kind);
+                None
+            }
+        }
+    }
+
+    /// Ends the question, whatever of it is left.
+    fn ends(&mut self) {
+        self.course.ends();
+        self.course.plan.left_mut().leave(self.steps);
     }
 }

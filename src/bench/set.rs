@@ -2,12 +2,12 @@
 
 use super::filter::LogFilter;
 use super::pick::{
-    Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, held,
-    hot, hundredth_page, in_turn, listed, logs, medium, meeting, paths, range, series, silent, some_token,
-    topic,
+    Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts_with_balances, address, apart, by_hash, deep, deep_page,
+    either, held, hot, hundredth_page, in_turn, listed, logs, medium, meeting, paths, range, series, silent,
+    some_token, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
-use super::question::{Group, LeftOut, Published, Question};
+use super::question::{Group, LeftOut, Only, Published, Question};
 use super::statistics::{Counted, Statistics, hottest, nearest, thinned};
 use crate::model::Address;
 
@@ -336,7 +336,7 @@ static SET: &[(Published, Pick)] = &[
         "the native balance of an account now",
         "one row by key",
         |s| {
-            let accounts = accounts(s)?;
+            let accounts = accounts_with_balances(s)?;
             let path = |account: &Address| format!("/api/account/{account:#x}/balance");
             Ok((
                 in_turn(&accounts, "accounts"),
@@ -350,7 +350,7 @@ static SET: &[(Published, Pick)] = &[
         "the native balance of an account after some block",
         "the last row before a place",
         |s| {
-            let accounts = accounts(s)?;
+            let accounts = accounts_with_balances(s)?;
             let path = |(account, block): (&Address, &u64)| {
                 format!("/api/account/{account:#x}/balance-history?block={block}")
             };
@@ -367,7 +367,7 @@ static SET: &[(Published, Pick)] = &[
         "the native balances of up to 20 accounts now",
         "many rows by key in one request",
         |s| {
-            let accounts = accounts(s)?;
+            let accounts = accounts_with_balances(s)?;
             let path = |some: &[Address]| {
                 let names: Vec<_> = some.iter().map(|account| format!("{account:#x}")).collect();
                 format!("/api/account/balance-multi?address={}", names.join(","))
@@ -453,12 +453,12 @@ pub fn published() -> impl Iterator<Item = Published> {
     SET.iter().map(|(published, _)| *published)
 }
 
-/// The questions whose names contain `only`, with parameters out of the statistics, and those that nothing fits. Logs are
+/// The questions that `only` chooses, with parameters out of the statistics, and those that nothing fits. Logs and lists of accounts are
 /// asked for up to the head of the statistics, so that answers stay the same while the store grows.
 #[must_use]
-pub fn questions(statistics: &Statistics, only: &str) -> (Vec<Question>, Vec<LeftOut>) {
+pub fn questions(statistics: &Statistics, only: &Only) -> (Vec<Question>, Vec<LeftOut>) {
     let (mut questions, mut left_out) = (Vec::new(), Vec::new());
-    for &(published, pick) in SET.iter().filter(|(published, _)| published.name.contains(only)) {
+    for &(published, pick) in SET.iter().filter(|(published, _)| only.chooses(published)) {
         match pick(statistics) {
             Ok((picked, asked)) => {
                 let store = &statistics.store;

@@ -86,6 +86,8 @@ pub struct StoreFacts {
     pub signatures: u32,
     /// Whether call frames are stored.
     pub traces: bool,
+    /// Whether native balances are known up to the head.
+    pub balances: bool,
     /// Bytes on disk.
     pub bytes: u64,
     /// Days of the first and the last block, where there are blocks.

@@ -2,7 +2,7 @@
 
 use super::filter::LogFilter;
 use super::pick::as_far;
-use super::question::Group;
+use super::question::{Group, Only};
 use super::set::{published, questions};
 use super::statistics::{Counted, Statistics, StoreFacts};
 use crate::model::{Address, B256, ChainName, Day};
@@ -15,6 +15,7 @@ pub(super) fn facts() -> StoreFacts {
         logs: 1_000_000,
         transactions: 400_000,
         traces: true,
+        balances: true,
         days: Some((Day::from_number(19_000), Day::from_number(19_200))),
         ..StoreFacts::default()
     }
@@ -26,6 +27,10 @@ fn counted<T>(what: T, count: u64) -> Counted<T> {
 
 fn word(byte: u8) -> B256 {
     Address::repeat_byte(byte).into_word()
+}
+
+pub(super) fn only(part: &str) -> Only {
+    Only::of([part].into_iter().filter(|part| !part.is_empty()))
 }
 
 pub(super) fn statistics() -> Statistics {
@@ -65,7 +70,7 @@ pub(super) fn statistics() -> Statistics {
 
 #[test]
 fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
-    let (asked, left_out) = questions(&statistics(), "");
+    let (asked, left_out) = questions(&statistics(), &only(""));
     assert_eq!(left_out.len(), 0, "{left_out:?}");
     assert_eq!(asked.len(), published().count());
     let named = |name: &str| asked.iter().find(|asked| asked.published.name == name).unwrap();
@@ -90,7 +95,7 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
             middle,
             ..statistics()
         };
-        questions(&statistics, "topic-range")
+        questions(&statistics, &only("topic-range"))
             .0
             .remove(0)
             .targets
@@ -143,7 +148,7 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
 fn the_other_chain_is_named_in_every_path() {
     let mut statistics = statistics();
     statistics.store.chain = ChainName::Testnet;
-    let (asked, _) = questions(&statistics, "");
+    let (asked, _) = questions(&statistics, &only(""));
     for target in asked.iter().flat_map(|asked| &asked.targets) {
         assert!(target.contains("chain=testnet"), "{target}");
         assert_eq!(target.matches('?').count(), 1, "{target}");
@@ -152,16 +157,37 @@ fn the_other_chain_is_named_in_every_path() {
 
 #[test]
 fn a_chain_without_anything_leaves_every_question_out_with_a_reason() {
-    let (asked, left_out) = questions(&Statistics::default(), "");
+    let (asked, left_out) = questions(&Statistics::default(), &only(""));
     assert_eq!(asked.len(), 0);
     assert_eq!(left_out.len(), published().count());
     assert!(left_out.iter().all(|question| !question.reason.is_empty()));
 }
 
 #[test]
+fn what_a_store_without_balances_cannot_answer_is_left_out() {
+    let mut statistics = statistics();
+    statistics.store.balances = false;
+    let (asked, left_out) = questions(&statistics, &only("balance"));
+    let names: Vec<_> = asked.iter().map(|asked| asked.published.name).collect();
+    assert_eq!((names, left_out.len()), (vec!["token-balance"], 3));
+}
+
+#[test]
+fn lists_of_accounts_end_at_the_head_that_they_were_picked_at() {
+    let (asked, _) = questions(&statistics(), &only("lists"));
+    for asked in asked.iter().filter(|asked| asked.published.name != "holders") {
+        assert!(
+            asked.targets[0].ends_with("&endblock=10099"),
+            "{:?}",
+            asked.targets
+        );
+    }
+}
+
+#[test]
 fn why_a_pair_is_missing_is_told_as_it_is() {
     let reasons = |statistics: &Statistics| {
-        let (_, left_out) = questions(statistics, "topics-");
+        let (_, left_out) = questions(statistics, &only("topics-"));
         let reasons: Vec<_> = left_out.into_iter().map(|left_out| left_out.reason).collect();
         reasons
     };
@@ -201,7 +227,7 @@ fn lists_that_show_nothing_are_left_out() {
             ..statistics()
         };
         let names = ["topics-meeting", "topics-apart", "address-apart", "wallet-sparse"];
-        names.map(|name| questions(&statistics, name).0.len())
+        names.map(|name| questions(&statistics, &only(name)).0.len())
     };
     assert_eq!(of(9), [0; 4]);
     assert_eq!(of(10), [1; 4]);
@@ -220,16 +246,28 @@ fn a_page_has_what_the_pages_before_it_leave() {
 fn a_short_list_has_a_far_page_too() {
     let mut statistics = statistics();
     statistics.emitters = vec![counted(Address::repeat_byte(1), 12)];
-    let (asked, _) = questions(&statistics, "address-hot-deep");
+    let (asked, _) = questions(&statistics, &only("address-hot-deep"));
     // One row a page: the eleventh of twelve.
     assert!(asked[0].targets[0].ends_with("page=11&offset=1"));
 }
 
 #[test]
 fn only_chooses_by_a_part_of_the_name() {
-    let (asked, _) = questions(&statistics(), "medium-100");
+    let (asked, _) = questions(&statistics(), &only("medium-100"));
     let names: Vec<_> = asked.iter().map(|asked| asked.published.name).collect();
     assert_eq!(names, ["address-medium-1000", "address-medium-100"]);
+    let names = |parts: &[&str]| {
+        let (asked, _) = questions(&statistics(), &Only::of(parts));
+        asked.iter().map(|asked| asked.published.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["Days", "RECEIPT "]).len(), 4);
+    assert_eq!(names(&["logs"]).len(), 19);
+    let published_now: Vec<_> = published().collect();
+    assert_eq!(
+        Only::of(["logs", "reciept"]).unknown(&published_now),
+        Some("reciept")
+    );
+    assert_eq!(Only::default().unknown(&published_now), None);
     let mut all: Vec<_> = published().map(|published| published.name).collect();
     let count = all.len();
     all.sort_unstable();

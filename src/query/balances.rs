@@ -114,8 +114,9 @@ impl Reader {
         self.view.checkpoint().native
     }
 
-    /// Whether the ledger speaks of blocks up to this one.
-    pub(super) fn keeps_balances(&self, block: u64) -> bool {
+    /// Whether the ledger of native balances speaks of blocks up to this one.
+    #[must_use]
+    pub fn keeps_balances(&self, block: u64) -> bool {
         self.native().fault.is_none()
             && block < self.view.checkpoint().next_traced
             && self.native_differs().is_none()

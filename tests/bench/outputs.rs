@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use quarry::store::{OpenOptions, Store};
+use serde_json::Value;
 
 use super::binary::{list, quarry};
 use super::{SHORT, bench, demo, imported, question, read};
@@ -98,13 +99,45 @@ fn files_that_cannot_hold_a_report_are_refused_in_the_beginning() {
     std::os::unix::fs::symlink(&one, &other).unwrap();
     std::fs::write(&one, "before").unwrap();
     bench(&["--demo", "--json", &one, "--html", &other]).refused(&["the same file"]);
-    bench(&["--demo", "--json", "-"]).refused(&["json", "`-`"]);
+    bench(&["--demo", "--html", "-"]).refused(&["html", "`-`"]);
     bench(&["--demo", "--html", "/dev/stdout"]).refused(&["html", "/dev/stdout"]);
     bench(&["--demo", "--json", "/dev/null"]).refused(&["json", "no regular file"]);
     bench(&["--demo", "--json", &at("")]).refused(&["json", "no regular file"]);
     bench(&["--demo", "--list", "--json", &one]).refused(&["list", "json"]);
     bench(&["--demo", "--list", "--html", &one]).refused(&["list", "html"]);
     assert_eq!(std::fs::read_to_string(&one).unwrap(), "before");
+}
+
+#[test]
+fn figures_go_to_standard_output_alone_where_that_is_asked_for() {
+    let mut args = vec![
+        "--demo",
+        "--no-cold",
+        "--only",
+        "Address-hot-100,days",
+        "--json",
+        "-",
+    ];
+    args.extend(SHORT);
+    let outcome = bench(&args).succeeded();
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let names: Vec<_> = list(&report["questions"])
+        .iter()
+        .map(|asked| &asked["name"])
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "address-hot-100",
+            "daily-transactions",
+            "daily-gas-price",
+            "daily-block-time"
+        ]
+    );
+    for found in list(&report["questions"][0]["measurements"]) {
+        assert!(found["seconds"].as_f64().unwrap() > 0.01, "{found}");
+    }
+    assert!(outcome.stderr.contains("p50"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use self::bed::Bed;
 use self::options::Options;
-use self::output::Output;
+use self::output::{Output, is_stdout};
 use self::service::Service;
 use self::terminal::Terminal;
-use super::AppError;
 use super::process::{blocking, on_signals, say};
+use super::{AppError, stderr};
 use crate::bench::against::Peer;
 use crate::bench::against::postgres::Postgres;
 use crate::bench::load::LoadedLogs;
@@ -133,13 +133,7 @@ impl Run {
         if facts.days.is_none() {
             return Err(AppError::Usage("the store holds no blocks yet".to_owned()));
         }
-        let (asked, left_out) = questions(&statistics, &self.args.only);
-        if asked.is_empty() && left_out.is_empty() {
-            return Err(AppError::Usage(format!(
-                "only: no question's name contains `{}`; --list names them",
-                self.args.only
-            )));
-        }
+        let (asked, left_out) = questions(&statistics, &self.options.only);
         if self.args.list {
             list(&asked, &left_out);
             return Ok(None);
@@ -246,7 +240,7 @@ impl Run {
         let asked = asked.clone();
         let mut report = self.report(bed, &prepared, not_cold.unwrap_or(COLD));
         let service = prepared.service;
-        say(&headline(&report));
+        self.tells(&headline(&report));
         let run = Box::pin(session.run(asked, &mut report, &self.terminal));
         let stopped = self.shutdown.unless(run).await.is_none();
         self.terminal.bar.finish_and_clear();
@@ -260,7 +254,11 @@ impl Run {
         report.machine.ended();
         report.seconds = (clock::now() - self.began).as_secs_f64();
         let is_empty = stopped && report.is_empty();
-        let written = if is_empty { Ok(()) } else { show(&report, outputs) };
+        let written = if is_empty {
+            Ok(())
+        } else {
+            self.show(&report, outputs)
+        };
         self.database = session.postgres.take().map(|peer| peer.who.0);
         drop(session);
         service.end().await;
@@ -275,6 +273,41 @@ impl Run {
             (0, _) => Ok(()),
             (differing, _) => Err(AppError::Differing(differing)),
         }
+    }
+
+    /// Prints a text for whoever reads, where the JSON leaves standard output to it.
+    fn tells(&self, text: &str) {
+        match &self.args.json {
+            Some(json) if is_stdout(json) => stderr::say(text),
+            _ => say(text),
+        }
+    }
+
+    /// Prints what was found and writes it. What fails with one file keeps the other from nothing.
+    fn show(&self, report: &Report, [json, html]: [Option<Output>; 2]) -> Result<(), AppError> {
+        self.tells(&report.table());
+        for tally in &report.compared {
+            self.tells(&tally.to_string());
+        }
+        let texts = [
+            (json, report.json().map_err(AppError::Usage)),
+            (html, Ok(report.html())),
+        ];
+        let mut written = Ok(());
+        for (output, text) in texts {
+            let Some(output) = output else { continue };
+            match text.and_then(|text| output.write(&text)) {
+                Ok(Some(path)) => self.tells(&format!("written to {}", path.display())),
+                Ok(None) => {}
+                Err(error) => {
+                    written = Err(match written {
+                        Ok(()) => error,
+                        Err(before) => AppError::Usage(format!("{before}; {error}")),
+                    });
+                }
+            }
+        }
+        written
     }
 
     /// Why nothing is measured with a cold store; `None` where that is.
@@ -366,39 +399,13 @@ impl Run {
         let stays =
             |why: &dyn std::fmt::Display| AppError::Usage(format!("the schema {schema} stays: {why}"));
         match dropped {
-            Some(Ok(true)) => say(&format!("schema {schema} dropped")),
+            Some(Ok(true)) => self.tells(&format!("schema {schema} dropped")),
             Some(Ok(false)) => {}
             Some(Err(error)) => return Err(stays(&error)),
             None => return Err(stays(&"it was stopped before that was dropped")),
         }
         Ok(())
     }
-}
-
-/// Prints what was found and writes it. What fails with one file keeps the other from nothing.
-fn show(report: &Report, [json, html]: [Option<Output>; 2]) -> Result<(), AppError> {
-    say(&report.table());
-    for tally in &report.compared {
-        say(&tally.to_string());
-    }
-    let texts = [
-        (json, report.json().map_err(AppError::Usage)),
-        (html, Ok(report.html())),
-    ];
-    let mut written = Ok(());
-    for (output, text) in texts {
-        let Some(output) = output else { continue };
-        match text.and_then(|text| output.write(&text)) {
-            Ok(path) => say(&format!("written to {}", path.display())),
-            Err(error) => {
-                written = Err(match written {
-                    Ok(()) => error,
-                    Err(before) => AppError::Usage(format!("{before}; {error}")),
-                });
-            }
-        }
-    }
-    written
 }
 
 fn headline(report: &Report) -> String {

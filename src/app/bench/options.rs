@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use crate::app::AppError;
 use crate::bench::against::postgres;
+use crate::bench::question::Only;
+use crate::bench::set::published;
 use crate::cli::BenchArgs;
 use crate::node::NodeConfig;
-
-/// More clients at a time measure the machine that both share.
-const CLIENTS_MAX: usize = 1_024;
-/// A day.
-const SECONDS_MAX: f64 = 86_400.0;
 
 /// The checked values.
 #[derive(Debug)]
@@ -19,31 +16,23 @@ pub(super) struct Options {
     pub(super) limit: Duration,
     /// Host and port of the service to ask.
     pub(super) authority: Option<String>,
+    /// The questions that are asked.
+    pub(super) only: Only,
     /// The command line without what URLs may hide.
     pub(super) command: String,
 }
 
 impl Options {
     pub(super) fn check(args: &BenchArgs) -> Result<Self, AppError> {
-        let seconds = |name: &str, value: f64| {
-            let fits = value > 0.0 && value <= SECONDS_MAX;
-            let reason =
-                || format!("{name}: expected seconds above 0 and up to {SECONDS_MAX}, found {value}");
-            fits.then(|| Duration::from_secs_f64(value))
-                .ok_or_else(|| AppError::Usage(reason()))
-        };
         if args.list && (args.json.is_some() || args.html.is_some()) {
             return Err(AppError::Usage(
                 "list: prints the questions and measures nothing: leave json and html out".to_owned(),
             ));
         }
-        if let Some(wrong) = args
-            .clients
-            .iter()
-            .find(|clients| !(1..=CLIENTS_MAX).contains(*clients))
-        {
+        let only = Only::of(&args.only);
+        if let Some(unknown) = only.unknown(&published().collect::<Vec<_>>()) {
             return Err(AppError::Usage(format!(
-                "clients: expected 1 to {CLIENTS_MAX}, found {wrong}"
+                "only: no question's name contains `{unknown}`, and no group is called so; --list names them"
             )));
         }
         if let Some(url) = &args.against_postgres {
@@ -54,9 +43,10 @@ impl Options {
             node.check().map_err(crate::sync::SyncError::from)?;
         }
         Ok(Self {
-            seconds: seconds("seconds", args.seconds)?,
-            limit: seconds("limit", args.limit)?,
+            seconds: Duration::from_secs_f64(args.seconds),
+            limit: Duration::from_secs_f64(args.limit),
             authority: args.url.as_deref().map(authority).transpose()?,
+            only,
             command: command(std::env::args()),
         })
     }

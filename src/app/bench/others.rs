@@ -83,9 +83,20 @@ impl Loading<'_> {
         self.terminal.prepares("PostgreSQL was reached");
         let postgres = Postgres::connect(url, self.chain, self.answer_time).await?;
         let postgres = &*database.insert(postgres);
-        let how = if postgres.loaded().await? == Some(plan) {
+        let before = postgres.loaded().await?;
+        let how = if before == Some(plan) {
             "loaded by an earlier run".to_owned()
         } else {
+            if let Some(before) = before {
+                tracing::info!(
+                    "the schema {} holds {} logs of chain {}, blocks {} to {}, of an earlier run: they are replaced",
+                    postgres.schema(),
+                    before.logs,
+                    before.chain_id,
+                    before.first_block,
+                    before.last_block
+                );
+            }
             self.terminal
                 .prepares("the logs were loaded into PostgreSQL, which the next run does anew");
             let began = clock::now();

@@ -6,17 +6,31 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::app::AppError;
+use crate::app::process::print;
 
-/// A file that will be written in the end; until then there is none that was not there.
+/// A file that will be written in the end; until then there is none that was not there. Or standard output.
 #[derive(Debug)]
 pub(super) struct Output {
     path: PathBuf,
 }
 
+/// Whether a path means standard output.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 impl Output {
-    /// Checks the files of the options `json` and `html`, so that one that cannot be written is known in the beginning.
-    pub(super) fn check(options: [(&str, Option<&Path>); 2]) -> Result<[Option<Self>; 2], AppError> {
-        let [first, second] = options.map(|(option, path)| {
+    /// Checks the files of the options `json`, which may be standard output, and `html`, so that one that cannot be written is known in the
+    /// beginning.
+    pub(super) fn check([json, html]: [(&str, Option<&Path>); 2]) -> Result<[Option<Self>; 2], AppError> {
+        if let Some(path) = json.1.filter(|path| is_stdout(path)) {
+            let [_, html] = Self::check([(json.0, None), html])?;
+            let json = Self {
+                path: path.to_owned(),
+            };
+            return Ok([Some(json), html]);
+        }
+        let [first, second] = [json, html].map(|(option, path)| {
             let opened = path.map(|path| Probe::open(option, path));
             opened.transpose()
         });
@@ -36,8 +50,12 @@ impl Output {
         Ok([first.map(path), second.map(path)])
     }
 
-    /// Replaces what the file holds, all of it or nothing; gives its path.
-    pub(super) fn write(self, text: &str) -> Result<PathBuf, AppError> {
+    /// Replaces what the file holds, all of it or nothing; gives its path, of standard output none.
+    pub(super) fn write(self, text: &str) -> Result<Option<PathBuf>, AppError> {
+        if is_stdout(&self.path) {
+            print(text.as_bytes());
+            return Ok(None);
+        }
         // Behind all links, so that they stay.
         let target = std::fs::canonicalize(&self.path).unwrap_or_else(|_| linked(&self.path));
         let mut name = target.file_name().unwrap_or_default().to_owned();
@@ -59,7 +77,7 @@ impl Output {
             Err(_) => std::fs::write(&self.path, text),
         };
         written.map_err(AppError::io(format!("write `{}`", self.path.display())))?;
-        Ok(self.path)
+        Ok(Some(self.path))
     }
 }
 
@@ -92,7 +110,7 @@ impl Probe {
                 path.display()
             ))
         };
-        if path == Path::new("-") {
+        if is_stdout(path) {
             return Err(refused("is no file"));
         }
         let is_there = match std::fs::metadata(path) {

@@ -20,7 +20,7 @@ pub(super) struct Terminal {
 impl Terminal {
     pub(super) fn new() -> Self {
         Self {
-            bar: stderr::bar("{bar:30} {pos}/{len} {msg}"),
+            bar: stderr::bar("{bar:30} {pos}/{len} {elapsed} {msg}"),
             lines: Lines::new(Duration::ZERO),
             doing: Mutex::new(""),
         }

@@ -123,6 +123,16 @@ impl Comparison {
         Self::untimed(with, asked, Verdict::Unanswered(why), 0)
     }
 
+    /// How many answers the medians are of: over HTTP, in process where there are any, of the other; `-` where there are none.
+    #[must_use]
+    pub fn timed_in_words(&self) -> String {
+        match self.timed {
+            [0, 0, 0] => "-".to_owned(),
+            [ours, 0, theirs] => format!("{ours}/{theirs}"),
+            [ours, in_process, theirs] => format!("{ours}/{in_process}/{theirs}"),
+        }
+    }
+
     /// Takes the times that there are so far.
     fn times(&mut self, times: &Times) {
         self.rounds = times.turns;
@@ -163,7 +173,7 @@ pub struct Tally {
     pub differ: u64,
     /// Questions that one of them did not answer.
     pub unanswered: u64,
-    /// The median of the ratios of equal answers, over HTTP; `None` where there is none.
+    /// The median of the ratios of answers that are equal, all or in part, over HTTP; `None` where there is none.
     pub median_ratio: Option<f64>,
     /// The same in process.
     pub median_ratio_in_process: Option<f64>,

@@ -85,7 +85,7 @@ impl OfNode<'_> {
         let answer = self.node.raw(METHOD, params).await;
         answer.map_err(|error| Refusal {
             why: format!("the node: {error}"),
-            is_late: matches!(error, NodeError::Timeout { .. }),
+            is_late: matches!(error, NodeError::Timeout { .. } | NodeError::Transport { .. }),
         })
     }
 }

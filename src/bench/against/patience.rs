@@ -8,6 +8,7 @@ const LATE_MAX: u32 = 3;
 /// Why another gave no answer.
 pub(super) struct Refusal {
     pub(super) why: String,
+    /// Whether nothing came, in time or at all: the next question may fare alike.
     pub(super) is_late: bool,
 }
 

@@ -75,7 +75,10 @@ impl Plain {
                 is_late: true,
             });
         };
-        let got = got.map_err(|error| of(error.to_string()))?;
+        let got = got.map_err(|error| Refusal {
+            is_late: true,
+            ..of(error.to_string())
+        })?;
         let begin = String::from_utf8_lossy(&begin);
         let is_result = begin.contains("\"result\"") || !begin.contains("\"error\"");
         match got.status {

@@ -7,7 +7,14 @@ use super::PostgresError;
 pub(super) fn parsed(url: &str) -> Result<Config, PostgresError> {
     let is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
     let config = is_url.then(|| url.parse::<Config>().ok()).flatten();
-    config.ok_or(PostgresError::Url)
+    let mut config = config.ok_or(PostgresError::Url)?;
+    // Where other clients look for it, too.
+    if config.get_password().is_none()
+        && let Some(password) = std::env::var_os("PGPASSWORD")
+    {
+        config.password(password.as_encoded_bytes());
+    }
+    Ok(config)
 }
 
 /// A database's URL as it may be shown: hosts and ports, without user, password, database and options.

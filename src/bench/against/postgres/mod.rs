@@ -1,6 +1,7 @@
 //! The same logs in PostgreSQL, with the indexes that explorers keep, asked in SQL.
 
 mod address;
+mod error;
 mod planning;
 mod tables;
 
@@ -12,6 +13,8 @@ use tokio_postgres::{Client as Database, NoTls, Row, Statement};
 
 use self::address::parsed;
 pub use self::address::shown;
+pub use self::error::PostgresError;
+use self::error::{failed, within};
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
 use super::{Comparison, Other, Peer, Refusal, Round, Settled, compare};
@@ -83,41 +86,6 @@ impl Shape {
             ),
         }
     }
-}
-
-/// A database that could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PostgresError {
-    /// Not reachable, or a statement failed.
-    #[error("PostgreSQL at {shown}: {reason}")]
-    Failed {
-        /// The URL without path, user and query.
-        shown: String,
-        /// The server's words.
-        reason: String,
-    },
-    /// The URL is none. It is not repeated: it may hold a password.
-    #[error("against-postgres: not a URL such as postgres://user@127.0.0.1:5432/database")]
-    Url,
-    /// The schema is somebody else's.
-    #[error("PostgreSQL has a schema `{0}` that quarry did not make: drop or rename it")]
-    Foreign(String),
-    /// Another run uses the schema.
-    #[error(
-        "PostgreSQL: another run of quarry bench uses the schema `{0}`: wait until it has ended, or name another database"
-    )]
-    Taken(String),
-    /// It took too long.
-    #[error("PostgreSQL at {shown}: no answer within {seconds} s")]
-    Late {
-        /// The URL without path, user and query.
-        shown: String,
-        /// How long it was waited for.
-        seconds: u64,
-    },
-    /// The logs could not be read from the store.
-    #[error("cannot read the logs to load: {0}")]
-    Source(String),
 }
 
 /// A connection, and the schema of one chain.
@@ -280,8 +248,13 @@ impl Postgres {
 
     /// Has the server end each statement after so long; never where no time is given.
     async fn end_statements_after(&self, time: Option<Duration>) -> Result<(), PostgresError> {
-        let time = time.map_or(0, |time| time.as_millis().max(1));
-        self.run(&format!("SET statement_timeout = {time}")).await
+        let time = time.map_or(0, |time| time.as_millis().max(2));
+        // Who holds a table is told apart from a statement that takes long.
+        self.run(&format!(
+            "SET statement_timeout = {time}; SET lock_timeout = {}",
+            time / 2
+        ))
+        .await
     }
 
     /// How many logs a filter finds on all of its pages.
@@ -334,7 +307,11 @@ impl Postgres {
     fn refused(&self, error: &tokio_postgres::Error) -> Refusal {
         Refusal {
             why: self.failed(error).to_string(),
-            is_late: error.code() == Some(&SqlState::QUERY_CANCELED),
+            is_late: error.is_closed()
+                || matches!(
+                    error.code(),
+                    Some(&(SqlState::QUERY_CANCELED | SqlState::LOCK_NOT_AVAILABLE))
+                ),
         }
     }
 }
@@ -472,27 +449,4 @@ async fn within_loaded(
     let loaded = (loaded.first_block, to);
     let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);
     Ok(all.within(from, to))
-}
-
-async fn within<T>(
-    time: Duration,
-    shown: &str,
-    work: impl Future<Output = Result<T, PostgresError>>,
-) -> Result<T, PostgresError> {
-    let late = || PostgresError::Late {
-        shown: shown.to_owned(),
-        seconds: time.as_secs(),
-    };
-    tokio::time::timeout(time, work)
-        .await
-        .unwrap_or_else(|_| Err(late()))
-}
-
-fn failed(shown: &str, error: &tokio_postgres::Error) -> PostgresError {
-    // The error's own text ends where its cause begins.
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    PostgresError::Failed {
-        shown: shown.to_owned(),
-        reason: cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")),
-    }
 }

@@ -292,8 +292,8 @@ impl Postgres {
             if !self.is_there().await? {
                 return Ok(false);
             }
-            self.run(&format!("SET lock_timeout = '{LOCKS_FOR} s'")).await?;
             self.end_statements_after(None).await?;
+            self.run(&format!("SET lock_timeout = '{LOCKS_FOR} s'")).await?;
             self.run(&format!("DROP SCHEMA {} CASCADE", self.schema)).await?;
             self.run("RESET lock_timeout").await?;
             Ok(true)
