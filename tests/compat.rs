@@ -830,6 +830,11 @@ fn lists_say_how_long_they_are() {
     ));
     assert_eq!(top.header("x-total-count"), all.header("x-total-count"));
     assert_eq!((list(&top.json()["result"]).len(), top.next()), (1, None));
+    // An address has nothing of a form in a body.
+    let form = format!("module=token&action=tokenholderlist&contractaddress={COIN}&offset=1");
+    let posted = server.post("/api", &form);
+    assert_eq!(posted.header("x-total-count"), all.header("x-total-count"));
+    assert_eq!((list(&posted.json()["result"]).len(), posted.next()), (1, None));
     server.stop();
 }
 

@@ -85,6 +85,16 @@ pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
     };
     let apart = topics([Some(signatures.sync), Some(named.hot_wallet), None, None]);
     let swapped = topics([Some(signatures.swap_v3), Some(named.hot_wallet), None, None]);
+    // One value with a list of pairs and one that has none.
+    let mixed = |signature| LogQuery {
+        operators: vec![(1, 2, Operator::Or)],
+        ..topics([
+            Some(signature),
+            Some(named.hot_wallet),
+            Some(named.hot_token_wallet),
+            None,
+        ])
+    };
     let mut asked = vec![
         ("Q1 hot emitter, 10,000 rows", by(named.hot)),
         ("Q1 medium, 10,000 rows", by(named.medium)),
@@ -127,6 +137,15 @@ pub(crate) fn questions(named: &Named, config: &GeneratorConfig) -> Vec<Asked> {
         (
             "Q7b Swap v3 and hot wallet, page 100 x 100, again",
             page(swapped, 100, 100),
+        ),
+        ("Q7c Sync and (hot wallet or a rare one)", mixed(signatures.sync)),
+        (
+            "Q7c Swap v3 and (hot wallet or a rare one)",
+            mixed(signatures.swap_v3),
+        ),
+        (
+            "Q7c Swap v3 and (hot wallet or a rare one), page 100 x 100",
+            page(mixed(signatures.swap_v3), 100, 100),
         ),
     ];
     // Only what a chain this long has.

@@ -7,12 +7,16 @@ use std::iter::Sum;
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
+use super::against::postgres;
+
 /// The part of the time that is planned with; the rest is for what takes longer than it did before.
 const PLANNED: f64 = 0.85;
 /// The part of what is planned with in the beginning that is for warm measurements.
 const WARM: f64 = 0.5;
 /// A measurement that is shorter than this tells nothing; the limit does not press it further.
 const SECONDS_MIN: Duration = Duration::from_millis(5);
+/// So many steps of a kind tell what one takes; what fewer took is spread over as many, for one of them may have been slow by chance.
+const TELLING: u32 = 12;
 /// A step that may be broken off has so many times its share of the time that there is for steps of its kind.
 const SHARES: f64 = 4.0;
 
@@ -32,6 +36,14 @@ pub(super) enum Kind {
 impl Kind {
     /// The more important first: a step has to leave the time for all that are so.
     pub(super) const ALL: [Self; 4] = [Self::Warm, Self::Node, Self::Postgres, Self::Cold];
+
+    /// Measurements or comparisons of a step.
+    pub(super) const fn parts(self) -> u32 {
+        match self {
+            Self::Postgres => postgres::COMPARISONS,
+            Self::Warm | Self::Node | Self::Cold => 1,
+        }
+    }
 
     /// What questions went without, in words.
     pub(super) const fn words(self) -> &'static str {
@@ -155,7 +167,7 @@ impl Plan {
         spent.beside += beside;
     }
 
-    /// Notes what a question took beside its steps, which its warm ones would not have been without.
+    /// Notes what a question took beside its steps that was answered: its warm ones would not have been without.
     pub(super) fn looked(&mut self, beside: Duration) {
         self.spent[Kind::Warm as usize].beside += beside;
     }
@@ -163,7 +175,7 @@ impl Plan {
     /// Seconds that a step of a kind takes beside its measurement, as far as is known.
     fn beside(&self, kind: Kind) -> f64 {
         let spent = self.spent[kind as usize];
-        share(spent.beside.as_secs_f64(), spent.steps)
+        share(spent.beside.as_secs_f64(), spent.steps.max(TELLING))
     }
 
     /// Seconds to plan with.
@@ -173,14 +185,23 @@ impl Plan {
 
     /// Seconds of all steps of a kind that are left, with measurements of this long.
     fn needed(&self, kind: Kind, measured: f64) -> f64 {
-        f64::from(self.left.of(kind)) * (self.beside(kind) + measured)
+        f64::from(self.left.of(kind)) * self.of_step(kind, measured)
+    }
+
+    /// Seconds of a step.
+    fn of_step(&self, kind: Kind, measured: f64) -> f64 {
+        self.beside(kind) + f64::from(kind.parts()) * measured
     }
 
     /// The time of one measurement from now on.
     pub(super) fn seconds(&self, now: Instant) -> Duration {
         let planned = self.planned(now);
         let beside: f64 = Kind::ALL.iter().map(|&kind| self.needed(kind, 0.0)).sum();
-        let of_all = share(planned - beside, self.left.all());
+        let parts = Kind::ALL
+            .iter()
+            .map(|&kind| kind.parts() * self.left.of(kind))
+            .sum();
+        let of_all = share(planned - beside, parts);
         let of_warm = share(planned, self.left.of(Kind::Warm)) - self.beside(Kind::Warm);
         let seconds = of_all.max(self.warm.min(of_warm));
         let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -197,7 +218,7 @@ impl Plan {
         let before = Kind::ALL.iter().take_while(|&&other| other != kind);
         let kept: f64 = before.map(|&other| self.needed(other, seconds)).sum();
         let room = self.planned(now) - kept;
-        let needed = self.beside(kind) + seconds;
+        let needed = self.of_step(kind, seconds);
         if room < needed {
             return None;
         }
@@ -246,7 +267,9 @@ mod tests {
         assert!(seconds.abs_diff(Duration::from_millis(100)) < Duration::from_millis(1));
         assert!(plan.room(Kind::Cold, seconds, now).is_some());
         // Opening the store anew takes a second: 50 of those do not fit. Half of the time is for the warm ones.
-        plan.took(Kind::Cold, SECOND);
+        for _ in 0..TELLING {
+            plan.took(Kind::Cold, SECOND);
+        }
         let seconds = plan.seconds(now);
         assert!(seconds.abs_diff(Duration::from_millis(85)) < Duration::from_millis(1));
         // 8.5 seconds are not for warm ones, 1.7 of them for comparisons.
@@ -271,6 +294,19 @@ mod tests {
         // Of others that are left all is told.
         plan.left_mut().leave_all(Kind::Node);
         assert_eq!(*plan.left(), steps(30, 0, 0));
+    }
+
+    #[test]
+    fn one_that_was_slow_by_chance_presses_nobody() {
+        let (mut plan, now) = plan(600, steps(117, 13, 78));
+        plan.looked(Duration::from_secs(10));
+        plan.took(Kind::Cold, Duration::from_secs(10));
+        plan.took(Kind::Node, Duration::from_secs(61));
+        let later = now + Duration::from_secs(81);
+        assert!(plan.seconds(later) > Duration::from_millis(900));
+        for kind in Kind::ALL {
+            assert!(plan.room(kind, plan.seconds(later), later).is_some(), "{kind:?}");
+        }
     }
 
     #[test]

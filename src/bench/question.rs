@@ -51,12 +51,10 @@ pub struct Only(Vec<String>);
 impl Only {
     /// By names, parts of names and groups, in whatever case.
     pub fn of<T: AsRef<str>>(parts: impl IntoIterator<Item = T>) -> Self {
-        let parts = parts.into_iter();
-        Self(
-            parts
-                .map(|part| part.as_ref().trim().to_ascii_lowercase())
-                .collect(),
-        )
+        let parts = parts
+            .into_iter()
+            .map(|part| part.as_ref().trim().to_ascii_lowercase());
+        Self(parts.filter(|part| !part.is_empty()).collect())
     }
 
     fn is_named(part: &str, published: &Published) -> bool {

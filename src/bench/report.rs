@@ -399,11 +399,10 @@ impl Report {
             }
             lines.extend(asked.notes.iter().map(|note| format!("{name}: {note}")));
         }
-        for left_out in &self.left_out {
-            lines.push(format!(
-                "{}: left out: {}",
-                left_out.published.name, left_out.reason
-            ));
+        for alike in self.left_out.chunk_by(|one, next| one.reason == next.reason) {
+            let names: Vec<_> = alike.iter().map(|left_out| left_out.published.name).collect();
+            let reason = alike.first().map_or("", |left_out| left_out.reason.as_str());
+            lines.push(format!("{}: left out: {reason}", names.join(", ")));
         }
         lines.extend(self.ended_early.iter().cloned());
         lines

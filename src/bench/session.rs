@@ -1,16 +1,20 @@
 //! A run from the first question to the last, within its time. What was found so far is in the report at any moment, so
 //! that a run may be ended anywhere.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::against::{Comparison, Patience, Peer, Round, Tally, node, postgres};
+use super::against::{
+    Comparison, NODE, POSTGRES, POSTGRES_FLAT, Patience, Peer, Round, Tally, node, postgres,
+};
 use super::answer::{self, Way};
 use super::figures::duration;
+use super::filter::LogFilter;
 use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
 use super::plan::{Kind, Plan, Steps};
-use super::question::{LeftOut, Question};
+use super::question::{LeftOut, Published, Question};
 use super::report::{Asked, Report};
 use crate::clock;
 use crate::node::Node;
@@ -48,6 +52,42 @@ pub struct Session {
     pub node: Option<Peer<Node>>,
     /// The database to compare with, and what it holds.
     pub postgres: Option<Peer<(postgres::Postgres, LoadedLogs)>>,
+    /// What the run has not come to; nothing before it begins.
+    pub behind: Behind,
+}
+
+/// What a run has not come to, so far.
+#[derive(Default)]
+pub struct Behind {
+    questions: VecDeque<Published>,
+    /// Steps that there was no time for.
+    steps: Vec<(Kind, u32)>,
+}
+
+impl Behind {
+    fn add(&mut self, kind: Kind) {
+        match self.steps.iter_mut().find(|(missed, _)| *missed == kind) {
+            Some((_, steps)) => *steps += 1,
+            None => self.steps.push((kind, 1)),
+        }
+    }
+
+    /// Tells of it, where a run ended for this reason.
+    fn tell(&mut self, report: &mut Report, why: &str) {
+        let unasked = self.questions.drain(..).map(|published| LeftOut {
+            published,
+            reason: why.to_owned(),
+        });
+        report.left_out.extend(unasked);
+        let missed = self.steps.drain(..).map(|(kind, steps)| {
+            format!(
+                "{} {} were left out: there was no time for them beside what comes first (--limit)",
+                steps * kind.parts(),
+                kind.words()
+            )
+        });
+        report.notes.extend(missed);
+    }
 }
 
 /// Sees how far a run is.
@@ -98,24 +138,25 @@ impl Session {
             of: steps.all(),
             plan: Plan::new(self.seconds, began, deadline, steps),
             began: None,
-            missed: Missed::default(),
         };
+        self.behind.questions = questions.iter().map(|question| question.published).collect();
         report.settings.seconds = course.plan.seconds(began).as_secs_f64();
         let all = questions.len();
         let mut of_logs = questions
             .iter()
             .filter(|question| question.filter.is_some())
             .count();
-        let mut questions = questions.into_iter().enumerate();
-        for (place, question) in questions.by_ref() {
+        for (place, question) in questions.into_iter().enumerate() {
             let now = clock::now();
             if now >= deadline {
-                report.ended_early = Some(format!(
-                    "the time limit was reached: {place} of {all} questions were asked (--limit, --only)"
-                ));
-                report.left_out.push(no_time_for(&question));
+                report.ended_early.get_or_insert_with(|| {
+                    format!(
+                        "the time limit was reached: {place} of {all} questions were asked (--limit, --only)"
+                    )
+                });
                 break;
             }
+            self.behind.questions.pop_front();
             of_logs -= usize::from(question.filter.is_some());
             let left = u32::try_from(all - place).unwrap_or(u32::MAX);
             let turn = TURN_MIN.max((deadline - now) * TURNS / left);
@@ -139,17 +180,20 @@ impl Session {
                 let question = Arc::new(question);
                 let looking = self.look_at(&question, asked, &turn);
                 let mut went = tokio::time::timeout_at(turn.deadline.into(), looking).await;
-                let looked = clock::now() - now;
-                turn.course.plan.looked(looked);
                 if let Ok(true) = went {
+                    let looked = clock::now() - now;
+                    turn.course.plan.looked(looked);
                     // Who is slow once is so in each step.
                     let slow = looked * LOOKS_A_STEP * turn.steps.all();
                     turn.deadline = (turn.deadline + slow).min(deadline);
                     let until = turn.deadline.into();
-                    let asking = self.ask(question, asked, &report.store, &mut turn);
+                    let asking = self.ask(Arc::clone(&question), asked, &report.store, &mut turn);
                     went = tokio::time::timeout_at(until, asking).await.map(|()| true);
                 }
                 if went.is_err() {
+                    if let (Some((kind, ..)), Some(filter)) = (turn.course.began, &question.filter) {
+                        self.break_off(kind, filter, &mut asked.comparisons).await;
+                    }
                     let why = if turn.deadline >= deadline {
                         report.ended_early = Some(format!(
                             "the time limit was reached: {} of {all} questions were asked, the last one not to its end (--limit, \
@@ -167,10 +211,6 @@ impl Session {
             turn.ends();
             self.give_up(report, of_logs, &mut course.plan);
         }
-        let unasked = questions.map(|(_, question)| no_time_for(&question));
-        report.left_out.extend(unasked);
-        report.notes.extend(self.pressed(report));
-        report.notes.extend(course.missed.told());
     }
 
     /// That measurements were shorter than was asked for, where they were.
@@ -229,7 +269,15 @@ impl Session {
 
     /// Notes what is known in the end only, however the run ended: the block that the service answers from by now, and how
     /// many comparisons came out how.
-    pub async fn close(&self, report: &mut Report, is_stopped: bool) {
+    pub async fn close(&mut self, report: &mut Report, is_stopped: bool) {
+        report.notes.extend(self.pressed(report));
+        self.behind.tell(
+            report,
+            match is_stopped {
+                true => "the run was stopped by a signal before",
+                false => "the time of the run was over (--limit, --only)",
+            },
+        );
         report.compared = Tally::of(report.questions.iter().flat_map(|asked| &asked.comparisons));
         if let Some(way) = self.ways.last() {
             let head = answer::head(way, report.store.chain);
@@ -287,7 +335,8 @@ impl Session {
         if let Some(bed) = &self.bed {
             for way in &self.ways {
                 let Some(until) = turn.begins(Kind::Cold, &format!("{name} {} cold", way.name())) else {
-                    break;
+                    self.behind.add(Kind::Cold);
+                    continue;
                 };
                 match cold(&question, way, bed, turn.seconds, until).await {
                     Ok(found) => asked.measurements.push(found),
@@ -321,61 +370,48 @@ impl Session {
             deadline: turn.deadline,
             found: &mut asked.comparisons,
         };
-        let mut late = Vec::new();
-        if let Some(peer) = self.node.as_mut().filter(|peer| peer.is_asked())
-            && let Some(until) = turn.begins(Kind::Node, &format!("{name} against the node"))
-        {
-            round.deadline = until;
-            let comparing = node::with_node(peer, filter, &mut round);
-            let went = tokio::time::timeout_at(until.into(), comparing).await;
-            late.extend(went.is_err().then_some(Kind::Node));
-        }
-        if let Some(peer) = self.postgres.as_mut().filter(|peer| peer.is_asked())
-            && let Some(until) = turn.begins(Kind::Postgres, &format!("{name} against PostgreSQL"))
-        {
-            round.deadline = until;
-            let comparing = postgres::with_postgres(peer, filter, &mut round);
-            let went = tokio::time::timeout_at(until.into(), comparing).await;
-            if went.is_err() {
-                peer.who.0.cancel().await;
-                late.push(Kind::Postgres);
+        let mut cut = Vec::new();
+        if let Some(peer) = self.node.as_mut().filter(|peer| peer.is_asked()) {
+            match turn.begins(Kind::Node, &format!("{name} against the node")) {
+                None => self.behind.add(Kind::Node),
+                Some(until) => {
+                    round.deadline = until;
+                    let comparing = node::with_node(peer, filter, &mut round);
+                    let went = tokio::time::timeout_at(until.into(), comparing).await;
+                    cut.extend(went.is_err().then_some(Kind::Node));
+                }
             }
         }
-        asked.notes.extend(late.into_iter().map(|kind| {
-            format!(
-                "{} broken off: they would have taken the time of the questions behind it (--limit)",
-                kind.words()
-            )
-        }));
-    }
-}
-
-fn no_time_for(question: &Question) -> LeftOut {
-    LeftOut {
-        published: question.published,
-        reason: "the time of the run was over (--limit, --only)".to_owned(),
-    }
-}
-
-/// What there was no time for.
-#[derive(Default)]
-struct Missed(Vec<(Kind, usize)>);
-
-impl Missed {
-    fn add(&mut self, kind: Kind) {
-        match self.0.iter_mut().find(|(missed, _)| *missed == kind) {
-            Some((_, steps)) => *steps += 1,
-            None => self.0.push((kind, 1)),
+        if let Some(peer) = self.postgres.as_mut().filter(|peer| peer.is_asked()) {
+            match turn.begins(Kind::Postgres, &format!("{name} against PostgreSQL")) {
+                None => self.behind.add(Kind::Postgres),
+                Some(until) => {
+                    round.deadline = until;
+                    let comparing = postgres::with_postgres(peer, filter, &mut round);
+                    let went = tokio::time::timeout_at(until.into(), comparing).await;
+                    cut.extend(went.is_err().then_some(Kind::Postgres));
+                }
+            }
+        }
+        for kind in cut {
+            self.break_off(kind, filter, &mut asked.comparisons).await;
         }
     }
 
-    fn told(self) -> impl Iterator<Item = String> {
-        self.0.into_iter().map(|(kind, steps)| {
-            format!(
-                "{steps} {} were left out, so that the questions behind had their time (--limit)",
-                kind.words()
-            )
-        })
+    /// Ends what another is being asked for.
+    async fn break_off(&mut self, kind: Kind, filter: &LogFilter, found: &mut Vec<Comparison>) {
+        match (kind, &mut self.node, &mut self.postgres) {
+            (Kind::Node, Some(peer), _) => {
+                peer.patience.is_cut();
+                Comparison::break_off(&[NODE], filter, found);
+            }
+            (Kind::Postgres, _, Some(peer)) => {
+                peer.patience.is_cut();
+                Comparison::break_off(&[POSTGRES, POSTGRES_FLAT], filter, found);
+                peer.who.0.cancel().await;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -386,7 +422,6 @@ struct Course<'a> {
     plan: Plan,
     /// The step that is being taken, since when, and how long its measurement lasts.
     began: Option<(Kind, Instant, Duration)>,
-    missed: Missed,
 }
 
 impl Course<'_> {
@@ -398,7 +433,7 @@ impl Course<'_> {
     /// Notes what the step took that is being taken.
     fn ends(&mut self) {
         if let Some((kind, since, measured)) = self.began.take() {
-            let beside = (clock::now() - since).saturating_sub(measured);
+            let beside = (clock::now() - since).saturating_sub(measured * kind.parts());
             self.plan.took(kind, beside);
         }
     }
@@ -422,16 +457,9 @@ impl Turn<'_, '_> {
         let room = self.course.plan.room(kind, self.seconds, now);
         self.steps.take(kind);
         self.course.plan.left_mut().take(kind);
-        match room {
-            Some(until) => {
-                self.course.began = Some((kind, now, self.seconds));
-                Some(until.min(self.deadline))
-            }
-            None => {
-                self.course.missed.add(kind);
-                None
-            }
-        }
+        let until = room?;
+        self.course.began = Some((kind, now, self.seconds));
+        Some(until.min(self.deadline))
     }
 
     /// Ends the question, whatever of it is left.

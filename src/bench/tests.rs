@@ -30,7 +30,7 @@ fn word(byte: u8) -> B256 {
 }
 
 pub(super) fn only(part: &str) -> Only {
-    Only::of([part].into_iter().filter(|part| !part.is_empty()))
+    Only::of([part])
 }
 
 pub(super) fn statistics() -> Statistics {
@@ -262,6 +262,7 @@ fn only_chooses_by_a_part_of_the_name() {
     };
     assert_eq!(names(&["Days", "RECEIPT "]).len(), 4);
     assert_eq!(names(&["logs"]).len(), 19);
+    assert_eq!(names(&["logs", " "]).len(), 19);
     let published_now: Vec<_> = published().collect();
     assert_eq!(
         Only::of(["logs", "reciept"]).unknown(&published_now),

@@ -131,7 +131,10 @@ impl Ask<'_> {
             descending: false,
             cursor: None,
             shape: Shape::Object,
-            next_page_stem: next_page_stem(self.request.path(), self.request.query()),
+            next_page_stem: match self.request.upload().is_empty() {
+                true => next_page_stem(self.request.path(), self.request.query()),
+                false => String::new(),
+            },
         })
     }
 

@@ -75,7 +75,7 @@ pub(crate) struct ListParams {
     pub(crate) descending: bool,
     pub(crate) cursor: Option<RowCursor>,
     pub(crate) shape: Shape,
-    /// The request's address, ready for `cursor=...` to be appended.
+    /// The request's address, ready for `cursor=...` to be appended; empty where no address asks for the same, as of a form in a body.
     pub(crate) next_page_stem: String,
 }
 
@@ -148,7 +148,10 @@ impl ListParams {
     pub(crate) fn extra(&self, found: Found) -> Extra {
         Extra {
             total: found.total,
-            link: found.next.and_then(|cursor| link(&self.next_page_stem, &cursor)),
+            link: found
+                .next
+                .filter(|_| !self.next_page_stem.is_empty())
+                .and_then(|cursor| link(&self.next_page_stem, &cursor)),
             shape: Some(self.shape),
             reach: found.reach,
             source: found.balance_source.map(|told| (X_BALANCE_SOURCE, told)),
@@ -186,7 +189,12 @@ pub(crate) fn next_page_stem(path: &str, query: &str) -> String {
     let mut stem = format!("{path}?");
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let key = pair.split('=').next().and_then(percent_decode);
-        if !matches!(key.as_deref(), Some(b"page" | b"cursor")) {
+        let is_of_this_page = |key: &[u8]| {
+            [&b"page"[..], b"cursor"]
+                .iter()
+                .any(|name| key.eq_ignore_ascii_case(name))
+        };
+        if !key.as_deref().is_some_and(is_of_this_page) {
             stem.push_str(pair);
             stem.push('&');
         }
@@ -304,7 +312,7 @@ mod tests {
     #[test]
     fn next_pages_keep_the_other_parameters() {
         assert_eq!(
-            next_page_stem("/p", "a=%20&page=2&b=1&c%75rsor=x&cursor=y"),
+            next_page_stem("/p", "a=%20&Page=2&b=1&c%75rsor=x&cursor=y"),
             "/p?a=%20&b=1&"
         );
         assert_eq!(next_page_stem("/p", ""), "/p?");

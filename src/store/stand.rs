@@ -59,6 +59,8 @@ impl Mark {
 
 /// From so long on after a directory's time was seen first, whatever is made in it has a later one.
 pub(super) const TIMES_DIFFER: Duration = Duration::from_millis(100);
+/// The same where times seem to be whole seconds, or every second one of them.
+const COARSE_TIMES_DIFFER: Duration = Duration::from_secs(3);
 /// The writer's files are read anew this often whatever their sizes and times say.
 const READ_EVERY: Duration = Duration::from_secs(10);
 
@@ -70,7 +72,8 @@ pub(super) struct Stand {
     changed: SystemTime,
     /// Since when it is known that none was since then.
     since: Instant,
-    /// The newest log and its bytes.
+    /// The newest log and its bytes. RocksDB writes to that one alone, unless it makes logs before it needs them or uses them again
+    /// (`async_wal_precreate`, `recycle_log_file_num`), which is not asked of it.
     log: Option<(PathBuf, u64)>,
     read: Instant,
 }
@@ -110,7 +113,12 @@ impl Stand {
 
     /// Whether nothing was written since it was taken, at this mark: a log that came later is a file that was made.
     pub(super) fn holds(&self, database: &Path, mark: &Mark) -> bool {
-        let is_told = self.read - self.since >= TIMES_DIFFER && clock::now() - self.read < READ_EVERY;
+        let since_epoch = self.changed.duration_since(SystemTime::UNIX_EPOCH);
+        let differ = match since_epoch.is_ok_and(|time| time.subsec_nanos() > 0) {
+            true => TIMES_DIFFER,
+            false => COARSE_TIMES_DIFFER,
+        };
+        let is_told = self.read - self.since >= differ && clock::now() - self.read < READ_EVERY;
         is_told
             && self.mark == *mark
             && changed_at(database).is_ok_and(|changed| changed == self.changed)

@@ -24,7 +24,7 @@ use crate::bench::look::Budget;
 use crate::bench::question::{LeftOut, Question};
 use crate::bench::report::{Machine, Report, SCHEMA, Settings};
 use crate::bench::sample;
-use crate::bench::session::Session;
+use crate::bench::session::{Behind, Session};
 use crate::bench::set::questions;
 use crate::bench::statistics::{Statistics, StoreFacts};
 use crate::cli::BenchArgs;
@@ -236,6 +236,7 @@ impl Run {
                 .take()
                 .zip(prepared.loaded)
                 .map(|database| Peer::new(database, answer_time)),
+            behind: Behind::default(),
         };
         let asked = asked.clone();
         let mut report = self.report(bed, &prepared, not_cold.unwrap_or(COLD));

@@ -1,6 +1,8 @@
 //! How long another is waited for, and when it is asked no more.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::clock;
 
 /// Another is not asked any more after so many questions in a row of which an answer did not come in time.
 const LATE_MAX: u32 = 3;
@@ -26,6 +28,8 @@ pub struct Patience {
     late: u32,
     /// Whether an answer to the present question was late; `None` where nothing was asked yet.
     is_late: Option<bool>,
+    /// Since when an answer is waited for, and what [`is_late`](Self::is_late) was before.
+    waiting: Option<(Instant, Option<bool>)>,
     /// Why it is not asked for more than it must, once that took too long.
     pub(super) spared: Option<String>,
 }
@@ -38,6 +42,7 @@ impl Patience {
             request,
             late: 0,
             is_late: None,
+            waiting: None,
             spared: None,
         }
     }
@@ -69,11 +74,23 @@ impl Patience {
         &mut self,
         answer: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<T, String> {
-        let was_late = self.is_late.replace(true) == Some(true);
+        let before = self.is_late.replace(true);
+        self.waiting = Some((clock::now(), before));
+        let was_late = before == Some(true);
         let answer = self.in_time(answer).await;
+        self.waiting = None;
         let is_late = answer.as_ref().is_err_and(|refusal| refusal.is_late);
         self.is_late = Some(was_late || is_late);
         answer.map_err(|refusal| refusal.why)
+    }
+
+    /// Whoever asked waits no longer: an answer that had not had its time by then was not late.
+    pub fn is_cut(&mut self) {
+        if let Some((since, before)) = self.waiting.take()
+            && clock::now() - since < self.answer()
+        {
+            self.is_late = before;
+        }
     }
 
     /// Notes an answer that was not waited for by [`wait`](Self::wait).
@@ -158,6 +175,11 @@ mod tests {
         // One that is broken off is late.
         let wait = patience.wait(std::future::pending::<Result<(), Refusal>>());
         let broken_off = tokio::time::timeout(Duration::from_millis(1), wait).await;
-        assert!(broken_off.is_err() && patience.ends_question() && patience.is_over());
+        assert!(broken_off.is_err());
+        let mut cut = patience.clone();
+        assert!(patience.ends_question() && patience.is_over());
+        // Unless it had not had its time.
+        cut.is_cut();
+        assert!(!cut.ends_question() && !cut.is_over());
     }
 }
