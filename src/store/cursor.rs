@@ -57,6 +57,9 @@ pub struct PostingCursor<'v> {
     in_piece: bool,
     position: usize,
     direction: Direction,
+    /// No posting lies at or before this, as far as one was looked for: who asks for several lists at each place of another one asks a list
+    /// that begins later again and again.
+    none_to: Option<u64>,
     /// Chunks decoded, for figures.
     chunks_read: u64,
 }
@@ -88,6 +91,7 @@ impl<'v> PostingCursor<'v> {
             in_piece: true,
             position,
             direction,
+            none_to: None,
             chunks_read: 1,
         })
     }
@@ -260,7 +264,31 @@ impl<'v> PostingCursor<'v> {
         Ok(self.current())
     }
 
+    /// How many postings of a sorted list lie at or before `target`, looked for near `from`, which lies after it, first.
+    #[inline]
+    fn place_back(list: &[u64], from: usize, target: u64) -> usize {
+        let (mut high, mut step) = (list.len(), list.len());
+        if list.get(from).is_some_and(|&posting| target < posting) {
+            (high, step) = (from, 1);
+            while let Some(&posting) = high.checked_sub(step).and_then(|low| list.get(low))
+                && target < posting
+            {
+                high -= step;
+                step *= 2;
+            }
+        }
+        let low = high.saturating_sub(step);
+        low + list
+            .get(low..high)
+            .map_or(0, |part| part.partition_point(|&posting| posting <= target))
+    }
+
+    /// Moves to the last posting at or before `target`.
     fn seek_backward(&mut self, target: u64) -> Result<Option<u64>, StoreError> {
+        if self.none_to.is_some_and(|none| target <= none) {
+            return Ok(self.past_end());
+        }
+        let was_in_piece = self.in_piece;
         let Some(piece_first) = self.piece.first() else {
             return Ok(self.past_end());
         };
@@ -274,16 +302,26 @@ impl<'v> PostingCursor<'v> {
                 && self.chunk.last().is_some_and(|last| target <= last);
             if !here {
                 self.load_chunk(target, true)?;
+                self.position = usize::MAX;
             }
             self.in_piece = false;
         }
-        let after = self.here().postings.partition_point(|&posting| posting <= target);
+        // A place in the other one says nothing.
+        let from = if self.in_piece == was_in_piece {
+            self.position
+        } else {
+            usize::MAX
+        };
+        let after = Self::place_back(&self.here().postings, from, target);
         match after.checked_sub(1) {
             Some(position) => {
                 self.position = position;
                 Ok(self.current())
             }
-            None => Ok(self.past_end()),
+            None => {
+                self.none_to = Some(target);
+                Ok(self.past_end())
+            }
         }
     }
 
