@@ -113,8 +113,7 @@ impl Stand {
 
     /// Whether nothing was written since it was taken, at this mark: a log that came later is a file that was made.
     pub(super) fn holds(&self, database: &Path, mark: &Mark) -> bool {
-        let since_epoch = self.changed.duration_since(SystemTime::UNIX_EPOCH);
-        let differ = match since_epoch.is_ok_and(|time| time.subsec_nanos() > 0) {
+        let differ = match clock::unix_seconds(self.changed).fract() > 0.0 {
             true => TIMES_DIFFER,
             false => COARSE_TIMES_DIFFER,
         };
