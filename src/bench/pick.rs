@@ -144,6 +144,31 @@ pub(super) fn either(s: &Statistics) -> Picked {
     Ok((format!("{}, topic 1 or 2 {wallet}", hot.what), logs(filter, None)))
 }
 
+/// A topic 0, and with it a common topic 1 or a rare topic 2.
+pub(super) fn mixed(s: &Statistics) -> Picked {
+    let rare = |signature| {
+        nearest(&s.of_hot, 300, |one| {
+            one.what.0 == signature && one.what.1.0 == 2 && one.count <= PAGE
+        })
+    };
+    let mut pairs = s.apart.iter().chain(&s.meeting);
+    let found = pairs.find_map(|pair| Some((pair.what, rare(pair.what.0)?)));
+    let ((signature, common), rare) =
+        found.ok_or("no common topic 0 was met with both a common topic 1 and a rare topic 2")?;
+    let (_, (_, topic)) = rare.what;
+    let filter = LogFilter {
+        either: Some((1, 2)),
+        ..LogFilter::with(0, signature, PAGE).and(1, common).and(2, topic)
+    };
+    Ok((
+        format!(
+            "topic 0 {signature}, and topic 1 {common} or topic 2 {topic} with {} logs",
+            rare.count
+        ),
+        logs(filter, None),
+    ))
+}
+
 /// A pair of topics that share logs.
 pub(super) fn meeting(s: &Statistics) -> Picked {
     let pair = s

@@ -3,8 +3,8 @@
 use super::filter::LogFilter;
 use super::pick::{
     Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts_with_balances, address, apart, by_hash, deep, deep_page,
-    either, held, hot, hundredth_page, in_turn, listed, logs, medium, meeting, paths, range, series, silent,
-    some_token, topic,
+    either, held, hot, hundredth_page, in_turn, listed, logs, medium, meeting, mixed, paths, range, series,
+    silent, some_token, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Only, Published, Question};
@@ -196,6 +196,13 @@ static SET: &[(Published, Pick)] = &[
         "logs of the same contract with a value as topic 1 or as topic 2",
         "a condition of which one half is enough",
         either,
+    ),
+    entry(
+        Logs,
+        "topics-either",
+        "the first 10,000 logs with a common topic 0 and a common topic 1 or a rare topic 2",
+        "a condition of which one value has a long list and another one a short one",
+        mixed,
     ),
     entry(
         Logs,
