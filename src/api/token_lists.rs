@@ -8,7 +8,7 @@ use crate::desk::faults::{
     query_failed,
 };
 use crate::desk::frames::Known;
-use crate::desk::lists::{Envelope, Found, take_cursor};
+use crate::desk::lists::{Envelope, Found};
 use crate::desk::rows::TransferRows;
 use crate::desk::tokens::{SUM_TIME_MAX, check_holdings, find_whole, nft_ids, source};
 use crate::http::{HttpError, Params};
@@ -37,7 +37,7 @@ pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let address = input.require_contract()?;
     let offset = take_holder_offset(&mut input.params)?;
     let list = take_pages(input, Some(offset))?;
-    let part = list.key_part(take_cursor(&mut input.params)?);
+    let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
         let page = snapshot.reader.holders(&token, &part).map_err(query_failed)?;
@@ -69,7 +69,7 @@ pub(super) fn erc721_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError> 
 fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     let account = input.require_account()?;
     let list = take_pages(input, None)?;
-    let part = list.key_part(take_cursor(&mut input.params)?);
+    let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
         check_holdings(snapshot)?;
         let page = snapshot
@@ -98,7 +98,7 @@ pub(super) fn erc1155_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError>
     let account = input.require_account()?;
     let token = take_filter(&mut input.params)?;
     let list = take_pages(input, None)?;
-    let part = list.key_part(take_cursor(&mut input.params)?);
+    let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
         check_holdings(snapshot)?;
         let deadline = clock::now() + SUM_TIME_MAX;
@@ -145,7 +145,7 @@ pub(super) fn nft_inventory(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let account = input.account()?;
     let address = input.require_contract()?;
     let list = take_pages(input, None)?;
-    let part = list.key_part(take_cursor(&mut input.params)?);
+    let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
         let page = nft_ids(snapshot, &token, &account, &part)?;

@@ -263,21 +263,11 @@ pub(super) fn some_token(s: &Statistics) -> Result<Counted<Address>, String> {
     })
 }
 
-/// Why nothing of native balances is asked, where the store has none.
-fn has_balances(s: &Statistics) -> Result<(), String> {
-    let has = s.store.balances;
-    has.then_some(())
-        .ok_or_else(|| "the store has no native balances of its head".to_owned())
-}
-
-/// Accounts whose native balances are known, of all sizes.
-pub(super) fn accounts_with_balances(s: &Statistics) -> Result<Vec<Address>, String> {
-    has_balances(s)?;
-    accounts(s)
-}
-
-/// Accounts of all sizes: evenly drawn out of those in order of their transactions.
-fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
+/// Accounts whose native balances are known, of all sizes: evenly drawn out of those in order of their transactions.
+pub(super) fn accounts(s: &Statistics) -> Result<Vec<Address>, String> {
+    if !s.store.balances {
+        return Err("the store has no native balances of its head".to_owned());
+    }
     let all: Vec<_> = s.by_transactions.iter().map(|one| one.what).collect();
     if all.is_empty() {
         return Err("no account was met that has transactions".to_owned());

@@ -4,7 +4,6 @@
 //! question goes without where the questions behind it would go without their warm ones.
 
 use std::iter::Sum;
-use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use super::against::postgres;
@@ -98,20 +97,15 @@ impl Steps {
     }
 }
 
-impl AddAssign for Steps {
-    fn add_assign(&mut self, other: Self) {
-        for (sum, one) in self.0.iter_mut().zip(other.0) {
-            *sum += one;
-        }
-    }
-}
-
 impl Sum for Steps {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |mut sum, one| {
-            sum += one;
-            sum
-        })
+        let mut sums = Self::default();
+        for one in all {
+            for (sum, steps) in sums.0.iter_mut().zip(one.0) {
+                *sum += steps;
+            }
+        }
+        sums
     }
 }
 

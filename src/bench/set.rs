@@ -2,9 +2,9 @@
 
 use super::filter::LogFilter;
 use super::pick::{
-    Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts_with_balances, address, apart, by_hash, deep, deep_page,
-    either, held, hot, hundredth_page, in_turn, listed, logs, medium, meeting, mixed, paths, range, series,
-    silent, some_token, topic,
+    Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, held,
+    hot, hundredth_page, in_turn, listed, logs, medium, meeting, mixed, paths, range, series, silent,
+    some_token, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Only, Published, Question};
@@ -343,7 +343,7 @@ static SET: &[(Published, Pick)] = &[
         "the native balance of an account now",
         "one row by key",
         |s| {
-            let accounts = accounts_with_balances(s)?;
+            let accounts = accounts(s)?;
             let path = |account: &Address| format!("/api/account/{account:#x}/balance");
             Ok((
                 in_turn(&accounts, "accounts"),
@@ -357,7 +357,7 @@ static SET: &[(Published, Pick)] = &[
         "the native balance of an account after some block",
         "the last row before a place",
         |s| {
-            let accounts = accounts_with_balances(s)?;
+            let accounts = accounts(s)?;
             let path = |(account, block): (&Address, &u64)| {
                 format!("/api/account/{account:#x}/balance-history?block={block}")
             };
@@ -374,7 +374,7 @@ static SET: &[(Published, Pick)] = &[
         "the native balances of up to 20 accounts now",
         "many rows by key in one request",
         |s| {
-            let accounts = accounts_with_balances(s)?;
+            let accounts = accounts(s)?;
             let path = |some: &[Address]| {
                 let names: Vec<_> = some.iter().map(|account| format!("{account:#x}")).collect();
                 format!("/api/account/balance-multi?address={}", names.join(","))

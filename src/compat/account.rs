@@ -258,13 +258,7 @@ pub(super) fn withdrawals(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
                 timestamp: row.timestamp.to_string(),
             })
             .collect();
-        let found = Found {
-            total: page.total,
-            next: None,
-            reach: bounds.reach(range),
-            balance_source: None,
-        };
-        items_of(&list, found, &rows)
+        items_of(&list, Found::last(page.total, bounds.reach(range)), &rows)
     }))
 }
 

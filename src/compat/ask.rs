@@ -141,7 +141,7 @@ impl Ask<'_> {
     /// The same of a list in the order of its keys, and which part of it is meant.
     pub(super) fn keyed_list<C: FromStr>(&mut self) -> Result<(ListParams, KeyPart<C>), HttpError> {
         let list = self.pages()?;
-        let part = list.key_part(take_cursor(&mut self.params)?);
+        let part = list.take_key_part(&mut self.params)?;
         Ok((list, part))
     }
 

@@ -80,14 +80,14 @@ pub(crate) struct ListParams {
 }
 
 impl ListParams {
-    /// Which part of a list in the order of its keys is meant.
-    pub(crate) fn key_part<C>(&self, after: Option<C>) -> KeyPart<C> {
+    /// Takes `cursor`: which part of a list in the order of its keys is meant.
+    pub(crate) fn take_key_part<C: FromStr>(&self, params: &mut Params) -> Result<KeyPart<C>, HttpError> {
         let part = self.part(None);
-        KeyPart {
+        Ok(KeyPart {
             skip: part.skip,
             limit: part.limit,
-            after,
-        }
+            after: take_cursor(params)?,
+        })
     }
 
     /// Writes which page it is.
@@ -141,7 +141,7 @@ impl ListParams {
             Shape::Object => [envelope.0.as_slice(), TAIL].concat(),
             Shape::Lines => Vec::new(),
         };
-        Answer::Whole(body.into(), self.extra(Found::whole(0, Reach::Head)))
+        Answer::Whole(body.into(), self.extra(Found::last(Some(0), Reach::Head)))
     }
 
     /// What stands beside the body.
@@ -189,11 +189,8 @@ pub(crate) fn next_page_stem(path: &str, query: &str) -> String {
     let mut stem = format!("{path}?");
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let key = pair.split('=').next().and_then(percent_decode);
-        let is_of_this_page = |key: &[u8]| {
-            [&b"page"[..], b"cursor"]
-                .iter()
-                .any(|name| key.eq_ignore_ascii_case(name))
-        };
+        let is_of_this_page =
+            |key: &[u8]| key.eq_ignore_ascii_case(b"page") || key.eq_ignore_ascii_case(b"cursor");
         if !key.as_deref().is_some_and(is_of_this_page) {
             stem.push_str(pair);
             stem.push('&');
@@ -229,10 +226,10 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// A list of so many rows, all of which are at hand.
-    pub(crate) const fn whole(rows: usize, reach: Reach) -> Self {
+    /// A page that no address goes on from.
+    pub(crate) const fn last(total: Option<u64>, reach: Reach) -> Self {
         Self {
-            total: Some(rows as u64),
+            total,
             next: None,
             reach,
             balance_source: None,

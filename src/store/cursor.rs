@@ -264,7 +264,8 @@ impl<'v> PostingCursor<'v> {
         Ok(self.current())
     }
 
-    /// How many postings of a sorted list lie at or before `target`, looked for near `from`, which lies after it, first.
+    /// How many postings of a sorted list lie at or before `target`, looked for near `from` first where that lies after it; wherever it
+    /// lies the answer is the same.
     #[inline]
     fn place_back(list: &[u64], from: usize, target: u64) -> usize {
         let (mut high, mut step) = (list.len(), list.len());
@@ -288,7 +289,6 @@ impl<'v> PostingCursor<'v> {
         if self.none_to.is_some_and(|none| target <= none) {
             return Ok(self.past_end());
         }
-        let was_in_piece = self.in_piece;
         let Some(piece_first) = self.piece.first() else {
             return Ok(self.past_end());
         };
@@ -302,17 +302,10 @@ impl<'v> PostingCursor<'v> {
                 && self.chunk.last().is_some_and(|last| target <= last);
             if !here {
                 self.load_chunk(target, true)?;
-                self.position = usize::MAX;
             }
             self.in_piece = false;
         }
-        // A place in the other one says nothing.
-        let from = if self.in_piece == was_in_piece {
-            self.position
-        } else {
-            usize::MAX
-        };
-        let after = Self::place_back(&self.here().postings, from, target);
+        let after = Self::place_back(&self.here().postings, self.position, target);
         match after.checked_sub(1) {
             Some(position) => {
                 self.position = position;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rocksdb::{ColumnFamilyDescriptor, DB, LogLevel, Options};
 
-use super::stand::{Home, Mark, Stand};
+use super::stand::{Home, Mark, Written};
 use super::{StoreError, options, torn};
 
 /// How often an instance catches up again when the writer changed its tables meanwhile.
@@ -50,7 +50,7 @@ pub(super) struct Secondary {
     /// dropped in words that it has not read yet, and rows that were deleted would come back.
     manifest: String,
     /// The files of which it knows all.
-    known: Mutex<Option<Stand>>,
+    known: Mutex<Option<Written>>,
 }
 
 impl std::fmt::Debug for Secondary {
@@ -161,7 +161,7 @@ impl Secondary {
             {
                 return Ok(Caught::Whole(before));
             }
-            let stand = Stand::of(&self.database, before.clone(), known.as_ref())?;
+            let written = Written::of(&self.database, before.clone(), known.as_ref())?;
             *known = None;
             let (rows, log) = (self.rows_of_logs()?, self.oldest_log()?);
             self.db
@@ -174,7 +174,7 @@ impl Secondary {
             // Manifest and logs are read one after the other: what moved in between from a log into a table, with the log
             // removed, would be in neither. Then the manifest has grown.
             if Mark::of(&self.database)? == before {
-                *known = Some(stand);
+                *known = Some(written);
                 return Ok(Caught::Whole(before));
             }
             std::thread::sleep(CATCH_UP_PAUSE);

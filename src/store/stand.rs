@@ -1,11 +1,14 @@
 //! The files of a database that another process writes, by which it is known whether anything was written.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::StoreError;
+use super::beside::files_of;
 use crate::clock;
 
 /// A database in its directory, whatever the name of that is by now. The directory is kept open, so that no later one gets its number.
@@ -66,15 +69,14 @@ const READ_EVERY: Duration = Duration::from_secs(10);
 
 /// The files that a writer writes to, before they were read.
 #[derive(Clone, Debug)]
-pub(super) struct Stand {
+pub(super) struct Written {
     mark: Mark,
     /// When a file was made or removed last.
     changed: SystemTime,
     /// Since when it is known that none was since then.
     since: Instant,
-    /// The newest log and its bytes. RocksDB writes to that one alone, unless it makes logs before it needs them or uses them again
-    /// (`async_wal_precreate`, `recycle_log_file_num`), which is not asked of it.
-    log: Option<(PathBuf, u64)>,
+    /// Logs by name, and how long they are; none where they cannot be listed.
+    logs: BTreeMap<OsString, u64>,
     read: Instant,
 }
 
@@ -83,30 +85,16 @@ fn changed_at(database: &Path) -> Result<SystemTime, StoreError> {
     about.map_err(StoreError::io("read", database))
 }
 
-fn bytes_of(log: &Path) -> Option<u64> {
-    log.metadata().ok().map(|about| about.len())
-}
-
-impl Stand {
+impl Written {
     /// As it is now; `before` is an earlier one of the same files.
     pub(super) fn of(database: &Path, mark: Mark, before: Option<&Self>) -> Result<Self, StoreError> {
         let (now, changed) = (clock::now(), changed_at(database)?);
-        let mut newest = None;
-        for file in database.read_dir().map_err(StoreError::io("read", database))? {
-            let path = file.map_err(StoreError::io("read", database))?.path();
-            if path.extension().is_some_and(|form| form == "log") {
-                let number = path
-                    .file_stem()
-                    .and_then(|name| name.to_str()?.parse::<u64>().ok());
-                newest = newest.max(number.map(|number| (number, path)));
-            }
-        }
         let same = before.filter(|before| before.changed == changed);
         Ok(Self {
             mark,
             changed,
             since: same.map_or(now, |before| before.since),
-            log: newest.and_then(|(_, path)| bytes_of(&path).map(|bytes| (path, bytes))),
+            logs: files_of(database, "log").collect(),
             read: now,
         })
     }
@@ -118,12 +106,14 @@ impl Stand {
             false => COARSE_TIMES_DIFFER,
         };
         let is_told = self.read - self.since >= differ && clock::now() - self.read < READ_EVERY;
+        let is_as_long = |(log, bytes): (&OsString, &u64)| {
+            let about = database.join(log).metadata();
+            about.is_ok_and(|about| about.len() == *bytes)
+        };
         is_told
             && self.mark == *mark
             && changed_at(database).is_ok_and(|changed| changed == self.changed)
-            && self
-                .log
-                .as_ref()
-                .is_none_or(|(path, bytes)| bytes_of(path) == Some(*bytes))
+            && !self.logs.is_empty()
+            && self.logs.iter().all(is_as_long)
     }
 }

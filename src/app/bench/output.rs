@@ -23,14 +23,9 @@ impl Output {
     /// Checks the files of the options `json`, which may be standard output, and `html`, so that one that cannot be written is known in the
     /// beginning.
     pub(super) fn check([json, html]: [(&str, Option<&Path>); 2]) -> Result<[Option<Self>; 2], AppError> {
-        if let Some(path) = json.1.filter(|path| is_stdout(path)) {
-            let [_, html] = Self::check([(json.0, None), html])?;
-            let json = Self {
-                path: path.to_owned(),
-            };
-            return Ok([Some(json), html]);
-        }
-        let [first, second] = [json, html].map(|(option, path)| {
+        let stdout = json.1.filter(|path| is_stdout(path));
+        let file = (json.0, json.1.filter(|path| !is_stdout(path)));
+        let [first, second] = [file, html].map(|(option, path)| {
             let opened = path.map(|path| Probe::open(option, path));
             opened.transpose()
         });
@@ -47,7 +42,10 @@ impl Output {
         let path = |probe: Probe| Self {
             path: probe.path.clone(),
         };
-        Ok([first.map(path), second.map(path)])
+        let stdout = stdout.map(|path| Self {
+            path: path.to_owned(),
+        });
+        Ok([stdout.or(first.map(path)), second.map(path)])
     }
 
     /// Replaces what the file holds, all of it or nothing; gives its path, of standard output none.
