@@ -7,7 +7,7 @@ use crate::clock;
 use crate::query::{Listed, QueryError, Reader};
 
 /// Parts of the work, each of which may take its share of the time that is left.
-const PARTS: u32 = 19;
+const PARTS: u32 = 20;
 
 /// Things of each part that are looked up however long that takes.
 pub(super) const ALWAYS: usize = 25;

@@ -249,8 +249,7 @@ pub async fn warm(
             let targets = question.targets.iter().zip(expected.iter().copied()).enumerate();
             for (place, (target, (rows, length))) in targets.cycle().skip(first) {
                 let began = clock::now();
-                let until_then = (began + ANSWER_TIME).min(deadline).max(began + ANSWER_TIME_MIN);
-                let got = in_time(client.get(target), until_then).await;
+                let got = in_time(client.get(target), end_of_answer(began, deadline)).await;
                 let took = clock::now() - began;
                 let mut is_broken = false;
                 match got {
@@ -261,7 +260,7 @@ pub async fn warm(
                         sums.uncounted += u64::from(rows.is_none());
                         sums.answered(bytes, took, rows.unwrap_or(0));
                     }
-                    Err(_) if clock::now() >= deadline && took < LATE_FROM => break,
+                    Err(_) if is_cut(took, deadline) => break,
                     Err(failure) => {
                         is_broken = failure.is_broken;
                         sums.failed(failure.why);
@@ -294,6 +293,16 @@ pub async fn warm(
     };
     let span = all.span.map_or(Duration::ZERO, |(began, ended)| ended - began);
     Ok(all.measurement(condition, span.as_secs_f64(), seconds))
+}
+
+/// Until when an answer is waited for.
+fn end_of_answer(began: Instant, deadline: Instant) -> Instant {
+    (began + ANSWER_TIME).min(deadline).max(began + ANSWER_TIME_MIN)
+}
+
+/// Whether an answer that did not come had no time to.
+fn is_cut(took: Duration, deadline: Instant) -> bool {
+    clock::now() >= deadline && took < LATE_FROM
 }
 
 /// Waits for an answer until then.
@@ -349,8 +358,11 @@ pub async fn cold(
         }
         let before = disk_bytes();
         let began = clock::now();
-        let got = client.keep(target, &mut body).await;
+        let got = in_time(client.keep(target, &mut body), end_of_answer(began, deadline)).await;
         let took = clock::now() - began;
+        if got.is_err() && is_cut(took, deadline) {
+            break;
+        }
         spent += took;
         asked += 1;
         read = (|| Some(read? + disk_bytes()?.saturating_sub(before?)))();

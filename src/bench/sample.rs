@@ -22,6 +22,8 @@ const DRAWN_ALIKE: u64 = 2_000;
 /// Topics 1 to 3 whose lists are looked up.
 const WALLETS: usize = 4_000;
 const POSITIONS: usize = 3;
+/// Topics 1 that are no accounts, of those that were met most, whose lists are looked up: to be paired.
+const OTHER_FIRSTS: usize = 100;
 /// Transactions and blocks that are read.
 const TRANSACTIONS: u64 = 500;
 const BLOCKS: u64 = 200;
@@ -93,7 +95,7 @@ pub fn statistics(
     let mut wallets = Vec::new();
     for position in 1..=POSITIONS {
         let here = |&(at, topic): &Placed| at == position && may_be_account(&topic).is_some();
-        let here: Vec<_> = sample.topics.iter().copied().filter(here).collect();
+        let here: Vec<_> = sample.topics.keys().copied().filter(here).collect();
         wallets.extend(thinned(&here, WALLETS / POSITIONS));
     }
     found.wallets = look.count(wallets, with)?;
@@ -101,7 +103,8 @@ pub fn statistics(
         let met = look.of_contract(hot.what, hot.count)?;
         found.of_hot = look.count(met, |(_, placed)| with(placed))?;
     }
-    look.pair(&mut found)?;
+    let firsts = look.count_met(other_firsts(&sample.topics), |topic| Listed::LogsWith(1, topic))?;
+    look.pair(&mut found, firsts)?;
     // Who is a side of a transaction that was read has more of them than most.
     let others: Vec<_> = sample.accounts.difference(&sample.sides).copied().collect();
     let mut accounts = sample.sides;
@@ -127,7 +130,7 @@ struct Sample {
     /// With how often they were met in logs.
     emitters: BTreeMap<Address, u32>,
     signatures: BTreeMap<B256, u32>,
-    topics: BTreeSet<Placed>,
+    topics: BTreeMap<Placed, u32>,
     accounts: BTreeSet<Address>,
     /// Senders and recipients of transactions.
     sides: BTreeSet<Address>,
@@ -173,7 +176,7 @@ impl Sample {
                 for (position, topic) in log.topics.iter().enumerate() {
                     match position {
                         0 => *sample.signatures.entry(*topic).or_default() += 1,
-                        _ => drop(sample.topics.insert((position, *topic))),
+                        _ => *sample.topics.entry((position, *topic)).or_default() += 1,
                     }
                     sample.accounts.extend(may_be_account(topic));
                 }
@@ -201,6 +204,16 @@ impl Sample {
         })?;
         Ok(sample)
     }
+}
+
+/// Topics 1 that are no accounts, with how often they were met, those first that were met most.
+fn other_firsts(topics: &BTreeMap<Placed, u32>) -> Vec<(B256, u32)> {
+    let firsts = topics.range((1, B256::ZERO)..(2, B256::ZERO));
+    let others = firsts.filter(|((_, topic), _)| may_be_account(topic).is_none());
+    let mut others: Vec<_> = others.map(|(&(_, topic), &met)| (topic, met)).collect();
+    others.sort_by_key(|&(_, met)| std::cmp::Reverse(met));
+    others.truncate(OTHER_FIRSTS);
+    others
 }
 
 /// The block of the middle one of the logs with a topic 0.
@@ -249,25 +262,26 @@ impl Look<'_> {
         Ok(met)
     }
 
-    /// Which of the longest lists of topic 0 and of topic 1 share a log and which share none, and which of the longest
-    /// lists of contracts and of topic 0 share none.
-    fn pair(&mut self, found: &mut Statistics) -> Result<(), QueryError> {
-        let firsts: Vec<_> = found
-            .wallets
-            .iter()
-            .filter(|wallet| wallet.what.0 == 1)
-            .take(PAIRED.1)
-            .copied()
-            .collect();
+    /// Which of the longest lists of topic 0 and of topic 1, accounts and others, share a log and which share none, and which of
+    /// the longest lists of contracts and of topic 0 share none.
+    fn pair(&mut self, found: &mut Statistics, others: Vec<Counted<B256>>) -> Result<(), QueryError> {
+        let wallets = found.wallets.iter().filter(|wallet| wallet.what.0 == 1);
+        let wallets = wallets.map(|wallet| Counted {
+            what: wallet.what.1,
+            count: wallet.count,
+        });
+        let mut firsts: Vec<_> = wallets.chain(others).collect();
+        longest_first(&mut firsts);
+        firsts.truncate(PAIRED.1);
         let until = self.pairing();
         for signature in found.signatures.iter().take(PAIRED.0) {
-            for wallet in &firsts {
+            for first in &firsts {
                 if self.budget.ends(until) {
                     break;
                 }
                 let pair = Counted {
-                    what: (signature.what, wallet.what.1),
-                    count: signature.count.min(wallet.count),
+                    what: (signature.what, first.what),
+                    count: signature.count.min(first.count),
                 };
                 found.paired += 1;
                 let query = LogQuery {
@@ -373,7 +387,35 @@ fn meet(reader: &Reader, query: LogQuery, until: Instant) -> Result<Option<bool>
 
 #[cfg(test)]
 mod tests {
-    use super::thinned;
+    use super::{BTreeMap, OTHER_FIRSTS, other_firsts, thinned};
+    use crate::model::{Address, B256};
+
+    #[test]
+    fn topics_that_are_no_accounts_are_paired_too_the_commonest_first() {
+        let account = Address::repeat_byte(0x11).into_word();
+        let id = |byte| B256::repeat_byte(byte);
+        let mut topics = BTreeMap::from([
+            ((1, account), 900),
+            ((1, id(0xff)), 7),
+            ((1, B256::ZERO), 5),
+            ((1, id(1)), 30),
+            ((2, id(2)), 800),
+        ]);
+        let others = [(id(1), 30), (id(0xff), 7), (B256::ZERO, 5)];
+        assert_eq!(other_firsts(&topics), others);
+        for number in 0..OTHER_FIRSTS {
+            topics.insert(
+                (1, B256::left_padding_from(&(number as u64 + 1).to_be_bytes())),
+                6,
+            );
+        }
+        let found = other_firsts(&topics);
+        assert_eq!(
+            (found.len(), found[0], found[1]),
+            (OTHER_FIRSTS, others[0], others[1])
+        );
+        assert!(found[2..].iter().all(|&(_, met)| met == 6));
+    }
 
     #[test]
     fn what_is_left_of_a_sample_is_of_all_of_it() {

@@ -236,6 +236,62 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
 }
 
 #[test]
+fn a_difference_stays_where_the_service_hangs_right_after() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let node = format!("http://{}/rpc", service.address);
+    let lacks_one: Loses = |logs| {
+        if logs.len() > 2 {
+            logs.remove(1);
+        }
+    };
+    // Only what is asked for the times is of a range of blocks.
+    let hangs: Turns = |target| {
+        if target.contains("fromblock=") {
+            std::thread::sleep(Duration::from_secs(100));
+        }
+        Some(target)
+    };
+    let url = spoiling(&service, lacks_one, hangs);
+    let json = directory.path().join("r.json").display().to_string();
+    let mut args = vec![
+        "--data-dir",
+        &data,
+        "--url",
+        &url,
+        "--against-node",
+        &node,
+        "--json",
+        &json,
+    ];
+    // Over before a client waits no longer for its answer.
+    args.extend([
+        "--seconds",
+        "0.02",
+        "--limit",
+        "8",
+        "--only",
+        "address-rare",
+        "--clients",
+        "1",
+    ]);
+    bench(&args).refused(&["answers differ"]);
+    let report = read(Path::new(&json));
+    let comparisons = list(&question(&report, "address-rare")["comparisons"]);
+    let of_node: Vec<_> = comparisons
+        .iter()
+        .filter(|found| found["with"] == "node")
+        .collect();
+    let [found] = of_node.as_slice() else {
+        panic!("{comparisons:?}")
+    };
+    let told = found["verdict"].to_string();
+    assert!(told.contains("the service does not have it"), "{found}");
+    assert_ne!(found["untimed"], Value::Null, "{found}");
+}
+
+#[test]
 fn pages_that_all_begin_elsewhere_are_found_out_by_their_place() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::plain::Plain;
 use super::{Comparison, Other, Ours, Patience, Peer, Refusal, Round, Settled, Verdict, blocks, time};
-use crate::bench::compare::{Row, differences, united};
+use crate::bench::compare::{Differences, Row, differences, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
 use crate::bench::statistics::StoreFacts;
@@ -152,43 +152,62 @@ pub async fn lacks_head(node: &Node, facts: &StoreFacts) -> Option<String> {
 /// First and last block of a range.
 type Blocks = (u64, u64);
 
-/// What came of asking both.
-struct Judged {
-    comparison: Comparison,
-    /// The filter that both are timed with and the service's answer, or why there is none.
-    timed: Result<(LogFilter, Ours), String>,
-}
-
 /// Asks the service for a page and the node for the blocks in which its rows could lie, compares both, and times them.
 pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Round<'_>) {
     let Peer { who, patience } = peer;
     let plain = Plain::open(who.config()).await;
     let mut node = OfNode { node: who, plain };
-    match judged(&mut node, patience, filter, round).await {
-        Ok(Judged { comparison, timed }) => {
-            round.found.push(comparison);
-            match timed {
-                Ok((filter, ours)) => time(&mut node, patience, &filter, &ours, round).await,
-                Err(why) => {
-                    if let Some(comparison) = round.found.last_mut() {
-                        comparison.untimed = Some(why);
-                    }
-                }
-            }
-        }
+    let theirs = match judged(&mut node, patience, filter, round).await {
+        Ok(theirs) => theirs,
         Err(why) => {
             let asked = super::in_words(filter);
             round.found.push(Comparison::unanswered(super::NODE, asked, why));
+            return;
         }
+    };
+    let timed = timed(filter, theirs.covered, round).await;
+    let Some(comparison) = round.found.last_mut() else {
+        return;
+    };
+    match timed {
+        Ok((filter, ours)) => {
+            comparison.asked += &format!("; timed: {}", super::in_words(&filter));
+            if !matches!(comparison.verdict, Verdict::Differ { .. }) {
+                let Differences { count: rows, told } = theirs.held_against(&filter, &ours);
+                if rows > 0 {
+                    comparison.verdict = Verdict::Differ { rows, told };
+                }
+            }
+            time(&mut node, patience, &filter, &ours, round).await;
+        }
+        Err(why) => comparison.untimed = Some(why),
     }
 }
 
+/// The node's rows that a page was judged by.
+struct Theirs {
+    rows: Vec<Row>,
+    /// The blocks that the page covers.
+    covered: Blocks,
+}
+
+impl Theirs {
+    /// What the service gives of some of the blocks, held against them.
+    fn held_against(&self, filter: &LogFilter, ours: &Ours) -> Differences {
+        let within =
+            |row: &&Row| filter.from <= Some(row.log.block_number) && Some(row.log.block_number) <= filter.to;
+        let theirs: Vec<_> = self.rows.iter().filter(within).cloned().collect();
+        differences(&ours.rows, &theirs)
+    }
+}
+
+/// Holds a page against the node's rows: the verdict is among what was found from then on, whatever comes of the times.
 async fn judged<O: Other>(
     node: &mut O,
     patience: &mut Patience,
     filter: &LogFilter,
     round: &mut Round<'_>,
-) -> Result<Judged, String> {
+) -> Result<Theirs, String> {
     let before = match filter.page.checked_sub(1) {
         None | Some(0) => None,
         Some(before) => ends(&round.ours(&filter.clone().page(before)).await?.rows).map(|(_, last)| last),
@@ -200,9 +219,9 @@ async fn judged<O: Other>(
     };
     let possible = page.possible(round);
     let covered = blocks_of(&page.rows).unwrap_or(possible);
-    let (theirs, mut limited) = theirs(node, patience, filter, possible, covered).await?;
+    let (rows, mut limited) = theirs(node, patience, filter, possible, covered).await?;
     let asked = if limited.is_none() { possible } else { covered };
-    let mut found = differences(&page.rows, &page.out_of(&theirs, asked, limited.is_none()));
+    let mut found = differences(&page.rows, &page.out_of(&rows, asked, limited.is_none()));
     if let (Some((first, _)), None) = (ends(&page.rows), &limited) {
         match rows_before(node, patience, filter, first, round.facts.first_block).await {
             Ok(before) if before == filter.skip() => {}
@@ -221,31 +240,18 @@ async fn judged<O: Other>(
         let told = format!("{} rows on a page of {}", page.rows.len(), filter.offset);
         found.told.insert(0, told);
     }
-    // What was found stays, whatever comes of the times.
-    let timed = timed(filter, covered, round).await;
-    if let Ok((timed, ours)) = &timed
-        && found.count == 0
-    {
-        let within =
-            |row: &&Row| timed.from <= Some(row.log.block_number) && Some(row.log.block_number) <= timed.to;
-        let theirs: Vec<_> = theirs.iter().filter(within).cloned().collect();
-        found = differences(&ours.rows, &theirs);
-    }
     let mut asked = format!("{}: {}", super::in_words(filter), blocks(asked));
-    if let Ok((filter, _)) = &timed {
-        asked += &format!("; timed: {}", super::in_words(filter));
-    }
     if filter.either.is_some() {
         asked += "; the node in two requests one after the other, since a filter of its cannot say `or`";
     }
-    let rows = page.rows.len();
-    let verdict = match round.verdict(rows, found) {
+    let verdict = match round.verdict(page.rows.len(), found) {
         Verdict::Equal if limited.is_some() => Verdict::Partly,
         verdict => verdict,
     };
-    let mut comparison = Comparison::untimed(super::NODE, asked, verdict, rows as u64);
+    let mut comparison = Comparison::untimed(super::NODE, asked, verdict, page.rows.len() as u64);
     comparison.limited = limited;
-    Ok(Judged { comparison, timed })
+    round.found.push(comparison);
+    Ok(Theirs { rows, covered })
 }
 
 /// So many rows before a page are asked of a node, to be counted.
