@@ -591,3 +591,29 @@ fn imports_and_another_store_in_the_place_are_followed() {
     assert_eq!(replica.get("/ready").status, 200);
     replica.stop();
 }
+
+/// A place for temporary files that is none is what is told, and no fault of the store.
+#[test]
+fn a_replica_without_a_place_for_its_diary_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data").display().to_string();
+    binary::import_demo(&data);
+    let mut command = binary::command([
+        "serve",
+        "--secondary",
+        "--data-dir",
+        &data,
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let output = command
+        .env("TMPDIR", home.path().join("nowhere"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("cannot make the temporary directory of a replica (TMPDIR says where)"),
+        "{said}"
+    );
+}

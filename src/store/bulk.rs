@@ -4,13 +4,16 @@
 
 use std::sync::atomic::Ordering;
 
-use super::open::Store;
-use super::options::{self, LEVELS, SORTED_RUNS_MAX};
+use super::open::{Store, memtable_of_table};
+use super::options::{self, FIRST_MEMTABLE_BYTES, LEVELS, SORTED_RUNS_MAX};
 use super::schema::{Profile, Table};
 use super::view::family;
 
 /// A load is a bulk load from so many bytes of rows on: some million logs.
 const FROM_BYTES: usize = 1 << 30;
+
+/// A write of so many bytes is one of a load, whose tables may have more in memory.
+const MUCH_AT_ONCE: usize = 1 << 20;
 
 /// Flushed files of a table before they are merged (RocksDB's option).
 const TRIGGER: &str = "level0_file_num_compaction_trigger";
@@ -28,9 +31,18 @@ const FILES_MAX_IN_BULK: u64 = 60;
 pub(super) struct Bulk {
     bytes: usize,
     is_on: bool,
+    /// Whether tables may have more in memory than when they were opened.
+    is_roomy: bool,
 }
 
 impl Bulk {
+    /// Takes notice of a write of final blocks that is about to be made.
+    pub(super) fn writes(&mut self, store: &Store, bytes: usize) {
+        if bytes >= MUCH_AT_ONCE && !std::mem::replace(&mut self.is_roomy, true) {
+            store.give_memtables_room();
+        }
+    }
+
     /// Takes notice of a write of final blocks.
     pub(super) fn wrote(&mut self, store: &Store, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
@@ -56,6 +68,14 @@ impl Bulk {
 }
 
 impl Store {
+    /// Lets each table have its share of the memory of all memtables.
+    fn give_memtables_room(&self) {
+        let share = memtable_of_table(self.memtable_bytes);
+        if share > FIRST_MEMTABLE_BYTES {
+            options::change(&self.db, |_| true, &[("write_buffer_size", &share.to_string())]);
+        }
+    }
+
     /// Sets when flushed files are merged, of tables by level and of those by size.
     fn merge_at(&self, by_level: i32, by_size: i32) {
         for (files, is_by_size) in [(by_level, false), (by_size, true)] {
@@ -142,6 +162,26 @@ mod tests {
         // And what was written before counts no more.
         bulk.wrote(&store, 1);
         assert_eq!(merging_at(&store, BULK), 0);
+    }
+
+    #[test]
+    fn tables_have_little_in_memory_until_much_is_written_at_once() {
+        let home = tempfile::tempdir().unwrap();
+        let options = OpenOptions {
+            memtable_bytes: 96 << 20,
+            ..OpenOptions::new(home.path())
+        };
+        let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
+        let having = |bytes: usize| written(&store, &format!("write_buffer_size={bytes}"));
+        let all = Table::ALL.len();
+        assert_eq!((having(FIRST_MEMTABLE_BYTES), having(48 << 20)), (all, 0));
+        // Nor does the table that nobody uses have what a disk that was full would have to have free.
+        assert_eq!(having(64 << 20), 0);
+        let mut bulk = Bulk::default();
+        bulk.writes(&store, MUCH_AT_ONCE - 1);
+        assert_eq!(having(48 << 20), 0);
+        bulk.writes(&store, MUCH_AT_ONCE);
+        assert_eq!((having(FIRST_MEMTABLE_BYTES), having(48 << 20)), (0, all));
     }
 
     #[test]

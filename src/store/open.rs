@@ -91,6 +91,11 @@ impl std::fmt::Debug for Store {
     }
 }
 
+/// What one table may take of the memory of all memtables.
+pub(super) const fn memtable_of_table(all: usize) -> usize {
+    all / 2
+}
+
 impl Store {
     /// Opens the store in a directory that holds one; `Absent` otherwise.
     pub fn open(options: &OpenOptions) -> Result<Arc<Self>, StoreError> {
@@ -207,7 +212,7 @@ impl Store {
         }
         let caches = Caches::new(options.cache_bytes);
         // The bound on all of them together is what flushes; a table alone seldom comes near it.
-        let per_table = options.memtable_bytes / 2;
+        let per_table = memtable_of_table(options.memtable_bytes);
         let database = options::database(
             options.memtable_bytes,
             if options.read_only {
@@ -224,6 +229,11 @@ impl Store {
         };
         let open = || {
             let descriptors = options::tables(&caches.blocks, per_table, filters)
+                .map(|(name, mut options)| {
+                    options.set_write_buffer_size(per_table.min(options::FIRST_MEMTABLE_BYTES));
+                    (name, options)
+                })
+                .chain(std::iter::once(options::unused()))
                 .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
             if options.read_only {
                 DB::open_cf_descriptors_read_only(&database, &path, descriptors, false)

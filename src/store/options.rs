@@ -27,6 +27,10 @@ const LOWEST_LEVEL_REST: u32 = 24 * 60 * 60;
 pub(super) const FILE_BYTES: u64 = 64 << 20;
 const WHOLE_FILE_BYTES: u64 = 16 << 20;
 
+/// What the memtable of one table may take when a store is opened. RocksDB goes on after a disk was full once the most that one of them
+/// may take then is free, so it is little; a writer that writes much at once gives them more (`Bulk::writes`, decision 0027).
+pub(super) const FIRST_MEMTABLE_BYTES: usize = 16 << 20;
+
 /// A cache of blocks. RocksDB ends the process where it is to make one of no bytes.
 pub(super) fn cache(bytes: usize) -> Cache {
     Cache::new_hyper_clock_cache(bytes.max(1), 0)
@@ -142,6 +146,13 @@ pub(super) fn tables(
     Table::ALL
         .into_iter()
         .map(move |one| (one.name(), table(one, cache, memtable_bytes, filters)))
+}
+
+/// The table that RocksDB has by itself, with nothing in it: by its own options it might take 64 MiB.
+pub(super) fn unused() -> (&'static str, Options) {
+    let mut options = Options::default();
+    options.set_write_buffer_size(1 << 20);
+    (rocksdb::DEFAULT_COLUMN_FAMILY_NAME, options)
 }
 
 /// The options of a table.

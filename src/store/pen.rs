@@ -80,6 +80,7 @@ impl Pen {
         render(&mut batch, &mut rows)?;
         let write = rows.write;
         let bytes = write.size_in_bytes();
+        self.state.bulk.writes(&self.store, bytes);
         let flats = std::mem::take(&mut batch.flats);
         // What the rows were made of is in the way of what is about to be copied.
         drop(batch);

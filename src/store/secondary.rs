@@ -81,6 +81,10 @@ impl Secondary {
             std::process::id(),
             fastrand::u32(..)
         ));
+        std::fs::create_dir(&diary).map_err(StoreError::io(
+            "make the temporary directory of a replica (TMPDIR says where)",
+            &diary,
+        ))?;
         let names = tables.iter().map(|(name, _)| *name).collect();
         let descriptors = tables
             .into_iter()

@@ -76,10 +76,14 @@ impl Drop for SmallDisk {
 }
 
 fn start(fake: &FakeNode, disk: &SmallDisk) -> Server {
+    start_with(fake, disk, "4MiB")
+}
+
+fn start_with(fake: &FakeNode, disk: &SmallDisk, backfill_memory: &str) -> Server {
     let (url, data) = (fake.url(), disk.path().display().to_string());
     let memory = [
         "--backfill-memory",
-        "4MiB",
+        backfill_memory,
         "--cache-size",
         "8MiB",
         "--log",
@@ -207,6 +211,31 @@ fn at_the_tip() {
         assert_eq!(server.gauge("quarry_sync_disk_full").as_deref(), Some("0.0"));
     }
     println!("{said:#?}");
+    server.stop();
+    assert_eq!(digest(disk.path()), fresh(&fake));
+}
+
+/// What has to be free for the sync to go on is no matter of the memory that a backfill may take.
+#[test]
+fn little_room_is_enough_to_go_on() {
+    let Some(disk) = SmallDisk::new(120) else { return };
+    let fake = FakeNode::start(48);
+    fake.mine(300);
+    fake.set_finalized(250);
+    let server = start_with(&fake, &disk, "4GiB");
+    synced(&server, &fake);
+    disk.fill(0);
+    let began = Instant::now();
+    while !says_full(&server) {
+        assert!(began.elapsed() < PATIENCE, "never full: {}", message(&server));
+        fake.mine(1);
+        std::thread::sleep(Duration::from_millis(20));
+        disk.fill(0);
+    }
+    disk.empty();
+    disk.fill(24 << 20);
+    synced(&server, &fake);
+    assert_eq!(server.gauge("quarry_sync_disk_full").as_deref(), Some("0.0"));
     server.stop();
     assert_eq!(digest(disk.path()), fresh(&fake));
 }
