@@ -431,11 +431,18 @@ async fn verdicts_of_orphaned_blocks_are_void() {
             anchor,
             compared: 1,
             reason: String::new(),
-            supply: None,
+            supply: Some(U256::from(5)),
             differed: None,
         };
         desk.observed.put_verdict(&coin, &verdict);
     };
+    let holder = Address::repeat_byte(0x77);
+    let told = ToldBalance {
+        holder,
+        balance: U256::from(4),
+        block: 7,
+    };
+    desk.observed.put_balances(&coin, &[told], Some((None, true)));
     for (exact, checked, anchor, expected) in [
         (true, on_chain(7), None, Exactness::Exact),
         (false, on_chain(7), None, Exactness::Inexact),
@@ -452,6 +459,20 @@ async fn verdicts_of_orphaned_blocks_are_void() {
             expected,
             "{exact} {checked:?} {anchor:?}"
         );
+        // What the contract told counts as long as the verdict by which it was asked does: another branch may have another contract there.
+        let facts = ObservedFacts::new(Arc::clone(&desk.observed), desk.store.view(), true);
+        let is_told = expected == Exactness::Inexact;
+        let some = |number: u64| is_told.then_some(U256::from(number));
+        let held = facts.holders(&coin, None, 0, 10).unwrap();
+        assert_eq!(
+            held,
+            some(4).map(|balance| vec![(holder, balance)]),
+            "{checked:?}"
+        );
+        assert_eq!(facts.holder_count(&coin).unwrap(), is_told.then_some(1));
+        assert_eq!(facts.balance(&coin, &holder).unwrap(), some(4));
+        let supply = facts.supply(&coin).unwrap();
+        assert_eq!(supply.is_some(), expected != Exactness::Unjudged, "{checked:?}");
     }
     // A token that the ledger doubts is not exact, whatever was compared.
     put(true, on_chain(7), None);

@@ -138,6 +138,7 @@ async fn cursors_walk_over_told_holders() {
     };
     let accounts = [Address::repeat_byte(1), HOLDER.parse().unwrap()];
     let liar: Address = LIAR.parse().unwrap();
+    world.observed.put_verdict(&liar, &world.verdict(false));
     world
         .observed
         .put_balances(&liar, &accounts.each_ref().map(told), Some((None, true)));

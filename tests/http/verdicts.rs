@@ -189,7 +189,7 @@ impl World {
             .put_verdict(&COIN.parse().unwrap(), &self.verdict(exact));
     }
 
-    fn verdict(&self, exact: bool) -> TokenVerdict {
+    pub(crate) fn verdict(&self, exact: bool) -> TokenVerdict {
         TokenVerdict {
             exact,
             zero_address: ZeroAddress::Burns,

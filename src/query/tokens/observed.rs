@@ -6,7 +6,7 @@ use super::facts::{Exactness, NativeDiffers, TokenFacts, Verdict};
 use crate::model::{
     Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
 };
-use crate::store::{Observed, StoreError, View};
+use crate::store::{Observed, Refreshed, StoreError, View};
 
 /// What a node told of tokens, on a snapshot.
 #[derive(Debug)]
@@ -30,6 +30,23 @@ impl ObservedFacts {
             node,
             revision,
         }
+    }
+}
+
+impl ObservedFacts {
+    /// The verdict on a token where it stands on the snapshot.
+    fn standing(&self, token: &Address) -> Option<TokenVerdict> {
+        let verdict = self.observed.verdict(token);
+        verdict.filter(|verdict| stands(&self.view, verdict))
+    }
+
+    /// How far the holders of a token are told of, where they count. Until all were asked for, the ledger has the better lists: all of
+    /// them go by it, or they would contradict each other. And where no verdict stands by which the contract has to be asked, what it told
+    /// may be another one's, of another branch.
+    fn told(&self, token: &Address) -> Option<Refreshed> {
+        let refreshed = Some(self.observed.refreshed(token)).filter(|refreshed| refreshed.whole)?;
+        let is_asked = self.standing(token).is_some_and(|verdict| !verdict.exact);
+        is_asked.then_some(refreshed)
     }
 }
 
@@ -102,13 +119,13 @@ impl TokenFacts for ObservedFacts {
     }
 
     fn supply(&self, token: &Address) -> Result<Option<U256>, StoreError> {
-        Ok(self.observed.verdict(token).and_then(|verdict| verdict.supply))
+        Ok(self.standing(token).and_then(|verdict| verdict.supply))
     }
 
     fn balance(&self, token: &Address, holder: &Address) -> Result<Option<U256>, StoreError> {
-        // Until all were asked for, the ledger has the better lists: all of them go by it, or they would contradict each other.
+        // Of most holders nothing is told, as their tokens are exact.
         let told = self.observed.balance(token, holder).map(|(balance, _)| balance);
-        Ok(told.filter(|_| self.observed.refreshed(token).whole))
+        Ok(told.filter(|_| self.told(token).is_some()))
     }
 
     fn held_by(&self, holder: &Address, limit: usize) -> Result<Vec<Address>, StoreError> {
@@ -121,8 +138,7 @@ impl TokenFacts for ObservedFacts {
     }
 
     fn holder_count(&self, token: &Address) -> Result<Option<u64>, StoreError> {
-        let refreshed = self.observed.refreshed(token);
-        Ok(refreshed.whole.then_some(refreshed.holders))
+        Ok(self.told(token).map(|refreshed| refreshed.holders))
     }
 
     fn holders(
@@ -132,7 +148,7 @@ impl TokenFacts for ObservedFacts {
         skip: u64,
         limit: usize,
     ) -> Result<Option<Vec<(Address, U256)>>, StoreError> {
-        if !self.observed.refreshed(token).whole {
+        if self.told(token).is_none() {
             return Ok(None);
         }
         Ok(match after {
