@@ -257,6 +257,7 @@ fn what_cannot_be_measured_is_one_sentence() {
         assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
     }
     bench(&["--demo", "--only", "logs,no-such-question"]).refused(&["`no-such-question`"]);
+    bench(&["--demo", "--only", ""]).refused(&["only: names nothing"]);
     bench(&["--demo", "--url", "https://localhost"]).refused(&["url", "plain http"]);
     bench(&["--demo", "--url", "http://127.0.0.1:1"]).refused(&["127.0.0.1:1"]);
     bench(&["--demo", "--against-node", "http://127.0.0.1:1"]).refused(&["the node at http://127.0.0.1:1"]);

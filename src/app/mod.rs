@@ -72,7 +72,7 @@ pub enum AppError {
     #[error("{0} mismatches")]
     Mismatches(u64),
     /// Answers of another than the service are others.
-    #[error("{0} answers differ")]
+    #[error("{0} answer{s} differ{verb}", s = if *.0 == 1 { "" } else { "s" }, verb = if *.0 == 1 { "s" } else { "" })]
     Differing(u64),
     /// The database that is compared with.
     #[error(transparent)]

@@ -91,6 +91,12 @@ pub fn count(figure: f64) -> String {
     }
 }
 
+/// So many of something: `1 row`, `2 rows`.
+#[must_use]
+pub fn so_many(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn three_digits(figure: f64) -> String {
     match figure {
         figure if figure < 9.995 => format!("{figure:.2}"),

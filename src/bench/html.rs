@@ -45,7 +45,7 @@ impl Report {
         if self.differing() > 0 {
             let _ = writeln!(
                 page,
-                "<p class=\"alarm\">{} answers differ from those of another; see the remarks.</p>",
+                "<p class=\"alarm\">Answers that differ from those of another: {}; see the remarks.</p>",
                 self.differing()
             );
         }

@@ -108,6 +108,8 @@ struct Sums {
     stopped: u64,
     of_other_length: u64,
     uncounted: u64,
+    of_other_rows: u64,
+    other_rows: Option<(u64, u64)>,
     rows: u64,
     bytes: u64,
     /// When it asked first, and when its last answer was there.
@@ -120,6 +122,20 @@ impl Sums {
         self.in_a_row = 0;
         self.rows += rows;
         self.bytes += bytes;
+    }
+
+    /// One of another length than the one that was looked at, with its rows where they could be counted.
+    fn answered_otherwise(&mut self, bytes: u64, took: Duration, rows: Option<u64>, looked_at: u64) {
+        self.of_other_length += 1;
+        match rows {
+            None => self.uncounted += 1,
+            Some(rows) if rows != looked_at => {
+                self.of_other_rows += 1;
+                self.other_rows.get_or_insert((rows, looked_at));
+            }
+            Some(_) => {}
+        }
+        self.answered(bytes, took, rows.unwrap_or(0));
     }
 
     fn failed(&mut self, why: String) {
@@ -135,6 +151,8 @@ impl Sums {
         self.stopped += other.stopped;
         self.of_other_length += other.of_other_length;
         self.uncounted += other.uncounted;
+        self.of_other_rows += other.of_other_rows;
+        self.other_rows = self.other_rows.or(other.other_rows);
         self.rows += other.rows;
         self.bytes += other.bytes;
         self.span = match (self.span, other.span) {
@@ -154,6 +172,8 @@ impl Sums {
             stopped: self.stopped,
             of_other_length: self.of_other_length,
             uncounted: self.uncounted,
+            of_other_rows: self.of_other_rows,
+            other_rows: self.other_rows,
             seconds,
             planned_seconds: planned.as_secs_f64(),
             rows_per_second: per_second(self.rows),
@@ -255,10 +275,8 @@ pub async fn warm(
                 match got {
                     Ok(bytes) if bytes == length || length == 0 => sums.answered(bytes, took, rows),
                     Ok(bytes) => {
-                        sums.of_other_length += 1;
-                        let rows = others.rows(&mut client, target, (place, bytes), until).await;
-                        sums.uncounted += u64::from(rows.is_none());
-                        sums.answered(bytes, took, rows.unwrap_or(0));
+                        let found = others.rows(&mut client, target, (place, bytes), until).await;
+                        sums.answered_otherwise(bytes, took, found, rows);
                     }
                     Err(_) if is_cut(took, deadline) => break,
                     Err(failure) => {

@@ -44,6 +44,11 @@ pub struct Measurement {
     pub of_other_length: u64,
     /// Those of them whose rows could not be counted, and are in no figure.
     pub uncounted: u64,
+    /// Those of them that had another number of rows than the one that was looked at.
+    pub of_other_rows: u64,
+    /// Rows of the first of these, and of the one that was looked at.
+    #[serde(skip)]
+    pub other_rows: Option<(u64, u64)>,
     /// Seconds from the first request to the last answer; of cold ones those of the answers alone.
     pub seconds: f64,
     /// Seconds that were planned.
@@ -81,12 +86,20 @@ impl Measurement {
     /// What is to be said where answers were not of one length.
     #[must_use]
     pub fn varied(&self) -> Option<String> {
-        (self.uncounted > 0).then(|| {
+        let uncounted = (self.uncounted > 0).then(|| {
             format!(
                 "{} of {} answers were longer or shorter than those whose rows were counted: theirs are not counted",
                 self.uncounted, self.runs
             )
-        })
+        });
+        let of_other_rows = self.other_rows.map(|(found, looked_at)| {
+            format!(
+                "{} of {} answers had another number of rows, the first of them {found}, the one that was looked at {looked_at}",
+                self.of_other_rows, self.runs
+            )
+        });
+        let told: Vec<_> = of_other_rows.into_iter().chain(uncounted).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 }
 

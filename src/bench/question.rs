@@ -57,6 +57,12 @@ impl Only {
         Self(parts.filter(|part| !part.is_empty()).collect())
     }
 
+    /// Whether it names nothing, and so chooses all.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn is_named(part: &str, published: &Published) -> bool {
         part == published.group.name() || published.name.contains(part)
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::against::{Comparison, Tally, Verdict};
 use super::answer::OVER_HTTP;
-use super::figures::{Percentiles, count, duration, or_none, ratio};
+use super::figures::{Percentiles, count, duration, or_none, ratio, so_many};
 use super::measure::Answers;
 use super::measurement::Measurement;
 use super::question::{LeftOut, Question};
@@ -371,7 +371,8 @@ impl Report {
                     lines.push(match comparison.rounds {
                         0 => format!("{name}: not timed against {}: {why}", comparison.with),
                         rounds => format!(
-                            "{name}: timed {rounds} times against {}, then: {why}",
+                            "{name}: timed {} against {}, then: {why}",
+                            so_many(rounds, "time"),
                             comparison.with
                         ),
                     });
@@ -388,7 +389,8 @@ impl Report {
                         ));
                     }
                     Verdict::Differ { rows, told } => {
-                        let differ = if *rows == 1 { "row differs" } else { "rows differ" };
+                        let differ = if *rows == 1 { "differs" } else { "differ" };
+                        let rows = so_many(*rows, "row");
                         lines.push(format!("{name}: {rows} {differ} from {}:", comparison.with));
                         lines.extend(told.iter().map(|text| format!("  {text}")));
                     }

@@ -30,6 +30,8 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
         stopped: 0,
         of_other_length: 0,
         uncounted: 0,
+        of_other_rows: 0,
+        other_rows: None,
         seconds: 0.25,
         planned_seconds: 0.25,
         milliseconds: Some(latencies.percentiles()),

@@ -30,6 +30,11 @@ impl Options {
             ));
         }
         let only = Only::of(&args.only);
+        if only.is_empty() && !args.only.is_empty() {
+            return Err(AppError::Usage(
+                "only: names nothing: leave it out to ask all questions, --list names them".to_owned(),
+            ));
+        }
         if let Some(unknown) = only.unknown(&published().collect::<Vec<_>>()) {
             return Err(AppError::Usage(format!(
                 "only: no question's name contains `{unknown}`, and no group is called so; --list names them"
@@ -66,7 +71,7 @@ fn authority(url: &str) -> Result<String, AppError> {
     }
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.is_empty() || authority.contains(['/', '?', '#', '@']) {
-        return Err(wrong("has more than host and port"));
+        return Err(wrong("has more than host and port (a user, a path or a query)"));
     }
     // The colons of an IPv6 address are in brackets.
     let behind_address = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);

@@ -16,7 +16,7 @@ pub use self::patience::{Patience, Peer};
 pub use self::tally::Tally;
 use super::answer::{Client, Failure, logs};
 use super::compare::{Differences, Row, differences};
-use super::figures::median;
+use super::figures::{median, so_many};
 use super::filter::LogFilter;
 use super::statistics::StoreFacts;
 use crate::clock;
@@ -120,6 +120,11 @@ impl Comparison {
         (rows != counted).then(|| Self::untimed(STORE, in_words(filter), differ(), rows))
     }
 
+    /// Whether it tells of another count than the store's.
+    pub(super) fn is_with_store(&self) -> bool {
+        self.with == STORE
+    }
+
     /// Tells of some of the others, who were being asked, that they are asked no longer: who has no verdict yet gave none.
     pub fn break_off(others: &[&'static str], filter: &LogFilter, found: &mut Vec<Self>) {
         let why = || "broken off: it would have taken the time of what is behind it (--limit)".to_owned();
@@ -184,6 +189,9 @@ trait Other {
     /// The logs of a filter.
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal>;
 
+    /// What the size of an answer is that is timed, and of whose it is held against.
+    const SIZE: [&'static str; 2];
+
     /// Finds, before it is timed, the way in which it answers a filter soonest, and holds what comes so against the service's rows.
     async fn settle(&mut self, filter: &LogFilter, ours: &[Row]) -> Result<Settled, Refusal>;
 
@@ -197,6 +205,8 @@ struct Settled {
     way: Option<&'static str>,
     /// The size of its answer, which was compared.
     size: u64,
+    /// What differs in what came so.
+    found: Differences,
 }
 
 /// The service's answer.
@@ -300,6 +310,17 @@ async fn time<O: Other>(
             return;
         }
     };
+    if settled.found.count > 0 {
+        let Differences { count, told } = settled.found;
+        comparison.untimed = Some(format!(
+            "where it is timed its answer differs in {} from the service's",
+            so_many(count, "row")
+        ));
+        if !matches!(comparison.verdict, Verdict::Differ { .. }) {
+            comparison.verdict = Verdict::Differ { rows: count, told };
+        }
+        return;
+    }
     let way = settled.way.map(|way| format!("; {way}"));
     comparison.asked.extend(way);
     let until = round.deadline.min(clock::now() + round.seconds);
@@ -310,14 +331,15 @@ async fn time<O: Other>(
             break;
         }
         let ask = async || told(service.get(&target).await);
-        let mut asked = ask_for_a_turn(&mut times.ours, ours.bytes, ask).await;
+        let of_service = ["bytes", OF_COMPARED];
+        let mut asked = ask_for_a_turn(&mut times.ours, (ours.bytes, of_service), ask).await;
         if let (Ok(()), Some(in_process)) = (&asked, in_process.as_mut()) {
             let ask = async || told(in_process.get(&target).await);
-            asked = ask_for_a_turn(&mut times.in_process, ours.bytes, ask).await;
+            asked = ask_for_a_turn(&mut times.in_process, (ours.bytes, of_service), ask).await;
         }
         if asked.is_ok() {
             let ask = async || patience.wait(other.answer(filter)).await.map_err(Untimed::Ended);
-            asked = ask_for_a_turn(&mut times.theirs, settled.size, ask).await;
+            asked = ask_for_a_turn(&mut times.theirs, (settled.size, O::SIZE), ask).await;
         }
         match asked {
             Ok(()) => {}
@@ -326,11 +348,9 @@ async fn time<O: Other>(
                 break;
             }
             // Nor are those before it to be trusted.
-            Err(Untimed::Other(found, expected)) => {
+            Err(Untimed::Other(why)) => {
                 comparison.times(&Times::default());
-                comparison.untimed = Some(format!(
-                    "an answer that was timed had a size of {found}, the one that was compared of {expected}"
-                ));
+                comparison.untimed = Some(why);
                 break;
             }
         }
@@ -343,9 +363,12 @@ async fn time<O: Other>(
 enum Untimed {
     /// It did not come: in words.
     Ended(String),
-    /// It is another one than was compared: its size, and that one's.
-    Other(u64, u64),
+    /// It is another one than was compared: in words.
+    Other(String),
 }
+
+/// Of whose size another answer is.
+const OF_COMPARED: &str = "the one that was compared";
 
 /// A failure of the service, in words.
 fn told(got: Result<u64, Failure>) -> Result<u64, Untimed> {
@@ -355,7 +378,7 @@ fn told(got: Result<u64, Failure>) -> Result<u64, Untimed> {
 /// Asks again and again for a turn and notes how long each answer of the size expected took, milliseconds.
 async fn ask_for_a_turn(
     times: &mut Vec<f64>,
-    expected: u64,
+    (expected, [unit, whose]): (u64, [&'static str; 2]),
     mut ask: impl AsyncFnMut() -> Result<u64, Untimed>,
 ) -> Result<(), Untimed> {
     let turn = clock::now() + TURN;
@@ -364,7 +387,9 @@ async fn ask_for_a_turn(
         let size = ask().await?;
         let now = clock::now();
         if size != expected {
-            return Err(Untimed::Other(size, expected));
+            return Err(Untimed::Other(format!(
+                "an answer that was timed had {size} {unit}, {whose} {expected}"
+            )));
         }
         times.push((now - began).as_secs_f64() * 1e3);
         if now >= turn {

@@ -18,7 +18,7 @@ use self::error::{failed, within};
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
 use super::{Comparison, Other, Peer, Refusal, Round, Settled, compare};
-use crate::bench::compare::Row as Compared;
+use crate::bench::compare::{Differences, Row as Compared};
 use crate::bench::figures::median;
 use crate::bench::filter::{LogFilter, SqlValue};
 
@@ -352,10 +352,14 @@ impl Other for Asked<'_> {
         Ok(compared.collect())
     }
 
+    const SIZE: [&'static str; 2] = ["rows", "the service's"];
+
     async fn settle(&mut self, filter: &LogFilter, ours: &[Compared]) -> Result<Settled, Refusal> {
         Ok(Settled {
             way: self.plan_fastest(filter).await?,
             size: ours.len() as u64,
+            // It was asked in the same way when it was compared.
+            found: Differences::default(),
         })
     }
 

@@ -56,9 +56,12 @@ impl Postgres {
         if !self.is_there().await? {
             return Ok(None);
         }
+        // What lacks a table or a column is not all there, whatever it says.
         let sql = format!(
-            "SELECT chain_id, first_block, last_block, last_hash, logs FROM {}.loaded WHERE layout = $1",
-            self.schema
+            "SELECT chain_id, first_block, last_block, last_hash, logs FROM {schema}.loaded WHERE layout = $1
+             AND NOT EXISTS (SELECT {COLUMNS} FROM {schema}.logs LIMIT 0)
+             AND NOT EXISTS (SELECT {TRANSACTION_COLUMNS} FROM {schema}.transactions LIMIT 0)",
+            schema = self.schema
         );
         let asking = async {
             match self.database.query_opt(&sql, &[&LAYOUT]).await {
