@@ -53,7 +53,7 @@ An error is `{\"error\": \"<text>\"}`. Below each operation stand the texts of i
 | 429 | the client asks more often than `--rate-limit` lets it (`Retry-After`) | `Rate limit exceeded` |
 | 500 | a fault of ours, the log says more | `Internal server error` |
 | 502, 504 | the node failed or was late, for the few answers that need it | the operation's, `Upstream node error` |
-| 503 | not now (`Retry-After`): not indexed yet, chain not configured, busy. What a store never gets (blocks before its `--start-block`, traces of a node without them, the supply of a chain without its genesis) says so, too, for good (most of it with `Retry-After: 3600`): `withheld` of `/status` tells why | `Data for the requested range is still being indexed`, `Chain testnet is not configured`, `Server is busy` |
+| 503 | not now (`Retry-After`): not indexed yet, chain not configured, busy. What a store never gets (blocks before its `--start-block`, the supply of a chain without its genesis) says so, too, for good, with `Retry-After: 3600`, and what needs traces that the node does not tell with `Retry-After: 60`: `withheld` of `/status` tells why | `Data for the requested range is still being indexed`, `Chain testnet is not configured`, `Server is busy` |
 ";
 
 /// The documentation of every endpoint, as Markdown.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::model::Day;
 use crate::query::{QueryError, Reader, SupplyGap};
 
-/// Operations that are not answered, or not for some days, and why.
+/// Operations that are not answered, or not for some days, blocks, accounts or tokens, and why.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub(super) struct Withheld {
     operations: &'static str,
@@ -40,8 +40,27 @@ pub(super) fn withheld(reader: &Reader) -> Result<Vec<Withheld>, QueryError> {
             format!("the store begins at block {first_block}: who took part before is not known"),
         );
         tell(
+            "A10, T3, T4, T5, T10",
+            format!("the store begins at block {first_block}: accounts and tokens that are older"),
+        );
+        tell(
+            "T6, T7",
+            format!("the store begins at block {first_block}: what accounts held before is not known"),
+        );
+        tell(
             DAILY,
             format!("{first}: the store begins within this day, at block {first_block}"),
+        );
+    }
+    if !reader.has_traces() {
+        let untraced = reader.next_traced();
+        let why = format!(
+            "blocks from {untraced} on have no call frames, which are filled in once the node tells them"
+        );
+        tell("A4, A5, A6, A10, B1, S5", why.clone());
+        tell(
+            "C3, X2",
+            format!("{why}: contracts that contracts made, and why transactions failed"),
         );
     }
     let (mut sizes, mut uncles) = (Untold::default(), Untold::default());

@@ -19,6 +19,7 @@ use crate::api::Settings;
 use crate::cli::SyncTo;
 use crate::config::{BackfillMemory, Config, ServiceConfig};
 use crate::http::{Limits, Pool, PoolLimits};
+use crate::machine;
 use crate::model::ChainName;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
@@ -94,12 +95,28 @@ pub(super) fn check_nodes(config: &Config) -> Result<(), AppError> {
     Ok(())
 }
 
+/// Says so where caches and backfill are given more memory than the process may have: the system ends it once they are full.
+fn check_memory(config: &Config) {
+    let chains = config.chains.len() as u64;
+    let given = config.cache_size.0 as u64 + chains * config.backfill_memory.0 as u64;
+    let allowed = machine::memory_allowed().filter(|&allowed| allowed < given);
+    if let Some(allowed) = allowed {
+        tracing::warn!(
+            cache_size = %config.cache_size,
+            backfill_memory = %config.backfill_memory,
+            allowed_mib = allowed >> 20,
+            "caches and backfill are given more memory than this process may have: set --cache-size and --backfill-memory lower"
+        );
+    }
+}
+
 fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supervisor>, AppError> {
     files::check_writing()?;
     if config.chains.is_empty() {
         return Err(nothing_configured());
     }
     check_nodes(config)?;
+    check_memory(config);
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     for settings in &config.chains {
         let genesis = load_genesis(config.genesis_of(settings.name))?;

@@ -7,7 +7,8 @@ use crate::desk::answer::Plan;
 use crate::desk::faults::{invalid_chain, still_indexing};
 use crate::desk::office::Dialect;
 use crate::http::{
-    self, Delivery, Handled, HttpError, Lane, Lifetime, Request, Response, StatusCode, Traffic, json_response,
+    self, Delivery, ErrorStatus, Handled, HttpError, Lane, Lifetime, Request, Response, StatusCode, Traffic,
+    json_response,
 };
 use crate::model::ChainName;
 
@@ -85,7 +86,8 @@ impl http::Handler for Compat {
     }
 
     fn refuse(&self, _: &str, error: HttpError) -> Response {
-        envelope::refusal(&error, true)
+        // A body that is too long is the client's, as a parameter is.
+        envelope::refusal(&error, error.status() != ErrorStatus::ContentTooLarge)
     }
 
     fn traffic(&self) -> Arc<Traffic> {

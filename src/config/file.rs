@@ -115,15 +115,23 @@ impl OneOrMany {
 impl ConfigFile {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        let bytes = std::fs::read(path).map_err(|source| ConfigError::Read {
             path: path.to_path_buf(),
             source,
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let whole = error.as_bytes().get(..error.utf8_error().valid_up_to());
+            ConfigError::Parse {
+                path: path.to_path_buf(),
+                line: 1 + whole.map_or(0, lines_ended),
+                reason: "not UTF-8 text".to_owned(),
+            }
         })?;
         let parse = |error: toml::de::Error| {
             let begin = error.span().map_or(0, |span| span.start);
             ConfigError::Parse {
                 path: path.to_path_buf(),
-                line: 1 + text.bytes().take(begin).filter(|&byte| byte == b'\n').count(),
+                line: 1 + text.as_bytes().get(..begin).map_or(0, lines_ended),
                 reason: without_keys(error.message()),
             }
         };
@@ -137,6 +145,10 @@ impl ConfigFile {
             None => Ok(file),
         }
     }
+}
+
+fn lines_ended(text: &[u8]) -> usize {
+    text.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// The first key whose value is an empty text, sections left out: an empty variable counts as none, an empty filter would log nothing, and

@@ -48,9 +48,12 @@ pub(crate) fn never_indexed() -> HttpError {
     still_indexing().with_retry_after(RETRY_AFTER_NEVER_SECONDS)
 }
 
+/// Seconds until it makes sense to ask again for what needs traces that the node did not tell: they are filled in once it does.
+const RETRY_AFTER_TRACES_SECONDS: u64 = 60;
+
 /// 503: the store was filled without traces and this needs them.
 pub(crate) fn needs_traces() -> HttpError {
-    still_indexing()
+    still_indexing().with_retry_after(RETRY_AFTER_TRACES_SECONDS)
 }
 
 /// 503: the block came from a source that does not say who sealed its uncles.

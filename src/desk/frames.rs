@@ -166,6 +166,10 @@ pub(crate) struct ListFrames<R> {
 /// A frame that is made where it is sent: it stays in a core's cache until it went out.
 const AT_ONCE_BYTES: usize = 128 * 1024;
 
+/// Items of a part at least: a first item that is longer than a frame says nothing of those behind it, and frames of one item each hardly
+/// shrink when they are compressed.
+const PART_MIN: usize = 64;
+
 /// How a page is dealt out.
 struct Parts {
     /// Items of the page.
@@ -209,7 +213,7 @@ impl<R: RowSource> ListFrames<R> {
         frames.parts = Arc::new(Parts {
             rows,
             // A little less than a frame, so that a part seldom leaves a few items to a frame of their own.
-            part: (written - written / 16).max(1),
+            part: (written - written / 16).max(PART_MIN),
             next: AtomicUsize::new(written),
         });
         frames.in_part = false;
@@ -293,5 +297,31 @@ impl<R: RowSource> FrameSource for ListFrames<R> {
             part_end: 0,
             length: self.length,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Unsent;
+
+    #[test]
+    fn a_first_item_longer_than_a_frame_leaves_the_others_long_ones() {
+        let lengths: Vec<usize> = std::iter::once(FRAME_BYTES + 1)
+            .chain(std::iter::repeat_n(100, 1_000))
+            .collect();
+        let write = |out: &mut Vec<u8>, &length: &usize| out.resize(out.len() + length, b'1');
+        let all: usize = lengths.iter().sum();
+        let (rows, begin) = (lengths.len(), Envelope(b"{\"all\":[".to_vec()));
+        let expected = begin.0.len() + all + rows - 1 + TAIL.len();
+        let buffers = FrameBuffers::new(Unsent::new(1 << 30));
+        let (first, rest) =
+            ListFrames::begin(Known::new(lengths, write), buffers, Shape::Object, begin).unwrap();
+        let (mut rest, mut frames) = (rest.unwrap(), vec![first]);
+        while let Some(frame) = rest.next_frame().unwrap() {
+            frames.push(frame);
+        }
+        assert_eq!(frames.iter().map(Bytes::len).sum::<usize>(), expected);
+        assert_eq!(frames.len(), 1 + (rows - 1).div_ceil(PART_MIN));
     }
 }

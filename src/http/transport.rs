@@ -9,9 +9,9 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderMap, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode, Uri, Version};
+use hyper::{Method, StatusCode, Version};
 
 use crate::clock;
 
@@ -152,7 +152,7 @@ impl<H: Handler> Exchange<H> {
             traffic.request_limited();
             let error = HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED);
             Some(self.refuse(error))
-        } else if let Err(error) = check_size(&parts.uri, &parts.headers, limits) {
+        } else if let Err(error) = check_size(parts, limits) {
             Some(self.refuse(error))
         } else if self.is_crowded {
             traffic.request_refused();
@@ -341,9 +341,17 @@ async fn read_upload(
     })
 }
 
-fn check_size(uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Result<(), HttpError> {
+fn check_size(parts: &Parts, limits: &Limits) -> Result<(), HttpError> {
+    let Parts {
+        uri,
+        headers,
+        version,
+        ..
+    } = parts;
+    // An authority in a request line is a part of its target; with HTTP/2 it is the host, and a header of its own.
+    let authority = uri.authority().filter(|_| *version < Version::HTTP_2);
     let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
-        + uri.authority().map_or(0, |authority| authority.as_str().len());
+        + authority.map_or(0, |authority| authority.as_str().len());
     if target > limits.uri_bytes_max {
         return Err(HttpError::new(ErrorStatus::UriTooLong, URI_TOO_LONG));
     }

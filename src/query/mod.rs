@@ -230,6 +230,12 @@ impl Reader {
         self.view.has_traces()
     }
 
+    /// The first block whose frames are not stored, all before it having theirs.
+    #[must_use]
+    pub fn next_traced(&self) -> u64 {
+        self.view.checkpoint().next_traced
+    }
+
     /// A number that every write to the store raises, also those that leave the head where it is.
     #[must_use]
     pub fn revision(&self) -> u64 {

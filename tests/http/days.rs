@@ -529,6 +529,14 @@ async fn a_store_that_begins_later_does_not_tell_its_first_day() {
             format!("the store begins at block {number}: who took part before is not known")
         ],
         [
+            "A10, T3, T4, T5, T10",
+            format!("the store begins at block {number}: accounts and tokens that are older")
+        ],
+        [
+            "T6, T7",
+            format!("the store begins at block {number}: what accounts held before is not known")
+        ],
+        [
             "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3",
             format!("{first}: the store begins within this day, at block {number}")
         ],

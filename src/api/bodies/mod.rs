@@ -394,12 +394,12 @@ const STATUS_CHAIN: &[Field] = &[
     field(
         "withheld",
         Form::List(WITHHELD),
-        "What this store cannot answer, however long one waits; those answers are 503.",
+        "What this store does not answer, however long one waits (without traces, until the node tells them); those answers are 503.",
     ),
 ];
 const WITHHELD: &[Field] = &[
     field("operations", Form::Text, "Ids of operations."),
-    field("because", Form::Text, "For which days, and why."),
+    field("because", Form::Text, "Of what, and why."),
 ];
 const STATUS_REPLICA: &[Field] = &[
     field(
