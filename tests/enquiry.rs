@@ -788,6 +788,52 @@ async fn holders_told_of_on_another_branch_are_asked_again() {
     desk.stop().await;
 }
 
+/// A token that is judged on one branch and found to be the same on another one: what its holders were told to have is of the first, maybe of another
+/// contract, and counts for nothing until all were asked for again; and what was answered meanwhile is known to be out of date.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_branch_told_does_not_come_back_with_the_verdict() {
+    let mut desk = Desk::with_tail(Some(20)).await;
+    let toll = named(&true_tokens(), "toll").address;
+    let (number, orphan) = (desk.head(), B256::repeat_byte(1));
+    let checked = BlockId { number, hash: orphan };
+    let verdict = TokenVerdict {
+        exact: false,
+        zero_address: ZeroAddress::Burns,
+        checked,
+        anchor: None,
+        compared: 1,
+        reason: "another contract".to_owned(),
+        supply: Some(U256::from(5)),
+        differed: None,
+    };
+    desk.observed.put_verdict(&toll, &verdict);
+    let stranger = Address::repeat_byte(0x77);
+    let told = ToldBalance {
+        holder: stranger,
+        balance: U256::from(4),
+        block: number,
+    };
+    desk.observed.put_balances(&toll, &[told], Some((None, true)));
+    let holders = |desk: &Desk| {
+        let facts = ObservedFacts::new(Arc::clone(&desk.observed), desk.store.view(), true);
+        facts.holders(&toll, None, 0, 10_000).unwrap()
+    };
+    assert_eq!(holders(&desk), None);
+    let before = desk.observed.revision();
+    desk.start(eager()).await;
+    until("it is judged, and its holders are told of", || {
+        let held = holders(&desk);
+        // Whenever there are told holders, nobody is among them who was told of there alone.
+        let is_back = |held: &Vec<(Address, U256)>| held.iter().any(|(holder, _)| *holder == stranger);
+        assert!(!held.as_ref().is_some_and(is_back), "{held:?}");
+        held.is_some()
+    })
+    .await;
+    desk.stop().await;
+    assert_ne!(desk.observed.revision(), before);
+    assert!(!desk.observed.verdict(&toll).unwrap().exact);
+}
+
 /// An account that only orphaned blocks named is no holder: where they were orphaned between two processes, before this one had seen
 /// enough of the chain, and where the contract has something to say of it all the same.
 #[tokio::test(flavor = "multi_thread")]

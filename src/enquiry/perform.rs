@@ -228,7 +228,10 @@ impl Tools {
         let fell = known.as_ref().is_some_and(|known| !known.exact);
         if exact && fell {
             tracing::info!(token = ?token, "a token's events explain it after all, the ledger answers for it");
-            // What its holders were said to have is of the time before, or of another branch.
+        }
+        let is_void = known.is_some() && before.is_none();
+        if fell && (exact || is_void) {
+            // What its holders were said to have is of the time before, or of another branch and maybe of another contract.
             self.observed.begin_round(&token);
             self.swept.forget_one(&token);
         }
@@ -251,6 +254,10 @@ impl Tools {
             self.valued.note(&view, plan.head, token);
         }
         self.observed.put_verdict(&token, &verdict);
+        if is_void {
+            // It counts again, though it may say what it said.
+            self.observed.changed();
+        }
     }
 
     /// Asks for balances of a token that is not exact, and for its supply, and gives the block after which it asked and the supply. What the contract

@@ -70,7 +70,8 @@ impl Observed {
         self.revision.load(Ordering::Acquire)
     }
 
-    fn changed(&self) {
+    /// Raises the revision: what is here counts for more, or for less, than it did.
+    pub fn changed(&self) {
         self.revision.fetch_add(1, Ordering::AcqRel);
     }
 
