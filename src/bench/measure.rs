@@ -129,13 +129,17 @@ impl Sums {
         self.of_other_length += 1;
         match rows {
             None => self.uncounted += 1,
-            Some(rows) if rows != looked_at => {
-                self.of_other_rows += 1;
-                self.other_rows.get_or_insert((rows, looked_at));
-            }
-            Some(_) => {}
+            Some(rows) => self.counted(rows, looked_at),
         }
         self.answered(bytes, took, rows.unwrap_or(0));
+    }
+
+    /// Holds the rows of an answer against those of the one that was looked at.
+    fn counted(&mut self, rows: u64, looked_at: u64) {
+        if rows != looked_at {
+            self.of_other_rows += 1;
+            self.other_rows.get_or_insert((rows, looked_at));
+        }
     }
 
     fn failed(&mut self, why: String) {
@@ -347,6 +351,7 @@ async fn in_time(answer: impl Future<Output = Result<u64, Failure>>, until: Inst
 /// One sentence where the service cannot be reached.
 pub async fn cold(
     question: &Question,
+    answers: &Answers,
     way: &Way,
     bed: &Arc<dyn Bed>,
     seconds: Duration,
@@ -356,7 +361,9 @@ pub async fn cold(
     let (mut spent, mut read) = (Duration::ZERO, Some(0));
     let (mut asked, mut body) = (0, Vec::new());
     let until = clock::now() + seconds;
-    for (run, target) in question.targets.iter().cycle().take(COLD_RUNS.1).enumerate() {
+    let looked_at = answers.rows.iter().zip(&answers.lengths);
+    let targets = question.targets.iter().zip(looked_at);
+    for (run, (target, (&looked_at, &length))) in targets.cycle().take(COLD_RUNS.1).enumerate() {
         let now = clock::now();
         if now >= deadline || (COLD_RUNS.0 <= run && now >= until) {
             break;
@@ -386,7 +393,11 @@ pub async fn cold(
         read = (|| Some(read? + disk_bytes()?.saturating_sub(before?)))();
         let counted = got.map_err(|Failure { why, .. }| why);
         match counted.and_then(|bytes| Ok((bytes, rows(&body)?))) {
-            Ok((bytes, rows)) => sums.answered(bytes, took, rows),
+            Ok((bytes, rows)) => {
+                // One that was not answered when it was looked at has no rows to be held against.
+                sums.counted(rows, if length == 0 { rows } else { looked_at });
+                sums.answered(bytes, took, rows);
+            }
             Err(why) => sums.failed(why),
         }
     }

@@ -44,7 +44,7 @@ pub struct Measurement {
     pub of_other_length: u64,
     /// Those of them whose rows could not be counted, and are in no figure.
     pub uncounted: u64,
-    /// Those of them that had another number of rows than the one that was looked at.
+    /// Answers that had another number of rows than the one that was looked at, of those whose rows were counted.
     pub of_other_rows: u64,
     /// Rows of the first of these, and of the one that was looked at.
     #[serde(skip)]

@@ -105,6 +105,20 @@ pub struct Asked {
     pub notes: Vec<String>,
 }
 
+impl Asked {
+    /// Takes a measurement. Of a page of logs of which an answer had another number of rows than the store counts, that is a difference.
+    pub(super) fn measured(&mut self, found: Measurement) {
+        if let (Some(filter), Some(counted), Some((rows, _))) =
+            (&self.question.filter, self.question.counted, found.other_rows)
+            && !self.comparisons.iter().any(Comparison::is_with_store)
+        {
+            self.comparisons
+                .extend(Comparison::with_store(filter, rows, counted));
+        }
+        self.measurements.push(found);
+    }
+}
+
 impl Machine {
     /// This machine; what the system does not tell stays empty.
     #[must_use]

@@ -327,16 +327,7 @@ impl Session {
                 turn.begins(Kind::Warm, &format!("{name} {}", way.name()));
                 let until = turn.deadline.checked_sub(TELLING).unwrap_or(turn.deadline);
                 match warm(&question, &asked.answers, way, clients, turn.seconds, until).await {
-                    Ok(found) => {
-                        if let (Some(filter), Some(counted), Some((rows, _))) =
-                            (&question.filter, question.counted, found.other_rows)
-                        {
-                            let found = Comparison::with_store(filter, rows, counted);
-                            let is_told = asked.comparisons.iter().any(Comparison::is_with_store);
-                            asked.comparisons.extend(found.filter(|_| !is_told));
-                        }
-                        asked.measurements.push(found);
-                    }
+                    Ok(found) => asked.measured(found),
                     Err(why) => asked.notes.push(format!("{}: {why}", way.name())),
                 }
             }
@@ -347,8 +338,10 @@ impl Session {
                     self.behind.add(Kind::Cold);
                     continue;
                 };
-                match cold(&question, way, bed, turn.seconds, until).await {
-                    Ok(found) => asked.measurements.push(found),
+                match cold(&question, &asked.answers, way, bed, turn.seconds, until).await {
+                    // Making it cold took all the time that there was.
+                    Ok(found) if found.runs + found.failures == 0 => self.behind.add(Kind::Cold),
+                    Ok(found) => asked.measured(found),
                     Err(why) => asked.notes.push(format!("{}, cold: {why}", way.name())),
                 }
             }

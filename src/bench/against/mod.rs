@@ -128,10 +128,14 @@ impl Comparison {
     /// Tells of some of the others, who were being asked, that they are asked no longer: who has no verdict yet gave none.
     pub fn break_off(others: &[&'static str], filter: &LogFilter, found: &mut Vec<Self>) {
         let why = || "broken off: it would have taken the time of what is behind it (--limit)".to_owned();
-        let has_verdict = |with: &&&'static str| !found.iter().any(|comparison| comparison.with == **with);
-        let without: Vec<_> = others.iter().filter(has_verdict).copied().collect();
+        let lacks_verdict = |with: &&&'static str| !found.iter().any(|comparison| comparison.with == **with);
+        let without: Vec<_> = others.iter().filter(lacks_verdict).copied().collect();
+        let mut of_others = found
+            .iter_mut()
+            .rev()
+            .filter(|comparison| others.contains(&comparison.with));
         if without.is_empty()
-            && let Some(last) = found.last_mut()
+            && let Some(last) = of_others.next()
         {
             last.untimed.get_or_insert_with(why);
         }
@@ -429,6 +433,21 @@ mod tests {
             theirs: vec![30.0, 30.0],
         });
         found
+    }
+
+    #[test]
+    fn who_is_broken_off_is_told_and_nobody_else() {
+        let filter = LogFilter::of(crate::model::Address::ZERO, 100);
+        let of = |with| Comparison::untimed(with, String::new(), Verdict::Equal, 1);
+        let mut found = vec![of(NODE), of(POSTGRES)];
+        Comparison::break_off(&[NODE], &filter, &mut found);
+        assert!(
+            found.len() == 2 && found[0].untimed.is_some() && found[1].untimed.is_none(),
+            "{found:?}"
+        );
+        Comparison::break_off(&[POSTGRES, POSTGRES_FLAT], &filter, &mut found);
+        assert_eq!((found.len(), found[2].with), (3, POSTGRES_FLAT));
+        assert!(matches!(found[2].verdict, Verdict::Unanswered(_)), "{found:?}");
     }
 
     #[test]
