@@ -62,7 +62,9 @@ impl Stuck {
     pub(super) fn explained(&self, error: SyncError, head: Option<u64>) -> SyncError {
         match error {
             SyncError::Node { block, source }
-                if TOLD_AFTER <= self.times && head.is_some_and(|head| OLD <= head.saturating_sub(block)) =>
+                if TOLD_AFTER <= self.times
+                    && (is_of_opening(&source)
+                        || head.is_some_and(|head| OLD <= head.saturating_sub(block))) =>
             {
                 match way_out(&source) {
                     Some(way_out) => SyncError::Withheld {
@@ -78,6 +80,13 @@ impl Stuck {
     }
 }
 
+/// What accounts held before the first block, which the node has from the beginning on or not at all.
+const OPENING: &str = "eth_getBalance";
+
+fn is_of_opening(source: &NodeError) -> bool {
+    matches!(source, NodeError::Rpc { method, .. } | NodeError::NullResult { method, .. } if *method == OPENING)
+}
+
 fn way_out(source: &NodeError) -> Option<&'static str> {
     let (NodeError::Rpc { method, .. }
     | NodeError::NullResult { method, .. }
@@ -89,6 +98,11 @@ fn way_out(source: &NodeError) -> Option<&'static str> {
         "eth_getBlockByNumber" | "eth_getBlockReceipts" | "eth_getTransactionReceipt" => {
             "the node seems to have dropped blocks or receipts so old (pruning, or expired history): use an archive node \
              with the whole history, or fill a new store from the first block that this one still has (--start-block)"
+        }
+        OPENING => {
+            "the node has no state of the block before the first one, which native balances begin with: give the genesis file \
+             (--genesis), use an archive node, or fill a new store from the first block whose state this one still has \
+             (--start-block)"
         }
         _ => {
             "the node seems to have dropped states so old (pruning): use an archive node, or fill a new store from the first \
@@ -158,5 +172,8 @@ mod tests {
         for head in [Some(100), None] {
             assert!(!told(&stuck, "trace_block", head).contains("--start-block"));
         }
+        // What was held before the first block does not come later.
+        let of_opening = told(&stuck, "eth_getBalance", Some(8));
+        assert!(of_opening.contains("--genesis"), "{of_opening}");
     }
 }

@@ -203,6 +203,27 @@ fn error_texts_are_the_same_for_both_methods() {
             "write protection",
             "write protection",
         ),
+        ("Illegal state change", "write protection", "write protection"),
+        (
+            "Code is too large",
+            "max code size exceeded",
+            "max code size exceeded",
+        ),
+        (
+            "Code is invalid",
+            "invalid code: must not begin with 0xef",
+            "invalid code",
+        ),
+        (
+            "Access violation",
+            "return data out of bounds",
+            "return data out of bounds",
+        ),
+        (
+            "Not enough balance",
+            "insufficient balance for transfer",
+            "insufficient balance",
+        ),
         (
             "OutOfFunds",
             "insufficient balance for transfer",
