@@ -57,10 +57,17 @@ pub(super) fn withheld(reader: &Reader) -> Result<Vec<Withheld>, QueryError> {
         let why = format!(
             "blocks from {untraced} on have no call frames, which are filled in once the node tells them"
         );
-        tell("A4, A5, A6, A10, B1, S5", why.clone());
+        let of_all = match reader.supply_gap() {
+            Some(_) => "A4, A5, A6, A10, B1, S5",
+            None => "A4, A5, A6, A10, B1, S1, S5",
+        };
+        tell(of_all, why.clone());
         tell(
-            "C3, X2",
-            format!("{why}: contracts that contracts made, and why transactions failed"),
+            "A1, A2, A3, C3, X1, X2",
+            format!(
+                "{why}: accounts that no transaction names, statuses before Byzantium, contracts that contracts made, and why \
+                 transactions failed"
+            ),
         );
     }
     let (mut sizes, mut uncles) = (Untold::default(), Untold::default());

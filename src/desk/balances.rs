@@ -15,7 +15,7 @@ use super::caching::Reach;
 use super::context::{Upstream, UpstreamError};
 use super::distinct;
 use super::faults::{
-    ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, never_indexed, no_node, query_failed,
+    ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, needs_traces, never_indexed, no_node, query_failed,
     still_indexing,
 };
 
@@ -41,7 +41,7 @@ fn nobody_tells(snapshot: &Snapshot, unknown: Balance) -> HttpError {
         // Zero would be a guess: the genesis allocation may have given the account anything.
         Balance::Unmet => no_node(),
         Balance::AskNode if has_ended => no_node(),
-        Balance::Exact(_) | Balance::AskNode => still_indexing(),
+        Balance::Exact(_) | Balance::AskNode => waits(snapshot),
     }
 }
 
@@ -54,8 +54,16 @@ pub(crate) fn coin_supply(snapshot: &Snapshot) -> Result<CoinSupply, HttpError> 
     let supply = snapshot.reader.coin_supply().map_err(query_failed)?;
     supply.ok_or_else(|| match snapshot.reader.supply_gap() {
         Some(_) => never_indexed(),
-        None => still_indexing(),
+        None => waits(snapshot),
     })
+}
+
+/// 503 for what blocks do not tell yet, or not without their frames.
+pub(crate) fn waits(snapshot: &Snapshot) -> HttpError {
+    match snapshot.reader.has_traces() {
+        true => still_indexing(),
+        false => needs_traces(),
+    }
 }
 
 /// A body with the header that says where its balances come from.
@@ -189,7 +197,7 @@ pub(crate) fn first_funding(
         FirstFunding::Known(funding) => answer(&funding, age(snapshot, funding.timestamp)?),
         FirstFunding::Never => Err(not_found()),
         FirstFunding::Before => Err(never_indexed()),
-        FirstFunding::Untold => Err(still_indexing()),
+        FirstFunding::Untold => Err(waits(snapshot)),
         FirstFunding::Unmet => ask_genesis(snapshot, account, answer),
         FirstFunding::Since(funding) => ask_before(snapshot, account, Some(funding), answer),
         FirstFunding::NotSince => ask_before(snapshot, account, None, answer),

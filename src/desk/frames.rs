@@ -166,9 +166,19 @@ pub(crate) struct ListFrames<R> {
 /// A frame that is made where it is sent: it stays in a core's cache until it went out.
 const AT_ONCE_BYTES: usize = 128 * 1024;
 
-/// Items of a part at least: a first item that is longer than a frame says nothing of those behind it, and frames of one item each hardly
-/// shrink when they are compressed.
-const PART_MIN: usize = 64;
+/// Items of a part where the first frame has so few that they say little of those behind them: frames of one item each hardly shrink when
+/// they are compressed. The first is for a single one, which was longer than a frame.
+const PARTS_AFTER_FEW: [usize; 2] = [64, 16];
+
+/// Items of a part, by those that a frame has room for. A little less than a frame, so that a part seldom leaves a few items to a frame of
+/// their own.
+fn part(written: usize) -> usize {
+    let [after_one, after_few] = PARTS_AFTER_FEW;
+    match written {
+        0 | 1 => after_one,
+        _ => (written - written / 16).max(after_few),
+    }
+}
 
 /// How a page is dealt out.
 struct Parts {
@@ -212,8 +222,7 @@ impl<R: RowSource> ListFrames<R> {
         let written = rows - places.left();
         frames.parts = Arc::new(Parts {
             rows,
-            // A little less than a frame, so that a part seldom leaves a few items to a frame of their own.
-            part: (written - written / 16).max(PART_MIN),
+            part: part(written),
             next: AtomicUsize::new(written),
         });
         frames.in_part = false;
@@ -322,6 +331,8 @@ mod tests {
             frames.push(frame);
         }
         assert_eq!(frames.iter().map(Bytes::len).sum::<usize>(), expected);
-        assert_eq!(frames.len(), 1 + (rows - 1).div_ceil(PART_MIN));
+        assert_eq!(frames.len(), 1 + (rows - 1).div_ceil(part(1)));
+        // Of items of one length parts are about a frame, so that several threads have their share.
+        assert_eq!((part(3), part(40), part(400)), (16, 38, 375));
     }
 }

@@ -15,8 +15,8 @@ use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
 use super::context::{NodeReply, Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, never_indexed, query_failed,
-    still_indexing, upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, needs_traces, never_indexed,
+    query_failed, still_indexing, upstream_failed_with,
 };
 use super::prices;
 
@@ -35,7 +35,7 @@ pub(crate) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token
         Err(never_indexed())
     } else {
         // Frames that are still to come may show that it was created later.
-        Err(still_indexing())
+        Err(needs_traces())
     }
 }
 

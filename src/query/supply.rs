@@ -33,7 +33,7 @@ impl Reader {
             Some(SupplyGap::BeginsLater)
         } else if self.native().fault.is_some() {
             Some(SupplyGap::LedgerEnded)
-        } else if !self.native().allocated && self.known_allocation().is_none() {
+        } else if self.next_traced() > 0 && !self.native().allocated && self.known_allocation().is_none() {
             Some(SupplyGap::NoAllocation)
         } else {
             None

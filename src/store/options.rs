@@ -311,7 +311,7 @@ mod tests {
         let options = OpenOptions::new(home.path());
         let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
         let small = Table::of(|profile| profile == Profile::Small).count();
-        // RocksDB's own table `default` is as RocksDB makes it.
+        // RocksDB's own table `default` has none.
         assert_eq!(
             written(&store, "enable_index_compression=false"),
             Table::ALL.len()

@@ -218,12 +218,14 @@ fn at_the_tip() {
 /// What has to be free for the sync to go on is no matter of the memory that a backfill may take.
 #[test]
 fn little_room_is_enough_to_go_on() {
-    let Some(disk) = SmallDisk::new(120) else { return };
+    let Some(disk) = SmallDisk::new(220) else { return };
     let fake = FakeNode::start(48);
-    fake.mine(300);
-    fake.set_finalized(250);
+    fake.mine(1500);
+    fake.set_finalized(1480);
     let server = start_with(&fake, &disk, "4GiB");
     synced(&server, &fake);
+    // It has written so much at once that its tables may have a lot in memory.
+    assert!(options(&disk).contains("write_buffer_size=268435456"));
     disk.fill(0);
     let began = Instant::now();
     while !says_full(&server) {
@@ -238,6 +240,16 @@ fn little_room_is_enough_to_go_on() {
     assert_eq!(server.gauge("quarry_sync_disk_full").as_deref(), Some("0.0"));
     server.stop();
     assert_eq!(digest(disk.path()), fresh(&fake));
+}
+
+/// The options of the tables as RocksDB wrote them last.
+fn options(disk: &SmallDisk) -> String {
+    let files = std::fs::read_dir(disk.path().join("mainnet/rocksdb")).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    let newest = files
+        .filter(|path| path.to_string_lossy().contains("OPTIONS-"))
+        .max();
+    std::fs::read_to_string(newest.unwrap()).unwrap()
 }
 
 /// Leaves so many bytes, until the service says that they are too few.

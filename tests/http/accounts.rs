@@ -400,8 +400,26 @@ async fn a_store_without_traces() {
         // Statuses before Byzantium.
         format!("/api/account/{who}/tx-list"),
     ] {
-        world.server.get(&target).await.assert_error(503, NO_TRACES);
+        let reply = world.server.get(&target).await;
+        assert_eq!(reply.header("retry-after"), Some("60"), "{target}");
+        reply.assert_error(503, NO_TRACES);
     }
+    let (_, status) = world.get("/status").await;
+    let withheld = status["chains"]["mainnet"]["withheld"].as_array().unwrap();
+    let told = |operation: &str| {
+        withheld.iter().any(|one| {
+            let operations = one["operations"].as_str().unwrap().split(", ");
+            let because = one["because"].as_str().unwrap();
+            operations.into_iter().any(|one| one == operation)
+                && because.starts_with("blocks from 0 on have no call frames")
+        })
+    };
+    for operation in [
+        "A1", "A3", "A4", "A5", "A6", "A10", "B1", "C3", "S1", "S5", "X1", "X2",
+    ] {
+        assert!(told(operation), "{operation}: {withheld:?}");
+    }
+    assert!(!told("T3") && !told("L1"), "{withheld:?}");
     let later = world
         .json(&format!("/api/account/{who}/tx-list?startblock=14"))
         .await;
