@@ -369,7 +369,7 @@ impl Engine {
     /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
     /// still counts among the bytes in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
-        let (node, capabilities) = (self.node.clone(), Arc::clone(self.offers.known()));
+        let (node, capabilities) = (self.node.clone(), self.stuck.ways(self.offers.known()));
         let rules = self.rules.verify;
         let (status, in_order) = (Arc::clone(&self.status), Arc::clone(&self.status));
         let native = Arc::new(self.rules.nonces.native.clone());

@@ -1,15 +1,18 @@
 //! A block that cannot be had, asked for again and again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::WAIT_MAX;
 use super::error::SyncError;
-use crate::node::NodeError;
+use crate::node::{Capabilities, NodeError, ReceiptMethod, TraceMethod};
 
 /// After so many failures at one block that block alone is asked for: what comes after it would be asked for in vain, too.
 const ALONE_AFTER: u32 = 2;
 /// After so many the message says what may be wrong.
 const TOLD_AFTER: u32 = 3;
+/// After so many it is asked for in another way, where there is one, every second time.
+const OTHERWISE_AFTER: u32 = 3;
 /// After so many it is waited for longer than for a node that is away.
 const LONG_AFTER: u32 = 5;
 const WAIT_LONG_MAX: Duration = Duration::from_secs(60);
@@ -47,6 +50,24 @@ impl Stuck {
     /// Whether one block at a time is asked for.
     pub(super) const fn is_alone(&self) -> bool {
         ALONE_AFTER <= self.times
+    }
+
+    /// How blocks are asked for now. A node may fail one block by one method for good (a timeout, a damaged table) and have it by another one:
+    /// receipts one by one, traces by number.
+    pub(super) fn ways(&self, known: &Arc<Capabilities>) -> Arc<Capabilities> {
+        let otherwise = OTHERWISE_AFTER <= self.times && !self.times.is_multiple_of(2);
+        if !otherwise {
+            return Arc::clone(known);
+        }
+        let traces = match known.traces {
+            TraceMethod::DebugByHash => TraceMethod::DebugByNumber,
+            usual => usual,
+        };
+        Arc::new(Capabilities {
+            receipts: ReceiptMethod::Transaction,
+            traces,
+            ..Capabilities::clone(known)
+        })
     }
 
     /// The longest wait before it is asked for again.
@@ -151,6 +172,25 @@ mod tests {
         stuck.hear(&failed(8, "trace_block"));
         stuck.went_on();
         assert!(!stuck.is_alone());
+    }
+
+    #[test]
+    fn a_block_that_one_method_fails_is_asked_for_by_another_in_turn() {
+        let known = Arc::new(Capabilities {
+            traces: TraceMethod::DebugByHash,
+            ..Capabilities::default()
+        });
+        let mut stuck = Stuck::default();
+        let mut ways = Vec::new();
+        for _ in 0..6 {
+            ways.push((stuck.ways(&known).receipts, stuck.ways(&known).traces));
+            stuck.hear(&failed(7, "eth_getBlockReceipts"));
+        }
+        let usual = (ReceiptMethod::Block, TraceMethod::DebugByHash);
+        let other = (ReceiptMethod::Transaction, TraceMethod::DebugByNumber);
+        assert_eq!(ways, [usual, usual, usual, other, usual, other]);
+        stuck.went_on();
+        assert_eq!(stuck.ways(&known), known);
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub enum Fault {
     NoId,
     /// This method is never answered.
     Lost(&'static str),
+    /// A JSON-RPC error to this method about this block, by number.
+    FailsBlock(&'static str, u64),
     /// A JSON-RPC error to this method.
     Refuses(&'static str, i64, &'static str),
     /// This status of HTTP to this method, with a body that is no JSON.
@@ -121,6 +123,7 @@ impl Fault {
             | Self::Refuses(name, ..)
             | Self::SlowMethod(name, _)
             | Self::Status(name, _) => method == *name,
+            Self::FailsBlock(name, number) => method == *name && render::number(&params[0]) == Some(*number),
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
                     render::number(&params[0]).is_some_and(|number| *above < number)

@@ -471,6 +471,30 @@ async fn receipts_that_a_node_has_later_are_asked_for_by_block() {
     rig.stop().await.unwrap();
 }
 
+/// A node that fails one block by one method, for good, has it by another: that block alone is asked for so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_one_method_fails_is_had_by_another() {
+    let mut rig = Rig::new(79);
+    rig.fake.mine(60);
+    rig.fake.set_finalized(50);
+    let place = |bundle: &quarry::model::Bundle| 20 < bundle.block.number() && !bundle.receipts.is_empty();
+    let failing = rig
+        .fake
+        .bundles()
+        .iter()
+        .find(|bundle| place(bundle))
+        .unwrap()
+        .block
+        .number();
+    rig.start_after(|fake| fake.fault(Fault::FailsBlock("eth_getBlockReceipts", failing), u64::MAX))
+        .await;
+    rig.check("beyond the block").await;
+    let bundles = rig.fake.bundles();
+    let of_block = bundles[failing as usize].receipts.len() as u64;
+    assert_eq!(rig.fake.asked("eth_getTransactionReceipt"), of_block);
+    rig.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_silent_when_it_is_looked_at_again_keeps_nobody_waiting() {
     const LONG: Duration = Duration::from_secs(3600);
