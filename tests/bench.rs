@@ -41,6 +41,20 @@ fn bench(args: &[&str]) -> Outcome {
     quarry(["bench"].iter().chain(args))
 }
 
+/// Insists on one sentence that says how many answers differ.
+#[track_caller]
+fn differs(outcome: Outcome) -> Outcome {
+    let outcome = outcome.refused(&[]);
+    let said = outcome.sentence().trim_start_matches("quarry: ");
+    let is_said = match said.split_once(' ') {
+        Some(("1", rest)) => rest == "answer differs",
+        Some((count, rest)) => count.parse::<u64>().is_ok_and(|count| count > 1) && rest == "answers differ",
+        None => false,
+    };
+    assert!(is_said, "{said}");
+    outcome
+}
+
 /// Starts it and waits until it begins to measure; gives the lines that it prints from then on.
 fn measuring(mut command: Command) -> (Child, impl Iterator<Item = String>) {
     let mut child = command.spawn().unwrap();

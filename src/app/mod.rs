@@ -30,6 +30,7 @@ mod verify;
 
 use std::process::ExitCode;
 
+use crate::bench::figures::differing;
 use crate::cli::{Cli, Command, ConfigFormat, Export, Import, LogArgs};
 use crate::config::{Config, ConfigError, LogConfig};
 use crate::http::REQUEST_TARGET;
@@ -72,7 +73,7 @@ pub enum AppError {
     #[error("{0} mismatches")]
     Mismatches(u64),
     /// Answers of another than the service are others.
-    #[error("{0} answer{s} differ{verb}", s = if *.0 == 1 { "" } else { "s" }, verb = if *.0 == 1 { "s" } else { "" })]
+    #[error("{}", differing(*.0, "answer"))]
     Differing(u64),
     /// The database that is compared with.
     #[error(transparent)]

@@ -97,6 +97,13 @@ pub fn so_many(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// The same, and that they are others than expected: `1 row differs`, `2 rows differ`.
+#[must_use]
+pub fn differing(count: u64, what: &str) -> String {
+    let verb = if count == 1 { "differs" } else { "differ" };
+    format!("{} {verb}", so_many(count, what))
+}
+
 fn three_digits(figure: f64) -> String {
     match figure {
         figure if figure < 9.995 => format!("{figure:.2}"),

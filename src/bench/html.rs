@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::against::{NODE, POSTGRES, POSTGRES_FLAT};
-use super::figures::{count, duration};
+use super::figures::{count, differing, duration};
 use super::measurement::Condition;
 use super::report::Report;
 
@@ -45,8 +45,8 @@ impl Report {
         if self.differing() > 0 {
             let _ = writeln!(
                 page,
-                "<p class=\"alarm\">Answers that differ from those of another: {}; see the remarks.</p>",
-                self.differing()
+                "<p class=\"alarm\">{} from those of another; see the remarks.</p>",
+                differing(self.differing(), "answer")
             );
         }
         page.push_str(&self.latency_plot());

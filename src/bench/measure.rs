@@ -395,7 +395,9 @@ pub async fn cold(
         match counted.and_then(|bytes| Ok((bytes, rows(&body)?))) {
             Ok((bytes, rows)) => {
                 // One that was not answered when it was looked at has no rows to be held against.
-                sums.counted(rows, if length == 0 { rows } else { looked_at });
+                if length > 0 {
+                    sums.counted(rows, looked_at);
+                }
                 sums.answered(bytes, took, rows);
             }
             Err(why) => sums.failed(why),

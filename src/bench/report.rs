@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::against::{Comparison, Tally, Verdict};
 use super::answer::OVER_HTTP;
-use super::figures::{Percentiles, count, duration, or_none, ratio, so_many};
+use super::figures::{Percentiles, count, differing, duration, or_none, ratio, so_many};
 use super::measure::Answers;
 use super::measurement::Measurement;
 use super::question::{LeftOut, Question};
@@ -403,9 +403,8 @@ impl Report {
                         ));
                     }
                     Verdict::Differ { rows, told } => {
-                        let differ = if *rows == 1 { "differs" } else { "differ" };
-                        let rows = so_many(*rows, "row");
-                        lines.push(format!("{name}: {rows} {differ} from {}:", comparison.with));
+                        let differing = differing(*rows, "row");
+                        lines.push(format!("{name}: {differing} from {}:", comparison.with));
                         lines.extend(told.iter().map(|text| format!("  {text}")));
                     }
                     Verdict::Unanswered(why) => {

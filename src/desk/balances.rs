@@ -59,7 +59,7 @@ pub(crate) fn coin_supply(snapshot: &Snapshot) -> Result<CoinSupply, HttpError> 
 }
 
 /// 503 for what blocks do not tell yet, or not without their frames.
-pub(crate) fn waits(snapshot: &Snapshot) -> HttpError {
+fn waits(snapshot: &Snapshot) -> HttpError {
     match snapshot.reader.has_traces() {
         true => still_indexing(),
         false => needs_traces(),

@@ -82,12 +82,9 @@ impl Stuck {
     /// The error with the likely reason and the way out where the node has not told an old block for long.
     pub(super) fn explained(&self, error: SyncError, head: Option<u64>) -> SyncError {
         match error {
-            SyncError::Node { block, source }
-                if TOLD_AFTER <= self.times
-                    && (is_of_opening(&source)
-                        || head.is_some_and(|head| OLD <= head.saturating_sub(block))) =>
-            {
-                match way_out(&source) {
+            SyncError::Node { block, source } if TOLD_AFTER <= self.times => {
+                let is_old = head.is_some_and(|head| OLD <= head.saturating_sub(block));
+                match way_out(&source, is_old) {
                     Some(way_out) => SyncError::Withheld {
                         block,
                         source,
@@ -101,14 +98,8 @@ impl Stuck {
     }
 }
 
-/// What accounts held before the first block, which the node has from the beginning on or not at all.
-const OPENING: &str = "eth_getBalance";
-
-fn is_of_opening(source: &NodeError) -> bool {
-    matches!(source, NodeError::Rpc { method, .. } | NodeError::NullResult { method, .. } if *method == OPENING)
-}
-
-fn way_out(source: &NodeError) -> Option<&'static str> {
+/// What may be wrong and what to do; nothing of a block that is not old, which may not be there yet.
+fn way_out(source: &NodeError, is_old: bool) -> Option<&'static str> {
     let (NodeError::Rpc { method, .. }
     | NodeError::NullResult { method, .. }
     | NodeError::Incomplete { method, .. }) = source
@@ -116,14 +107,16 @@ fn way_out(source: &NodeError) -> Option<&'static str> {
         return None;
     };
     Some(match *method {
-        "eth_getBlockByNumber" | "eth_getBlockReceipts" | "eth_getTransactionReceipt" => {
-            "the node seems to have dropped blocks or receipts so old (pruning, or expired history): use an archive node \
-             with the whole history, or fill a new store from the first block that this one still has (--start-block)"
-        }
-        OPENING => {
+        // What accounts held before the first block: the node has it from the beginning on or not at all.
+        "eth_getBalance" => {
             "the node has no state of the block before the first one, which native balances begin with: give the genesis file \
              (--genesis), use an archive node, or fill a new store from the first block whose state this one still has \
              (--start-block)"
+        }
+        _ if !is_old => return None,
+        "eth_getBlockByNumber" | "eth_getBlockReceipts" | "eth_getTransactionReceipt" => {
+            "the node seems to have dropped blocks or receipts so old (pruning, or expired history): use an archive node \
+             with the whole history, or fill a new store from the first block that this one still has (--start-block)"
         }
         _ => {
             "the node seems to have dropped states so old (pruning): use an archive node, or fill a new store from the first \

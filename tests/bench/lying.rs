@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::binary::{list, number, text};
-use super::{SHORT, bench, imported, question, read};
+use super::{SHORT, bench, differs, imported, question, read};
 
 /// What a fake node does with the logs that it was asked for.
 type Spoil = fn(&mut Vec<Value>);
@@ -285,7 +285,7 @@ fn every_lie_is_found_and_the_exit_code_says_so() {
     for (spoil, told) in lies {
         let directory = tempfile::tempdir().unwrap();
         let (outcome, report) = against(directory.path(), spoil);
-        let outcome = outcome.refused(&[" differ"]);
+        let outcome = differs(outcome);
         assert!(outcome.stdout.contains(told), "{told}: {}", outcome.stdout);
         let comparison = &question(&report, "address-hot")["comparisons"][0];
         assert!(
@@ -385,7 +385,7 @@ fn rows_before_and_after_those_of_the_service_are_found() {
         let mut more = SHORT.to_vec();
         more.extend(["--only", "address-rare"]);
         let (outcome, report) = with(directory.path(), &node(spoil), &more);
-        let outcome = outcome.refused(&[" differ"]);
+        let outcome = differs(outcome);
         let differ = &question(&report, "address-rare")["comparisons"][0]["verdict"]["differ"];
         let first = text(&differ["told"][0]);
         assert!(first.starts_with(told), "{told}: {differ}: {}", outcome.stdout);
@@ -442,7 +442,7 @@ fn answers_that_are_timed_are_those_that_were_compared() {
     };
     for (spoil, is_found, told) in [
         (from_second, true, "where it is timed its answer differs in"),
-        (from_third, false, "an answer that was timed had"),
+        (from_third, false, "bytes, the one that was compared"),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let mut more = SHORT.to_vec();

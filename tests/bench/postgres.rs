@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::binary::{command, eventually, interrupt, list, number, text};
-use super::{SHORT, bench, imported, measuring, question, read};
+use super::{SHORT, bench, differs, imported, measuring, question, read};
 
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
 fn programs() -> Option<PathBuf> {
@@ -193,7 +193,7 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
     );
     // An answer without the join would not notice this.
     server.sql("UPDATE quarry_bench_mainnet.transactions SET timestamp = timestamp + 1");
-    let outcome = bench(&args).refused(&[" differ"]);
+    let outcome = differs(bench(&args));
     assert!(outcome.stdout.contains("timestamp"), "{}", outcome.stdout);
     let report = read(&json);
     let asked = question(&report, "address-hot");
@@ -202,7 +202,7 @@ fn the_same_logs_in_postgres_give_the_same_answers() {
 
     // The second run finds them there, and finds what somebody changed.
     server.sql("UPDATE quarry_bench_mainnet.logs SET data = '\\x99'");
-    let outcome = bench(&args).refused(&[" differ"]);
+    let outcome = differs(bench(&args));
     assert!(outcome.stdout.contains("other data"), "{}", outcome.stdout);
     let told = read(&json)["others"][0].as_str().unwrap().to_owned();
     assert!(told.contains("loaded by an earlier run"), "{told}");

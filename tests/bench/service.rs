@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::binary::{Server, command, eventually, exchange, interrupt, list, number};
-use super::{SHORT, bench, imported, question, read};
+use super::{SHORT, bench, differs, imported, question, read};
 
 /// Something that accepts connections and says nothing; and tells of each.
 fn silent() -> (String, Receiver<()>) {
@@ -82,6 +82,13 @@ type Loses = fn(&mut Vec<Value>);
 /// What a service makes of a path and query that it is asked for; nothing where it fails.
 type Turns = fn(String) -> Option<String>;
 
+/// Loses one in the middle.
+fn lacks_one(logs: &mut Vec<Value>) {
+    if logs.len() > 2 {
+        logs.remove(1);
+    }
+}
+
 /// A service before another one, which loses logs.
 fn losing(service: &Server, loses: Loses) -> String {
     spoiling(service, loses, Some)
@@ -136,10 +143,15 @@ fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::
 }
 
 fn through(directory: &Path, data: &str, url: &str, more: &[&str]) -> (super::Outcome, Value) {
+    lasting(directory, data, url, &SHORT, more)
+}
+
+/// The same, for as long as is said.
+fn lasting(directory: &Path, data: &str, url: &str, time: &[&str], more: &[&str]) -> (super::Outcome, Value) {
     let json = directory.join("r.json");
     let json_arg = json.display().to_string();
     let mut args = vec!["--data-dir", data, "--url", url, "--json", &json_arg];
-    args.extend(SHORT);
+    args.extend(time);
     args.extend(more);
     (bench(&args), read(&json))
 }
@@ -197,11 +209,6 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
     let service = Server::start(["serve", "--data-dir", &data]);
     let node = format!("http://{}/rpc", service.address);
     let descends: Loses = |logs| logs.reverse();
-    let lacks_one: Loses = |logs| {
-        if logs.len() > 2 {
-            logs.remove(1);
-        }
-    };
     let fails_for_ranges: Turns = |target| Some(target).filter(|target| !target.contains("fromblock="));
     let first_page: Turns = |target| {
         let (path, query) = target.split_once('?')?;
@@ -228,7 +235,7 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
     ] {
         let url = spoiling(&service, loses, turns);
         let (outcome, report) = held_against(directory.path(), &data, &url, only, &node);
-        outcome.refused(&[" differ"]);
+        differs(outcome);
         let comparisons = list(&question(&report, only)["comparisons"]);
         let found = comparisons.iter().find(|found| found["with"] == "node").unwrap();
         assert!(found["verdict"].to_string().contains(told), "{only}: {found}");
@@ -241,11 +248,6 @@ fn a_difference_stays_where_the_service_hangs_right_after() {
     let data = imported(directory.path());
     let service = Server::start(["serve", "--data-dir", &data]);
     let node = format!("http://{}/rpc", service.address);
-    let lacks_one: Loses = |logs| {
-        if logs.len() > 2 {
-            logs.remove(1);
-        }
-    };
     // Only what is asked for the times is of a range of blocks.
     let hangs: Turns = |target| {
         if target.contains("fromblock=") {
@@ -254,30 +256,18 @@ fn a_difference_stays_where_the_service_hangs_right_after() {
         Some(target)
     };
     let url = spoiling(&service, lacks_one, hangs);
-    let json = directory.path().join("r.json").display().to_string();
-    let mut args = vec![
-        "--data-dir",
-        &data,
-        "--url",
-        &url,
-        "--against-node",
-        &node,
-        "--json",
-        &json,
-    ];
     // Over before a client waits no longer for its answer.
-    args.extend([
-        "--seconds",
-        "0.02",
-        "--limit",
-        "8",
+    let time = ["--seconds", "0.02", "--limit", "8"];
+    let more = [
         "--only",
         "address-rare",
+        "--against-node",
+        &node,
         "--clients",
         "1",
-    ]);
-    bench(&args).refused(&[" differ"]);
-    let report = read(Path::new(&json));
+    ];
+    let (outcome, report) = lasting(directory.path(), &data, &url, &time, &more);
+    differs(outcome);
     let comparisons = list(&question(&report, "address-rare")["comparisons"]);
     let of_node: Vec<_> = comparisons
         .iter()
@@ -332,7 +322,7 @@ fn pages_that_all_begin_elsewhere_are_found_out_by_their_place() {
         }
         assert!(found > 1, "{report}");
         if is_elsewhere {
-            outcome.refused(&[" differ"]);
+            differs(outcome);
         } else {
             outcome.succeeded();
         }
@@ -360,7 +350,11 @@ fn a_service_that_is_fast_with_other_answers_has_no_times() {
     outcome.succeeded();
     let comparison = &question(&report, "address-rare")["comparisons"][0];
     let untimed = comparison["untimed"].to_string();
-    assert!(untimed.contains("an answer that was timed had"), "{comparison}");
+    assert!(
+        untimed.contains("an answer that was timed had")
+            && untimed.contains("bytes, the one that was compared"),
+        "{comparison}"
+    );
     assert_eq!(comparison["ratio"], Value::Null, "{comparison}");
 }
 
@@ -376,12 +370,11 @@ fn rows_that_are_lost_later_are_found_out_too() {
         }
     };
     let url = losing(&service, later);
-    let json = directory.path().join("r.json").display().to_string();
-    let mut args = vec!["--data-dir", &data, "--url", &url, "--json", &json];
     // Time for the answers whose rows are counted anew.
-    args.extend(["--seconds", "0.5", "--only", "address-rare", "--clients", "1"]);
-    let outcome = bench(&args).refused(&["1 answer differs"]);
-    let report = read(Path::new(&json));
+    let time = ["--seconds", "0.5"];
+    let more = ["--only", "address-rare", "--clients", "1"];
+    let (outcome, report) = lasting(directory.path(), &data, &url, &time, &more);
+    let outcome = outcome.refused(&["1 answer differs"]);
     let asked = question(&report, "address-rare");
     let comparison = &asked["comparisons"][0];
     assert_eq!(comparison["with"], "store", "{comparison}");

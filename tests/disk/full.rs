@@ -226,14 +226,7 @@ fn little_room_is_enough_to_go_on() {
     synced(&server, &fake);
     // It has written so much at once that its tables may have a lot in memory.
     assert!(options(&disk).contains("write_buffer_size=268435456"));
-    disk.fill(0);
-    let began = Instant::now();
-    while !says_full(&server) {
-        assert!(began.elapsed() < PATIENCE, "never full: {}", message(&server));
-        fake.mine(1);
-        std::thread::sleep(Duration::from_millis(20));
-        disk.fill(0);
-    }
+    fill_up(&disk, 0, &server, || fake.mine(1));
     disk.empty();
     disk.fill(24 << 20);
     synced(&server, &fake);
@@ -252,12 +245,13 @@ fn options(disk: &SmallDisk) -> String {
     std::fs::read_to_string(newest.unwrap()).unwrap()
 }
 
-/// Leaves so many bytes, until the service says that they are too few.
-fn fill_up(disk: &SmallDisk, room: u64, server: &Server) {
+/// Leaves so many bytes, until the service says that they are too few; meanwhile, again and again, something may happen.
+fn fill_up(disk: &SmallDisk, room: u64, server: &Server, meanwhile: impl Fn()) {
     let began = Instant::now();
     disk.fill(room);
     while !says_full(server) {
         assert!(began.elapsed() < PATIENCE, "never full: {}", message(server));
+        meanwhile();
         // What compactions give back is taken, too.
         disk.fill(room);
         std::thread::sleep(Duration::from_millis(50));
@@ -277,7 +271,7 @@ fn in_backfill() {
         (chain(&server)["indexed"].as_u64()? > 300).then_some(())
     });
     let room = fastrand::u64(..400_000);
-    fill_up(&disk, room, &server);
+    fill_up(&disk, room, &server, || ());
     println!("{room} bytes left: {}", message(&server));
     let upto = chain(&server)["indexed"].as_u64().unwrap();
     let answers = ask(&server, &fake, upto.min(300));
@@ -303,7 +297,7 @@ fn an_end_without_room_is_no_success() {
     eventually("some blocks", PATIENCE, || {
         (chain(&server)["indexed"].as_u64()? > 200).then_some(())
     });
-    fill_up(&disk, 0, &server);
+    fill_up(&disk, 0, &server, || ());
     let (code, log) = server.stopped();
     assert_eq!(code, Some(1), "{log}");
     assert!(log.contains("not all was written"), "{log}");

@@ -193,8 +193,8 @@ trait Other {
     /// The logs of a filter.
     async fn logs(&mut self, filter: &LogFilter) -> Result<Vec<Row>, Refusal>;
 
-    /// What the size of an answer is that is timed, and of whose it is held against.
-    const SIZE: [&'static str; 2];
+    /// What the size of an answer is that is timed, and whose it is held against.
+    const SIZE: &'static str;
 
     /// Finds, before it is timed, the way in which it answers a filter soonest, and holds what comes so against the service's rows.
     async fn settle(&mut self, filter: &LogFilter, ours: &[Row]) -> Result<Settled, Refusal>;
@@ -335,11 +335,10 @@ async fn time<O: Other>(
             break;
         }
         let ask = async || told(service.get(&target).await);
-        let of_service = ["bytes", OF_COMPARED];
-        let mut asked = ask_for_a_turn(&mut times.ours, (ours.bytes, of_service), ask).await;
+        let mut asked = ask_for_a_turn(&mut times.ours, (ours.bytes, BYTES), ask).await;
         if let (Ok(()), Some(in_process)) = (&asked, in_process.as_mut()) {
             let ask = async || told(in_process.get(&target).await);
-            asked = ask_for_a_turn(&mut times.in_process, (ours.bytes, of_service), ask).await;
+            asked = ask_for_a_turn(&mut times.in_process, (ours.bytes, BYTES), ask).await;
         }
         if asked.is_ok() {
             let ask = async || patience.wait(other.answer(filter)).await.map_err(Untimed::Ended);
@@ -371,8 +370,8 @@ enum Untimed {
     Other(String),
 }
 
-/// Of whose size another answer is.
-const OF_COMPARED: &str = "the one that was compared";
+/// The size of an answer that is held against the one that was compared, in bytes.
+const BYTES: &str = "bytes, the one that was compared";
 
 /// A failure of the service, in words.
 fn told(got: Result<u64, Failure>) -> Result<u64, Untimed> {
@@ -382,7 +381,7 @@ fn told(got: Result<u64, Failure>) -> Result<u64, Untimed> {
 /// Asks again and again for a turn and notes how long each answer of the size expected took, milliseconds.
 async fn ask_for_a_turn(
     times: &mut Vec<f64>,
-    (expected, [unit, whose]): (u64, [&'static str; 2]),
+    (expected, of): (u64, &'static str),
     mut ask: impl AsyncFnMut() -> Result<u64, Untimed>,
 ) -> Result<(), Untimed> {
     let turn = clock::now() + TURN;
@@ -392,7 +391,7 @@ async fn ask_for_a_turn(
         let now = clock::now();
         if size != expected {
             return Err(Untimed::Other(format!(
-                "an answer that was timed had {size} {unit}, {whose} {expected}"
+                "an answer that was timed had {size} {of} {expected}"
             )));
         }
         times.push((now - began).as_secs_f64() * 1e3);

@@ -23,7 +23,7 @@ struct OfNode<'a> {
 }
 
 impl Other for OfNode<'_> {
-    const SIZE: [&'static str; 2] = ["bytes", super::OF_COMPARED];
+    const SIZE: &'static str = super::BYTES;
 
     fn name(&self) -> &'static str {
         super::NODE

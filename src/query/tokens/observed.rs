@@ -31,9 +31,7 @@ impl ObservedFacts {
             revision,
         }
     }
-}
 
-impl ObservedFacts {
     /// The verdict on a token where it stands on the snapshot.
     fn standing(&self, token: &Address) -> Option<TokenVerdict> {
         let verdict = self.observed.verdict(token);

@@ -352,7 +352,7 @@ impl Other for Asked<'_> {
         Ok(compared.collect())
     }
 
-    const SIZE: [&'static str; 2] = ["rows", "the service's"];
+    const SIZE: &'static str = "rows, the service's";
 
     async fn settle(&mut self, filter: &LogFilter, ours: &[Compared]) -> Result<Settled, Refusal> {
         Ok(Settled {
