@@ -214,6 +214,27 @@ fn the_same_seed_picks_the_same_questions() {
 }
 
 #[test]
+fn the_demo_is_measured_where_the_environment_names_a_directory_of_stores() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let mut command = command(["bench", "--demo", "--list"].iter().chain(more));
+        command.env("QUARRY_DATA_DIR", directory.path().join("data"));
+        command.output().unwrap()
+    };
+    let output = run(&[]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("address-hot"));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    let output = run(&["--data-dir", "data"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("'--demo' cannot be used with '--data-dir <DIR>'"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_store_that_a_service_holds_is_measured_beside_it_and_through_it() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::compare::Row;
 use super::statistics::Head;
 use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode, parse_quantity};
-use crate::model::{Address, B256, Bytes, ChainName, PlacedLog, Topics};
+use crate::model::{Address, B256, Bytes, ChainName, PlacedLog, Topics, shown_text};
 
 /// The name of the way over a socket.
 pub(super) const OVER_HTTP: &str = "over HTTP";
@@ -134,13 +134,18 @@ impl Client {
     }
 }
 
-/// The longest text of a service's that is repeated, characters.
+/// The longest text of another's that is repeated, characters.
 const SHOWN_MAX: usize = 300;
 
-/// What a service says, for a terminal: its beginning, with nothing in it that a terminal obeys.
-fn shown(text: &str) -> String {
-    let text = text.chars().take(SHOWN_MAX);
-    text.map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// What a service or a node says, for a terminal: its beginning on one line, with nothing in it that a terminal obeys, and nothing that turns the
+/// direction of text.
+pub(super) fn shown(text: &str) -> String {
+    let line: String = text
+        .chars()
+        .take(SHOWN_MAX)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    shown_text(line.as_bytes(), SHOWN_MAX)
 }
 
 /// An answer that is no 200, in words.
@@ -295,6 +300,7 @@ mod tests {
     #[test]
     fn what_a_service_says_moves_no_terminal() {
         assert_eq!(shown("no\x1b[31m\r\n0 differ\u{9b}2J"), "no [31m  0 differ 2J");
+        assert_eq!(shown("one\u{202e}two"), "onetwo");
         assert_eq!(shown(&"a".repeat(1000)).len(), SHOWN_MAX);
     }
 

@@ -128,6 +128,17 @@ impl Report {
         )
     }
 
+    /// How many measurements had less than their time, where any had.
+    fn ended(&self) -> String {
+        let measurements = self.questions.iter().flat_map(|asked| &asked.measurements);
+        match measurements.filter(|found| found.full).count() {
+            0 => String::new(),
+            ended => {
+                format!(", but for {ended} that ended with as many answers as one keeps (see the remarks)")
+            }
+        }
+    }
+
     pub(super) fn facts(&self) -> String {
         let (store, machine, settings) = (&self.store, &self.machine, &self.settings);
         let clients: Vec<_> = settings.clients.iter().map(ToString::to_string).collect();
@@ -170,16 +181,7 @@ impl Report {
                     |bytes| format!("{}B", count(bytes as f64)),
                 ),
             ),
-            (
-                "machine",
-                format!(
-                    "{} cores, {}, {}B of memory, {}",
-                    machine.cores,
-                    machine.processor,
-                    count(machine.memory_bytes as f64),
-                    machine.system
-                ),
-            ),
+            ("machine", machine.in_words()),
             (
                 "load average",
                 format!(
@@ -190,8 +192,9 @@ impl Report {
             (
                 "measured",
                 format!(
-                    "{} for each question and way, as planned in the beginning; clients at a time: {}; at most {:.0} s in all",
+                    "{} for each question and way, as planned in the beginning{}; clients at a time: {}; at most {:.0} s in all",
                     duration(1e3 * settings.seconds),
+                    self.ended(),
                     clients.join(", "),
                     settings.limit
                 ),

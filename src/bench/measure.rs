@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -15,7 +16,7 @@ use super::question::Question;
 use crate::clock;
 use crate::machine::disk_bytes;
 
-/// Answers of one measurement at most: what their times take in memory is bounded too.
+/// Answers of one measurement at most, of all its clients: what their times take in memory is bounded too.
 const RUNS_MAX: usize = 1_000_000;
 /// Answers of a cold measurement, where time allows: at least and at most.
 const COLD_RUNS: (usize, usize) = (1, 25);
@@ -106,6 +107,8 @@ struct Sums {
     first_failure: Option<String>,
     in_a_row: u64,
     stopped: u64,
+    /// Whether there were as many answers as a measurement keeps, before the time was over.
+    is_full: bool,
     of_other_length: u64,
     uncounted: u64,
     of_other_rows: u64,
@@ -153,6 +156,7 @@ impl Sums {
         self.failures += other.failures;
         self.first_failure = self.first_failure.take().or(other.first_failure);
         self.stopped += other.stopped;
+        self.is_full |= other.is_full;
         self.of_other_length += other.of_other_length;
         self.uncounted += other.uncounted;
         self.of_other_rows += other.of_other_rows;
@@ -174,6 +178,7 @@ impl Sums {
             failures: self.failures,
             first_failure: self.first_failure,
             stopped: self.stopped,
+            full: self.is_full,
             of_other_length: self.of_other_length,
             uncounted: self.uncounted,
             of_other_rows: self.of_other_rows,
@@ -229,6 +234,18 @@ pub async fn warm(
     seconds: Duration,
     deadline: Instant,
 ) -> Result<Measurement, String> {
+    warm_up_to(RUNS_MAX, question, answers, way, clients, (seconds, deadline)).await
+}
+
+/// The same until there are so many answers: all clients end then, so that there are never fewer of them than the measurement says.
+async fn warm_up_to(
+    runs_max: usize,
+    question: &Arc<Question>,
+    answers: &Answers,
+    way: &Way,
+    clients: usize,
+    (seconds, deadline): (Duration, Instant),
+) -> Result<Measurement, String> {
     let expected = answers.rows.iter().copied().zip(answers.lengths.iter().copied());
     let expected: Arc<[(u64, u64)]> = expected.collect();
     // What the questions before have pushed out of memory comes back in.
@@ -254,14 +271,15 @@ pub async fn warm(
             }
         }
     }
+    let runs = Arc::new(AtomicUsize::new(0));
     for (number, mut client) in opened.into_iter().enumerate() {
-        let (question, expected, start, way) = (
+        let (question, expected, start, runs, way) = (
             Arc::clone(question),
             Arc::clone(&expected),
             Arc::clone(&start),
+            Arc::clone(&runs),
             way.clone(),
         );
-        let runs_max = RUNS_MAX / clients;
         tasks.spawn(async move {
             let mut sums = Sums::default();
             start.wait().await;
@@ -275,7 +293,7 @@ pub async fn warm(
                 let began = clock::now();
                 let got = in_time(client.get(target), end_of_answer(began, deadline)).await;
                 let took = clock::now() - began;
-                let mut is_broken = false;
+                let (mut is_broken, answered) = (false, usize::from(got.is_ok()));
                 match got {
                     Ok(bytes) if bytes == length || length == 0 => sums.answered(bytes, took, rows),
                     Ok(bytes) => {
@@ -288,7 +306,12 @@ pub async fn warm(
                         sums.failed(failure.why);
                     }
                 }
-                if clock::now() >= until || sums.latencies.len() >= runs_max {
+                let of_all = runs.fetch_add(answered, Ordering::Relaxed) + answered;
+                if clock::now() >= until {
+                    break;
+                }
+                if of_all >= runs_max {
+                    sums.is_full = true;
                     break;
                 }
                 if sums.in_a_row >= FAILURES_MAX {
@@ -414,48 +437,5 @@ pub async fn cold(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_have_no_part_in_times_and_rates() {
-        let mut sums = Sums::default();
-        sums.answered(1_000, Duration::from_millis(10), 7);
-        sums.failed("status 503".to_owned());
-        sums.failed("status 500".to_owned());
-        sums.answered(3_000, Duration::from_millis(30), 7);
-        let condition = Condition {
-            way: "in process",
-            cold: false,
-            clients: 1,
-        };
-        let found = sums.measurement(condition, 2.0, Duration::from_secs(2));
-        assert_eq!((found.runs, found.failures), (2, 2));
-        let times = found.milliseconds.unwrap();
-        assert_eq!((times.p50, times.max), (10.0, 30.0));
-        assert_eq!(
-            (found.rows_per_second, found.bytes_per_second),
-            (Some(7.0), Some(2_000.0))
-        );
-        let told = found.failed().unwrap();
-        assert_eq!(told, "2 of 4 requests failed, the first with: status 503");
-    }
-
-    #[test]
-    fn where_every_request_failed_there_is_no_figure() {
-        let mut one = Sums::default();
-        one.failed("status 503".to_owned());
-        one.stopped = 1;
-        let mut all = Sums::default();
-        all.add(one);
-        let condition = Condition {
-            way: "over HTTP",
-            cold: false,
-            clients: 4,
-        };
-        let found = all.measurement(condition, 2.0, Duration::from_secs(2));
-        assert_eq!(found.milliseconds, None);
-        assert_eq!((found.rows_per_second, found.bytes_per_second), (None, None));
-        assert!(found.failed().unwrap().contains("1 of 4 clients stopped"));
-    }
-}
+#[path = "measure_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::figures::Percentiles;
+use super::figures::{Percentiles, duration};
 
 /// How the service was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +40,8 @@ pub struct Measurement {
     pub first_failure: Option<String>,
     /// Clients that stopped before their time, after too many failures in a row.
     pub stopped: u64,
+    /// Whether it ended before its time, with as many answers as a measurement keeps.
+    pub full: bool,
     /// Answers that were longer or shorter than the one that was looked at. Of warm ones.
     pub of_other_length: u64,
     /// Those of them whose rows could not be counted, and are in no figure.
@@ -81,6 +83,19 @@ impl Measurement {
             );
         }
         Some(told)
+    }
+
+    /// What is to be said where it ended before its time.
+    #[must_use]
+    pub fn ended(&self) -> Option<String> {
+        self.full.then(|| {
+            format!(
+                "it ended after {} of {}: a measurement keeps no more than its {} answers",
+                duration(1e3 * self.seconds),
+                duration(1e3 * self.planned_seconds),
+                self.runs
+            )
+        })
     }
 
     /// What is to be said where answers were not of one length.

@@ -14,6 +14,7 @@ mod html;
 mod html_tables;
 pub mod load;
 pub mod look;
+mod machine;
 pub mod measure;
 pub mod measurement;
 mod pick;

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::against::{Comparison, Tally, Verdict};
 use super::answer::OVER_HTTP;
 use super::figures::{Percentiles, count, differing, duration, or_none, ratio, so_many};
+pub use super::machine::Machine;
 use super::measure::Answers;
 use super::measurement::Measurement;
 use super::question::{LeftOut, Question};
 use super::statistics::{Head, StoreFacts};
-use crate::machine;
 use crate::model::B256;
 
 /// A run.
@@ -71,21 +71,6 @@ pub struct Settings {
     pub service: String,
 }
 
-/// The machine that it ran on.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Machine {
-    /// Cores that this process may use.
-    pub cores: usize,
-    /// What the processor calls itself.
-    pub processor: String,
-    /// Memory, bytes.
-    pub memory_bytes: u64,
-    /// The system.
-    pub system: String,
-    /// Processes that ran or waited on average in the last minute, when the run began and when it ended.
-    pub load: [f64; 2],
-}
-
 /// A question and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Asked {
@@ -117,37 +102,6 @@ impl Asked {
         }
         self.measurements.push(found);
     }
-}
-
-impl Machine {
-    /// This machine; what the system does not tell stays empty.
-    #[must_use]
-    pub fn here() -> Self {
-        let processors = machine::text("/proc/cpuinfo");
-        let processor = machine::stated(&processors, "model name").unwrap_or_default();
-        Self {
-            cores: machine::cores(),
-            processor: processor.to_owned(),
-            memory_bytes: machine::memory().unwrap_or_default(),
-            system: format!(
-                "{} {}",
-                std::env::consts::OS,
-                machine::text("/proc/sys/kernel/osrelease").trim()
-            ),
-            load: [load(), 0.0],
-        }
-    }
-
-    /// Notes the load at the end.
-    pub fn ended(&mut self) {
-        self.load[1] = load();
-    }
-}
-
-fn load() -> f64 {
-    let text = machine::text("/proc/loadavg");
-    let first = text.split(' ').next().and_then(|text| text.parse().ok());
-    first.unwrap_or_default()
 }
 
 impl Report {
@@ -351,27 +305,37 @@ impl Report {
         ))
     }
 
+    /// That nobody knows whether cold answers were cold, where the system does not count what comes from the disk.
+    fn disk_untold(&self) -> Option<String> {
+        let measurements = self.questions.iter().flat_map(|asked| &asked.measurements);
+        let cold = measurements.filter(|found| found.condition.cold && found.runs > 0);
+        let untold = cold.clone().filter(|found| found.disk_bytes_per_answer.is_none());
+        let (untold, all) = (untold.count(), cold.count());
+        (untold > 0).then(|| {
+            format!(
+                "the system does not tell what came from the disk for {untold} of {all} cold measurements: whether they were cold is not known"
+            )
+        })
+    }
+
     /// What else is to be told, a line each: differences, questions that were not answered or not asked.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let mut lines: Vec<_> = self
             .moved()
             .into_iter()
+            .chain(self.disk_untold())
             .chain(self.notes.iter().cloned())
             .collect();
         for asked in &self.questions {
             let name = asked.question.published.name;
             for found in &asked.measurements {
                 let condition = found.condition;
+                let told = [found.failed(), found.ended(), found.varied()];
                 lines.extend(
-                    found
-                        .failed()
-                        .map(|failed| format!("{name}: {condition}: {failed}")),
-                );
-                lines.extend(
-                    found
-                        .varied()
-                        .map(|varied| format!("{name}: {condition}: {varied}")),
+                    told.into_iter()
+                        .flatten()
+                        .map(|told| format!("{name}: {condition}: {told}")),
                 );
                 if condition.cold && found.runs > 0 && found.disk_bytes_per_answer == Some(0) {
                     lines.push(format!(

@@ -28,6 +28,7 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
         failures: 0,
         first_failure: None,
         stopped: 0,
+        full: false,
         of_other_length: 0,
         uncounted: 0,
         of_other_rows: 0,
@@ -227,6 +228,70 @@ fn a_store_that_grew_and_an_answer_that_was_not_cold_are_told() {
     assert!(report.html().contains("block 10102 "));
     let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
     assert_eq!(json["head_at_end"]["number"], 10_102);
+}
+
+#[test]
+fn a_system_that_does_not_count_what_comes_from_the_disk_is_told_once() {
+    let mut report = report();
+    let told = |report: &Report| {
+        let mut remarks = report.remarks();
+        remarks.retain(|line| line.contains("from the disk"));
+        remarks
+    };
+    assert!(told(&report).is_empty());
+    for asked in &mut report.questions[..2] {
+        asked.measurements[1].disk_bytes_per_answer = None;
+    }
+    let expected = "the system does not tell what came from the disk for 2 of 3 cold measurements: whether they were cold is not known";
+    assert_eq!(told(&report), [expected]);
+    // Where nothing was answered nothing is said to be cold.
+    for asked in &mut report.questions[..2] {
+        asked.measurements[1].runs = 0;
+    }
+    assert!(told(&report).is_empty());
+}
+
+#[test]
+fn a_measurement_that_was_full_before_its_time_is_not_said_to_have_lasted_as_planned() {
+    let mut report = report();
+    assert!(!report.html().contains("as many answers as one keeps"));
+    let found = &mut report.questions[0].measurements[0];
+    (found.full, found.runs, found.planned_seconds) = (true, 1_000_000, 60.0);
+    let told = "address-hot: over HTTP, warm: it ended after 250 ms of 60.0 s: a measurement keeps no more than its 1000000 answers";
+    assert!(
+        report.remarks().iter().any(|line| line == told),
+        "{:?}",
+        report.remarks()
+    );
+    let page = report.html();
+    assert!(page.contains("as planned in the beginning, but for 1 that ended"));
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    let found = &json["questions"][0]["measurements"];
+    assert_eq!(
+        (&found[0]["full"], &found[1]["full"]),
+        (&true.into(), &false.into())
+    );
+}
+
+#[test]
+fn what_a_machine_does_not_tell_leaves_no_gap() {
+    let mut machine = Machine {
+        cores: 4,
+        processor: "Some Processor".to_owned(),
+        memory_bytes: 8 << 30,
+        system: "linux 6.1".to_owned(),
+        ..Machine::default()
+    };
+    let told = |machine: &Machine| {
+        let machine = machine.clone();
+        Report { machine, ..report() }.html()
+    };
+    let whole = "4 cores, Some Processor, 8.59 GB of memory, linux 6.1<";
+    assert!(told(&machine).contains(whole), "{}", machine.in_words());
+    machine.processor.clear();
+    assert!(told(&machine).contains("4 cores, 8.59 GB of memory, linux 6.1<"));
+    (machine.memory_bytes, machine.system) = (0, "linux ".to_owned());
+    assert!(told(&machine).contains("<td class=\"word\">4 cores, linux<"));
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl Session {
         }
     }
 
-    /// That measurements were shorter than was asked for, where they were.
+    /// That measurements had less time than was asked for, where they had.
     fn pressed(&self, report: &Report) -> Option<String> {
         let planned = report.questions.iter().flat_map(|asked| &asked.measurements);
         let planned = planned.map(|found| found.planned_seconds);
@@ -221,12 +221,12 @@ impl Session {
         let most = planned.fold(0.0, f64::max);
         let shown = |seconds: f64| duration(1e3 * seconds);
         (least < self.seconds.as_secs_f64()).then(|| {
-            let lasted = match (shown(least), shown(most)) {
+            let had = match (shown(least), shown(most)) {
                 (least, most) if least == most => least,
                 (least, most) => format!("{least} to {most}"),
             };
             format!(
-                "measurements lasted {lasted} each in place of {}: all of them were to fit into {} (--limit)",
+                "measurements had {had} each in place of {}: all of them were to fit into {} (--limit)",
                 shown(self.seconds.as_secs_f64()),
                 shown(self.limit.as_secs_f64())
             )

@@ -215,7 +215,7 @@ static SET: &[(Published, Pick)] = &[
         Logs,
         "topics-apart",
         "logs with a common topic 0 and a common topic 1 that no log has both of",
-        "two long lists that are walked for nothing",
+        "two long lists without a common log: what lies before both are dense is walked over for nothing",
         apart,
     ),
     entry(

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::StoreArgs;
 use crate::model::ChainName;
@@ -28,6 +30,51 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("expected seconds above 0 and up to {SECONDS_MAX}"))
 }
 
+/// `--demo`: the chain that ships in the binary, in the place of a store. A directory of stores may not be named beside it on the command line;
+/// one that the environment names, as in the image that ships, is for other commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demo(pub bool);
+
+const DEMO: &str = "demo";
+/// The option that it is held against, as [`StoreArgs`] has it.
+const DATA_DIR: &str = "data_dir";
+
+impl Args for Demo {
+    fn augment_args(command: Command) -> Command {
+        command.arg(
+            Arg::new(DEMO)
+                .long(DEMO)
+                .action(ArgAction::SetTrue)
+                .conflicts_with("chain")
+                .help("Measure over the demo chain, in a temporary directory"),
+        )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Demo {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let is_asked = matches.get_flag(DEMO);
+        // Clap takes a value of the environment for one that was asked for.
+        if is_asked && matches.value_source(DATA_DIR) == Some(ValueSource::CommandLine) {
+            let mut error: clap::Error = clap::Error::new(ErrorKind::ArgumentConflict);
+            let named = |name: &str| ContextValue::String(name.to_owned());
+            error.insert(ContextKind::InvalidArg, named("--demo"));
+            error.insert(ContextKind::PriorArg, named("--data-dir <DIR>"));
+            return Err(error);
+        }
+        Ok(Self(is_asked))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// `quarry bench`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXIT_CODES)]
@@ -35,9 +82,10 @@ pub struct BenchArgs {
     /// Which chain's store.
     #[arg(long, default_value = "mainnet")]
     pub chain: ChainName,
-    /// Measure over the demo chain, in a temporary directory.
-    #[arg(long, conflicts_with_all = ["data_dir", "chain"])]
-    pub demo: bool,
+    // Before the store's options: what was read is no longer there for those behind it.
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub demo: Demo,
     /// A running service of the same store to ask over HTTP, in place of one of our own in this process.
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
@@ -99,4 +147,38 @@ pub struct BenchArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::super::Cli;
+    use super::*;
+
+    /// The demo with these options, where the environment names the directory of the stores.
+    fn demo(more: &[&str]) -> Result<Demo, ErrorKind> {
+        // The environment of a test's process is everybody's: a variable that it has.
+        let of_path = |arg: Arg| arg.env("PATH");
+        let cli = Cli::command().mut_subcommand("bench", |bench| bench.mut_arg(DATA_DIR, of_path));
+        let args = [&["quarry", "bench", "--demo"][..], more].concat();
+        let read = cli
+            .try_get_matches_from(args)
+            .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+        match read.map_err(|error| error.kind())?.command {
+            super::super::Command::Bench(args) => {
+                assert!(args.store.data_dir.is_some());
+                Ok(args.demo)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_demo_minds_a_directory_of_the_command_line_alone() {
+        assert_eq!(demo(&[]), Ok(Demo(true)));
+        for more in [["--data-dir", "stores"], ["--chain", "mainnet"]] {
+            assert_eq!(demo(&more), Err(ErrorKind::ArgumentConflict), "{more:?}");
+        }
+    }
 }

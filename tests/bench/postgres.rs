@@ -271,6 +271,9 @@ fn against<'a>(data: &'a str, url: &'a str, only: &'a str, limit: &'a str) -> Ve
     args
 }
 
+/// How many runs wait for tables that somebody holds.
+const WAITS: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'quarry bench' AND wait_event_type = 'Lock'";
+
 /// A session of `psql` that runs statements and stays; ends with its guard.
 struct Session(Child);
 
@@ -362,6 +365,44 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
     assert_eq!(server.sql(there), "0", "{log}");
 }
 
+#[test]
+fn who_holds_the_tables_in_the_beginning_is_waited_for_in_a_short_run_too() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let args = against(&data, &server.url, "address-hot-100", "20");
+    bench(&args).succeeded();
+    let held = server.keep("BEGIN; LOCK TABLE quarry_bench_mainnet.logs");
+    let child = command(["bench"].iter().chain(&args)).spawn().unwrap();
+    eventually("it waits", Duration::from_secs(60), || {
+        (server.sql(WAITS) == "1").then_some(())
+    });
+    // Statements that are compared have a second in such a run, half of it for locks.
+    std::thread::sleep(Duration::from_secs(2));
+    drop(held);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_checkpoint_that_may_not_be_asked_for_is_told() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let json = directory.path().join("r.json");
+    server.sql("CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE postgres TO plain");
+    let told = |url: &str| {
+        let mut args = against(&data, url, "address-hot-100", "60");
+        args.extend(["--postgres-drop", "--json", json.to_str().unwrap()]);
+        bench(&args).succeeded();
+        text(&read(&json)["others"][0]).to_owned()
+    };
+    let without = "without a checkpoint";
+    let of_plain = told(&server.url.replace("quarry@", "plain@"));
+    assert!(of_plain.contains(without), "{of_plain}");
+    assert!(!told(&server.url).contains(without));
+}
+
 /// Something before a server that swallows what that says once it has said so many times that it is ready (`ReadyForQuery`).
 fn falling_silent(server: &Postgres, after: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -432,9 +473,8 @@ fn a_signal_while_postgres_is_asked_ends_its_statement() {
     args[seconds] = "3";
     let (mut child, lines) = measuring(command(["bench"].iter().chain(&args)));
     let held = server.keep("BEGIN; LOCK TABLE quarry_bench_mainnet.logs");
-    let waits = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'quarry bench' AND wait_event_type = 'Lock'";
     eventually("it asks", Duration::from_secs(60), || {
-        (server.sql(waits) == "1").then_some(())
+        (server.sql(WAITS) == "1").then_some(())
     });
     interrupt(&child);
     let status = eventually("it ends", Duration::from_secs(20), || child.try_wait().unwrap());

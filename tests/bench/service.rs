@@ -39,6 +39,14 @@ fn a_service_that_says_nothing_is_not_waited_for_without_end() {
 }
 
 #[test]
+fn a_node_that_says_nothing_is_waited_for_as_long_as_a_service() {
+    let (node, _accepted) = silent();
+    let outcome = bench(&["--demo", "--against-node", &format!("http://{node}")]);
+    let told = format!("the node at http://{node}: no answer within 10 s");
+    outcome.refused(&[&told]);
+}
+
+#[test]
 fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());

@@ -59,7 +59,7 @@ impl Bed {
     pub(super) async fn make(args: &BenchArgs, shutdown: &mut Shutdown) -> Result<Arc<Self>, AppError> {
         let config = Config::of_store(&args.store)?;
         let mut open = open_options(&config, args.chain, 1);
-        let place = if args.demo {
+        let place = if args.demo.0 {
             let directory = TemporaryDirectory::new()?;
             let (store, observed, node) = demo::fill(&directory.path, shutdown).await?;
             // It is opened for reading like any other.

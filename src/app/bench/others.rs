@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use crate::app::{AppError, verify};
 use crate::bench::against::node::lacks_head;
 use crate::bench::against::plain::timing;
-use crate::bench::against::postgres::Postgres;
+use crate::bench::against::postgres::{Postgres, PostgresError};
 use crate::bench::figures::{duration, or_none};
 use crate::bench::load::{self, LoadedLogs};
 use crate::bench::statistics::StoreFacts;
@@ -16,6 +16,8 @@ use crate::node::{Node, NodeConfig};
 use crate::query::Reader;
 use crate::store::Store;
 
+/// How long a node may take until it is known whether answers can be compared with it; as long as a service and a database.
+const REACH_TIME: Duration = Duration::from_secs(10);
 /// How long another may take for a request: this, or a part of the run's limit where that is less.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 const ANSWER_TIME_MIN: Duration = Duration::from_secs(1);
@@ -41,6 +43,24 @@ pub(super) async fn node(
         ..NodeConfig::new(url)
     };
     let shown = config.shown_url();
+    let reaching = Box::pin(reach(config, &shown, store, facts));
+    tokio::time::timeout(REACH_TIME, reaching)
+        .await
+        .unwrap_or_else(|_| {
+            let seconds = REACH_TIME.as_secs();
+            Err(AppError::Usage(format!(
+                "the node at {shown}: no answer within {seconds} s"
+            )))
+        })
+}
+
+/// The same, however long it takes.
+async fn reach(
+    config: NodeConfig,
+    shown: &str,
+    store: &Store,
+    facts: &StoreFacts,
+) -> Result<(Option<Node>, String), AppError> {
     let connected = verify::connect(config, store).await;
     let node = connected.map_err(|error| AppError::Usage(format!("the node at {shown}: {error}")))?;
     if let Some(why) = lacks_head(&node, facts).await {
@@ -56,6 +76,17 @@ pub(super) async fn node(
         timing(node.config()).await
     );
     Ok((Some(node), told))
+}
+
+/// How the logs came into a database, in words.
+fn how_loaded(seconds: f64, no_checkpoint: Option<&PostgresError>) -> String {
+    let loaded = format!("loaded and indexed in {seconds:.1} s");
+    match no_checkpoint {
+        None => loaded,
+        Some(why) => format!(
+            "{loaded} without a checkpoint behind it, so that the server may write what was loaded beside the measurements ({why})"
+        ),
+    }
 }
 
 /// What is loaded into a database.
@@ -83,6 +114,8 @@ impl Loading<'_> {
         self.terminal.prepares("PostgreSQL was reached");
         let postgres = Postgres::connect(url, self.chain, self.answer_time).await?;
         let postgres = &*database.insert(postgres);
+        // What it will not tell is told before anything is loaded.
+        let settings = postgres.settings().await?;
         let before = postgres.loaded().await?;
         let how = if before == Some(plan) {
             "loaded by an earlier run".to_owned()
@@ -101,13 +134,12 @@ impl Loading<'_> {
                 .prepares("the logs were loaded into PostgreSQL, which the next run does anew");
             let began = clock::now();
             self.terminal.bar.set_length(plan.logs);
-            postgres
+            let no_checkpoint = postgres
                 .load(self.reader, plan, &|done, what| {
                     self.terminal.loads(done, plan.logs, what);
                 })
                 .await?;
-            let seconds = (clock::now() - began).as_secs_f64();
-            format!("loaded and indexed in {seconds:.1} s")
+            how_loaded((clock::now() - began).as_secs_f64(), no_checkpoint.as_ref())
         };
         let (bytes, transactions) = postgres.bytes().await?;
         let told = format!(
@@ -117,7 +149,7 @@ impl Loading<'_> {
              service's, and in none in process. postgres: the page is cut from the logs and joined with its transactions, as an explorer's tables want it; \
              postgres-flat: one table with all columns of an answer.",
             postgres.shown(),
-            postgres.settings().await?,
+            settings,
             plan.logs,
             plan.first_block,
             plan.last_block,
@@ -127,5 +159,25 @@ impl Loading<'_> {
         );
         tracing::info!("{told}");
         Ok((plan, told))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_that_was_refused_is_told() {
+        assert_eq!(how_loaded(1.3, None), "loaded and indexed in 1.3 s");
+        let refused = PostgresError::Failed {
+            shown: "postgres://127.0.0.1:5432".to_owned(),
+            reason: "permission denied".to_owned(),
+        };
+        let told = how_loaded(3.0, Some(&refused));
+        assert!(
+            told.starts_with("loaded and indexed in 3.0 s without a checkpoint"),
+            "{told}"
+        );
+        assert!(told.contains("permission denied"), "{told}");
     }
 }

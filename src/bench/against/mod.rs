@@ -14,7 +14,7 @@ use serde::Serialize;
 use self::patience::Refusal;
 pub use self::patience::{Patience, Peer};
 pub use self::tally::Tally;
-use super::answer::{Client, Failure, logs};
+use super::answer::{Client, Failure, logs, shown as said};
 use super::compare::{Differences, Row, differences};
 use super::figures::{median, so_many};
 use super::filter::LogFilter;
@@ -125,17 +125,15 @@ impl Comparison {
         self.with == STORE
     }
 
-    /// Tells of some of the others, who were being asked, that they are asked no longer: who has no verdict yet gave none.
+    /// Tells of some of the others, who were being asked, that they are asked no longer: who has no verdict yet gave none, and who was being
+    /// timed has no more times.
     pub fn break_off(others: &[&'static str], filter: &LogFilter, found: &mut Vec<Self>) {
         let why = || "broken off: it would have taken the time of what is behind it (--limit)".to_owned();
         let lacks_verdict = |with: &&&'static str| !found.iter().any(|comparison| comparison.with == **with);
         let without: Vec<_> = others.iter().filter(lacks_verdict).copied().collect();
-        let mut of_others = found
-            .iter_mut()
-            .rev()
-            .filter(|comparison| others.contains(&comparison.with));
-        if without.is_empty()
-            && let Some(last) = of_others.next()
+        let of_others = |comparison: &&mut Self| others.contains(&comparison.with);
+        if let Some(last) = found.iter_mut().rev().find(of_others)
+            && (without.is_empty() || last.waits_for_times())
         {
             last.untimed.get_or_insert_with(why);
         }
@@ -143,6 +141,11 @@ impl Comparison {
             .into_iter()
             .map(|with| Self::unanswered(with, in_words(filter), why()));
         found.extend(unanswered);
+    }
+
+    /// Whether it has a verdict, and neither a time yet nor a reason why not.
+    const fn waits_for_times(&self) -> bool {
+        self.rounds == 0 && self.untimed.is_none() && !matches!(self.verdict, Verdict::Unanswered(_))
     }
 
     /// A question that was not answered.
@@ -420,64 +423,4 @@ fn in_words(filter: &LogFilter) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(verdict: Verdict) -> Comparison {
-        let mut found = Comparison::untimed(POSTGRES, String::new(), verdict, 1);
-        found.times(&Times {
-            turns: 2,
-            ours: vec![2.0, 4.0],
-            in_process: vec![1.0, 2.0],
-            theirs: vec![30.0, 30.0],
-        });
-        found
-    }
-
-    #[test]
-    fn who_is_broken_off_is_told_and_nobody_else() {
-        let filter = LogFilter::of(crate::model::Address::ZERO, 100);
-        let of = |with| Comparison::untimed(with, String::new(), Verdict::Equal, 1);
-        let mut found = vec![of(NODE), of(POSTGRES)];
-        Comparison::break_off(&[NODE], &filter, &mut found);
-        assert!(
-            found.len() == 2 && found[0].untimed.is_some() && found[1].untimed.is_none(),
-            "{found:?}"
-        );
-        Comparison::break_off(&[POSTGRES, POSTGRES_FLAT], &filter, &mut found);
-        assert_eq!((found.len(), found[2].with), (3, POSTGRES_FLAT));
-        assert!(matches!(found[2].verdict, Verdict::Unanswered(_)), "{found:?}");
-    }
-
-    #[test]
-    fn only_equal_answers_have_a_ratio() {
-        let differ = Verdict::Differ {
-            rows: 1,
-            told: Vec::new(),
-        };
-        let equal = found(Verdict::Equal);
-        assert_eq!((equal.ratio, equal.ratio_in_process), (Some(10.0), Some(20.0)));
-        let mut of_node = Comparison::untimed(NODE, String::new(), Verdict::Equal, 1);
-        of_node.times(&Times {
-            turns: 1,
-            ours: vec![2.0],
-            in_process: vec![1.0],
-            theirs: vec![30.0],
-        });
-        assert_eq!((of_node.ratio, of_node.ratio_in_process), (Some(15.0), None));
-        assert_eq!(found(Verdict::Empty).ratio, None);
-        assert_eq!(found(differ.clone()).ratio, None);
-        let all = [found(differ), found(Verdict::Empty)];
-        let tallies = Tally::of(all.iter());
-        let [tally] = tallies.as_slice() else {
-            panic!("{tallies:?}")
-        };
-        assert_eq!(
-            tally.to_string(),
-            "against postgres: 0 answers equal, 0 in part, 1 empty, 1 differ, 0 not compared; median ratio - over HTTP"
-        );
-        let json = serde_json::to_value(tally).unwrap();
-        assert_eq!(json["median_ratio"], serde_json::Value::Null);
-        assert_eq!(json["median_ratio_in_process"], serde_json::Value::Null);
-    }
-}
+mod tests;

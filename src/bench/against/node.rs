@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::plain::Plain;
-use super::{Comparison, Other, Ours, Patience, Peer, Refusal, Round, Settled, Verdict, blocks, time};
+use super::{Comparison, Other, Ours, Patience, Peer, Refusal, Round, Settled, Verdict, blocks, said, time};
 use crate::bench::compare::{Differences, Row, differences, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
@@ -16,13 +16,13 @@ use crate::node::{Node, NodeError, ResultText, wire};
 
 const METHOD: &str = "eth_getLogs";
 
-struct OfNode<'a> {
-    node: &'a Node,
+struct OfNode {
+    node: Node,
     /// How it is timed, where it speaks HTTP without TLS and without passwords.
     plain: Option<Plain>,
 }
 
-impl Other for OfNode<'_> {
+impl Other for OfNode {
     const SIZE: &'static str = super::BYTES;
 
     fn name(&self) -> &'static str {
@@ -75,24 +75,42 @@ impl Other for OfNode<'_> {
     }
 }
 
-impl OfNode<'_> {
+impl OfNode {
+    /// Where it asks to be left alone for a while (`Retry-After`) that is its answer: nobody sleeps it out.
+    async fn of(node: &Node) -> Self {
+        Self {
+            plain: Plain::open(node.config()).await,
+            node: node.for_clients(),
+        }
+    }
+
     fn params(&self, filter: &LogFilter) -> Vec<String> {
         filter.node_params(filter.from.unwrap_or(0), filter.to.unwrap_or(u64::MAX))
     }
 
     async fn ask(&self, params: &str) -> Result<ResultText, Refusal> {
         let answer = self.node.raw(METHOD, params).await;
-        answer.map_err(|error| Refusal {
-            why: format!("the node: {error}"),
-            is_late: matches!(error, NodeError::Timeout { .. } | NodeError::Transport { .. }),
-        })
+        answer.map_err(|error| refusal(&error))
+    }
+}
+
+/// A failure of the node's as a refusal.
+fn refusal(error: &NodeError) -> Refusal {
+    let rest = error.rest_asked().filter(|rest| !rest.is_zero());
+    let how_long = rest.map_or_else(String::new, |rest| {
+        format!(" (for {:.0} s)", rest.as_secs_f64().ceil())
+    });
+    Refusal {
+        why: format!("the node: {error}{how_long}"),
+        is_late: matches!(error, NodeError::Timeout { .. } | NodeError::Transport { .. }),
+        is_rest: rest.is_some(),
     }
 }
 
 /// The rows of the answers to one filter.
 fn all_of(answers: Vec<Result<Vec<Row>, String>>) -> Result<Vec<Row>, Refusal> {
     let found: Result<Vec<_>, _> = answers.into_iter().collect();
-    let found = found.map_err(|why| Refusal::of(format!("the node: {why}")))?;
+    let found = found.map_err(|why| Refusal::of(format!("the node: {}", said(&why))))?;
     Ok(found.into_iter().reduce(united).unwrap_or_default())
 }
 
@@ -154,8 +172,7 @@ type Blocks = (u64, u64);
 /// Asks the service for a page and the node for the blocks in which its rows could lie, compares both, and times them.
 pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Round<'_>) {
     let Peer { who, patience } = peer;
-    let plain = Plain::open(who.config()).await;
-    let mut node = OfNode { node: who, plain };
+    let mut node = OfNode::of(who).await;
     let theirs = match judged(&mut node, patience, filter, round).await {
         Ok(theirs) => theirs,
         Err(why) => {
@@ -376,6 +393,11 @@ async fn theirs<O: Other>(
             Ok(rows) => {
                 patience.came();
                 return Ok((rows, None));
+            }
+            // An answer, and there would be none to a smaller question either.
+            Err(refusal) if refusal.is_rest => {
+                patience.came();
+                return Err(refusal.why);
             }
             Err(refusal) => {
                 if refusal.is_late {

@@ -1,9 +1,14 @@
-//! Pages out of a node's rows.
+//! Pages out of a node's rows, and what a node says in the place of rows.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use serde_json::json;
 
-use super::{LogFilter, Page, Row, differences, ends, rows};
+use super::{LogFilter, Node, OfNode, Page, Patience, Row, all_of, differences, ends, rows, theirs};
 use crate::model::{Address, PlacedLog};
+use crate::node::NodeConfig;
 
 fn row(block_number: u64) -> Row {
     Row {
@@ -91,4 +96,66 @@ fn what_a_log_lacks_or_garbles_is_not_taken_for_equal() {
     ] {
         assert!(with(name, value.clone()).is_err(), "{name} {value}");
     }
+}
+
+#[test]
+fn what_a_node_says_moves_no_terminal() {
+    let garbled = || Err("malformed logs: `\u{1b}[2J\u{202e}0x`".to_owned());
+    let refusal = all_of(vec![Ok(Vec::new()), garbled()]).map(drop).unwrap_err();
+    assert_eq!(refusal.why, "the node: malformed logs: ` [2J0x`");
+    assert!(!refusal.is_late && !refusal.is_rest);
+}
+
+/// Reads a request and refuses it, for a minute; then the next one.
+fn rest(stream: TcpStream) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let (mut length, mut line) = (0, String::new());
+        while stream.read_line(&mut line)? > 2 {
+            let header = line.trim().to_ascii_lowercase();
+            if let Some(value) = header.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            line.clear();
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        stream.read_exact(&mut vec![0; length])?;
+        let answer =
+            "HTTP/1.1 429 Too Many Requests\r\nretry-after: 60\r\ncontent-length: 9\r\n\r\nslow down";
+        stream.get_mut().write_all(answer.as_bytes())?;
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_asks_to_be_left_alone_has_refused_and_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || rest(stream));
+        }
+    });
+    let config = NodeConfig {
+        attempts_max: 1,
+        ..NodeConfig::new(url)
+    };
+    let mut node = OfNode::of(&Node::connect(config).await.unwrap()).await;
+    let mut patience = Patience::new(Duration::from_secs(2));
+    let filter = LogFilter::of(Address::ZERO, 100);
+    // All blocks, of which some are covered, and those alone; more questions than may be late in a row.
+    for (possible, told) in [
+        ((0, 9), "rate limited: slow down (for 60 s)"),
+        ((0, 9), "left alone"),
+        ((3, 4), "left alone"),
+        ((0, 9), "left alone"),
+    ] {
+        let Err(why) = theirs(&mut node, &mut patience, &filter, possible, (3, 4)).await else {
+            panic!("it answers")
+        };
+        assert!(why.contains("rate limited") && why.contains(told), "{why}");
+        assert!(!patience.ends_question());
+    }
+    assert!(!patience.is_over() && patience.spared.is_none());
 }

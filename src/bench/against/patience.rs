@@ -12,12 +12,27 @@ pub(super) struct Refusal {
     pub(super) why: String,
     /// Whether nothing came, in time or at all: the next question may fare alike.
     pub(super) is_late: bool,
+    /// Whether the other is to be left alone for a while, by its own word: to ask it for less is no use.
+    pub(super) is_rest: bool,
 }
 
 impl Refusal {
     /// An answer that is no good.
     pub(super) const fn of(why: String) -> Self {
-        Self { why, is_late: false }
+        Self {
+            why,
+            is_late: false,
+            is_rest: false,
+        }
+    }
+
+    /// An answer that did not come.
+    pub(super) const fn late(why: String) -> Self {
+        Self {
+            why,
+            is_late: true,
+            is_rest: false,
+        }
     }
 }
 
@@ -105,10 +120,10 @@ impl Patience {
     ) -> Result<T, Refusal> {
         let limit = self.answer();
         tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
-            Err(Refusal {
-                why: format!("no answer within {} ms", limit.as_millis()),
-                is_late: true,
-            })
+            Err(Refusal::late(format!(
+                "no answer within {} ms",
+                limit.as_millis()
+            )))
         })
     }
 }
@@ -147,8 +162,8 @@ mod tests {
         let mut patience = Patience::new(Duration::ZERO);
         let refused = |is_late| async move {
             Err::<(), _>(Refusal {
-                why: "too many results".to_owned(),
                 is_late,
+                ..Refusal::of("too many results".to_owned())
             })
         };
         let why = patience

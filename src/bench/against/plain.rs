@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Refusal;
+use super::{Refusal, said};
 use crate::http::{Connection, StatusCode, plain_address};
 use crate::node::NodeConfig;
 
@@ -65,28 +65,52 @@ impl Plain {
             visit(bytes);
         });
         let asked = tokio::time::timeout(self.time, asking).await;
-        let of = |why: String| Refusal::of(format!("the node: {why}"));
         let Ok(got) = asked else {
-            return Err(Refusal {
-                why: format!(
-                    "the node: {method}: no answer within {} ms",
-                    self.time.as_millis()
-                ),
-                is_late: true,
-            });
+            return Err(Refusal::late(format!(
+                "the node: {method}: no answer within {} ms",
+                self.time.as_millis()
+            )));
         };
-        let got = got.map_err(|error| Refusal {
-            is_late: true,
-            ..of(error.to_string())
-        })?;
+        let got = got.map_err(|error| Refusal::late(format!("the node: {error}")))?;
         let begin = String::from_utf8_lossy(&begin);
         let is_result = begin.contains("\"result\"") || !begin.contains("\"error\"");
         match got.status {
             StatusCode::OK if is_result => Ok(got.bytes),
-            status => Err(of(format!(
-                "status {} while it was timed: {begin}",
-                status.as_u16()
+            status => Err(Refusal::of(format!(
+                "the node: {}",
+                refused(&self.target, status, &begin)
             ))),
         }
+    }
+}
+
+/// A refusal in words. A node may repeat what it was asked with, and its URL may hold a key: what it says of one that has a path is not shown.
+fn refused(target: &str, status: StatusCode, body: &str) -> String {
+    let words = match target {
+        "/" => said(body),
+        _ => "its words are not shown, for its URL may hold a key".to_owned(),
+    };
+    format!("status {} while it was timed: {words}", status.as_u16())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_says_while_it_is_timed_moves_no_terminal_and_tells_no_key() {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let body = "{\"error\":\"key 0123456789abcdef\u{1b}]0;x\u{7} is\r\n\u{202e}spent\"}";
+        let told = refused("/", status, body);
+        assert_eq!(
+            told,
+            "status 429 while it was timed: {\"error\":\"key 0123456789abcdef ]0;x  is  spent\"}"
+        );
+        for target in ["/v3/0123456789abcdef", "/?key=0123456789abcdef"] {
+            let told = refused(target, status, body);
+            assert!(told.starts_with("status 429 while it was timed: "), "{told}");
+            assert!(!told.contains("0123456789abcdef"), "{told}");
+        }
+        assert!(refused("/", status, &"a".repeat(1_000)).len() < 400);
     }
 }

@@ -51,6 +51,15 @@ const SETTINGS: [&str; 7] = [
     "max_parallel_workers_per_gather",
 ];
 
+/// Asks for the version and the settings; one that a server does not know is left out.
+fn settings_sql() -> String {
+    let names = SETTINGS.map(|name| format!("'{name} ' || current_setting('{name}', true)"));
+    format!(
+        "SELECT current_setting('server_version'), concat_ws(', ', {})",
+        names.join(", ")
+    )
+}
+
 /// How the rows of a page are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -154,11 +163,7 @@ impl Postgres {
     ///
     /// When the statement fails.
     pub async fn settings(&self) -> Result<String, PostgresError> {
-        let names = SETTINGS.map(|name| format!("'{name} ' || current_setting('{name}')"));
-        let sql = format!(
-            "SELECT current_setting('server_version'), concat_ws(', ', {})",
-            names.join(", ")
-        );
+        let sql = settings_sql();
         let row = self.in_time(self.database.query_one(&sql, &[])).await?;
         Ok(format!(
             "version {}, {}",
@@ -305,13 +310,14 @@ impl Postgres {
     }
 
     fn refused(&self, error: &tokio_postgres::Error) -> Refusal {
+        let is_late = error.is_closed()
+            || matches!(
+                error.code(),
+                Some(&(SqlState::QUERY_CANCELED | SqlState::LOCK_NOT_AVAILABLE))
+            );
         Refusal {
-            why: self.failed(error).to_string(),
-            is_late: error.is_closed()
-                || matches!(
-                    error.code(),
-                    Some(&(SqlState::QUERY_CANCELED | SqlState::LOCK_NOT_AVAILABLE))
-                ),
+            is_late,
+            ..Refusal::of(self.failed(error).to_string())
         }
     }
 }
@@ -453,4 +459,17 @@ async fn within_loaded(
     let loaded = (loaded.first_block, to);
     let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);
     Ok(all.within(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_a_server_does_not_know_are_no_failure() {
+        let sql = settings_sql();
+        for name in SETTINGS {
+            assert!(sql.contains(&format!("current_setting('{name}', true)")), "{sql}");
+        }
+    }
 }

@@ -8,13 +8,14 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::super::cells::{int4, number, signed, word};
-use super::{Postgres, PostgresError, within};
+use super::{CONNECT_TIME, Postgres, PostgresError, within};
 use crate::bench::load::{LoadedLogs, OwnedLog, Placed, Source, logs, transactions};
 use crate::model::B256;
 use crate::query::Reader;
 
-/// How long a schema may take to be dropped, and how many seconds others may hold its tables meanwhile.
+/// How long a schema may take to be dropped.
 const DROP_TIME: Duration = Duration::from_secs(60);
+/// How many seconds others may hold its tables while it is dropped, and while it is looked what is loaded.
 const LOCKS_FOR: u64 = 10;
 
 /// What the schema says of itself.
@@ -47,11 +48,11 @@ const TRANSACTION_COLUMNS: &str =
 type Progress<'a> = &'a (dyn Fn(u64, &str) + Sync);
 
 impl Postgres {
-    /// What is loaded already; `None` where nothing is, or not to its end.
+    /// What is loaded already; `None` where nothing is, or not to its end. Others who hold the tables are not waited for long.
     ///
     /// # Errors
     ///
-    /// When a statement fails or the schema is somebody else's.
+    /// When a statement fails, somebody holds the tables, or the schema is somebody else's.
     pub async fn loaded(&self) -> Result<Option<LoadedLogs>, PostgresError> {
         if !self.is_there().await? {
             return Ok(None);
@@ -77,7 +78,11 @@ impl Postgres {
                 answer => answer,
             }
         };
+        // They are waited for as long in a short run, whose statements end sooner.
+        self.wait_for_locks().await?;
         let row = self.in_time(asking).await?;
+        let ending = self.end_statements_after(Some(self.statement_time));
+        within(CONNECT_TIME, &self.shown, ending).await?;
         Ok(row.map(|row| LoadedLogs {
             chain_id: number(row.get(0)),
             first_block: number(row.get(1)),
@@ -87,8 +92,8 @@ impl Postgres {
         }))
     }
 
-    /// Makes the schema anew, loads what was planned, makes the indexes and has the tables analysed. `progress` is told how
-    /// many logs are loaded, then what else is being done.
+    /// Makes the schema anew, loads what was planned, makes the indexes, has the tables analysed and asks for a checkpoint; why there was none,
+    /// where the server refused it. `progress` is told how many logs are loaded, then what else is being done.
     ///
     /// # Errors
     ///
@@ -98,7 +103,7 @@ impl Postgres {
         reader: Reader,
         plan: LoadedLogs,
         progress: Progress<'_>,
-    ) -> Result<(), PostgresError> {
+    ) -> Result<Option<PostgresError>, PostgresError> {
         let schema = &self.schema;
         self.drop_schema().await?;
         self.end_statements_after(None).await?;
@@ -153,10 +158,9 @@ impl Postgres {
         inserted.map_err(|error| self.failed(&error))?;
         progress(plan.logs, "checkpoint");
         // What was loaded is not to be written to disk beside the measurements. Who may not ask for it does without.
-        if let Err(error) = self.run("CHECKPOINT").await {
-            tracing::debug!(%error, "no checkpoint");
-        }
-        self.end_statements_after(Some(self.statement_time)).await
+        let refused = self.run("CHECKPOINT").await.err();
+        self.end_statements_after(Some(self.statement_time)).await?;
+        Ok(refused)
     }
 
     async fn copy_logs(
@@ -285,6 +289,12 @@ impl Postgres {
         Ok((number(row.get(0)), number(row.get(1))))
     }
 
+    /// Has the server wait for those who hold a table, and not longer than that; statements that wait for nobody are not ended.
+    async fn wait_for_locks(&self) -> Result<(), PostgresError> {
+        let sql = format!("SET statement_timeout = 0; SET lock_timeout = '{LOCKS_FOR} s'");
+        self.in_time(self.database.batch_execute(&sql)).await
+    }
+
     /// Drops the schema, if it is there and ours; whether it was. Others who read it are not waited for long.
     ///
     /// # Errors
@@ -295,8 +305,7 @@ impl Postgres {
             if !self.is_there().await? {
                 return Ok(false);
             }
-            self.end_statements_after(None).await?;
-            self.run(&format!("SET lock_timeout = '{LOCKS_FOR} s'")).await?;
+            self.wait_for_locks().await?;
             self.run(&format!("DROP SCHEMA {} CASCADE", self.schema)).await?;
             self.run("RESET lock_timeout").await?;
             Ok(true)

@@ -1,0 +1,85 @@
+//! Sums of answers, and how measurements end.
+
+use super::*;
+use crate::bench::set::questions;
+use crate::bench::tests::{only, statistics};
+use crate::http::{Handled, Handler, Request, StatusCode, json_response};
+
+#[test]
+fn failures_have_no_part_in_times_and_rates() {
+    let mut sums = Sums::default();
+    sums.answered(1_000, Duration::from_millis(10), 7);
+    sums.failed("status 503".to_owned());
+    sums.failed("status 500".to_owned());
+    sums.answered(3_000, Duration::from_millis(30), 7);
+    let condition = Condition {
+        way: "in process",
+        cold: false,
+        clients: 1,
+    };
+    let found = sums.measurement(condition, 2.0, Duration::from_secs(2));
+    assert_eq!((found.runs, found.failures), (2, 2));
+    let times = found.milliseconds.unwrap();
+    assert_eq!((times.p50, times.max), (10.0, 30.0));
+    assert_eq!(
+        (found.rows_per_second, found.bytes_per_second),
+        (Some(7.0), Some(2_000.0))
+    );
+    let told = found.failed().unwrap();
+    assert_eq!(told, "2 of 4 requests failed, the first with: status 503");
+}
+
+#[test]
+fn where_every_request_failed_there_is_no_figure() {
+    let mut one = Sums::default();
+    one.failed("status 503".to_owned());
+    one.stopped = 1;
+    let mut all = Sums::default();
+    all.add(one);
+    let condition = Condition {
+        way: "over HTTP",
+        cold: false,
+        clients: 4,
+    };
+    let found = all.measurement(condition, 2.0, Duration::from_secs(2));
+    assert_eq!(found.milliseconds, None);
+    assert_eq!((found.rows_per_second, found.bytes_per_second), (None, None));
+    assert!(found.failed().unwrap().contains("1 of 4 clients stopped"));
+}
+
+/// Answers everything with one row, after others had their turn.
+struct OneRow;
+
+impl Handler for OneRow {
+    fn handle(&self, _: Request) -> Handled {
+        Handled::later(async {
+            tokio::task::yield_now().await;
+            json_response(StatusCode::OK, br#"{"logs":[1]}"#.to_vec())
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_measurement_that_is_full_ends_for_all_its_clients() {
+    let question = Arc::new(questions(&statistics(), &only("daily-gas-price")).0.remove(0));
+    let way = Way::InProcess(Arc::new(OneRow));
+    let (answers, failed) = look(&question, &way).await.unwrap();
+    assert_eq!((answers.rows.as_slice(), failed), (&[1][..], None));
+    let measured = async |runs_max, seconds| {
+        let times = (Duration::from_millis(seconds), clock::now() + 60 * LATE_FROM);
+        warm_up_to(runs_max, &question, &answers, &way, 4, times)
+            .await
+            .unwrap()
+    };
+    let found = measured(100, 60_000).await;
+    // Those who were waiting for an answer then had it.
+    assert!((100..104).contains(&found.runs), "{}", found.runs);
+    assert!(found.full && found.seconds < 30.0, "{}", found.seconds);
+    let told = found.ended().unwrap();
+    assert!(
+        told.contains(" of 60.0 s: a measurement keeps no more than its 10"),
+        "{told}"
+    );
+    let found = measured(usize::MAX, 5).await;
+    assert!(found.runs >= 4 && !found.full && found.ended().is_none());
+}
