@@ -16,12 +16,14 @@ mod scratch;
 
 use std::sync::Arc;
 
+use alloy_primitives::{keccak256, uint};
 use lists::{Row, Whose};
 use plain::{ChainConfig, Rng, account};
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
-use quarry::model::{Address, B256, Bundle};
-use quarry::query::{ListQuery, Page, Paged as _, QueryError, Reader, RowCursor};
+use quarry::model::{Address, Authorization, B256, Bundle, Frame, FrameKind, U256};
+use quarry::query::{ListQuery, Nonce, Page, Paged as _, QueryError, Reader, RowCursor};
 use quarry::store::{OpenOptions, Store, Writer};
+use quarry::sync::authority::authority;
 use quarry::sync::derive::{NonceRules, derive, derive_traces};
 use serde_json::Value;
 
@@ -47,12 +49,16 @@ fn chain(seed: u64, blocks: u64, fork_at: Option<usize>) -> Vec<Bundle> {
     bundles
 }
 
-fn commit(writer: &mut Writer, bundles: &[Bundle], final_to: usize) {
-    let rules = NonceRules {
+fn nonce_rules() -> NonceRules {
+    NonceRules {
         chain_id: CHAIN_ID,
         from_genesis: true,
         ..NonceRules::default()
-    };
+    }
+}
+
+fn commit(writer: &mut Writer, bundles: &[Bundle], final_to: usize) {
+    let rules = nonce_rules();
     let (settled, open) = bundles.split_at(final_to.min(bundles.len()));
     for bundles in settled.chunks(17) {
         let mut batch = writer.batch();
@@ -449,4 +455,109 @@ fn frames_of_another_node_stay_its_word() {
         let read = reader.bundle(bundle.block.number()).unwrap().unwrap();
         assert_eq!(read.traces, bundle.traces, "block {}", bundle.block.number());
     }
+}
+
+/// The tuple by which the account with key `key` delegates (EIP-7702), signed with the random number 1.
+fn delegation(key: U256, nonce: u8) -> Authorization {
+    const ORDER: U256 = uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141_U256);
+    // The base point's x; its y is even.
+    const R: U256 = uint!(0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798_U256);
+    let address = account(9);
+    // 0x05, and the list of chain id, address and nonce.
+    let mut text = vec![0x05, 0xd7, CHAIN_ID as u8, 0x94];
+    text.extend_from_slice(address.as_slice());
+    text.push(if nonce == 0 { 0x80 } else { nonce });
+    let hash = U256::from_be_bytes(keccak256(text).0);
+    let s = (hash % ORDER).add_mod(R.mul_mod(key, ORDER), ORDER);
+    let low = s <= ORDER / U256::from(2);
+    Authorization {
+        chain_id: U256::from(CHAIN_ID),
+        address,
+        nonce: nonce.into(),
+        y_parity: u8::from(!low),
+        r: R,
+        s: if low { s } else { ORDER - s },
+    }
+}
+
+/// A delegated account that creates, and is authorized before and after: its nonce is the same whether frames come with the blocks or later.
+#[test]
+fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
+    let mut told = chain(3, 14, None);
+    let delegated = authority(&delegation(U256::from(77), 0)).unwrap();
+    assert_eq!(authority(&delegation(U256::from(77), 2)), Some(delegated));
+    let mut busy = (2..14).filter(|&at: &usize| !told[at].block.transactions.is_empty());
+    let mut next = || busy.next().unwrap();
+    // Authorized, creates, authorized by what it has after that, and by what it would have without: in vain.
+    let [first, creates, second, stale] = [next(), next(), next(), next()];
+    for (at, nonce) in [(first, 0), (second, 2), (stale, 1)] {
+        let transaction = &mut told[at].block.transactions[0];
+        transaction.authorization_list = Some(vec![delegation(U256::from(77), nonce)]);
+    }
+    // And a contract that was there before block 0.
+    let allocated = Address::repeat_byte(0xdd);
+    let frames = &mut told[creates].traces.as_mut().unwrap()[0].frames;
+    let nested = frames.iter().filter(|frame| frame.path.len() == 1).count() as u32;
+    for (place, from) in (nested..).zip([delegated, allocated]) {
+        frames.push(Frame {
+            kind: FrameKind::Create,
+            path: vec![place],
+            from,
+            to: Some(Address::repeat_byte(0xc0 + place as u8)),
+            error: None,
+            reverted: false,
+            ..frames[0].clone()
+        });
+    }
+    let nonces = |store: &Store| {
+        let reader = Reader::new(store.view());
+        assert_eq!(
+            reader.nonce(allocated, creates as u64 - 1).unwrap(),
+            Nonce::Untouched(0)
+        );
+        // Which nonce it had nobody said.
+        assert_eq!(reader.nonce(allocated, 13).unwrap(), Nonce::AskNode);
+        let at = [first - 1, first, creates, second, stale, 13];
+        at.map(|block| reader.nonce(delegated, block as u64).unwrap())
+    };
+    let expected = [0, 1, 2, 3, 3, 3].map(|nonce| match nonce {
+        0 => Nonce::Untouched(0),
+        told => Nonce::Exact(told),
+    });
+    let homes = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let with_frames = open(homes[0].path());
+    commit(&mut with_frames.writer().unwrap(), &told, told.len());
+    assert_eq!(nonces(&with_frames), expected);
+
+    let mut untraced = told.clone();
+    untraced.iter_mut().for_each(|bundle| bundle.traces = None);
+    let filled = open(homes[1].path());
+    let mut writer = filled.writer().unwrap();
+    commit(&mut writer, &untraced, untraced.len());
+    // Some blocks a commit, so that nonces come from the store, too.
+    for bundles in told.chunks(3) {
+        let (view, mut batch) = (filled.view(), writer.batch());
+        for bundle in bundles {
+            let traces = bundle.traces.as_deref().unwrap();
+            let first = view.block(bundle.block.number()).unwrap().first_transaction;
+            derive_traces(bundle, traces, (&view, first), &nonce_rules(), &mut batch).unwrap();
+        }
+        writer.commit_final(batch).unwrap();
+    }
+    assert_eq!(nonces(&filled), expected);
+
+    // Where the allocation is known it says of which accounts the nonce is not 0.
+    let rules = NonceRules {
+        native: plain::native_rules(),
+        ..nonce_rules()
+    };
+    let stated = open(homes[2].path());
+    let mut writer = stated.writer().unwrap();
+    let mut batch = writer.batch();
+    for bundle in &told {
+        derive(bundle, &rules, &mut batch).unwrap();
+    }
+    writer.commit_final(batch).unwrap();
+    let reader = Reader::new(stated.view());
+    assert_eq!(reader.nonce(allocated, 13).unwrap(), Nonce::Exact(1));
 }

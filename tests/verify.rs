@@ -549,6 +549,18 @@ fn receipts_before_byzantium_are_held_against_the_root_where_they_state_theirs()
         bundle.receipts[0].root.as_mut().unwrap().0[0] ^= 1;
         let error = verify(&bundle, None, &rules).unwrap_err();
         assert!(matches!(error, VerifyError::ReceiptsRoot { .. }), "{error}");
+        assert!(!error.to_string().contains("--genesis"), "{error}");
+        // Of a chain of which nothing is known, whose node states a status all the same.
+        for receipt in &mut bundle.receipts {
+            receipt.status = Some(true);
+        }
+        let error = verify(&bundle, None, &Rules::default()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("use --genesis for a chain that reaches Byzantium after block 0"),
+            "{error}"
+        );
     }
     assert!(checked > 0);
 }
@@ -898,6 +910,43 @@ fn tokens_without_a_verdict_are_no_mismatches_of_the_store() {
     filled.judge(&token, false, "balances differ");
     let fallen = filled.verify().succeeded();
     assert!(!fallen.stdout.contains(&token.to_string()), "{fallen:?}");
+}
+
+#[test]
+fn no_more_is_asked_at_a_time_than_the_operator_allows() {
+    let filled = Filled::new(0);
+    // Another node of the same chain, which nobody has asked for anything.
+    let node = FakeNode::start(4);
+    node.mine(38);
+    node.set_finalized(30);
+    node.set_contracts(|_, _, _| Ok(U256::from(7).to_be_bytes::<32>().to_vec()));
+    node.set_latency(std::time::Duration::from_millis(3));
+    let (data, url) = (filled.data(), node.url());
+    let verify = ["verify", "--data-dir", &data, "--mainnet-rpc", &url];
+    let samples = ["--samples", "60", "--seed", "5"];
+    quarry([&verify[..], &samples, &["--rpc-concurrency", "1"]].concat()).succeeded();
+    assert_eq!(node.in_flight_max(), 1);
+    quarry([&verify[..], &samples].concat()).succeeded();
+    assert!(node.in_flight_max() > 1);
+}
+
+#[test]
+fn what_is_exported_and_not_final_is_told() {
+    let filled = Filled::new(0);
+    let (data, file) = (filled.data(), filled.home.path().join("chain.zst"));
+    let file = file.to_str().unwrap();
+    let export = |more: &[&str]| {
+        let told = quarry([&["export", "chain", file, "--data-dir", &data], more].concat()).succeeded();
+        std::fs::remove_file(file).unwrap();
+        told
+    };
+    let told = export(&[]);
+    assert!(told.stdout.contains("blocks 0 to 38 written to"), "{told:?}");
+    let words = "blocks 31 to 38 of the recording are not final, and `quarry import chain` makes them so for good: \
+                 `--to 30` leaves them out";
+    assert!(told.stderr.contains(words), "{told:?}");
+    let told = export(&["--to", "30"]);
+    assert!(!told.stderr.contains("not final"), "{told:?}");
 }
 
 #[test]

@@ -92,6 +92,7 @@ impl Node {
                 Ok(fetched) => return Ok(fetched),
                 Err(Failure::Request(error)) => return Err(error),
                 Err(Failure::Content(error)) => {
+                    let error = self.shown(error);
                     self.count_failure(&error);
                     self.before_repetition(&mut tries, error).await?;
                 }

@@ -245,16 +245,6 @@ impl Node {
         wire::quantity(text.get()).map_err(|error| self.malformed(method, &error))
     }
 
-    /// An answer that is JSON and none to `method`: counted as a failure of the node, as one that is no JSON is when it comes.
-    pub(super) fn malformed(&self, method: &'static str, reason: &dyn std::fmt::Display) -> NodeError {
-        let error = NodeError::Malformed {
-            method,
-            reason: reason.to_string(),
-        };
-        self.count_failure(&error);
-        error
-    }
-
     /// Sends one request, again after failures that can pass, until it is answered or the deadline or
     /// the number of attempts is reached.
     pub(super) async fn call(

@@ -318,15 +318,31 @@ impl NodeError {
         by_status || self.is_missing_method()
     }
 
+    /// The method that was asked; `None` where none was.
+    #[must_use]
+    pub const fn method(&self) -> Option<&'static str> {
+        match self {
+            Self::Url(_) => None,
+            Self::ChainId { .. } => Some("eth_chainId"),
+            Self::Transport { method, .. }
+            | Self::Timeout { method, .. }
+            | Self::RateLimited { method, .. }
+            | Self::HttpStatus { method, .. }
+            | Self::Rpc { method, .. }
+            | Self::MethodNotFound { method, .. }
+            | Self::NullResult { method, .. }
+            | Self::Malformed { method, .. }
+            | Self::ResponseTooLarge { method, .. }
+            | Self::Reorged { method, .. }
+            | Self::Incomplete { method, .. }
+            | Self::Execution { method, .. } => Some(method),
+        }
+    }
+
     /// The method that the node, or a gateway before it, refuses by this to answer at all.
     #[must_use]
     pub fn refused(&self) -> Option<&'static str> {
-        match self {
-            Self::MethodNotFound { method, .. } | Self::HttpStatus { method, .. } => {
-                self.is_refusal().then_some(*method)
-            }
-            _ => None,
-        }
+        if self.is_refusal() { self.method() } else { None }
     }
 
     /// Whether the node answered in its own words, so that the request, not the way to the node, failed.

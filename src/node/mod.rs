@@ -24,6 +24,7 @@ mod recent;
 pub mod recorded;
 mod rest;
 mod room;
+mod shown;
 mod stats;
 mod tag;
 pub mod traces;

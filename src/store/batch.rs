@@ -140,6 +140,8 @@ pub struct Batch {
     nonces: Nonces,
     /// Those of the batch before, whose commit may be under way.
     earlier: Arc<Nonces>,
+    /// The block whose frames are filled in and its first transaction: what the store has of later ones is not looked at.
+    filled: Option<(u64, u64)>,
     pub(super) bytes: usize,
 }
 
@@ -175,6 +177,7 @@ impl Batch {
                 sent: with_room(room.sent),
             },
             earlier,
+            filled: None,
             bytes: 0,
         }
     }
@@ -413,7 +416,11 @@ impl Batch {
         let told = self.nonces.ledger.get(account);
         match told.or_else(|| self.earlier.ledger.get(account)) {
             Some(&nonce) => Ok(Some(nonce)),
-            None => self.base().ledger_nonce(account, u64::MAX),
+            None => match self.filled {
+                None => self.base().ledger_nonce(account, u64::MAX),
+                Some((0, _)) => Ok(None),
+                Some((block, _)) => self.base().ledger_nonce(account, block - 1),
+            },
         }
     }
 
@@ -423,8 +430,26 @@ impl Batch {
         let told = self.nonces.sent.get(account);
         match told.or_else(|| self.earlier.sent.get(account)) {
             Some(&nonce) => Ok(Some(nonce)),
-            None => base.sent_nonce(account, base.checkpoint().transactions),
+            None => {
+                let end = self.filled.map(|(_, first_transaction)| first_transaction);
+                base.sent_nonce(account, end.unwrap_or(base.checkpoint().transactions))
+            }
         }
+    }
+
+    /// Goes on to a block that is stored without its frames, of which `first_transaction` is the first: nonces are those before it from now
+    /// on. Blocks come in order.
+    pub const fn fill(&mut self, block: u64, first_transaction: u64) {
+        self.filled = Some((block, first_transaction));
+    }
+
+    /// Takes back what was recorded of the account's nonce after a block, for it is derived again.
+    pub fn take_back_nonce(&mut self, account: &Address, block: u64) -> Result<(), StoreError> {
+        let (table, key) = (Table::Nonces, keys::account_at(account, block));
+        if self.stored(table, &key)?.is_some() {
+            self.plain.write.delete_cf(family(&self.store.db, table)?, key);
+        }
+        Ok(())
     }
 
     /// Remembers the nonce after a transaction that an account sent.

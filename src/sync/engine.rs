@@ -16,7 +16,7 @@ use super::pipeline::{Pipeline, Source, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::self_destructs;
-use super::stuck::Stuck;
+use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck};
 use super::verify::Rules;
 use crate::clock;
 use crate::model::{B256, Bundle};
@@ -49,8 +49,8 @@ pub(super) const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The same where the node is behind what it showed before, which passes in a moment.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 
-/// How long the tip is followed before traces that could not be had are asked for again.
-const FILL_PAUSE: Duration = Duration::from_secs(600);
+/// How long the tip is followed before traces that could not be had are asked for again: as long as two looks at what the node offers are apart.
+const FILL_PAUSE_PROBES: u32 = 2;
 /// A reorg deeper than this is a reason to ask for the genesis block too.
 const REORG_DEPTH_USUAL: u64 = 256;
 
@@ -68,6 +68,10 @@ pub struct Engine {
     fill_after: Instant,
     patience: Patience,
     stuck: Stuck,
+    /// The same of a block whose traces are fetched later, between which the tip goes on.
+    stuck_fill: Stuck,
+    /// Whether this round fetches traces of stored blocks.
+    is_filling: bool,
     /// What the node named as final last and does not have.
     unbelieved: Option<B256>,
 }
@@ -104,7 +108,9 @@ impl Engine {
             rules,
             fill_after: clock::now(),
             patience: Patience::new(options.contradiction_wait),
-            stuck: Stuck::default(),
+            stuck: Stuck::new(CALLS_AFTER),
+            stuck_fill: Stuck::new(CALLS_AFTER_FILL),
+            is_filling: false,
             options,
             unbelieved: None,
         }
@@ -161,8 +167,7 @@ impl Engine {
                         self.went_on();
                     }
                     self.offers.hear(&error);
-                    self.stuck.hear(&error);
-                    let error = self.stuck.explained(error, self.status.node_head());
+                    let error = self.explained(error);
                     let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
                         error.tell_end(&self.status);
                         break Err(error);
@@ -179,8 +184,23 @@ impl Engine {
         self.hand.end().await.and(result)
     }
 
+    /// Hears of a failure, and says what it means.
+    fn explained(&mut self, error: SyncError) -> SyncError {
+        let (known, head) = (self.offers.known(), self.status.node_head());
+        if !self.is_filling {
+            self.stuck.hear(&error);
+            return self.stuck.explained(error, head, known);
+        }
+        // A node that has pruned old traces must not keep the tip waiting; another method may have the block at once.
+        let is_counted = self.stuck_fill.hear(&error);
+        if !(is_counted && self.stuck_fill.has_another_way(known)) {
+            self.fill_after = clock::now() + FILL_PAUSE_PROBES * self.node.config().probe_pause;
+        }
+        self.stuck_fill.explained(error, head, known)
+    }
+
     /// Blocks came: what failed before is over.
-    const fn went_on(&mut self) {
+    fn went_on(&mut self) {
         self.offers.went_on();
         self.stuck.went_on();
     }
@@ -191,6 +211,7 @@ impl Engine {
 
     /// One look at the node, and all the work that it shows.
     async fn round(&mut self, shutdown: &mut Shutdown) -> Result<Round, SyncError> {
+        self.is_filling = false;
         let Some(head) = shutdown.unless(self.node.head()).await else {
             return Ok(Round::Done);
         };
@@ -241,11 +262,14 @@ impl Engine {
         let may_fill = self.offers.known().traces != TraceMethod::None && self.fill_after <= clock::now();
         if !view.has_traces() && may_fill {
             drop(view);
-            // A node that has pruned old traces must not keep the tip waiting.
-            if let Err(error) = self.fill_traces(shutdown).await {
-                self.fill_after = clock::now() + FILL_PAUSE;
-                return Err(error);
+            self.is_filling = true;
+            let next_traced = |store: &Store| store.view().checkpoint().next_traced;
+            let before = next_traced(&self.store);
+            let filled = self.fill_traces(shutdown).await;
+            if before < next_traced(&self.store) {
+                self.stuck_fill.went_on();
             }
+            filled?;
             return Ok(Round::Moved);
         }
         let finality = match shutdown.unless(self.finality(head, &view)).await {
@@ -324,10 +348,8 @@ impl Engine {
             .map_or(view.first_block(), |finalized| finalized + 1);
         // A node that traces recent blocks only must not cost us the tip: look before anything is taken off.
         let first = view.checkpoint().next_traced;
-        let Some(fetched) = shutdown
-            .unless(self.node.bundle(first, self.offers.known()))
-            .await
-        else {
+        let ways = self.stuck_fill.ways(self.offers.known());
+        let Some(fetched) = shutdown.unless(self.node.bundle(first, &ways)).await else {
             return Ok(());
         };
         let fetched = fetched.map_err(|source| SyncError::Node { block: first, source })?;
@@ -342,7 +364,8 @@ impl Engine {
         let last = final_to.saturating_sub(1);
         self.status
             .set_message(format!("fetching the traces of blocks {first} to {last}"));
-        let source = self.bundles(first, last);
+        let last = if self.stuck_fill.is_alone() { first } else { last };
+        let source = self.bundles(first, last, ways);
         let (rules, bytes_max) = (self.rules.nonces.clone(), self.options.batch_bytes_max);
         let fill = |writer| fill(writer, source, rules, bytes_max, shutdown);
         self.hand.lend(fill).await
@@ -361,15 +384,15 @@ impl Engine {
             finalized_hash: finalized.map(|(_, hash)| hash),
             batch_bytes_max: self.options.batch_bytes_max,
         };
-        let source = self.bundles(next, last);
+        let source = self.bundles(next, last, self.stuck.ways(self.offers.known()));
         let run = |writer| pipeline.run(writer, source, shutdown);
         self.hand.lend(run).await
     }
 
     /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
     /// still counts among the bytes in flight.
-    fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
-        let (node, capabilities) = (self.node.clone(), self.stuck.ways(self.offers.known()));
+    fn bundles(&self, first: u64, last: u64, ways: Arc<Capabilities>) -> impl Source + use<> {
+        let (node, capabilities) = (self.node.clone(), ways);
         let rules = self.rules.verify;
         let (status, in_order) = (Arc::clone(&self.status), Arc::clone(&self.status));
         let native = Arc::new(self.rules.nonces.native.clone());

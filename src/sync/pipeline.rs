@@ -103,22 +103,23 @@ impl Pipeline {
                 tokio::select! {
                     biased;
                     () = sender.closed() => None,
-                    next = source.next() => next,
+                    next = source.next() => next.map(Some).or(Some(None)),
                 }
             };
-            let Some(Some(bundle)) = shutdown.unless(next).await else {
+            let Some(Some(next)) = shutdown.unless(next).await else {
                 break;
             };
-            match bundle {
-                Ok(bundle) => {
-                    if !matches!(shutdown.unless(sender.send(bundle)).await, Some(Ok(()))) {
-                        break;
-                    }
-                }
+            let next = match next.transpose() {
+                Ok(next) => next,
                 Err(error) => {
                     fetched = Err(error);
                     break;
                 }
+            };
+            let is_last = next.is_none();
+            let sent = shutdown.unless(sender.send(next)).await;
+            if is_last || !matches!(sent, Some(Ok(()))) {
+                break;
             }
         }
         drop(sender);
@@ -129,13 +130,16 @@ impl Pipeline {
         }
     }
 
+    /// Takes bundles until there are no more; `None` says that these were all.
     fn consume(
         &self,
         writer: &mut Writer,
-        mut bundles: mpsc::Receiver<Bundle>,
+        mut bundles: mpsc::Receiver<Option<Bundle>>,
         handle: &tokio::runtime::Handle,
     ) -> Result<(), SyncError> {
         let mut batch: Option<(Batch, Instant)> = None;
+        // A final block of a node waits for the next one to name it: behind a balancer one node may be on a branch that the others left.
+        let mut held: Option<Bundle> = None;
         loop {
             // The oldest batch's age bounds the wait for the next bundle.
             let next = match &batch {
@@ -152,13 +156,29 @@ impl Pipeline {
                     }
                 }
             };
-            let Some(bundle) = next else {
+            let Some(Some(bundle)) = next else {
+                // Where all came nobody is left who could name the last one.
+                if let Some(last) = held.filter(|_| next.is_some()) {
+                    self.add_final(&last, writer, &mut batch)?;
+                }
                 if let Some((last, _)) = batch.take() {
                     writer.begin_last_commit(last)?;
                 }
                 return Ok(());
             };
             let number = bundle.block.number();
+            if let Some(before) = held.take() {
+                let (expected, found) = (before.block.hash, bundle.block.header.parent_hash);
+                if number == before.block.number() + 1 && expected != found {
+                    commit(writer, &mut batch)?;
+                    return Err(SyncError::Parent {
+                        block: number,
+                        expected,
+                        found,
+                    });
+                }
+                self.add_final(&before, writer, &mut batch)?;
+            }
             let checkpoint = batch
                 .as_ref()
                 .map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
@@ -177,13 +197,12 @@ impl Pipeline {
                     stored: bundle.block.hash,
                 });
             }
+            if number < self.finalized && self.finalized_hash.is_some() {
+                held = Some(bundle);
+                continue;
+            }
             if number <= self.finalized {
-                let (open, _) =
-                    batch.get_or_insert_with(|| (writer.batch_of(self.batch_bytes_max), clock::now()));
-                derive(&bundle, &self.rules.nonces, open)?;
-                if open.bytes() >= self.batch_bytes_max {
-                    commit(writer, &mut batch)?;
-                }
+                self.add_final(&bundle, writer, &mut batch)?;
             } else {
                 commit(writer, &mut batch)?;
                 let mut open = writer.batch();
@@ -193,6 +212,21 @@ impl Pipeline {
             // Bundles hold many small allocations: give them back here, off the async threads.
             drop(bundle);
         }
+    }
+
+    /// Adds a final block to the open batch, and has it committed when it is full.
+    fn add_final(
+        &self,
+        bundle: &Bundle,
+        writer: &mut Writer,
+        batch: &mut Option<(Batch, Instant)>,
+    ) -> Result<(), SyncError> {
+        let (open, _) = batch.get_or_insert_with(|| (writer.batch_of(self.batch_bytes_max), clock::now()));
+        derive(bundle, &self.rules.nonces, open)?;
+        if open.bytes() >= self.batch_bytes_max {
+            commit(writer, batch)?;
+        }
+        Ok(())
     }
 }
 

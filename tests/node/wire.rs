@@ -171,6 +171,61 @@ fn a_call_tree_as_deep_as_the_machine_allows_is_read_without_recursion() {
 }
 
 #[test]
+fn a_short_text_does_not_become_a_large_value() {
+    let block = sample().block;
+    let many = |item: &str, count: usize| vec![item; count].join(",");
+    let empty = many("{}", 200_000);
+    let frame = r#""type":"CALL","from":"0x00000000000000000000000000000000000000aa""#;
+    let calls = format!(r#"[{{"result":{{{frame},"calls":[{empty}]}}}}]"#);
+    for (name, error) in [
+        (
+            "receipts",
+            wire::receipts(&format!("[{empty}]"), &block).unwrap_err(),
+        ),
+        (
+            "logs",
+            wire::receipts(&format!(r#"[{{"logs":[{empty}]}}]"#), &block).unwrap_err(),
+        ),
+        (
+            "frames",
+            wire::told_traces(&format!("[{empty}]"), &block).unwrap_err(),
+        ),
+        (
+            "traces",
+            wire::call_traces(&format!("[{empty}]"), &block).unwrap_err(),
+        ),
+        ("calls", wire::call_traces(&calls, &block).unwrap_err()),
+        (
+            "transactions",
+            wire::block(&format!(r#"{{"transactions":[{empty}]}}"#)).unwrap_err(),
+        ),
+    ] {
+        let error = error.to_string();
+        assert!(
+            error.contains("more items than so short a text can be about"),
+            "{name}: {error}"
+        );
+    }
+    // Paths of small calls, far down: each is as long as it lies deep.
+    let open = format!("{{{frame},\"calls\":[").repeat(900);
+    let leaves = many(&format!("{{{frame}}}"), 5_000);
+    let deep = format!("[{{\"result\":{open}{leaves}{}}}]", "]}".repeat(900));
+    let error = wire::call_traces(&deep, &block).unwrap_err().to_string();
+    assert!(
+        error.contains("calls nest deeper than so short a text can be about"),
+        "{error}"
+    );
+    // What it says in its own words is not repeated at any length.
+    let long = format!(r#"[{{"error":"{}"}}]"#, "x".repeat(1 << 20));
+    let error = wire::call_traces(&long, &block).unwrap_err().to_string();
+    assert!(
+        error.contains("not traced: xxx") && error.len() < 5_000,
+        "{}",
+        error.len()
+    );
+}
+
+#[test]
 fn error_texts_are_the_same_for_both_methods() {
     for (a, b, text) in [
         ("Reverted", "execution reverted", "reverted"),

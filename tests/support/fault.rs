@@ -1,7 +1,9 @@
 //! What can go wrong with a fake node's answers.
 
 use super::render;
+use quarry::model::Bundle;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a top call says wrongly of its transaction.
@@ -99,6 +101,8 @@ pub enum Fault {
     WrongTop(Wrong),
     /// Typed transactions state another `v` than their parity.
     WrongV,
+    /// What is asked about the number of this block is answered about this one: another node behind the balancer is on another branch.
+    Elsewhere(Arc<Bundle>),
     /// Transactions that bid for their price state what they bid at most.
     WrongGasPrice,
 }
@@ -130,6 +134,14 @@ impl Fault {
                 }
                 _ => false,
             },
+            Self::Elsewhere(bundle) => {
+                let of_whole = match method {
+                    "eth_getBlockByNumber" => params[1] == true,
+                    "eth_getBlockReceipts" | "trace_block" => true,
+                    _ => false,
+                };
+                of_whole && render::number(&params[0]) == Some(bundle.block.number())
+            }
             Self::LostFrame => method == "trace_block",
             Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::TagStatus(_) => params[0] == "finalized" || params[0] == "safe",
@@ -199,6 +211,15 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
                     transaction["gasPrice"] = transaction["maxFeePerGas"].clone();
                 }
             }
+        }
+        Fault::Elsewhere(bundle) => {
+            *value = match value.as_array() {
+                None => render::block(&bundle.block, true),
+                Some(entries) if entries.iter().any(|entry| entry.get("action").is_some()) => {
+                    render::parity(bundle).into()
+                }
+                Some(_) => render::receipts(bundle).into(),
+            };
         }
         Fault::WideChain => *value = json!("0x10000000000000000"),
         Fault::NoIdentity => {

@@ -2,8 +2,10 @@
 
 use crate::rig::Rig;
 use crate::support::chain::{Chain, another};
+use crate::support::fault::Fault;
 use crate::support::index::until;
 use quarry::sync::SyncError;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longer than any test.
@@ -108,5 +110,30 @@ async fn a_contradiction_below_finality_that_passes_is_waited_out() {
         other.reorg(30, 40);
         swapped_for_a_while(&rig, other, "which is final").await;
     }
+    rig.stop().await.unwrap();
+}
+
+/// Behind a balancer one node is on a branch that the others left below the final block, and gives a whole block of it: what comes next shows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_of_a_dead_branch_never_becomes_final() {
+    let mut rig = Rig::new(409);
+    rig.options.contradiction_wait = FOR_EVER;
+    rig.fake.mine(80);
+    rig.fake.set_finalized(60);
+    let mut other = rig.fake.chain();
+    other.reorg(50, 1);
+    let differs = |bundle: &&quarry::model::Bundle| {
+        !bundle.receipts.is_empty() && bundle.traces.as_ref().is_some_and(|traces| !traces.is_empty())
+    };
+    let dead = other
+        .bundle(31)
+        .filter(differs)
+        .expect("a block with transactions")
+        .clone();
+    assert_eq!(dead.block.header.parent_hash, rig.fake.bundles()[30].block.hash);
+    let elsewhere = Fault::Elsewhere(Arc::new(dead));
+    rig.start_after(|fake| fake.fault(elsewhere, 3)).await;
+    rig.check("beyond the block").await;
+    until("finality", || rig.store().view().finalized() == Some(60)).await;
     rig.stop().await.unwrap();
 }

@@ -6,6 +6,7 @@ use crate::support::build::INTRINSIC_GAS;
 use crate::support::fake_node::{Fault, Methods};
 use crate::support::index::{fresh_digest, until};
 use quarry::model::Bundle;
+use quarry::query::Reader;
 use quarry::sync::SyncError;
 use std::time::{Duration, Instant};
 
@@ -471,28 +472,54 @@ async fn receipts_that_a_node_has_later_are_asked_for_by_block() {
     rig.stop().await.unwrap();
 }
 
+/// The first block with transactions above `above`.
+fn busy_block(rig: &Rig, above: u64) -> u64 {
+    let bundles = rig.fake.bundles();
+    let mut numbers = bundles.iter().filter(|bundle| !bundle.receipts.is_empty());
+    let found = numbers.find(|bundle| above < bundle.block.number());
+    found.unwrap().block.number()
+}
+
+/// A chain of which the node fails a block with transactions by `method`, for good; the number of that block.
+async fn failing_by(rig: &mut Rig, method: &'static str) -> u64 {
+    rig.fake.mine(60);
+    rig.fake.set_finalized(50);
+    let failing = busy_block(rig, 20);
+    rig.start_after(|fake| fake.fault(Fault::FailsBlock(method, failing), u64::MAX))
+        .await;
+    failing
+}
+
 /// A node that fails one block by one method, for good, has it by another: that block alone is asked for so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_one_method_fails_is_had_by_another() {
     let mut rig = Rig::new(79);
-    rig.fake.mine(60);
-    rig.fake.set_finalized(50);
-    let place = |bundle: &quarry::model::Bundle| 20 < bundle.block.number() && !bundle.receipts.is_empty();
-    let failing = rig
-        .fake
-        .bundles()
-        .iter()
-        .find(|bundle| place(bundle))
-        .unwrap()
-        .block
-        .number();
-    rig.start_after(|fake| fake.fault(Fault::FailsBlock("eth_getBlockReceipts", failing), u64::MAX))
-        .await;
+    let failing = failing_by(&mut rig, "eth_getBlockReceipts").await;
     rig.check("beyond the block").await;
     let bundles = rig.fake.bundles();
     let of_block = bundles[failing as usize].receipts.len() as u64;
     assert_eq!(rig.fake.asked("eth_getTransactionReceipt"), of_block);
+    // Its traces did not fail.
+    assert_eq!(rig.fake.asked("debug_traceBlockByHash"), 0);
     rig.stop().await.unwrap();
+}
+
+/// The frames of all blocks are the chain's, but that `callTracer` counts what a transaction takes before it is executed among the gas of the
+/// top calls of block `by_calls`.
+fn has_frames_of_all(rig: &Rig, by_calls: u64) {
+    let reader = Reader::new(rig.store().view());
+    let mut altered = 0;
+    for bundle in rig.fake.bundles() {
+        let number = bundle.block.number();
+        let mut read = reader.bundle(number).unwrap().unwrap().traces.unwrap();
+        let told = bundle.traces.unwrap();
+        for (trace, told) in read.iter_mut().zip(&told).filter(|_| number == by_calls) {
+            altered += u64::from(trace.frames[0] != told.frames[0]);
+            (trace.frames[0].gas, trace.frames[0].gas_used) = (told.frames[0].gas, told.frames[0].gas_used);
+        }
+        assert_eq!(read, told, "block {number}");
+    }
+    assert!(altered > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -538,5 +565,31 @@ async fn traces_are_filled_in_by_a_later_run() {
     rig.start().await;
     rig.check("after the fill").await;
     assert!(rig.store().view().has_traces());
+    rig.stop().await.unwrap();
+}
+
+/// A node that traces all blocks but one by `trace_block` fills a store all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn traces_that_one_method_fails_are_filled_in_by_another() {
+    let mut rig = Rig::new(77);
+    rig.config.probe_pause = Duration::ZERO;
+    rig.fake.set_methods(Methods {
+        trace_block: false,
+        debug_trace: false,
+        ..Methods::default()
+    });
+    rig.fake.mine(120);
+    rig.fake.set_finalized(80);
+    rig.start().await;
+    rig.synced().await;
+    rig.stop().await.unwrap();
+    rig.fake.set_methods(Methods::default());
+    rig.fake.mine(5);
+    let failing = busy_block(&rig, 30);
+    rig.start_after(|fake| fake.fault(Fault::FailsBlock("trace_block", failing), u64::MAX))
+        .await;
+    until("the fill", || rig.is_synced() && rig.store().view().has_traces()).await;
+    has_frames_of_all(&rig, failing);
+    assert_eq!(rig.fake.asked("eth_getTransactionReceipt"), 0);
     rig.stop().await.unwrap();
 }

@@ -91,6 +91,11 @@ enum Unread {
 }
 
 impl Http {
+    /// What no text may show.
+    pub(super) const fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
     pub(super) fn new(url: &str) -> Result<Self, NodeError> {
         let parsed = parsed(url)?;
         // Proxies of the environment would get the URL with its key, and answer for a node on loopback.

@@ -56,6 +56,14 @@ impl Link {
         matches!(self, Self::Socket(_))
     }
 
+    /// A text without what is secret of the way to the node.
+    pub(super) fn hide(&self, text: &str) -> String {
+        match self {
+            Self::Http(http) => http.secret().hide(text),
+            Self::Socket(socket) => socket.secret().hide(text),
+        }
+    }
+
     /// Asks once; the node's error is an error of ours by name.
     pub(super) async fn request(&self, question: Question<'_>) -> Result<ResultText, NodeError> {
         match self.pass_on(question).await? {

@@ -112,6 +112,11 @@ impl Drop for Attempt<'_> {
 }
 
 impl Socket {
+    /// What no text may show.
+    pub(super) const fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
     pub(super) async fn connect(
         config: &NodeConfig,
         endpoint: Endpoint,

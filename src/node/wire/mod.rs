@@ -88,12 +88,15 @@ fn place(index: Option<usize>) -> String {
     index.map_or_else(String::new, |index| format!(" (item {index})"))
 }
 
+/// Longest reason, in bytes.
+const REASON_MAX: usize = 4_096;
+
 impl WireError {
     pub(super) fn malformed(what: &'static str, reason: impl std::fmt::Display) -> Self {
-        Self::Malformed {
-            what,
-            reason: reason.to_string(),
-        }
+        let mut reason = reason.to_string();
+        // It may repeat what the answer says, at any length.
+        reason.truncate(reason.floor_char_boundary(REASON_MAX));
+        Self::Malformed { what, reason }
     }
 }
 

@@ -82,6 +82,8 @@ impl<'a, T: FromJson<'a>> FromJson<'a> for List<T> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Fault> {
         let mut items = Vec::new();
         reader.array(|reader| {
+            let room = reader.room.checked_sub(size_of::<T>());
+            reader.room = room.ok_or_else(|| Fault::new("more items than so short a text can be about"))?;
             items.push(T::read(reader)?);
             Ok(())
         })?;

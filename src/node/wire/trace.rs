@@ -314,6 +314,7 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
 pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, WireError> {
     let list: List<TracedWire> = parse("traces", json)?;
     let mut places: Vec<Option<TransactionTrace>> = vec![None; block.transactions.len()];
+    let mut room = PATHS_LEAST.saturating_add(json.len().saturating_mul(PATHS_PER_BYTE));
     for (position, wire) in list.0.into_iter().enumerate() {
         // Older nodes leave the hash out and answer in the order of the transactions.
         let index = match may(wire.tx_hash) {
@@ -350,7 +351,8 @@ pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, W
             let reason = may(wire.error).unwrap_or_else(|| "field `result` is missing".to_owned());
             return Err(odd(index, format_args!("not traced: {reason}")));
         };
-        *place = Some(whole(flatten(top, index)?, QuietPrecompiles::LeaveOut, index)?);
+        let frames = flatten(top, index, &mut room)?;
+        *place = Some(whole(frames, QuietPrecompiles::LeaveOut, index)?);
     }
     places
         .into_iter()
@@ -362,8 +364,13 @@ pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, W
         .collect()
 }
 
-/// Lays a call tree out in pre-order without recursion.
-fn flatten(top: CallWire, index: usize) -> Result<Vec<StatedFrame>, WireError> {
+/// How many places the paths of all frames may have for each byte of the text, and at least: small calls that nest deeply have paths that are
+/// longer than they are.
+const PATHS_PER_BYTE: usize = 8;
+const PATHS_LEAST: usize = 16 << 10;
+
+/// Lays a call tree out in pre-order without recursion; the paths take from `room`.
+fn flatten(top: CallWire, index: usize, room: &mut usize) -> Result<Vec<StatedFrame>, WireError> {
     let mut frames = Vec::new();
     let mut waiting: Vec<(Vec<u32>, CallWire)> = vec![(Vec::new(), top)];
     while let Some((path, mut wire)) = waiting.pop() {
@@ -378,6 +385,8 @@ fn flatten(top: CallWire, index: usize) -> Result<Vec<StatedFrame>, WireError> {
                 .unwrap_or_default(),
         };
         for (place, call) in (0_u32..).zip(calls).collect::<Vec<_>>().into_iter().rev() {
+            let left = room.checked_sub(path.len() + 1);
+            *room = left.ok_or_else(|| odd(index, "calls nest deeper than so short a text can be about"))?;
             let mut path = path.clone();
             path.push(place);
             waiting.push((path, call));

@@ -52,7 +52,7 @@ pub fn derive_traces(
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
     frames::derive(&bundle.block, traces, first, Some(view), batch)?;
-    nonces::derive_traces(&bundle.block, traces, rules, batch)?;
+    nonces::derive_traces(bundle, traces, first, rules, batch)?;
     native::derive(bundle, traces, first, &rules.native, batch)
 }
 

@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 
 use super::native::NativeRules;
 use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
-use crate::model::{Address, Block, Bundle, Frame, FrameKind, TransactionTrace};
+use crate::model::{Address, Block, Bundle, Frame, FrameKind, Transaction, TransactionTrace};
 use crate::store::{Batch, StoreError};
 use crate::sync::authority::authority;
 
@@ -41,12 +41,8 @@ pub(super) fn derive(
     }
     for (index, transaction) in bundle.block.transactions.iter().enumerate() {
         batch.remember_sent(&transaction.from, transaction.nonce.saturating_add(1));
-        for tuple in transaction.authorization_list.iter().flatten() {
-            if (tuple.chain_id.is_zero() || tuple.chain_id == U256::from(rules.chain_id))
-                && let Some(account) = authority(tuple)
-            {
-                authorize(&account, tuple.nonce, block, rules, batch)?;
-            }
+        for (account, stated) in authorities(transaction, rules) {
+            authorize(&account, stated, block, rules, batch)?;
         }
         if let Some(trace) = traces.and_then(|traces| traces.get(index)) {
             frames(&trace.frames, &bundle.block, rules, batch)?;
@@ -55,16 +51,31 @@ pub(super) fn derive(
     Ok(())
 }
 
-/// Pushes what the frames of a block tell, where the block itself is stored already.
+/// Derives the nonces of a block that is stored without its frames once more, with them; its first transaction is `first`. Creations by
+/// delegated accounts raise nonces that later authorizations are held against, so what these gave without them is taken back.
 pub(super) fn derive_traces(
-    block: &Block,
+    bundle: &Bundle,
     traces: &[TransactionTrace],
+    first: u64,
     rules: &NonceRules,
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
-    traces
-        .iter()
-        .try_for_each(|trace| frames(&trace.frames, block, rules, batch))
+    let block = bundle.block.number();
+    batch.fill(block, first);
+    for transaction in &bundle.block.transactions {
+        for (account, _) in authorities(transaction, rules) {
+            batch.take_back_nonce(&account, block)?;
+        }
+    }
+    derive(bundle, Some(traces), rules, batch)
+}
+
+/// Who signed the authorizations that may count on this chain, and the nonces that they state.
+fn authorities(transaction: &Transaction, rules: &NonceRules) -> impl Iterator<Item = (Address, u64)> {
+    let chain_id = U256::from(rules.chain_id);
+    let tuples = transaction.authorization_list.iter().flatten();
+    let ours = tuples.filter(move |tuple| tuple.chain_id.is_zero() || tuple.chain_id == chain_id);
+    ours.filter_map(|tuple| Some((authority(tuple)?, tuple.nonce)))
 }
 
 fn authorize(
@@ -106,8 +117,14 @@ fn created_by(
             let nonce = ledger.max(sent.unwrap_or(0)).saturating_add(1);
             batch.set_nonce(account, block, nonce.min(UNKNOWN - 1))?;
         }
-        // Delegated before the store begins: what it created until then is not known.
-        None if sent.is_some() && !rules.from_genesis => batch.set_nonce(account, block, UNKNOWN)?,
+        // A contract of the genesis allocation, which names those whose nonce is not 0.
+        None if rules.native.allocation.is_some() => {
+            let nonce = sent.unwrap_or(0).saturating_add(1);
+            batch.set_nonce(account, block, nonce.min(UNKNOWN - 1))?;
+        }
+        // One of an allocation that is not known, or delegated before the store begins: what it had, or created until then, is not known.
+        None if rules.from_genesis || sent.is_some() => batch.set_nonce(account, block, UNKNOWN)?,
+        // The node is asked for what was there before the store.
         None => {}
     }
     Ok(())

@@ -207,12 +207,15 @@ pub enum VerifyError {
         found: Box<Bloom>,
     },
     /// The receipts are not those of the header.
-    #[error("the receipts have the root {found}, but the header states {expected}")]
+    #[error("the receipts have the root {found}, but the header states {expected}{}", early_forks_hint(*early_forks))]
     ReceiptsRoot {
         /// Root in the header.
         expected: B256,
         /// Root of the receipts.
         found: B256,
+        /// Whether the block may be of before Byzantium for all that is known of the chain: its receipts were taken to commit to
+        /// their status (EIP-658), where earlier ones commit to a state root.
+        early_forks: bool,
     },
     /// There are more traces than transactions or fewer.
     #[error("there are traces of {found} transactions for {expected} transactions")]
@@ -303,12 +306,37 @@ const fn unknown_fields_hint(unknown_fields: bool) -> &'static str {
     }
 }
 
+const fn early_forks_hint(early_forks: bool) -> &'static str {
+    if early_forks {
+        ": use --genesis for a chain that reaches Byzantium after block 0"
+    } else {
+        ""
+    }
+}
+
 fn outcome(error: Option<&str>) -> String {
     error.map_or_else(|| "succeeded".to_owned(), |error| format!("failed ({error})"))
 }
 
 fn root_or_none(root: &Option<B256>) -> String {
     root.map_or_else(|| "no root".to_owned(), |root| format!("the root {root}"))
+}
+
+impl VerifyError {
+    /// Whether it is the traces that are wrong.
+    pub(in crate::sync) const fn is_of_traces(&self) -> bool {
+        matches!(
+            self,
+            Self::TraceCount { .. }
+                | Self::TraceTop { .. }
+                | Self::TraceKind { .. }
+                | Self::TraceSender { .. }
+                | Self::TraceValue { .. }
+                | Self::TraceInput { .. }
+                | Self::TraceOutcome { .. }
+                | Self::TraceRecipient { .. }
+        )
+    }
 }
 
 fn address_or_none(address: &Option<Address>) -> String {

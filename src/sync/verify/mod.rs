@@ -255,7 +255,11 @@ impl Verifier {
         expect(
             block.header.receipts_root,
             self.items.root(),
-            |expected, found| VerifyError::ReceiptsRoot { expected, found },
+            |expected, found| VerifyError::ReceiptsRoot {
+                expected,
+                found,
+                early_forks: !self.rules.forks_known && block.header.base_fee_per_gas.is_none(),
+            },
         )
     }
 }

@@ -16,6 +16,8 @@ pub struct Rules {
     /// receipts root of a block is checked where its receipts state the intermediate state roots, which most
     /// nodes no longer do.
     pub byzantium_block: Option<u64>,
+    /// Whether the forks of the chain are known, by its id or its genesis file.
+    pub forks_known: bool,
     /// Whether blocks with difficulty are sealed by AuRa. Their headers hold a step and a signature that the
     /// model does not, so their hash is taken as it is; all else about them is checked.
     pub aura: bool,
@@ -27,6 +29,7 @@ impl Default for Rules {
         Self {
             trust_node: false,
             byzantium_block: Some(0),
+            forks_known: false,
             aura: false,
         }
     }
@@ -53,6 +56,7 @@ impl Rules {
         Self {
             trust_node: false,
             byzantium_block: forks.byzantium,
+            forks_known: true,
             aura: forks.aura,
         }
     }
