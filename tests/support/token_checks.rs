@@ -148,11 +148,11 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
 /// What an account holds of ids of ERC-1155, of all tokens and of each.
 fn check_units(reader: &Reader, now: &Ledger, who: &Address, contracts: &BTreeSet<Address>) {
     for only in contracts.iter().map(Some).chain([None]) {
-        let tokens = now.tokens.iter().filter(|(address, token)| {
-            let own = token.kind == TokenKind::Erc1155 && token.balances.contains_key(who);
-            let other = token.others.contains_key(&(TokenKind::Erc1155, *who));
-            only.is_none_or(|only| only == *address) && (own || other)
-        });
+        // Whatever all ids come to together.
+        let tokens = now
+            .tokens
+            .iter()
+            .filter(|(address, _)| only.is_none_or(|only| only == *address));
         let held: Vec<(Address, U256, U256)> = tokens
             .flat_map(|(address, token)| token.units.iter().map(move |(key, units)| (address, key, units)))
             .filter(|(_, (holder, _), units)| holder == who && !units.is_zero())

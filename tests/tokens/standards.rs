@@ -40,7 +40,7 @@ impl TokenFacts for Said {
             .map(|&balance| U256::from(balance)))
     }
 
-    fn held_by(&self, holder: &Address, _: usize) -> Result<Vec<Address>, StoreError> {
+    fn held_by(&self, holder: &Address) -> Result<Vec<Address>, StoreError> {
         Ok(self
             .balances
             .iter()

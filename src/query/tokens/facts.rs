@@ -80,8 +80,8 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Tokens of which a holder has some by what their contracts said last, by address, at most `limit`.
-    fn held_by(&self, _holder: &Address, _limit: usize) -> Result<Vec<Address>, StoreError> {
+    /// Tokens of which a holder has some by what their contracts said last, by address.
+    fn held_by(&self, _holder: &Address) -> Result<Vec<Address>, StoreError> {
         Ok(Vec::new())
     }
 

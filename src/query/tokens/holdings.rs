@@ -9,9 +9,6 @@ use crate::model::{Address, TokenKind, TokenMetadata, U256};
 use crate::query::{QueryError, Reader};
 use crate::store::{Scan, Table};
 
-/// Tokens that are not exact and looked at for one account.
-const TOLD_MAX: usize = 1_000;
-
 /// The tokens of an account are counted up to this many.
 const COUNTED_MAX: u64 = 1_000;
 
@@ -158,7 +155,7 @@ impl Reader {
     /// the zero address by verdicts.
     fn without_rows(&self, holder: &Address, kind: TokenKind) -> Result<Vec<(Address, U256)>, QueryError> {
         let mut found = Vec::new();
-        for token in self.token_facts.held_by(holder, TOLD_MAX)? {
+        for token in self.token_facts.held_by(holder)? {
             if self.is_told_of(&token, kind)?
                 && self.view.holding(holder, kind, &token)?.is_zero()
                 && let Some(balance) = self.token_facts.balance(&token, holder)?

@@ -2,8 +2,10 @@
 //!
 //! The ledger has how many units of all ids an account holds of a token. Units by id follow from the transfers that
 //! it took part in: those of one token are added up at a time, and of tokens that the page does not reach none is read.
+//! All ids together may come to nothing where one is held: contracts that mint when they first sell name the creator as who sent it,
+//! to whom it never came. So tokens are those of an account's transfers, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::places::{HeldIdCursor, KeyPart};
@@ -17,6 +19,9 @@ use crate::store::{Direction, PostingCursor, Table, Units, View};
 
 /// Transfers that are added up for the sake of the total alone.
 const COUNTED_MAX: u64 = 1_000;
+
+/// An account's transfers are looked through for tokens where they are no more than these: each takes a microsecond.
+const LOOKED_THROUGH_MAX: u64 = 16_384;
 
 /// How often the clock is looked at.
 const TRANSFERS_PER_LOOK: u32 = 1_024;
@@ -93,19 +98,18 @@ impl Reader {
         Ok(page)
     }
 
-    /// The ERC-1155 tokens of which an account holds something, by address, from `from` on.
+    /// The ERC-1155 tokens of which an account may hold something, by address, from `from` on.
     fn multi_tokens(
         &self,
         holder: &Address,
         only: Option<&Address>,
         from: Option<Address>,
-    ) -> Result<std::vec::IntoIter<Address>, QueryError> {
+    ) -> Result<std::collections::btree_set::IntoIter<Address>, QueryError> {
         let from = from.unwrap_or(Address::ZERO);
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
-        let mut found = Vec::new();
+        let mut found = BTreeSet::new();
         if let Some(token) = only {
-            let holds = !self.view.holding(holder, TokenKind::Erc1155, token)?.is_zero();
-            found.extend(Some(*token).filter(|token| holds && *token >= from));
+            found.extend(Some(*token).filter(|token| *token >= from));
             return Ok(found.into_iter());
         }
         let start = tokens::holding(holder, TokenKind::Erc1155, &from);
@@ -114,8 +118,23 @@ impl Reader {
         let mut scan = self.view.scan(Table::Holdings, start.to_vec(), end)?;
         scan.seek(&start)?;
         while let Some((key, _)) = scan.item()? {
-            found.push(tokens::decode_holding(key).map_err(corrupt)?);
+            found.insert(tokens::decode_holding(key).map_err(corrupt)?);
             scan.step()?;
+        }
+        let term = Term::account(PostingKind::AccountErc1155, holder);
+        let mut transfers = PostingCursor::open(&self.view, term, Direction::Forward)?;
+        if transfers.count() <= LOOKED_THROUGH_MAX {
+            let mut emitters = BTreeSet::new();
+            transfers.seek(0)?;
+            while let Some(ordinal) = transfers.current() {
+                let (log, _) = self.view.multi_transfer(ordinal)?;
+                emitters.insert(self.view.log_emitter(log)?);
+                transfers.step()?;
+            }
+            for emitter in emitters {
+                let token = self.view.emitter_address(emitter)?;
+                found.extend(Some(token).filter(|token| *token >= from));
+            }
         }
         Ok(found.into_iter())
     }

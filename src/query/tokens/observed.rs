@@ -126,8 +126,8 @@ impl TokenFacts for ObservedFacts {
         Ok(told.filter(|_| self.told(token).is_some()))
     }
 
-    fn held_by(&self, holder: &Address, limit: usize) -> Result<Vec<Address>, StoreError> {
-        let held = self.observed.held_by(holder, &Address::ZERO, limit);
+    fn held_by(&self, holder: &Address) -> Result<Vec<Address>, StoreError> {
+        let held = self.observed.held_by(holder, &Address::ZERO, usize::MAX);
         Ok(held.unwrap_or_default())
     }
 
