@@ -7,7 +7,8 @@
 //! The chain is that of `backfill`, with its environment: `QUARRY_BENCH_LOGS` (500,000), `QUARRY_BENCH_ROUNDS` (3),
 //! `QUARRY_BENCH_BACKFILL_MB` (1,024), `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`, `QUARRY_BENCH_PART`,
 //! `QUARRY_BENCH_ONLY` (words of a row's name). The node takes `QUARRY_BENCH_NODE_MS` (0) milliseconds for each answer,
-//! as one elsewhere that is busy. With `QUARRY_BENCH_RPC` an existing node is asked from block 1 on, up to block `QUARRY_BENCH_TO`.
+//! as one elsewhere that is busy. With `QUARRY_BENCH_NODE=anvil` it is anvil with a chain of so many logs of its own, which encodes its
+//! answers as real nodes do, traces included. With `QUARRY_BENCH_RPC` an existing node is asked from block 1 on, up to block `QUARRY_BENCH_TO`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
@@ -44,6 +45,8 @@ use support::part::Part;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+#[path = "support/anvil.rs"]
+mod anvil;
 #[path = "support/recording.rs"]
 mod recording;
 mod support;
@@ -323,18 +326,25 @@ fn main() {
         return;
     }
     let memory = Memory::of_environment();
-    let (asked, _node) = match std::env::var("QUARRY_BENCH_RPC") {
-        Ok(url) => {
-            let to = filled::env("QUARRY_BENCH_TO", 1_000);
-            (Asked { url, to, memory }, None)
+    let logs = filled::env("QUARRY_BENCH_LOGS", 500_000);
+    // Kept until the end.
+    let (mut fake, mut anvil) = (None, None);
+    let (url, to) = match (
+        std::env::var("QUARRY_BENCH_RPC"),
+        std::env::var("QUARRY_BENCH_NODE"),
+    ) {
+        (Ok(url), _) => (url, filled::env("QUARRY_BENCH_TO", 1_000)),
+        (Err(_), Ok(name)) => {
+            assert_eq!(name, "anvil", "QUARRY_BENCH_NODE is anvil, or not there");
+            let node = anvil.insert(runtime.block_on(anvil::Anvil::with_logs(logs)));
+            (node.url.clone(), node.head)
         }
-        Err(_) => {
-            let logs = filled::env("QUARRY_BENCH_LOGS", 500_000);
-            let node = Fake::start(&recording::kept(logs, Part::of_environment()));
-            let (url, to) = (node.url.clone(), filled::chain(logs).blocks);
-            (Asked { url, to, memory }, Some(node))
+        (Err(_), Err(_)) => {
+            let node = fake.insert(Fake::start(&recording::kept(logs, Part::of_environment())));
+            (node.url.clone(), filled::chain(logs).blocks)
         }
     };
+    let asked = Asked { url, to, memory };
     let ways = [
         (How::Alloy, "fetch and parse, `alloy-provider`"),
         (How::Ours, "fetch and parse"),
