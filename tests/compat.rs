@@ -766,6 +766,93 @@ fn what_clients_depend_on() {
     server.stop();
 }
 
+/// What Etherscan passes over, and clients therefore send.
+#[test]
+fn what_says_nothing_is_passed_over() {
+    let server = demo();
+    // Operators between topics of which one is not given.
+    let logs = format!("module=logs&action=getLogs&address={SIGNALS}&topic0={TOPIC}");
+    let expected = result(&server, &logs);
+    for loose in [
+        "topic0_1_opr=and",
+        "topic0_1_opr=and&topic0_2_opr=or&topic1_2_opr=and&topic0_3_opr=and&topic1_3_opr=and&topic2_3_opr=and",
+        "topic2_3_opr=neither",
+    ] {
+        assert_eq!(result(&server, &format!("{logs}&{loose}")), expected, "{loose}");
+    }
+    // Between two that are given it counts as before, beside one that does not.
+    let all = list(&expected).iter();
+    let with_two: Vec<_> = all.filter(|log| list(&log["topics"]).len() > 1).collect();
+    let second = text(&with_two[0]["topics"][1]);
+    let both = format!("{logs}&topic1={second}&topic1_2_opr=and");
+    let found = result(&server, &format!("{both}&topic0_1_opr=and"));
+    let expected: Vec<_> = with_two
+        .iter()
+        .filter(|log| log["topics"][1] == second)
+        .copied()
+        .collect();
+    assert_eq!(list(&found).iter().collect::<Vec<_>>(), expected);
+    assert_eq!(
+        refusal(&server, &format!("{both}&topic0_1_opr=xor")),
+        "Error! Invalid topic0_1_opr parameter"
+    );
+    // An account and a range beside a hash.
+    let by_hash = format!("module=account&action=txlistinternal&txhash={PAID}");
+    let expected = result(&server, &by_hash);
+    for beside in [
+        "address=0x12",
+        "startblock=x&endblock=y",
+        "startblock=9&endblock=2",
+        "address=0x12&startblock=-1",
+    ] {
+        assert_eq!(
+            result(&server, &format!("{by_hash}&{beside}")),
+            expected,
+            "{beside}"
+        );
+    }
+    server.stop();
+}
+
+/// What is nothing that is looked for is no mistake of who asks.
+#[test]
+fn what_is_not_there() {
+    let server = demo();
+    let creation = |contracts: &[&str]| {
+        let contracts = contracts.join(",");
+        format!("module=contract&action=getcontractcreation&contractaddresses={contracts}")
+    };
+    let none = json!({"status": "0", "message": "No data found", "result": null});
+    assert_eq!(ask(&server, &creation(&[NOBODY])), none);
+    assert_eq!(ask(&server, &creation(&[A, NOBODY])), none);
+    let found = result(&server, &creation(&[NOBODY, COIN, NOBODY, COIN, COIN]));
+    assert_eq!(list(&found).len(), 1);
+    server.stop();
+}
+
+/// Where a proxy is believed it says by which scheme it was asked.
+#[test]
+fn the_list_of_chains_by_the_scheme_of_a_proxy() {
+    for (option, expected) in [
+        (None, ["http", "http", "http", "http"]),
+        (Some("--trust-proxy"), ["http", "https", "http", "https"]),
+    ] {
+        let server = Server::start(["demo"].into_iter().chain(option));
+        let lines = [
+            "",
+            "x-forwarded-proto: https\r\n",
+            "x-forwarded-proto: http\r\n",
+            "x-forwarded-proto: http, HTTPS\r\n",
+        ];
+        for (lines, scheme) in lines.into_iter().zip(expected) {
+            let chains = server.get_with("/v2/chainlist", lines).json();
+            let url = format!("{scheme}://test/v2/api?chainid=31337");
+            assert_eq!(chains["result"][0]["apiurl"], url, "{lines}");
+        }
+        server.stop();
+    }
+}
+
 /// Whatever the page, and where pages are gone on with.
 #[test]
 fn lists_say_how_long_they_are() {

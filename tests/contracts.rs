@@ -232,6 +232,11 @@ fn a_tree_is_taken_entry_by_entry_beside_a_service() {
         (&nobody["matchType"], &nobody["constructorArguments"]),
         (&"full".into(), &Value::Null)
     );
+    // Compressed like any other, also where a node would be asked whether it is a proxy.
+    for contract in [COIN, NOBODY] {
+        let packed = server.get_with(&source(contract), "accept-encoding: gzip\r\n");
+        assert_eq!(packed.header("content-encoding"), Some("gzip"), "{contract}");
+    }
     server.assert_error(&source(SIGNALS), 404, NOT_VERIFIED);
 
     // The same again changes nothing, and a tag stays good.

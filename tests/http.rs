@@ -19,6 +19,8 @@ mod caching;
 mod chain;
 #[path = "http/client.rs"]
 mod client;
+#[path = "http/compat.rs"]
+mod compat;
 #[path = "http/contracts.rs"]
 mod contracts;
 #[path = "http/days.rs"]
@@ -63,5 +65,7 @@ mod token_lists;
 mod topics;
 #[path = "http/transport.rs"]
 mod transport;
+#[path = "http/uploads.rs"]
+mod uploads;
 #[path = "http/verdicts.rs"]
 mod verdicts;

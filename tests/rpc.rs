@@ -372,6 +372,42 @@ fn objects_are_those_of_the_other_dialect() {
 }
 
 #[test]
+fn searches_give_whole_receipts() {
+    let server = demo();
+    let (mut seen, mut logs) = (0, 0);
+    for account in [
+        "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+        "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    ] {
+        for method in ["ots_searchTransactionsBefore", "ots_searchTransactionsAfter"] {
+            let page = server.rpc(method, json!([account, 100, 25])).unwrap();
+            for (transaction, receipt) in list(&page["txs"]).iter().zip(list(&page["receipts"])) {
+                let mut expected = server
+                    .rpc("eth_getTransactionReceipt", json!([transaction["hash"]]))
+                    .unwrap();
+                let block = server.rpc("eth_getBlockByHash", json!([receipt["blockHash"], false]));
+                expected["timestamp"] = number(&block.unwrap()["timestamp"]).into();
+                assert_eq!(receipt, &expected);
+                logs += list(&receipt["logs"]).len();
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 70 && logs > 100, "{seen} receipts, {logs} logs");
+    // Those of a block come without.
+    let page = server
+        .rpc("ots_getBlockTransactions", json!([28, 0, 25]))
+        .unwrap();
+    let receipt = &page["receipts"][0];
+    assert_eq!(
+        (&receipt["logs"], &receipt["logsBloom"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(receipt.as_object().unwrap().contains_key("logs"));
+    server.stop();
+}
+
+#[test]
 fn every_method_is_documented() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/COMPATIBILITY.md");
     let page = std::fs::read_to_string(path).unwrap();

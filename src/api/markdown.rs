@@ -15,7 +15,7 @@ const EXAMPLE_MAX: usize = 600;
 const HEAD: &str = "\
 # API
 
-Rendered from `src/api/list.rs`; do not edit. `QUARRY_BLESS=1 cargo test --release --test http` renders it anew.
+Rendered from `src/api/list/`; do not edit. `QUARRY_BLESS=1 cargo test --release --test http` renders it anew.
 
 Every operation is a GET (HEAD and OPTIONS work everywhere) and answers JSON, `/docs` and `/metrics` aside. Query keys that an
 operation does not know are ignored; an empty value is an absent one; a known key that is repeated is refused. Every answer names its request (`X-Request-Id`), and an answer

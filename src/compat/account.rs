@@ -14,7 +14,7 @@ use crate::desk::logs::WALK_TIME_MAX;
 use crate::desk::proxy::Tag;
 use crate::desk::rows::{InternalRows, MinedRows, TransactionRows, TransferRows, WriteTransfer};
 use crate::http::{HttpError, parse_u64};
-use crate::model::Address;
+use crate::model::{Address, B256};
 use crate::query::{ListQuery, Paged as _, QueryError, Reader, Standard};
 
 use super::ask::Ask;
@@ -117,37 +117,44 @@ pub(super) fn transactions(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
 
 /// `txlistinternal`: by transaction, by account or by blocks.
 pub(super) fn internal(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
-    let hash = ask.maybe_hash()?;
+    if let Some(hash) = ask.maybe_hash()? {
+        // A hash wins: account and range are not looked at.
+        return internal_of_transaction(hash, ask.list(false)?.whole_by_default());
+    }
     let account = ask.maybe_address()?;
     let ranged = ["startblock", "endblock"].map(|name| ask.params.contains(name));
     let bounds = ask.bounds()?;
-    let mut list = ask.list(false)?;
-    if hash.is_some() {
-        list = list.whole_by_default();
-    } else if account.is_none() && ranged != [true, true] {
+    let list = ask.list(false)?;
+    if account.is_none() && ranged != [true, true] {
         return Err(HttpError::missing("txhash, address, or startblock and endblock"));
     }
     Ok(Plan::scan(move |snapshot| {
         let reader = &snapshot.reader;
-        let (rows, reach) = if let Some(hash) = hash {
-            let rows = reader.transaction_internal(&hash, false, &list.part(None));
-            let Some(rows) = rows.map_err(query_failed)? else {
-                return empty(NO_TRANSACTIONS);
-            };
-            let is_final = reader.is_final_transaction(&hash).map_err(query_failed)?;
-            (rows, Reach::of_transaction(is_final))
-        } else {
-            let Some(range) = bounds.resolve(snapshot.extent())? else {
-                return empty(NO_TRANSACTIONS);
-            };
-            let part = list.part(Some(range));
-            let rows = match &account {
-                Some(account) => reader.account_internal(account, false, &part),
-                None => reader.internal(false, &part),
-            };
-            (rows.map_err(query_failed)?, bounds.reach(range))
+        let Some(range) = bounds.resolve(snapshot.extent())? else {
+            return empty(NO_TRANSACTIONS);
         };
-        let found = Found::from(rows.page()).within(reach);
+        let part = list.part(Some(range));
+        let rows = match &account {
+            Some(account) => reader.account_internal(account, false, &part),
+            None => reader.internal(false, &part),
+        };
+        let rows = rows.map_err(query_failed)?;
+        let found = Found::from(rows.page()).within(bounds.reach(range));
+        let rows = InternalRows::new(reader, rows, items::internal);
+        page(snapshot, &list, found, NO_TRANSACTIONS, rows)
+    }))
+}
+
+/// The same of one transaction.
+fn internal_of_transaction(hash: B256, list: ListParams) -> Result<Plan, HttpError> {
+    Ok(Plan::scan(move |snapshot| {
+        let reader = &snapshot.reader;
+        let rows = reader.transaction_internal(&hash, false, &list.part(None));
+        let Some(rows) = rows.map_err(query_failed)? else {
+            return empty(NO_TRANSACTIONS);
+        };
+        let is_final = reader.is_final_transaction(&hash).map_err(query_failed)?;
+        let found = Found::from(rows.page()).within(Reach::of_transaction(is_final));
         let rows = InternalRows::new(reader, rows, items::internal);
         page(snapshot, &list, found, NO_TRANSACTIONS, rows)
     }))

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::desk::Desk;
-use crate::http::{HttpError, Request, header};
+use crate::http::{HttpError, Request};
 use crate::model::ChainName;
 
 #[derive(Serialize)]
@@ -52,15 +52,14 @@ pub(super) fn ids(desk: &Desk) -> Vec<(u64, ChainName)> {
 
 /// The body. May block.
 pub(super) fn body(desk: &Desk, request: &Request) -> Result<Vec<u8>, HttpError> {
-    let host = request.headers().get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let origin = request.origin();
     let result: Vec<_> = ids(desk)
         .into_iter()
         .map(|(id, name)| Chain {
             chainname: known_name(id).map_or_else(|| format!("Chain {id}"), str::to_owned),
             chainid: id.to_string(),
             blockexplorer: "",
-            apiurl: format!("http://{host}/v2/api?chainid={id}"),
+            apiurl: format!("{origin}/v2/api?chainid={id}"),
             status: 1,
             comment: format!("chain={name}"),
         })

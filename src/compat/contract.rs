@@ -7,12 +7,12 @@ use crate::desk::answer::Plan;
 use crate::desk::caching::Reach;
 use crate::desk::contracts::{behind, creations, take_several};
 use crate::desk::faults::{NOT_VERIFIED, query_failed};
-use crate::http::HttpError;
+use crate::http::{ErrorStatus, HttpError};
 use crate::model::{ContractFacts, MatchKind};
 use crate::query::{ContractSources, Proxy};
 
 use super::ask::Ask;
-use super::envelope::{items, ok};
+use super::envelope::{items, no_data, ok};
 
 /// `getabi`.
 pub(super) fn abi(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
@@ -209,7 +209,10 @@ struct Creation {
 pub(super) fn creation(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let wanted = take_several(&mut ask.params)?;
     Ok(Plan::point(move |snapshot| {
-        let found = creations(snapshot, &wanted)?;
+        let found = match creations(snapshot, &wanted) {
+            Err(error) if error.status() == ErrorStatus::NotFound => return no_data(),
+            found => found?,
+        };
         let found: Vec<_> = found
             .iter()
             .map(|(contract, creation)| Creation {

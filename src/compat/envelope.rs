@@ -13,6 +13,9 @@ pub(super) const NO_TRANSACTIONS: &str = "No transactions found";
 /// The same of logs.
 pub(super) const NO_RECORDS: &str = "No records found";
 
+/// What is said where there is no such thing, by actions that do not take that for a mistake.
+const NO_DATA: &str = "No data found";
+
 /// What is said where a module has no such action.
 pub(super) const UNKNOWN_ACTION: &str = "Missing Or invalid Action name";
 
@@ -51,6 +54,16 @@ pub(super) fn empty(message: &str) -> Result<Answer, HttpError> {
         result: none,
     };
     Ok(Answer::json(&body, Reach::Head)?.with(|extra| extra.total = Some(0)))
+}
+
+/// No result: clients look for these words.
+pub(super) fn no_data() -> Result<Answer, HttpError> {
+    let body = Body {
+        status: "0",
+        message: NO_DATA,
+        result: None::<()>,
+    };
+    Answer::json(&body, Reach::Head)
 }
 
 /// A page past the end of a list that need not be empty.

@@ -4,8 +4,8 @@ use crate::desk::answer::Plan;
 use crate::desk::bounds::Bounds;
 use crate::desk::frames::{Frame, Places, RowSource};
 use crate::desk::lists::Found;
-use crate::desk::logs;
-use crate::http::HttpError;
+use crate::desk::logs::{self, OPERATORS, TOPICS};
+use crate::http::{HttpError, Params};
 use crate::query::{GasTeller, LogPage, Paged as _, QueryError};
 
 use super::ask::Ask;
@@ -14,6 +14,7 @@ use super::items;
 
 /// `getLogs`.
 pub(super) fn get_logs(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
+    drop_loose_operators(&mut ask.params)?;
     let mut query = logs::take_query(&mut ask.params)?;
     let bounds = Bounds::take(&mut ask.params, "fromblock", "toblock")?;
     let list = ask.list(false)?;
@@ -28,6 +29,17 @@ pub(super) fn get_logs(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
         let found = Found::from(rows.page.page()).within(bounds.reach(range));
         page(snapshot, &list, found, NO_RECORDS, rows)
     }))
+}
+
+/// Drops the operators that name a topic that is not given: clients send one for any two topics, and Etherscan passes over those.
+fn drop_loose_operators(params: &mut Params) -> Result<(), HttpError> {
+    for (name, left, right) in OPERATORS {
+        let is_given = |place: usize| TOPICS.get(place).is_some_and(|topic| params.contains(topic));
+        if !(is_given(left) && is_given(right)) {
+            params.take(name)?;
+        }
+    }
+    Ok(())
 }
 
 /// The logs of a page, with what their transactions paid.

@@ -281,7 +281,7 @@ pub(crate) const LEDGER: &str = "ledger";
 pub(crate) const NODE: &str = "node";
 
 /// Headers of particular operations, and what the answer speaks of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     pub(crate) total: Option<u64>,
     pub(crate) link: Option<HeaderValue>,

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::clock;
 use crate::http::{
     Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Handled, Holding, HttpError, Lane, Lifetime, Pool,
@@ -12,7 +14,7 @@ use crate::metrics::Page;
 use crate::model::ChainName;
 use crate::query::{from_memory, give_up, is_from_memory};
 
-use super::answer::{Answer, Facts, Plan, Question, Quick, Snapshot, begun, whole};
+use super::answer::{Answer, Extra, Facts, Plan, Question, Quick, Snapshot, begun, whole};
 use super::caching::Determinants;
 use super::context::{Chains, Settings, UpstreamError};
 use super::counting::{Counted, counted, counted_from_memory};
@@ -184,9 +186,7 @@ impl Desk {
                 }
             };
             let mut response = match told {
-                Ok(Answer::Whole(body, extra)) => {
-                    Delivery::of(request).deliver_plain(whole(body, extra), Lifetime::Revalidate)
-                }
+                Ok(Answer::Whole(body, extra)) => self.delivered(Delivery::of(request), body, extra).await,
                 Ok(_) => {
                     let error = HttpError::internal("the node's answer was a question");
                     self.refuse(&**dialect, request, error)
@@ -198,6 +198,18 @@ impl Desk {
             }
             return Ok(response);
         }
+    }
+
+    /// What the node said, as the client wants it; as it is where the pool takes nothing more, for the node was asked already.
+    async fn delivered(&self, delivery: Delivery, body: Bytes, extra: Extra) -> Response {
+        let response = whole(body.clone(), extra.clone());
+        if !delivery.compresses(&response) {
+            return delivery.deliver_plain(response, Lifetime::Revalidate);
+        }
+        let by_pool = delivery.clone();
+        let compressed = move || by_pool.deliver(response, Lifetime::Revalidate, None);
+        let compressed = self.pool.run(Lane::Point, compressed).await;
+        compressed.unwrap_or_else(|_| delivery.deliver_plain(whole(body, extra), Lifetime::Revalidate))
     }
 
     fn keeps(&self, plan: &Plan) -> bool {

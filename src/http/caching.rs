@@ -144,6 +144,14 @@ fn refuses_kept(line: &HeaderValue) -> bool {
     })
 }
 
+/// Bytes of a body that is whole.
+fn length(body: &Body) -> Option<usize> {
+    match body {
+        Body::Stream(_) => None,
+        body => Some(body.whole().map_or(0, |bytes| bytes.len())),
+    }
+}
+
 /// How a client wants its answer: in which coding, and which versions it has.
 #[derive(Clone, Debug, Default)]
 pub struct Delivery {
@@ -232,6 +240,12 @@ impl Delivery {
         self.deliver_in(response, lifetime, None, Wanted::default())
     }
 
+    /// Whether [`Self::deliver`] would compress it.
+    #[must_use]
+    pub fn compresses(&self, response: &Response) -> bool {
+        self.wanted.coding_for(length(response.body())).is_some()
+    }
+
     fn deliver_in(
         &self,
         mut response: Response,
@@ -247,10 +261,7 @@ impl Delivery {
             Lifetime::NotKept => None,
             _ => tag.or_else(|| Some(EntityTag::of([body.whole()?.as_ref()]))),
         };
-        let coding = wanted.coding_for(match body {
-            Body::Stream(_) => None,
-            body => Some(body.whole().map_or(0, |bytes| bytes.len())),
-        });
+        let coding = wanted.coding_for(length(body));
         if let Some(tag) = &tag
             && self
                 .had

@@ -65,6 +65,8 @@ pub(super) struct Socket {
     /// What is said in place of a rejection, and how much of it has gone out.
     instead: Option<(Vec<u8>, usize)>,
     linger: Option<Linger>,
+    /// Whatever closes it before it is shut down resets it.
+    resets: bool,
 }
 
 impl Socket {
@@ -76,6 +78,16 @@ impl Socket {
             in_first_line: true,
             instead: None,
             linger: None,
+            resets: false,
+        }
+    }
+
+    /// From the first byte of an answer that is over when the connection is closed until hyper shuts that down, when all of it is
+    /// written: no other end may look like that one, not even where the system closes what a killed process had open.
+    fn guard_end(&mut self) {
+        if !self.resets && self.vitals.ends_by_closing() {
+            let reset = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+            self.resets = reset.is_ok();
         }
     }
 
@@ -158,6 +170,7 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        self.guard_end();
         if let Some(outcome) = self.poll_checked(cx, buffer) {
             return outcome;
         }
@@ -172,6 +185,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.guard_end();
         // A rejection has no body, so it comes as the only slice.
         if let [only] = buffers
             && let Some(outcome) = self.poll_checked(cx, only)
@@ -199,11 +213,41 @@ impl AsyncWrite for Socket {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_instead(cx))?;
         if self.linger.is_none() {
+            if self.resets {
+                SockRef::from(&self.stream).set_linger(None)?;
+                self.resets = false;
+            }
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
         }
         if self.instead.is_some() || self.vitals.has_refused_upload() {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_over_by_closing_is_reset_until_it_is_whole() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let vitals = Vitals::new();
+        let mut socket = Socket::new(accepted.unwrap().0, Arc::clone(&vitals));
+        let linger = |socket: &Socket| SockRef::from(&socket.stream).linger().unwrap();
+        socket.write_all(b"of a known length").await.unwrap();
+        assert_eq!(linger(&socket), None);
+        vitals.end_by_closing();
+        socket.write_all(b"of another").await.unwrap();
+        assert_eq!(linger(&socket), Some(Duration::ZERO));
+        socket.shutdown().await.unwrap();
+        assert_eq!(linger(&socket), None);
+        drop(client);
     }
 }

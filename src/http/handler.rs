@@ -4,7 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::header::HOST;
 use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
 
 use super::error::HttpError;
 use super::request_id::RequestId;
@@ -21,6 +23,8 @@ pub struct Request {
     pub(super) id: RequestId,
     pub(super) operation: OperationSlot,
     pub(super) vitals: Option<Arc<Vitals>>,
+    /// Whether what a proxy says of the client's request is so.
+    pub(super) trusts_proxy: bool,
 }
 
 impl Request {
@@ -31,6 +35,7 @@ impl Request {
             id: RequestId::of(parts.headers.get(super::response::X_REQUEST_ID)),
             operation: OperationSlot::default(),
             vitals: None,
+            trusts_proxy: false,
             upload: Bytes::new(),
             parts,
         }
@@ -71,6 +76,23 @@ impl Request {
     #[must_use]
     pub const fn headers(&self) -> &hyper::HeaderMap {
         &self.parts.headers
+    }
+
+    /// By which scheme and authority the client found the service, without a path: as the request says it, and with a proxy before
+    /// the service as that says it (`X-Forwarded-Proto`).
+    #[must_use]
+    pub fn origin(&self) -> String {
+        let Parts { uri, headers, .. } = &self.parts;
+        // HTTP/2 has it in place of the header.
+        let host = || headers.get(HOST).and_then(|host| host.to_str().ok());
+        let authority = uri.authority().map(Authority::as_str).or_else(host);
+        let authority = authority.filter(|authority| !authority.is_empty());
+        let forwarded = || headers.get_all("x-forwarded-proto").iter().next_back();
+        let told = self.trusts_proxy.then(forwarded).flatten();
+        let told = told.and_then(|told| told.to_str().ok()?.rsplit(',').next());
+        let is_secure = told.is_some_and(|told| told.trim().eq_ignore_ascii_case("https"));
+        let scheme = if is_secure { "https" } else { "http" };
+        format!("{scheme}://{}", authority.unwrap_or("localhost"))
     }
 
     /// Whether only the headers of the answer are wanted. The answer is the same; its body is dropped.

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
 
@@ -59,7 +59,8 @@ pub(super) fn respond<H: Handler>(
     may_ask: bool,
     request: hyper::Request<Upload>,
 ) -> Responding {
-    let is_multiplexed = request.version() == Version::HTTP_2;
+    let version = request.version();
+    let is_multiplexed = version == Version::HTTP_2;
     if is_multiplexed {
         vitals.note_multiplexed();
     }
@@ -83,6 +84,7 @@ pub(super) fn respond<H: Handler>(
         service: Arc::clone(service),
         in_flight,
         line,
+        version,
         upload_max,
         counted_from: Unsent::counted_from(is_multiplexed),
         is_crowded: others >= service.limits.requests_max,
@@ -103,9 +105,13 @@ pub(super) fn respond<H: Handler>(
         // hyper reads a body to its end, or closes the connection, as soon as that is dropped: not before there is an answer.
         Upload::Coming(upload) if !exchange.is_upload() && !upload.is_end_stream() => {
             Responding::later(async move {
+                let vitals = Arc::clone(exchange.in_flight.vitals());
                 let answer = exchange.go_on(parts, Upload::None).answer().await;
-                drop(upload);
-                answer
+                if is_multiplexed {
+                    drop(upload);
+                    return answer;
+                }
+                let_go(upload, &vitals, answer).await
             })
         }
         upload => exchange.go_on(parts, upload),
@@ -117,6 +123,7 @@ struct Exchange<H> {
     service: Arc<Service<H>>,
     in_flight: InFlight,
     line: LogLine,
+    version: Version,
     /// The longest body that a POST to this path may have, where POST is spoken.
     upload_max: Option<usize>,
     /// Answers of so many bytes are counted as long as they are not sent.
@@ -169,7 +176,14 @@ impl<H: Handler> Exchange<H> {
 
     fn go_on(self, parts: Parts, upload: Upload) -> Responding {
         if let Some(response) = self.shortcut(&parts) {
-            return Responding::Now(self.finish(response));
+            let (version, vitals) = (self.version, Arc::clone(self.in_flight.vitals()));
+            let answer = self.finish(response);
+            return match upload {
+                Upload::Coming(upload) if version < Version::HTTP_2 && !upload.is_end_stream() => {
+                    Responding::later(async move { let_go(upload, &vitals, answer).await })
+                }
+                _ => Responding::Now(answer),
+            };
         }
         let Some(most) = self.upload_max.filter(|_| self.is_upload()) else {
             return self.handle(parts, Bytes::new());
@@ -196,6 +210,7 @@ impl<H: Handler> Exchange<H> {
             id: self.line.id.clone(),
             operation: self.line.operation.clone(),
             vitals: Some(Arc::clone(self.in_flight.vitals())),
+            trusts_proxy: self.service.limits.trust_proxy,
         };
         // Both the call and the future it gives are fenced.
         match catch_unwind(AssertUnwindSafe(|| self.service.handler.handle(request))) {
@@ -264,6 +279,9 @@ impl<H: Handler> Exchange<H> {
                 Body::Stream(stream) => {
                     stream.set_timeout(self.service.limits.body_timeout);
                     self.in_flight.weigh(stream.weight());
+                    if self.version < Version::HTTP_11 {
+                        self.in_flight.vitals().end_by_closing();
+                    }
                 }
             }
             Outgoing {
@@ -282,8 +300,11 @@ const UPLOAD_COUNTED_FROM: usize = 16 << 10;
 const UPLOAD_BYTES_MAX: usize = 1 << 20;
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// So much of an upload is thrown away before its answer goes out, where it is there, so that the connection can be kept.
+const UPLOAD_AT_HAND_MAX: usize = 64 << 10;
+
 /// Reads a body that nobody asked for. HTTP/2 resets a stream whose answer ends before its upload does, and some
-/// clients lose the answer over it; HTTP/1.1 reads on by itself.
+/// clients lose the answer over it; HTTP/1 reads on when the answer is out ([`let_go`]).
 async fn drop_upload(mut upload: Incoming) {
     let read = async {
         let mut bytes = 0;
@@ -295,6 +316,39 @@ async fn drop_upload(mut upload: Incoming) {
     };
     // Who is slower than this keeps the rest.
     drop(tokio::time::timeout(UPLOAD_TIME_MAX, read).await);
+}
+
+/// Lets go of a body over HTTP/1 that nobody asked for, when its answer is made. Where more of it is to come the connection ends with the
+/// answer, and reads on before it is closed: else what comes would reset it, and could take the answer with it.
+async fn let_go(
+    mut upload: Incoming,
+    vitals: &Vitals,
+    mut answer: hyper::Response<Outgoing>,
+) -> hyper::Response<Outgoing> {
+    if !is_at_hand(&mut upload).await {
+        vitals.refuse_upload();
+        let close = HeaderValue::from_static("close");
+        answer.headers_mut().insert(CONNECTION, close);
+    }
+    answer
+}
+
+/// Throws away what is there of a body; whether that was the rest of it.
+async fn is_at_hand(upload: &mut Incoming) -> bool {
+    let mut bytes = 0;
+    while bytes < UPLOAD_AT_HAND_MAX {
+        match upload.frame().now_or_never() {
+            Some(Some(Ok(frame))) => bytes += frame.data_ref().map_or(0, Bytes::len),
+            Some(None) => return true,
+            Some(Some(Err(_))) | None => return false,
+        }
+        if upload.is_end_stream() {
+            return true;
+        }
+        // hyper hands over the next piece when it comes round again.
+        tokio::task::yield_now().await;
+    }
+    false
 }
 
 /// Reads a body that is asked for, of at most `most` bytes, in the time that a client has for a request's head.

@@ -46,6 +46,8 @@ pub(super) struct Vitals {
     cut_off: AtomicBool,
     /// More of a body than is read may come yet.
     upload_refused: AtomicBool,
+    /// Its last answer is over when it is closed.
+    ends_by_closing: AtomicBool,
 }
 
 /// How far a request is.
@@ -120,6 +122,7 @@ impl Vitals {
             multiplexed: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             upload_refused: AtomicBool::new(false),
+            ends_by_closing: AtomicBool::new(false),
         })
     }
 
@@ -148,6 +151,16 @@ impl Vitals {
 
     pub(super) fn has_refused_upload(&self) -> bool {
         self.upload_refused.load(Ordering::Relaxed)
+    }
+
+    /// Notes an answer to HTTP/1.0 of a length that is not known: it has no chunks, and is over when the connection is closed. To close it
+    /// earlier would make a shorter answer of it that looks whole.
+    pub(super) fn end_by_closing(&self) {
+        self.ends_by_closing.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn ends_by_closing(&self) -> bool {
+        self.ends_by_closing.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_cut_off(&self) -> bool {

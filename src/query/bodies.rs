@@ -84,9 +84,9 @@ impl Reader {
         Ok(self.view.transaction_ordinal(hash)?)
     }
 
-    /// A transaction by its place among all.
+    /// A transaction by its place among all, with its receipt's logs.
     pub fn transaction_by_ordinal(&self, ordinal: u64) -> Result<TransactionEntry, QueryError> {
-        self.entry(ordinal, false)
+        self.entry(ordinal, true)
     }
 
     /// The frames of the transaction at this place among all; [`QueryError::NeedsTraces`] where they are not stored.

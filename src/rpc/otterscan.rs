@@ -12,7 +12,7 @@ use crate::http::{HttpError, Lane};
 use crate::json::object::array;
 use crate::json::rpc::{self, BlockDetails};
 use crate::json::writer;
-use crate::model::{Address, U256};
+use crate::model::{Address, B256, U256};
 use crate::query::{Created, Execution};
 
 /// Most transactions of a page.
@@ -92,9 +92,29 @@ pub(super) fn transaction_error(args: &mut Args) -> Result<Work, Fault> {
 pub(super) fn trace(args: &mut Args) -> Result<Work, Fault> {
     let hash = args.hash("hash")?;
     Ok(store(Plan::scan(move |snapshot| {
-        let found = traced(snapshot, &hash)?;
-        Ok(found.map_or_else(null, |traced| text(|out| array(out, &traced.frames, rpc::call))))
+        let Some(traced) = traced(snapshot, &hash)? else {
+            return Ok(null());
+        };
+        let unmade = match traced.frames.first() {
+            Some(top) if rpc::made_nothing(top) => would_be(snapshot, &hash)?,
+            _ => Address::ZERO,
+        };
+        Ok(text(|out| {
+            array(out, &traced.frames, |out, frame| {
+                // Of a creation below the top call nothing tells the nonce, or the salt.
+                let is_top = frame.path.is_empty();
+                rpc::call(out, frame, if is_top { unmade } else { Address::ZERO });
+            });
+        }))
     })))
+}
+
+/// Where a transaction that creates would have put its contract.
+fn would_be(snapshot: &Snapshot, hash: &B256) -> Result<Address, HttpError> {
+    let found = snapshot.reader.transaction(hash).map_err(query_failed)?;
+    Ok(found.map_or(Address::ZERO, |entry| {
+        entry.transaction.from.create(entry.transaction.nonce)
+    }))
 }
 
 /// `ots_getInternalOperations`.
@@ -103,7 +123,9 @@ pub(super) fn internal_operations(args: &mut Args) -> Result<Work, Fault> {
     Ok(store(Plan::scan(move |snapshot| {
         let found = traced(snapshot, &hash)?;
         Ok(found.map_or_else(null, |traced| {
-            let operations = traced.frames.iter().filter(|frame| is_operation(frame));
+            // A creation that made nothing moved nothing, and has no address.
+            let operations = traced.frames.iter();
+            let operations = operations.filter(|frame| is_operation(frame) && !rpc::made_nothing(frame));
             text(|out| array(out, operations, rpc::internal_operation))
         }))
     })))

@@ -130,8 +130,7 @@ struct Matcher {
 impl Matcher {
     fn passes(&self, frame: &CallFrame) -> bool {
         let from = self.from.contains(&frame.from);
-        let failed_creation = frame.kind.is_creation() && frame.error.is_some();
-        let to = frame.to.is_some_and(|to| self.to.contains(&to)) && !failed_creation;
+        let to = frame.to.is_some_and(|to| self.to.contains(&to)) && !rpc::made_nothing(frame);
         match (self.from.is_empty(), self.to.is_empty()) {
             (true, true) => true,
             (false, true) => from,

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use no_chains::NoChains;
 use quarry::api::{Api, Settings};
-use quarry::http::{Handler, Limits, Pool, PoolLimits, serve};
+use quarry::app::front::front;
+use quarry::http::{Handler, Limits, Mounts, Pool, PoolLimits, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -21,6 +22,11 @@ pub(crate) fn pool() -> Pool {
 
 pub(crate) fn api() -> Arc<Api> {
     Arc::new(Api::new(Arc::new(NoChains), pool(), Settings::default()))
+}
+
+/// All dialects.
+pub(crate) fn dialects() -> Arc<Mounts> {
+    Arc::new(front(Arc::new(NoChains), pool(), Settings::default()))
 }
 
 pub(crate) struct Server {

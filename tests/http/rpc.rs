@@ -1,9 +1,12 @@
 //! JSON-RPC over 60 indexed blocks of a node that is at block 80.
 
 use quarry::api::UpstreamError;
+use quarry::model::{Address, Bundle, Frame, FrameKind};
 use serde_json::{Value, json};
 
 use crate::chain::{HEAD, World};
+use crate::lists;
+use crate::plain::{self, ChainConfig};
 
 async fn rpc(world: &World, method: &str, params: Value) -> Result<Value, (i64, String)> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
@@ -103,4 +106,70 @@ async fn a_node_that_fails_is_said_without_its_words() {
         assert_eq!(found, text);
         assert_eq!(rpc(&world, "eth_chainId", json!([])).await, Ok(json!("0x7")));
     }
+}
+
+/// Blocks whose transactions and calls create contracts, some of them in vain.
+fn creating() -> Vec<Bundle> {
+    let mut bundles = plain::chain(5, HEAD + 1, &ChainConfig::default());
+    lists::vary(&mut bundles, 5);
+    for bundle in &mut bundles {
+        let traces = bundle.traces.iter_mut().flatten();
+        for (receipt, trace) in bundle.receipts.iter().zip(traces) {
+            let top = &mut trace.frames[0];
+            if let Some(created) = receipt.contract_address {
+                top.kind = FrameKind::Create;
+                top.to = top.error.is_none().then_some(created);
+            }
+        }
+    }
+    bundles
+}
+
+#[tokio::test]
+async fn creations_that_failed() {
+    let world = World::over(creating(), None).await;
+    let failed = |frame: &Frame| frame.kind.is_creation() && frame.error.is_some();
+    let (mut at_the_top, mut below, mut made) = (0, 0, 0);
+    for bundle in &world.bundles {
+        let traces = bundle.traces.iter().flatten();
+        for (transaction, trace) in bundle.block.transactions.iter().zip(traces) {
+            let hash = json!([transaction.hash.to_string()]);
+            let traced = rpc(&world, "trace_transaction", hash.clone()).await.unwrap();
+            let calls = rpc(&world, "ots_traceTransaction", hash.clone()).await.unwrap();
+            for (place, frame) in trace.frames.iter().enumerate() {
+                let (trace, call) = (&traced[place], &calls[place]);
+                if failed(frame) {
+                    // No node gives a creation's result without an address, and clients refuse it.
+                    assert_eq!(trace["result"], Value::Null, "{trace}");
+                    assert!(trace["error"].is_string(), "{trace}");
+                    let to = if frame.path.is_empty() {
+                        at_the_top += 1;
+                        transaction.from.create(transaction.nonce)
+                    } else {
+                        below += 1;
+                        Address::ZERO
+                    };
+                    assert_eq!(call["to"], const_hex::encode_prefixed(to), "{call}");
+                } else if frame.kind.is_creation() {
+                    let to = const_hex::encode_prefixed(frame.to.unwrap());
+                    assert_eq!(
+                        (&trace["result"]["address"], &call["to"]),
+                        (&json!(to), &json!(to))
+                    );
+                    made += 1;
+                }
+            }
+            // What made nothing is no operation.
+            let operations = rpc(&world, "ots_getInternalOperations", hash).await.unwrap();
+            let operations = operations.as_array().unwrap();
+            let frames = trace.frames.iter();
+            let expected = frames.filter(|frame| frame.is_internal_transaction() && !failed(frame));
+            assert_eq!(operations.len(), expected.count());
+            assert!(operations.iter().all(|operation| operation["to"].is_string()));
+        }
+    }
+    assert!(
+        at_the_top > 1 && below > 9 && made > 9,
+        "{at_the_top} {below} {made}"
+    );
 }

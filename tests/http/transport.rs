@@ -1,5 +1,6 @@
 //! Sockets: limits, methods, pipelining, aborted bodies, stalled clients, caps and the drain.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use quarry::http::{
     Body, FrameSource, Handled, Handler, HttpError, Lane, Limits, Pool, Request, json_response, stream_frames,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::client::{Reply, Server, api, pool, read_to_end};
@@ -250,6 +252,74 @@ async fn a_body_that_fails_is_cut_and_never_ended() {
         !broken.body.ends_with("0\r\n\r\n"),
         "the body was ended as if it were whole"
     );
+}
+
+/// All that comes, and how it ended.
+async fn read_and_end(stream: &mut TcpStream) -> (Vec<u8>, std::io::Result<usize>) {
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut bytes)).await;
+    (bytes, read.expect("the connection should end"))
+}
+
+/// Over HTTP/1.0 a body of a length that is not known has no chunks: it is over when the connection is closed, so that one which is not whole
+/// must end otherwise.
+#[tokio::test]
+async fn a_body_that_fails_over_http_1_0_ends_in_a_reset() {
+    let server = Server::start(Odd::new(), Limits::default()).await;
+    let ask = async |server: &Server, path: &str| {
+        let mut stream = server.connect().await;
+        let text = format!("GET {path} HTTP/1.0\r\nhost: x\r\n\r\n");
+        stream.write_all(text.as_bytes()).await.unwrap();
+        read_and_end(&mut stream).await
+    };
+    let (whole, end) = ask(&server, "/whole").await;
+    let head = whole.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    assert_eq!(whole.len() - head - 4, 5 + 3 * 256 * 1024);
+    assert!(end.is_ok(), "{end:?}");
+    let (_, end) = ask(&server, "/broken").await;
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let limits = Limits {
+        body_timeout: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let server = Server::start(Odd::new(), limits).await;
+    let (_, end) = ask(&server, "/endless").await;
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[tokio::test]
+async fn an_answer_over_http_1_0_that_the_drain_cuts_off_ends_in_a_reset() {
+    let limits = Limits {
+        drain_timeout: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let mut server = Server::start(Odd::new(), limits).await;
+    let mut open = server.connect().await;
+    open.write_all(b"GET /endless HTTP/1.0\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let mut first = [0; 16];
+    open.read_exact(&mut first).await.unwrap();
+    server.signal();
+    assert_eq!(server.ended().await, 1);
+    let (_, end) = read_and_end(&mut open).await;
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+/// Whether a client has gone or only says no more cannot be told: its end is its end, so that nobody works for one that has gone.
+#[tokio::test]
+async fn who_closes_the_sending_side_counts_as_gone() {
+    let odd = Odd::new();
+    let mut server = Server::start(Arc::clone(&odd), Limits::default()).await;
+    let mut half = server.connect().await;
+    half.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    odd.reached.notified().await;
+    half.shutdown().await.unwrap();
+    assert_eq!(read_to_end(&mut half).await, "");
+    server.signal();
+    assert_eq!(server.ended().await, 0);
 }
 
 #[tokio::test]

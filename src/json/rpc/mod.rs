@@ -16,8 +16,8 @@ pub use log_entry::log_entry;
 pub use otterscan::{
     BlockDetails, block_details, block_transactions, call, contract_creator, found, internal_operation,
 };
-pub use receipt::{receipt, receipt_without_logs};
-pub use trace::{TracePlace, subtraces, trace, traces};
+pub use receipt::{dated_receipt, receipt, receipt_without_logs};
+pub use trace::{TracePlace, made_nothing, subtraces, trace, traces};
 pub use transaction::transaction;
 
 use super::object::Object;

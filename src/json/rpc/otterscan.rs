@@ -1,10 +1,10 @@
 //! What Otterscan asks for, API level 8.
 
 use super::block::{Bloom, begin};
-use super::{receipt_without_logs, transaction};
+use super::{dated_receipt, made_nothing, receipt_without_logs, transaction};
 use crate::json::object::{Object, array};
 use crate::json::writer;
-use crate::model::{Block, Frame, FrameKind, TransactionEntry, U256};
+use crate::model::{Address, Block, Frame, FrameKind, TransactionEntry, U256};
 
 /// What `ots_getBlockDetails` says of a block beside its header.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +46,13 @@ pub fn block_transactions(out: &mut Vec<u8>, block: &Block, count: u64, entries:
     shown.array("transactions", &*entries, transaction);
     shown.integer("transactionCount", count);
     shown.end_with_extra(block.extra.as_deref());
-    object.array("receipts", &*entries, |out, entry| {
-        receipt_without_logs(out, entry, false);
-    });
+    object.array("receipts", &*entries, receipt_without_logs);
     object.end();
 }
 
-/// Appends a call as `ots_traceTransaction` states it.
-pub fn call(out: &mut Vec<u8>, frame: &Frame) {
+/// Appends a call as `ots_traceTransaction` states it. `unmade` stands where a creation made nothing: clients want an address
+/// there.
+pub fn call(out: &mut Vec<u8>, frame: &Frame, unmade: Address) {
     let kind = match frame.kind {
         FrameKind::Call => "CALL",
         FrameKind::DelegateCall => "DELEGATECALL",
@@ -67,7 +66,12 @@ pub fn call(out: &mut Vec<u8>, frame: &Frame) {
     object.string("type", kind);
     object.integer("depth", frame.path.len() as u64);
     object.hex("from", frame.from);
-    object.hex_or_null("to", frame.to);
+    let to = if made_nothing(frame) {
+        Some(unmade)
+    } else {
+        frame.to
+    };
+    object.hex_or_null("to", to);
     match frame.kind {
         FrameKind::DelegateCall | FrameKind::StaticCall => object.null("value"),
         _ => object.quantity_u256("value", &frame.value),
@@ -97,9 +101,7 @@ pub fn internal_operation(out: &mut Vec<u8>, frame: &Frame) {
 pub fn found(out: &mut Vec<u8>, entries: &[TransactionEntry], is_first: bool, is_last: bool) {
     let mut object = Object::begin(out);
     array(object.key("txs"), entries, transaction);
-    object.array("receipts", entries, |out, entry| {
-        receipt_without_logs(out, entry, true);
-    });
+    object.array("receipts", entries, dated_receipt);
     object.boolean("firstPage", is_first);
     object.boolean("lastPage", is_last);
     object.end();

@@ -16,15 +16,27 @@ pub fn receipt(out: &mut Vec<u8>, entry: &TransactionEntry) {
     );
 }
 
-/// Appends a receipt as Otterscan asks for it: without logs and bloom; `dated` with the block's time.
-pub fn receipt_without_logs(out: &mut Vec<u8>, entry: &TransactionEntry, dated: bool) {
+/// Appends a receipt as Otterscan lists those of a block: without logs and bloom.
+pub fn receipt_without_logs(out: &mut Vec<u8>, entry: &TransactionEntry) {
     let (transaction, receipt) = (&entry.transaction, &entry.receipt);
     let mut object = begin(out, transaction, receipt, &transaction::place(entry));
     object.null("logs");
     object.null("logsBloom");
-    if dated {
-        object.integer("timestamp", entry.timestamp);
-    }
+    end(object, receipt);
+}
+
+/// Appends a receipt as Otterscan's searches give it: whole, with the block's time.
+pub fn dated_receipt(out: &mut Vec<u8>, entry: &TransactionEntry) {
+    let (transaction, receipt) = (&entry.transaction, &entry.receipt);
+    let first_log_index = u64::from(entry.first_log_index);
+    let mut object = with_logs(
+        out,
+        transaction,
+        receipt,
+        &transaction::place(entry),
+        first_log_index,
+    );
+    object.integer("timestamp", entry.timestamp);
     end(object, receipt);
 }
 
@@ -35,6 +47,20 @@ pub(super) fn write(
     place: &Place,
     first_log_index: u64,
 ) {
+    end(
+        with_logs(out, transaction, receipt, place, first_log_index),
+        receipt,
+    );
+}
+
+/// All but what follows the logs.
+fn with_logs<'a>(
+    out: &'a mut Vec<u8>,
+    transaction: &Transaction,
+    receipt: &Receipt,
+    place: &Place,
+    first_log_index: u64,
+) -> Object<'a> {
     let mut object = begin(out, transaction, receipt, place);
     object.array(
         "logs",
@@ -44,7 +70,7 @@ pub(super) fn write(
         },
     );
     object.hex("logsBloom", receipt.logs_bloom);
-    end(object, receipt);
+    object
 }
 
 /// All but the logs and what follows them.

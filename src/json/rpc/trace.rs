@@ -3,10 +3,8 @@
 use crate::json::{object::Object, writer};
 use crate::model::{B256, Block, BlockId, Frame, FrameKind, TransactionTrace};
 
-/// Appends the traces of a block, one array for all its transactions. Rewards are not among them.
-///
-/// A failed frame keeps `result` beside `error`, as nodes do for reverts, so that gas and output are not lost.
-/// A creation that made nothing has no `address` in it.
+/// Appends the traces of a block as recordings have them, one array for all its transactions. Rewards are not among them. A creation
+/// that made nothing keeps its `result`, too, without `address` in it, so that its gas and output are not lost.
 pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTrace]) {
     out.push(b'[');
     let start = out.len();
@@ -24,7 +22,7 @@ pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTr
             if out.len() > start {
                 out.push(b',');
             }
-            self::trace(out, frame, subtraces, &place);
+            write(out, frame, subtraces, &place, false);
         }
     }
     out.push(b']');
@@ -41,8 +39,21 @@ pub struct TracePlace {
     pub position: u64,
 }
 
-/// Appends the trace of one frame, which has so many direct children.
+/// Whether a frame is a creation that failed, so that there is no address of what it made.
+#[must_use]
+pub fn made_nothing(frame: &Frame) -> bool {
+    frame.kind.is_creation() && (frame.error.is_some() || frame.to.is_none())
+}
+
+/// Appends the trace of one frame, which has so many direct children, as nodes give it.
+///
+/// A failed call keeps `result` beside `error`, as nodes do for reverts, so that gas and output are not lost. A creation that made
+/// nothing has none: clients take no `result` of a creation without `address`.
 pub fn trace(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, place: &TracePlace) {
+    write(out, frame, subtraces, place, made_nothing(frame));
+}
+
+fn write(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, place: &TracePlace, is_without_result: bool) {
     let mut object = Object::begin(out);
     let kind = match frame.kind {
         FrameKind::Create | FrameKind::Create2 => "create",
@@ -51,7 +62,11 @@ pub fn trace(out: &mut Vec<u8>, frame: &Frame, subtraces: u64, place: &TracePlac
     };
     object.string("type", kind);
     action(object.key("action"), frame);
-    result(object.key("result"), frame);
+    if is_without_result {
+        object.null("result");
+    } else {
+        result(object.key("result"), frame);
+    }
     if let Some(error) = &frame.error {
         object.string("error", error);
     }
@@ -200,5 +215,34 @@ mod tests {
             json!({"address": one, "refundAddress": two, "balance": "0x3"})
         );
         assert_eq!(list[4]["result"], Value::Null);
+    }
+
+    #[test]
+    fn a_creation_that_failed_has_no_result_where_clients_ask() {
+        let place = TracePlace {
+            block: BlockId::default(),
+            transaction: B256::ZERO,
+            position: 0,
+        };
+        let result_of = |frame: &Frame| {
+            let mut out = Vec::new();
+            trace(&mut out, frame, 0, &place);
+            let mut value: Value = serde_json::from_slice(&out).unwrap();
+            value["result"].take()
+        };
+        let two = "0x0202020202020202020202020202020202020202";
+        let mut creation = frame(FrameKind::Create, &[]);
+        assert_eq!(
+            result_of(&creation),
+            json!({"gasUsed": "0x8", "address": two, "code": "0x05"})
+        );
+        creation.error = Some("reverted".to_owned());
+        for to in [None, Some(Address::repeat_byte(2))] {
+            creation.to = to;
+            assert_eq!(result_of(&creation), Value::Null);
+        }
+        let mut call = frame(FrameKind::Call, &[]);
+        call.error = Some("reverted".to_owned());
+        assert_eq!(result_of(&call), json!({"gasUsed": "0x8", "output": "0x05"}));
     }
 }

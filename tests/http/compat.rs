@@ -1,0 +1,29 @@
+//! Etherscan's dialect over connections of our own.
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+
+use crate::chain::{HEAD, World};
+
+#[tokio::test]
+async fn the_list_of_chains_says_where_its_client_found_it() {
+    let world = World::start(HEAD + 1, None).await;
+    let reply = world.server.get("/v2/chainlist").await;
+    let url = |body: &str| {
+        let list: Value = serde_json::from_str(body).unwrap();
+        list["result"][0]["apiurl"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(url(&reply.whole_body()), "http://test/v2/api?chainid=7");
+    // Over HTTP/2 there is no header that says it.
+    let io = hyper_util::rt::TokioIo::new(world.server.connect().await);
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    tokio::spawn(connection);
+    let request = hyper::Request::get("http://explorer.example:8080/v2/chainlist");
+    let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    assert_eq!(url(&body), "http://explorer.example:8080/v2/api?chainid=7");
+}
