@@ -12,8 +12,8 @@ mod support;
 
 use quarry::enquiry::{Enquirer, EnquiryOptions};
 use quarry::model::{
-    Address, B256, BlockId, Bundle, Difference, TokenKind, TokenMetadata, TokenVerdict, ToldMetadata, U256,
-    ZeroAddress,
+    Address, B256, BlockId, BlockRange, Bundle, Difference, TokenKind, TokenMetadata, TokenVerdict,
+    ToldMetadata, U256, ZeroAddress,
 };
 use quarry::node::{Node, NodeConfig};
 use quarry::query::{Exactness, KeyPart, ObservedFacts, Reader, TokenFacts};
@@ -977,4 +977,209 @@ async fn a_node_that_lags_does_not_take_balances_away() {
     until("they are asked again", || asked + 400 < desk.node.calls()).await;
     desk.stop().await;
     assert_eq!(desk.observed.holders(&toll.address, 0, 10_000).unwrap(), told);
+}
+
+/// The node has an error for one holder whenever it is asked, by number and by hash: the others are asked for all the same, when they move and in
+/// rounds, and that one has what events say.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_of_whom_the_node_never_tells_holds_nobody_up() {
+    const LAST: usize = 340;
+    let toll = named(&true_tokens(), "toll").clone();
+    for no_hashes in [false, true] {
+        let mut desk = Desk::up_to(Some(LAST), Some(20)).await;
+        let by_ledger = |desk: &Desk| {
+            let reader = Reader::new(desk.store.view());
+            let token = reader.token(&toll.address).unwrap().unwrap();
+            let known = reader.ledger_holders_ever(&token, None, 10_000).unwrap();
+            (reader, token, known)
+        };
+        let (_, _, known) = by_ledger(&desk);
+        let moves = |holder: &Address| {
+            let steps = toll.balances.iter().find(|(other, _)| other == holder);
+            let last = steps.and_then(|(_, steps)| steps.last());
+            last.is_some_and(|(block, _)| (LAST as u64) < *block)
+        };
+        let moving: Vec<_> = known.iter().filter(|&holder| moves(holder)).copied().collect();
+        assert!(3 <= moving.len(), "{moving:?}");
+        let refused = moving[0];
+        let checked = desk.store.view().head().unwrap();
+        let known_by_then = TokenVerdict {
+            exact: false,
+            zero_address: ZeroAddress::Burns,
+            checked,
+            anchor: None,
+            compared: 1,
+            reason: "it takes a fee".to_owned(),
+            supply: None,
+            differed: None,
+        };
+        desk.observed.put_verdict(&toll.address, &known_by_then);
+        desk.node.set_mood(Mood {
+            no_hashes,
+            refuses: Some((toll.address, Some(refused))),
+            ..Mood::default()
+        });
+        desk.start(EnquiryOptions {
+            round_pause: Duration::from_secs(3_600),
+            ..eager()
+        })
+        .await;
+        let told = |desk: &Desk, holder: &Address| {
+            let told = desk.observed.balance(&toll.address, holder);
+            told.map_or(U256::ZERO, |(balance, _)| balance)
+        };
+        let agree = |desk: &Desk| {
+            let (_, _, known) = by_ledger(desk);
+            let mut others = known.iter().filter(|&holder| *holder != refused);
+            others.all(|holder| told(desk, holder) == toll.balance(holder, desk.head()))
+        };
+        until("all holders were asked for", || {
+            desk.observed.refreshed(&toll.address).whole && agree(&desk)
+        })
+        .await;
+        let by_events = |desk: &Desk| {
+            let (reader, token, _) = by_ledger(desk);
+            reader.balance_by_events(&token, &refused, desk.head()).unwrap()
+        };
+        assert_eq!(told(&desk, &refused), by_events(&desk));
+        fill(&desk.store, demo_bundles().split_off(LAST + 1), LAST as u64 - 20).await;
+        until("those that moved are asked for", || agree(&desk)).await;
+        if !no_hashes {
+            until("the one moved too", || told(&desk, &refused) == by_events(&desk)).await;
+        }
+        desk.stop().await;
+    }
+}
+
+/// What moved, or was called, while no enquirer looked is compared once one does; what did nothing is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_moved_unseen_are_compared() {
+    const REBASE: u64 = 297;
+    let mut desk = Desk::up_to(Some(REBASE as usize), Some(20)).await;
+    let tokens = true_tokens();
+    let (coin, tide) = (named(&tokens, "coin").address, named(&tokens, "tide").address);
+    let compared_at = |desk: &Desk, token: &Address, number: u64| {
+        let hash = desk.store.view().block(number).unwrap().hash;
+        let verdict = TokenVerdict {
+            exact: true,
+            zero_address: ZeroAddress::Burns,
+            checked: BlockId { number, hash },
+            anchor: None,
+            compared: 1,
+            reason: String::new(),
+            supply: None,
+            differed: None,
+        };
+        desk.observed.put_verdict(token, &verdict);
+        verdict
+    };
+    let options = EnquiryOptions {
+        round_pause: Duration::from_secs(3_600),
+        ..eager()
+    };
+    desk.node.set_mood(Mood {
+        lies: Some(coin),
+        ..Mood::default()
+    });
+    // Its balances changed in the last block, by a call without an event.
+    compared_at(&desk, &tide, REBASE - 1);
+    let idle = compared_at(&desk, &coin, REBASE);
+    desk.start(options).await;
+    let is_exact = |desk: &Desk, token: &Address| desk.observed.verdict(token).unwrap().exact;
+    until("a call is seen", || !is_exact(&desk, &tide)).await;
+    until("all are judged", || {
+        let mut all = tokens.iter();
+        all.all(|token| desk.observed.verdict(&token.address).is_some())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    desk.stop().await;
+    assert_eq!(desk.observed.verdict(&coin), Some(idle));
+    // It moved since.
+    compared_at(&desk, &coin, 100);
+    desk.start(options).await;
+    until("an event is seen", || !is_exact(&desk, &coin)).await;
+    desk.stop().await;
+}
+
+/// A comparison that the node fails again and again is made in a later round, whatever the verdict says.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_that_was_given_up_comes_again() {
+    let mut desk = Desk::new().await;
+    let coin = named(&true_tokens(), "coin").address;
+    let hash = desk.store.view().block(100).unwrap().hash;
+    desk.observed.put_verdict(
+        &coin,
+        &TokenVerdict {
+            exact: true,
+            zero_address: ZeroAddress::Burns,
+            checked: BlockId { number: 100, hash },
+            anchor: None,
+            compared: 1,
+            reason: String::new(),
+            supply: None,
+            differed: None,
+        },
+    );
+    let no_hashes = true;
+    desk.node.set_mood(Mood {
+        no_hashes,
+        refuses: Some((coin, None)),
+        ..Mood::default()
+    });
+    desk.start(eager()).await;
+    let errors = |desk: &Desk| desk.status.tokens().errors.load(Ordering::Relaxed);
+    until("it was asked about in vain", || 3 <= errors(&desk)).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(desk.observed.verdict(&coin).unwrap().checked.number, 100);
+    desk.node.set_mood(Mood {
+        no_hashes,
+        ..Mood::default()
+    });
+    until("it is compared", || {
+        desk.observed.verdict(&coin).unwrap().checked.number == desk.head()
+    })
+    .await;
+    desk.stop().await;
+}
+
+/// Whoever spoke or was called in blocks was active there, and nobody else.
+#[tokio::test]
+async fn who_spoke_or_was_called_was_active() {
+    let desk = Desk::new().await;
+    let bundles = demo_bundles();
+    let reader = Reader::new(desk.store.view());
+    for TrueToken { address, name, .. } in true_tokens() {
+        // By an event or a call that changes something, and by anything at all.
+        let (mut surely, mut maybe) = (vec![], vec![]);
+        for bundle in &bundles {
+            let number = bundle.block.number();
+            let logs = bundle.receipts.iter().flat_map(|receipt| &receipt.logs);
+            let spoke = logs.map(|log| log.address).any(|emitter| emitter == address);
+            let called = reader.callees(BlockRange::new(number, number).unwrap()).unwrap();
+            let is_sure = spoke || called.contains(&address);
+            if is_sure {
+                surely.push(number);
+            }
+            let frames = bundle.traces.iter().flatten().flat_map(|trace| &trace.frames);
+            let mut named = frames.flat_map(|frame| [Some(frame.from), frame.to]);
+            let mut sent = bundle.block.transactions.iter().map(|sent| sent.to);
+            if is_sure || named.any(|one| one == Some(address)) || sent.any(|to| to == Some(address)) {
+                maybe.push(number);
+            }
+        }
+        assert!(3 <= surely.len(), "{name}");
+        for before in 0..desk.head() {
+            for until in [before + 1, before + 4, desk.head()] {
+                let lies_in = |block: &u64| before < *block && *block <= until;
+                let active = reader.was_active(&address, (before, until)).unwrap();
+                let (sure, possible) = (surely.iter().any(lies_in), maybe.iter().any(lies_in));
+                assert!(
+                    active >= sure && active <= possible,
+                    "{name}: {before} to {until}"
+                );
+            }
+        }
+        assert!(!reader.was_active(&address, (desk.head(), desk.head())).unwrap());
+    }
 }

@@ -224,7 +224,8 @@ pub(super) fn status(chains: &dyn Chains, traffic: &Traffic) -> Result<Response,
             continue;
         };
         if let Some(reader) = reader.filter(|reader| !reader.is_empty()) {
-            report.withheld = withheld(&reader).map_err(query_failed)?;
+            let has_node = chains.upstream(chain).is_some();
+            report.withheld = withheld(&reader, has_node).map_err(query_failed)?;
         }
         reports.insert(chain.as_str(), report);
     }

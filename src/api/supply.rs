@@ -23,13 +23,15 @@ struct Supply {
 /// S1.
 pub(super) fn coin_supply(_: &mut Input<'_>) -> Result<Plan, HttpError> {
     Ok(Plan::point(|snapshot| {
-        let supply = balances::coin_supply(snapshot)?;
-        let answer = Supply {
-            total_supply: coins(supply.total)?,
-            circulating_supply: coins(supply.circulating)?,
-            chain: snapshot.chain.as_str(),
-        };
-        Answer::json(&answer, Reach::Head)
+        let chain = snapshot.chain.as_str();
+        balances::coins_in_circulation(snapshot, move |total, circulating| {
+            let answer = Supply {
+                total_supply: coins(total)?,
+                circulating_supply: coins(circulating)?,
+                chain,
+            };
+            Answer::json(&answer, Reach::Head)
+        })
     }))
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Withheld {
 /// Series of days that are sums over blocks.
 const DAILY: &str = "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3";
 
-/// All that is withheld of an index that holds blocks.
-pub(super) fn withheld(reader: &Reader) -> Result<Vec<Withheld>, QueryError> {
+/// All that is withheld of an index that holds blocks; `has_node` says whether there is a node to ask.
+pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>, QueryError> {
     let mut all = Vec::new();
     let mut tell = |operations, because: String| all.push(Withheld { operations, because });
     let first_block = reader.first_block();
@@ -26,11 +26,25 @@ pub(super) fn withheld(reader: &Reader) -> Result<Vec<Withheld>, QueryError> {
             "S1",
             match gap {
                 SupplyGap::LedgerEnded => "the ledger of native balances ended, see nativeLedger".to_owned(),
+                SupplyGap::LedgerDiffers => {
+                    "the ledger of native balances is wrong, see nativeLedger".to_owned()
+                }
                 SupplyGap::BeginsLater => format!("the store begins at block {first_block}"),
                 SupplyGap::NoAllocation => {
                     "what block 0 allocated is not known: fill a new store with --genesis".to_owned()
                 }
             },
+        );
+    } else if !has_node
+        && let Some(supply) = reader.coin_supply()?
+        && let Some(account) = supply.untouched.first()
+    {
+        tell(
+            "S1",
+            format!(
+                "what block 0 gave to {account}, which does not circulate, is not known, and there is no node to ask: fill a new store \
+                 with --genesis"
+            ),
         );
     }
     let (first, last) = reader.day_span()?;

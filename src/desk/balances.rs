@@ -45,7 +45,7 @@ fn nobody_tells(snapshot: &Snapshot, unknown: Balance) -> HttpError {
     }
 }
 
-/// S1: the supply of the native coin.
+/// The supply of the native coin, without what it takes to say how much of it circulates.
 ///
 /// # Errors
 ///
@@ -56,6 +56,31 @@ pub(crate) fn coin_supply(snapshot: &Snapshot) -> Result<CoinSupply, HttpError> 
         Some(_) => never_indexed(),
         None => waits(snapshot),
     })
+}
+
+/// S1: the supply of the native coin, and how much of it circulates, which `answer` is given. The node is asked for what block 0 gave
+/// to accounts that do not circulate, where no block touched them and the ledger does not know.
+pub(crate) fn coins_in_circulation(
+    snapshot: &Snapshot,
+    answer: impl Fn(U256, U256) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Answer, HttpError> {
+    let supply = coin_supply(snapshot)?;
+    if supply.untouched.is_empty() {
+        return answer(supply.total, supply.circulating(U256::ZERO));
+    }
+    let block = snapshot.reader.head().number;
+    // Without a node this store never will tell: `/status` says so.
+    let question = Question::after(snapshot, block, Err(never_indexed()), move |node| {
+        Box::pin(async move {
+            let asked = supply.untouched.iter().map(|&account| (account, Balance::Unmet));
+            let told = ask_all(&node, asked.collect(), block).await?;
+            let untouched = told
+                .iter()
+                .fold(U256::ZERO, |sum, (_, balance)| sum.saturating_add(*balance));
+            Ok(answer(supply.total, supply.circulating(untouched)))
+        })
+    });
+    Ok(Answer::AskNode(question))
 }
 
 /// 503 for what blocks do not tell yet, or not without their frames.

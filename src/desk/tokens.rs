@@ -280,11 +280,15 @@ pub(crate) struct TokenInfo {
     pub(crate) price: Option<Usd>,
 }
 
-/// What is told by a contract, and by an imported list where it does not tell.
+/// What is told by a contract, and by an imported list where it does not tell. An empty text tells nothing.
 fn or_listed(told: TokenMetadata, listed: TokenMetadata) -> TokenMetadata {
+    let text = |told: Option<String>, listed: Option<String>| match told {
+        Some(told) if !told.is_empty() => Some(told),
+        told => listed.or(told),
+    };
     TokenMetadata {
-        name: told.name.or(listed.name),
-        symbol: told.symbol.or(listed.symbol),
+        name: text(told.name, listed.name),
+        symbol: text(told.symbol, listed.symbol),
         decimals: told.decimals.or(listed.decimals),
     }
 }
@@ -373,4 +377,24 @@ pub(crate) fn info(
         })
     });
     Ok(Answer::AskNode(question.or_else_alone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_name_does_not_hide_that_of_a_list() {
+        let texts = |name: Option<&str>, symbol: Option<&str>| TokenMetadata {
+            name: name.map(str::to_owned),
+            symbol: symbol.map(str::to_owned),
+            decimals: None,
+        };
+        let listed = || texts(Some("Listed"), Some("LST"));
+        let told = texts(Some(""), Some("OWN"));
+        assert_eq!(or_listed(told, listed()), texts(Some("Listed"), Some("OWN")));
+        let told = texts(None, Some(""));
+        assert_eq!(or_listed(told.clone(), listed()), listed());
+        assert_eq!(or_listed(told.clone(), TokenMetadata::default()), told);
+    }
 }

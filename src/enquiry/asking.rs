@@ -103,7 +103,7 @@ const fn is_of_parameters(error: &NodeError) -> bool {
 }
 
 /// Whether an error says that the node does not have the block, or its state: so it has understood which.
-fn is_of_block(error: &NodeError) -> bool {
+pub(super) fn is_of_block(error: &NodeError) -> bool {
     let NodeError::Rpc { message, .. } = error else {
         return matches!(error, NodeError::NullResult { .. });
     };
@@ -113,8 +113,11 @@ fn is_of_block(error: &NodeError) -> bool {
         "unknown block",
         "missing",
         "not available",
+        "unavailable",
+        "no state",
         "pruned",
         "could not find",
+        "not currently canonical",
     ];
     words.iter().any(|words| lower.contains(words))
 }

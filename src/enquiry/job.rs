@@ -9,6 +9,10 @@ pub(super) const ROUND: usize = 2;
 pub(super) const SAMPLE: usize = 3;
 pub(super) const MOVED: usize = 4;
 
+/// A job that the node answers an error to so often is left to the next round over all tokens. A holder that it answers one to is taken for
+/// one that the contract does not tell of.
+pub(super) const ATTEMPTS_MAX: u32 = 3;
+
 /// A thing to do. Each asks a handful of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Work {
@@ -35,6 +39,14 @@ impl Work {
             Self::Round | Self::Anew => Some(ROUND),
             Self::Sample => Some(SAMPLE),
             Self::Refresh(_) => None,
+        }
+    }
+
+    /// How many accounts it asks for, of those that were touched.
+    pub(super) const fn accounts(&self) -> usize {
+        match self {
+            Self::Refresh(accounts) => accounts.len(),
+            _ => 0,
         }
     }
 }

@@ -217,8 +217,8 @@ pub(super) fn conclude(plan: &Plan, answers: &Answers) -> Conclusion {
     Conclusion {
         zero_address: if holds {
             ZeroAddress::Holds
-        } else if plan.present.to_zero.is_zero() && supply.is_some() && zero.is_some() {
-            // A contract that tells no more will tell no more of the first burn either.
+        } else if plan.present.to_zero.is_zero() && (supply.is_some() || zero.is_some()) {
+            // Either of the two will tell once something is sent there. A contract that tells neither will not.
             ZeroAddress::Untold
         } else {
             ZeroAddress::Burns
@@ -322,6 +322,19 @@ mod tests {
         (mute.supply, mute.zero, mute.past) = (nothing(), nothing(), Some(nothing()));
         let conclusion = conclude(&plan(), &mute);
         assert_eq!((conclusion.differs, conclusion.compared), (None, 2));
+        // Nothing was sent to the zero address yet: one of the two is enough to tell once it is.
+        let mut unburnt = plan();
+        (unburnt.present.to_zero, unburnt.past) = (U256::ZERO, None);
+        mute.past = None;
+        for (supply, zero, expected) in [
+            (nothing(), nothing(), ZeroAddress::Burns),
+            (Told::Value(number(100)), nothing(), ZeroAddress::Untold),
+            (nothing(), Told::Value(U256::ZERO), ZeroAddress::Untold),
+        ] {
+            (mute.supply, mute.zero) = (supply, zero);
+            let conclusion = conclude(&unburnt, &mute);
+            assert_eq!((conclusion.zero_address, conclusion.differs), (expected, None));
+        }
         // A node without the state of the past is no fault of the token.
         let mut pruned = answers(70, 0, [70, 0], 0);
         (pruned.balances[1], pruned.past) = (None, None);

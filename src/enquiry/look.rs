@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{EnquiryOptions, Tools};
 use crate::clock;
-use crate::model::{Address, BlockId, BlockRange};
+use crate::model::{Address, BlockId, BlockRange, TokenVerdict};
 use crate::query::{QueryError, Reader, Touch, is_on, stands};
 
 /// Blocks whose touched accounts are remembered, for the case that they are orphaned.
@@ -61,6 +61,10 @@ pub(super) struct Looker {
     round_from: Instant,
     /// Exact and other tokens met on that round.
     tally: [u64; 2],
+    /// Blocks up to this one were not looked at one by one: the round that begins once the index is near its node makes up for that.
+    skipped: Option<u64>,
+    /// It is under way: tokens that were called, or spoke, up to this block after they were compared are compared again.
+    made_up_to: Option<u64>,
 }
 
 impl Looker {
@@ -72,7 +76,15 @@ impl Looker {
             next_old: 0,
             round_from: clock::now() + options.round_pause,
             tally: [0; 2],
+            skipped: None,
+            made_up_to: None,
         }
+    }
+
+    fn begin_round(&mut self) {
+        self.round_from = clock::now();
+        self.next_old = 0;
+        self.tally = [0; 2];
     }
 
     /// Looks at what is new, and on at what is old while there is `room` for more to be asked.
@@ -86,6 +98,12 @@ impl Looker {
         let node_head = tools.status.node_head().unwrap_or(head.number);
         news.near = node_head.saturating_sub(head.number) <= LAG_MAX;
         self.blocks(&reader, tools, head, &mut news)?;
+        if news.near
+            && let Some(last) = self.skipped.take()
+        {
+            self.made_up_to = Some(last);
+            self.begin_round();
+        }
         tools.status.tokens().set_known(u64::from(tokens_of(&reader)));
         if room {
             self.tokens(&reader, tools, &mut news)?;
@@ -122,9 +140,8 @@ impl Looker {
             // Too many to look at, or a start: whatever moved meanwhile is found by the round over all tokens.
             self.seen.clear();
             tools.swept.forget();
-            self.round_from = clock::now();
-            self.next_old = 0;
-            self.tally = [0; 2];
+            self.skipped = Some(head.number);
+            self.begin_round();
             self.seen.push_back(Seen {
                 block: head,
                 tokens,
@@ -163,20 +180,21 @@ impl Looker {
         let count = tokens_of(reader);
         let end = count.min(self.next_new.saturating_add(TOKENS_MAX));
         for id in self.next_new..end {
-            self.token(reader, tools, id, news)?;
+            self.token(reader, tools, id, None, news)?;
         }
         self.next_new = end;
         if self.round_from <= clock::now() {
             let end = self.next_new.min(self.next_old.saturating_add(TOKENS_MAX));
             for id in self.next_old..end {
-                if let Some(exact) = self.token(reader, tools, id, news)?
+                if let Some(exact) = self.token(reader, tools, id, self.made_up_to, news)?
                     && let Some(count) = self.tally.get_mut(usize::from(!exact))
                 {
                     *count += 1;
                 }
             }
             self.next_old = end;
-            if end == self.next_new {
+            if end == self.next_new && end == count {
+                self.made_up_to = None;
                 let [exact, inexact] = std::mem::take(&mut self.tally);
                 tools.status.tokens().set_verdicts(exact, inexact);
                 self.next_old = 0;
@@ -186,12 +204,20 @@ impl Looker {
         Ok(())
     }
 
-    /// Looks at one token; says whether it is exact where that is known.
+    /// Whether an exact token was not compared for long.
+    fn is_stale(&self, reader: &Reader, verdict: &TokenVerdict) -> bool {
+        let checked = verdict.checked.number;
+        checked.saturating_add(self.options.recheck_blocks) < reader.head().number
+    }
+
+    /// Looks at one token; says whether it is exact where that is known. Who did something up to the block `made_up_to` and was not compared
+    /// since is to be.
     fn token(
         &self,
         reader: &Reader,
         tools: &Tools,
         id: u32,
+        made_up_to: Option<u64>,
         news: &mut News,
     ) -> Result<Option<bool>, QueryError> {
         let address = reader.view().token_address(id)?;
@@ -207,8 +233,9 @@ impl Looker {
                 let exact = verdict.exact;
                 if !verdict.exact {
                     news.inexact.push(address);
-                } else if verdict.checked.number.saturating_add(self.options.recheck_blocks)
-                    < reader.head().number
+                } else if self.is_stale(reader, &verdict)
+                    || tools.left_over.take(&address)
+                    || did_something(reader, &address, &verdict, made_up_to)?
                 {
                     news.stale.push(address);
                 }
@@ -220,6 +247,20 @@ impl Looker {
             }
         }
     }
+}
+
+/// Whether a token was called, or spoke, after it was compared and up to a block.
+fn did_something(
+    reader: &Reader,
+    token: &Address,
+    verdict: &TokenVerdict,
+    until: Option<u64>,
+) -> Result<bool, QueryError> {
+    let Some(until) = until else { return Ok(false) };
+    // Of an orphaned block nothing is left but the one that it rests on.
+    let compared = Some(verdict.checked).filter(|&block| is_on(reader.view(), block));
+    let compared = compared.or(verdict.anchor).unwrap_or(verdict.checked).number;
+    Ok(compared < until && reader.was_active(token, (compared, until))?)
 }
 
 /// The tokens whose balances and supply were told after blocks that are no longer of the chain, with all the holders that were

@@ -10,6 +10,7 @@ mod asking;
 mod feeds;
 mod job;
 mod judge;
+mod left_over;
 mod look;
 mod metadata;
 mod native;
@@ -17,6 +18,7 @@ mod perform;
 mod queue;
 mod rate;
 mod recent;
+mod refresh;
 mod samples;
 mod sweep;
 
@@ -37,6 +39,7 @@ use crate::tasks;
 
 use asking::Hashes;
 use job::Ended;
+use left_over::LeftOver;
 use look::Looker;
 use queue::Queue;
 use rate::Rate;
@@ -102,6 +105,8 @@ struct Tools {
     swept: Swept,
     /// What such tokens said of some of their holders.
     samples: Samples,
+    /// Tokens that could not be compared.
+    left_over: LeftOver,
 }
 
 /// Finds out about the tokens of one chain.
@@ -137,6 +142,7 @@ impl Enquirer {
                 valued: Recent::default(),
                 swept: Swept::default(),
                 samples: Samples::default(),
+                left_over: LeftOver::default(),
             }),
             options,
             feeds: Vec::new(),

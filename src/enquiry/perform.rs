@@ -3,22 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, TryStreamExt};
-
 use super::Tools;
-use super::asking::{By, Turn};
+use super::asking::By;
 use super::job::{Ended, Job, Work};
 use super::judge::{Answers, Conclusion, Differs, Plan, Sums, Suspect, SuspectAnswers, conclude, once_each};
-use crate::model::{Address, BlockId, Difference, TokenKind, TokenVerdict, U256};
-use crate::node::{ErrorClass, NodeError, Told};
+use crate::model::{Address, Difference, TokenKind, TokenVerdict, U256};
+use crate::node::{ErrorClass, NodeError};
 use crate::query::{LedgerBalance, ObservedFacts, QueryError, Reader, Token, is_on, stands};
-use crate::store::ToldBalance;
 use crate::tasks;
-
-/// Accounts asked for at one time, of those that were touched.
-const IN_FLIGHT_MAX: usize = 16;
-/// Accounts of a round asked for in one job.
-const ROUND_STEP: usize = 32;
 
 /// Why a job was not done.
 pub(super) enum Failure {
@@ -45,20 +37,18 @@ pub(super) enum Outcome {
 
 impl Tools {
     /// Does a job.
-    pub(super) async fn perform(self: Arc<Self>, job: Job) -> Ended {
-        let outcome = match &job.work {
+    pub(super) async fn perform(self: Arc<Self>, mut job: Job) -> Ended {
+        let (token, attempts) = (job.token, job.attempts);
+        let outcome = match &mut job.work {
             Work::Metadata => self.ask_metadata(&job).await,
-            Work::Judge(accounts) => self.judge(job.token, accounts.clone()).await,
-            Work::Refresh(accounts) => {
-                let asked = self.refresh(job.token, accounts, Turn::Urgent).await;
-                asked.map(|_| Outcome::Done)
-            }
-            Work::Round => self.round(job.token).await,
+            Work::Judge(accounts) => self.judge(token, accounts.clone()).await,
+            Work::Refresh(accounts) => self.refresh_touched(token, accounts, attempts).await,
+            Work::Round => self.round(token, attempts).await,
             Work::Anew => {
-                self.observed.put_balances(&job.token, &[], Some((None, false)));
-                self.round(job.token).await
+                self.observed.put_balances(&token, &[], Some((None, false)));
+                self.round(token, attempts).await
             }
-            Work::Sample => self.sample(job.token).await,
+            Work::Sample => self.sample(token, attempts).await,
         };
         match outcome {
             Ok(Outcome::Done) => Ended::Done(job),
@@ -72,13 +62,7 @@ impl Tools {
             }
             Err(Failure::Node(error)) => {
                 tracing::debug!(token = ?job.token, %error, "a question about a token is put off");
-                let answered = matches!(
-                    error.class(),
-                    ErrorClass::Rpc
-                        | ErrorClass::Malformed
-                        | ErrorClass::NullResult
-                        | ErrorClass::MethodNotFound
-                );
+                let answered = is_answered(&error);
                 Ended::NodeFailed { job, answered }
             }
         }
@@ -99,7 +83,7 @@ impl Tools {
 
     /// A reader that knows what was told: which standard a `balanceOf` speaks of follows from it. Others know nothing, or what
     /// is compared would be what was compared before.
-    fn informed(&self) -> Reader {
+    pub(super) fn informed(&self) -> Reader {
         let view = self.store.view();
         let facts = ObservedFacts::new(Arc::clone(&self.observed), Arc::clone(&view), true);
         Reader::new(view).with_token_facts(Arc::new(facts))
@@ -259,136 +243,14 @@ impl Tools {
             self.observed.changed();
         }
     }
+}
 
-    /// Asks for balances of a token that is not exact, and for its supply, and gives the block after which it asked and the supply. What the contract
-    /// does not tell is what events say: so lists hold everybody, and say the same whenever it was asked.
-    pub(super) async fn refresh(
-        self: &Arc<Self>,
-        token: Address,
-        accounts: &[Address],
-        turn: Turn,
-    ) -> Result<Option<(BlockId, Option<U256>)>, Failure> {
-        let Some(head) = self.store.view().head() else {
-            return Ok(None);
-        };
-        let in_flight = match turn {
-            Turn::Ordinary => 1,
-            Turn::Urgent => IN_FLIGHT_MAX,
-        };
-        let asked = futures_util::stream::iter(accounts.to_vec()).map(|holder| async move {
-            let asked = self.balance_in(token, holder, head, By::Hash, turn).await;
-            Ok::<_, Failure>((holder, self.of_head(asked, By::Hash)?))
-        });
-        let asked: Vec<_> = asked.buffered(in_flight).try_collect().await?;
-        let supply = self.of_head(self.supply(token, head, By::Hash).await, By::Hash)?;
-        let (supply, block) = (supply.value(), head.number);
-        let (mut told, mut silent) = (Vec::with_capacity(asked.len()), Vec::new());
-        for (holder, said) in asked {
-            match said {
-                Told::Value(balance) => told.push(ToldBalance {
-                    holder,
-                    balance,
-                    block,
-                }),
-                Told::Nothing(_) => silent.push(holder),
-            }
-        }
-        // What stood in orphaned blocks alone is no holder, whatever the contract says of it. Rounds ask for holders of the ledger.
-        let some = told.iter().filter(|one| !one.balance.is_zero());
-        let some: Vec<_> = some.map(|one| one.holder).collect();
-        if turn == Turn::Urgent && !some.is_empty() {
-            let strangers = self.read(move |reader, _| match reader.token(&token)? {
-                Some(ledger) => reader.ledger_never_saw(&ledger, some),
-                None => Ok(Vec::new()),
-            });
-            let strangers = strangers.await?;
-            for one in told.iter_mut().filter(|one| strangers.contains(&one.holder)) {
-                one.balance = U256::ZERO;
-            }
-        }
-        // By a number, whoever answers may lack the contract: then its silence takes nothing away that was told.
-        let is_sure = self.hashes.are_taken();
-        if !silent.is_empty() {
-            let by_events = move |_: &Reader, tools: &Self| {
-                let reader = tools.informed();
-                let mut found = Vec::with_capacity(silent.len());
-                if let Some(ledger) = reader.token(&token)? {
-                    // Of which standard it would tell is not known yet.
-                    if ledger.is_mixed() && reader.token_metadata_told(&token)?.is_none() {
-                        return Ok(None);
-                    }
-                    silent.retain(|holder| is_sure || tools.observed.balance(&token, holder).is_none());
-                    for holder in silent {
-                        found.push(ToldBalance {
-                            holder,
-                            balance: reader.balance_by_events(&ledger, &holder, block)?,
-                            block,
-                        });
-                    }
-                }
-                Ok(Some(found))
-            };
-            told.extend(self.read(by_events).await?.ok_or(Failure::Behind)?);
-        }
-        // Noted first: where the block is orphaned from here on, whoever finds that looks for what was told after it.
-        self.valued.note(&self.store.view(), head, token);
-        self.check_on(head)?;
-        self.observed.put_balances(&token, &told, None);
-        if let Some(mut verdict) = self.observed.verdict(&token)
-            && !verdict.exact
-            && (is_sure || supply.is_some())
-        {
-            verdict.supply = supply;
-            self.observed.put_verdict(&token, &verdict);
-        }
-        self.check_on(head)?;
-        Ok(Some((head, supply)))
-    }
-
-    /// Fails where a block is no longer of the chain.
-    fn check_on(&self, block: BlockId) -> Result<(), Failure> {
-        if is_on(&self.store.view(), block) {
-            Ok(())
-        } else {
-            Err(Failure::Moved)
-        }
-    }
-
-    /// Asks for the next accounts out of all that ever had some of a token that is not exact.
-    async fn round(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
-        self.sweep(token).await?;
-        let is_begun = self.observed.refreshed(&token).after.is_some();
-        if !is_begun || !self.samples.has(&token) {
-            self.begin_sample(token, is_begun).await?;
-        }
-        let accounts = self
-            .read(move |reader, tools| {
-                let Some(ledger) = reader.token(&token)? else {
-                    return Ok(Vec::new());
-                };
-                let after = tools.observed.refreshed(&token).after;
-                reader.ledger_holders_ever(&ledger, after.as_ref(), ROUND_STEP)
-            })
-            .await?;
-        let over = accounts.len() < ROUND_STEP;
-        let after = accounts.last().copied().filter(|_| !over);
-        let mut asked = accounts;
-        if over {
-            // No event need name it for it to hold some.
-            asked.push(Address::ZERO);
-        }
-        self.refresh(token, &asked, Turn::Ordinary).await?;
-        self.observed.put_balances(&token, &[], Some((after, over)));
-        if !over {
-            return Ok(Outcome::Goes);
-        }
-        // Whatever changed since it began may be of a holder that was asked for before. So may what changed since an earlier process began
-        // it, of which there is no sample. One that fails comes again.
-        Ok(match self.samples.ends_one_of_before(&token) {
-            true => Outcome::Fell,
-            false => self.sample(token).await.unwrap_or(Outcome::Done),
-        })
-    }
+/// Whether the node answered, so that it may be this very question that it cannot do.
+pub(super) const fn is_answered(error: &NodeError) -> bool {
+    matches!(
+        error.class(),
+        ErrorClass::Rpc | ErrorClass::Malformed | ErrorClass::NullResult | ErrorClass::MethodNotFound
+    )
 }
 
 /// What a node told of a past that it may have no state of any more.

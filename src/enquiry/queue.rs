@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-use super::job::{Ended, Job, METADATA, MOVED, Work};
+use super::job::{ATTEMPTS_MAX, Ended, Job, METADATA, MOVED, Work};
 use super::look::News;
 use super::{EnquiryOptions, Tools};
 use crate::clock;
@@ -14,8 +14,6 @@ use crate::model::{Address, TokenVerdict};
 const WAITING_MAX: usize = 2_000;
 /// Accounts of a moved token that are compared.
 const ACCOUNTS_MAX: usize = 4;
-/// A job that the node answers an error to so often is left to the next round over all tokens.
-const ATTEMPTS_MAX: u32 = 3;
 /// A job for which the node lacks the block is put off by so many looks, then by twice as many, and so on.
 const LATER_TICKS: u32 = 4;
 const LATER_MAX: Duration = Duration::from_secs(30);
@@ -59,9 +57,11 @@ pub(super) struct Queue {
     busy: HashMap<Address, Instant>,
     /// Tokens that are not exact, and their accounts that moved. These go first.
     refresh: BTreeMap<Address, BTreeSet<Address>>,
-    /// The last of them whose turn it was, and how many accounts are being asked for.
+    /// The same of accounts that were asked for in vain, and how often they were.
+    again: VecDeque<Job>,
+    /// The last of the tokens whose turn it was, and how many accounts are being asked for.
     refreshed: Address,
-    refreshing: usize,
+    refreshing: HashMap<Address, usize>,
     /// Metadata, first verdicts, rounds, samples: see the constants.
     queues: [VecDeque<Job>; MOVED],
     /// Tokens that moved: the accounts where a token is exact, and when they may be looked at.
@@ -88,8 +88,9 @@ impl Queue {
             options,
             busy: HashMap::new(),
             refresh: BTreeMap::new(),
+            again: VecDeque::new(),
             refreshed: Address::ZERO,
-            refreshing: 0,
+            refreshing: HashMap::new(),
             queues: Default::default(),
             moved: HashMap::new(),
             moved_at: VecDeque::new(),
@@ -110,8 +111,15 @@ impl Queue {
 
     fn add(&mut self, token: Address, work: Work, attempts: u32) {
         let Some(kind) = work.kind() else {
-            if let Work::Refresh(accounts) = work {
-                self.refresh.entry(token).or_default().extend(accounts);
+            match work {
+                Work::Refresh(accounts) if attempts == 0 => {
+                    self.refresh.entry(token).or_default().extend(accounts);
+                }
+                work => self.again.push_back(Job {
+                    token,
+                    work,
+                    attempts,
+                }),
             }
             return;
         };
@@ -223,31 +231,65 @@ impl Queue {
     }
 
     /// Puts a job off; one that was put off too often is left to the next round over all tokens.
-    fn put_off(&mut self, mut job: Job) {
+    fn put_off(&mut self, mut job: Job, tools: &Tools) {
         let wait = self.options.tick * LATER_TICKS * (1 << job.attempts.min(16));
         job.attempts += 1;
         if LATER_ATTEMPTS_MAX <= job.attempts {
-            self.give_up(&job);
+            self.give_up(&job, tools);
             return;
         }
         let key = (job.token, job.work.kind());
-        let before = self.later.remove(&key).map(|(_, job)| job.work);
         // Another one that waits asks for other accounts.
-        if let (Work::Refresh(accounts), Some(Work::Refresh(more))) = (&mut job.work, before) {
+        if let Some((_, before)) = self.later.remove(&key)
+            && let (Work::Refresh(accounts), Work::Refresh(more)) = (&mut job.work, before.work)
+        {
             accounts.extend(more);
+            accounts.sort_unstable();
+            accounts.dedup();
+            job.attempts = job.attempts.max(before.attempts);
         }
         self.later.insert(key, (clock::now() + wait.min(LATER_MAX), job));
     }
 
     fn show(&self, tools: &Tools) {
-        let waiting = self.waiting.len() + self.later.len() + self.refresh.len() + self.moved.len();
+        let touched = self.refresh.len() + self.again.len();
+        let waiting = self.waiting.len() + self.later.len() + touched + self.moved.len();
         tools.status.tokens().set_waiting(waiting as u64);
         let accounts = self.refresh.values().map(BTreeSet::len).sum::<usize>();
-        tools.rate.set_urgent(self.refreshing + accounts);
+        let again = self.again.iter().map(|job| job.work.accounts()).sum::<usize>();
+        let refreshing = self.refreshing.values().sum::<usize>();
+        tools.rate.set_urgent(refreshing + accounts + again);
     }
 
     /// The next job about accounts that were touched: tokens take turns, and one with many accounts takes several.
     fn next_refresh(&mut self) -> Option<Job> {
+        let job = match self.next_again() {
+            Some(job) => job,
+            None => self.next_touched()?,
+        };
+        self.refreshing.insert(job.token, job.work.accounts());
+        Some(job)
+    }
+
+    /// Of those that were asked for in vain.
+    fn next_again(&mut self) -> Option<Job> {
+        let is_free = |job: &Job| !self.busy.contains_key(&job.token);
+        let place = self.again.iter().position(is_free)?;
+        let mut job = self.again.remove(place)?;
+        if let Work::Refresh(accounts) = &mut job.work
+            && REFRESH_STEP < accounts.len()
+        {
+            let rest = accounts.split_off(REFRESH_STEP);
+            self.again.push_back(Job {
+                token: job.token,
+                work: Work::Refresh(rest),
+                attempts: job.attempts,
+            });
+        }
+        Some(job)
+    }
+
+    fn next_touched(&mut self) -> Option<Job> {
         let behind = (Bound::Excluded(self.refreshed), Bound::Unbounded);
         let tokens = self
             .refresh
@@ -260,7 +302,6 @@ impl Queue {
             self.refresh.insert(token, accounts.split_off(&rest));
         }
         self.refreshed = token;
-        self.refreshing += accounts.len();
         Some(Job {
             token,
             work: Work::Refresh(accounts.into_iter().collect()),
@@ -333,9 +374,7 @@ impl Queue {
         | Ended::NodeFailed { job, .. }) = &ended;
         let now = clock::now();
         let began = self.busy.remove(&job.token).unwrap_or(now);
-        if let Work::Refresh(accounts) = &job.work {
-            self.refreshing = self.refreshing.saturating_sub(accounts.len());
-        }
+        self.refreshing.remove(&job.token);
         match &job.work {
             Work::Judge(_) => {
                 self.judged.insert(job.token, now);
@@ -352,7 +391,7 @@ impl Queue {
             Work::Metadata | Work::Refresh(_) => {}
         }
         match ended {
-            Ended::Later(job) => self.put_off(job),
+            Ended::Later(job) => self.put_off(job, tools),
             Ended::Done(_) => {}
             Ended::Fell(job) if matches!(job.work, Work::Judge(_)) => self.add(job.token, Work::Round, 0),
             Ended::Fell(job) => self.begin_silent_round(job.token, now),
@@ -362,7 +401,7 @@ impl Queue {
                 let attempts = job.attempts + u32::from(answered);
                 match attempts < ATTEMPTS_MAX {
                     true => self.add(job.token, job.work, attempts),
-                    false => self.give_up(&job),
+                    false => self.give_up(&job, tools),
                 }
             }
         }
@@ -420,10 +459,15 @@ impl Queue {
         }
     }
 
-    /// A job is not done, and comes no more by itself.
-    fn give_up(&mut self, job: &Job) {
-        if matches!(job.work, Work::Round | Work::Anew) {
-            self.silent.remove(&job.token);
+    /// A job is not done, and comes no more by itself: the next round over all tokens brings it back.
+    fn give_up(&mut self, job: &Job, tools: &Tools) {
+        match job.work {
+            Work::Round | Work::Anew => {
+                self.silent.remove(&job.token);
+            }
+            // The round over all tokens would pass one by whose verdict says exact.
+            Work::Judge(_) => tools.left_over.add(job.token),
+            Work::Metadata | Work::Refresh(_) | Work::Sample => {}
         }
     }
 }
@@ -443,41 +487,5 @@ fn trial_due(verdict: &TokenVerdict, options: &EnquiryOptions) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{BlockId, Difference, ZeroAddress};
-
-    #[test]
-    fn trials_grow_further_apart() {
-        let block = BlockId {
-            number: 1_000,
-            ..BlockId::default()
-        };
-        let verdict = |exact, trials| TokenVerdict {
-            exact,
-            zero_address: ZeroAddress::Burns,
-            checked: block,
-            anchor: None,
-            compared: 1,
-            reason: String::new(),
-            supply: None,
-            differed: Some(Difference {
-                at: block,
-                holder: None,
-                trials,
-            }),
-        };
-        let options = EnquiryOptions::new(1);
-        let due = |trials| trial_due(&verdict(false, trials), &options).unwrap() - 1_000;
-        assert_eq!(
-            [0, 1, 2, 5, 6, 400].map(due),
-            [50, 200, 800, 50_000, 50_000, 50_000]
-        );
-        assert_eq!(trial_due(&verdict(true, 0), &options), None);
-        let old = TokenVerdict {
-            differed: None,
-            ..verdict(false, 0)
-        };
-        assert_eq!(trial_due(&old, &options), None);
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Tools;
-use super::asking::Turn;
 use super::perform::{Failure, Outcome};
+use super::refresh::Refreshed;
 use crate::model::{Address, BlockId, U256};
 use crate::query::{QueryError, Reader, Token, is_on};
 use crate::store::View;
@@ -156,6 +156,7 @@ impl Tools {
         self: &Arc<Self>,
         token: Address,
         is_of_before: bool,
+        attempts: u32,
     ) -> Result<(), Failure> {
         let picked = self
             .read(move |reader, tools| {
@@ -177,7 +178,7 @@ impl Tools {
             })
             .await?;
         let sample = match picked {
-            Some(picked) => self.ask_sample(token, &picked).await?,
+            Some(picked) => self.ask_sample(token, &picked, attempts).await?,
             None => None,
         };
         self.samples.begin(token, sample, is_of_before);
@@ -186,7 +187,7 @@ impl Tools {
 
     /// Asks for the same holders of a token that is not exact, and for its supply, once more: [`Outcome::Fell`] where something changed that no
     /// event names.
-    pub(super) async fn sample(self: &Arc<Self>, token: Address) -> Result<Outcome, Failure> {
+    pub(super) async fn sample(self: &Arc<Self>, token: Address, attempts: u32) -> Result<Outcome, Failure> {
         let verdict = self.observed.verdict(&token);
         if verdict.is_none_or(|verdict| verdict.exact) {
             return Ok(Outcome::Done);
@@ -199,7 +200,7 @@ impl Tools {
             (false, None) => return Ok(Outcome::Done),
         };
         let asked: Vec<_> = before.holders.iter().map(|(holder, _)| *holder).collect();
-        let Some(now) = self.ask_sample(token, &asked).await? else {
+        let Some(now) = self.ask_sample(token, &asked, attempts).await? else {
             return Ok(Outcome::Done);
         };
         let kept = now.clone();
@@ -219,8 +220,9 @@ impl Tools {
         self: &Arc<Self>,
         token: Address,
         holders: &[Address],
+        attempts: u32,
     ) -> Result<Option<Sample>, Failure> {
-        let Some((block, supply)) = self.refresh(token, holders, Turn::Ordinary).await? else {
+        let Some(Refreshed { block, supply, .. }) = self.refresh_all(token, holders, attempts).await? else {
             return Ok(None);
         };
         let asked = holders.to_vec();

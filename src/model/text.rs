@@ -16,7 +16,7 @@ pub fn shown_text(bytes: &[u8], chars_max: usize) -> String {
 
 /// Characters that show nothing themselves and change how others are shown.
 const fn misleads(char: char) -> bool {
-    matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Whether a node's URL looks like the path of a socket, and not like a host whose scheme was forgotten.
@@ -86,6 +86,22 @@ pub fn written_address(text: &str) -> Result<Address, AddressFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_that_turn_text_are_left_out() {
+        let turning = [
+            '\u{61c}', '\u{200e}', '\u{200f}', '\u{202e}', '\u{2066}', '\u{2069}',
+        ];
+        for char in turning {
+            let text = format!("US{char}DC");
+            assert_eq!(shown_text(text.as_bytes(), 10), "USDC", "{char:?}");
+        }
+        // A letter beside the mark stays.
+        assert_eq!(
+            shown_text("\u{627}\u{61c}\u{628}".as_bytes(), 10),
+            "\u{627}\u{628}"
+        );
+    }
 
     #[test]
     fn addresses_of_any_case() {

@@ -78,13 +78,59 @@ pub(super) fn failed_execution(code: i64, lower: &str) -> bool {
         "precompileerror",
         "insidestatic",
         "duringstaticcall",
+        // Besu's for whatever ends a call but a revert, with the reason behind it or without one.
+        "could not be completed due to an exception",
     ];
-    matches!(code, 3 | -32015) || WORDS.iter().any(|word| lower.contains(word))
+    // Such reasons where they stand alone, or at the end: within other words they may be of the node's own troubles.
+    const REASONS: &[&str] = &[
+        "out of stack",
+        "out of bounds",
+        "illegal state change",
+        "precompile error",
+    ];
+    let reason = lower.rsplit(": ").next().unwrap_or(lower);
+    matches!(code, 3 | -32015)
+        || WORDS.iter().any(|word| lower.contains(word))
+        || REASONS.contains(&reason.trim_end_matches('.'))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::node::NodeError;
+
+    #[test]
+    fn what_ends_a_call_is_the_contracts_in_the_words_of_besu() {
+        const HALTED: &str = "Transaction processing could not be completed due to an exception";
+        let is_contracts = |method, message: &str| {
+            let error = NodeError::of_rpc(method, -32000, message);
+            matches!(error, NodeError::Execution { .. })
+        };
+        for reason in [
+            "",
+            ": INVALID_OPERATION",
+            ": INVALID_JUMP_DESTINATION",
+            ": INSUFFICIENT_GAS",
+            ": Out of stack",
+            ": Illegal state change",
+            " (Invalid opcode: 0x5f)",
+        ] {
+            let message = format!("{HALTED}{reason}");
+            assert!(is_contracts("eth_call", &message), "{message}");
+            assert!(!is_contracts("trace_block", &message), "{message}");
+        }
+        for reason in [
+            "Out of stack",
+            "Out of bounds",
+            "Illegal state change",
+            "Precompile error",
+            "execution halted: Out of bounds",
+        ] {
+            assert!(is_contracts("eth_call", reason), "{reason}");
+        }
+        for message in ["index out of bounds", "the request could not be completed"] {
+            assert!(!is_contracts("eth_call", message), "{message}");
+        }
+    }
 
     #[test]
     fn only_a_refusal_of_the_method_says_that_it_is_missing() {

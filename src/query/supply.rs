@@ -1,17 +1,27 @@
 //! S1: how much of the native coin there is.
 
 use super::{Balance, QueryError, Reader};
-use crate::model::{U256, genesis_allocation};
+use crate::model::{Address, U256, genesis_allocation};
 
 /// The supply of the native coin at the indexed head, wei.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoinSupply {
     /// What all accounts together hold: genesis and rewards and withdrawals, less what was burnt or destroyed.
     pub total: U256,
-    /// Of that, what the accounts that the operator names do not hold.
-    pub circulating: U256,
     /// Base and blob fees burnt so far.
     pub burnt: U256,
+    /// What the accounts hold, by the ledger, that the operator names as not circulating.
+    pub apart: U256,
+    /// Those of them that no block touched: they have what block 0 gave them, which the ledger does not know.
+    pub untouched: Vec<Address>,
+}
+
+impl CoinSupply {
+    /// What circulates, where the untouched accounts have so much together.
+    #[must_use]
+    pub const fn circulating(&self, untouched: U256) -> U256 {
+        self.total.saturating_sub(self.apart).saturating_sub(untouched)
+    }
 }
 
 /// Why the supply will not be told of this store, however far it gets.
@@ -19,6 +29,8 @@ pub struct CoinSupply {
 pub enum SupplyGap {
     /// The ledger of native balances ended.
     LedgerEnded,
+    /// A node showed that the ledger of native balances is wrong.
+    LedgerDiffers,
     /// The store begins after block 0.
     BeginsLater,
     /// What the genesis block allocated is not known.
@@ -33,6 +45,8 @@ impl Reader {
             Some(SupplyGap::BeginsLater)
         } else if self.native().fault.is_some() {
             Some(SupplyGap::LedgerEnded)
+        } else if self.native_differs().is_some() {
+            Some(SupplyGap::LedgerDiffers)
         } else if self.next_traced() > 0 && !self.native().allocated && self.known_allocation().is_none() {
             Some(SupplyGap::NoAllocation)
         } else {
@@ -44,19 +58,20 @@ impl Reader {
         genesis_allocation(self.view.identity().genesis_hash.into())
     }
 
-    /// The supply at the indexed head; `None` where the ledger does not know it: it ended, frames are missing, or the
-    /// genesis allocation is neither in it nor known of the chain, without which what untouched accounts hold is
+    /// The supply at the indexed head; `None` where the ledger does not know it: it ended or is wrong, frames are missing, or the
+    /// genesis allocation is neither in it nor known of the chain, without which what untouched accounts hold together is
     /// not known.
     pub fn coin_supply(&self) -> Result<Option<CoinSupply>, QueryError> {
         let head = self.head().number;
         if self.supply_gap().is_some() || !self.keeps_balances(head) {
             return Ok(None);
         }
-        let mut held = U256::ZERO;
+        let (mut apart, mut untouched) = (U256::ZERO, Vec::new());
         for account in self.not_circulating.iter() {
             match self.balance(account, head)? {
-                Balance::Exact(balance) => held = held.saturating_add(balance),
-                Balance::Unmet | Balance::AskNode => return Ok(None),
+                Balance::Exact(balance) => apart = apart.saturating_add(balance),
+                Balance::Unmet => untouched.push(*account),
+                Balance::AskNode => return Ok(None),
             }
         }
         let Some(sums) = self.view.supply(head)? else {
@@ -70,8 +85,9 @@ impl Reader {
         };
         Ok(total.map(|total| CoinSupply {
             total,
-            circulating: total.saturating_sub(held),
             burnt: sums.base_fees_burnt.saturating_add(sums.blob_fees_burnt),
+            apart,
+            untouched,
         }))
     }
 }

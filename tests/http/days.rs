@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quarry::api::UpstreamError;
 use quarry::model::{Address, Bundle, Day, U256};
 use quarry::store::{OpenOptions, Store};
 use quarry::sync::derive::{NonceRules, derive, derive_traces};
@@ -632,11 +633,9 @@ async fn the_supply_is_what_all_accounts_hold() {
     assert_eq!(withheld(&world).await, json!([]));
 }
 
-/// Without a genesis file, Ethereum mainnet's allocation is known; of other chains it is not.
-#[tokio::test]
-async fn the_supply_without_a_genesis_file() {
+/// A chain with what a node tells of each account that a block is the first to touch, and rules without the genesis file.
+fn without_a_genesis_file() -> (Vec<Bundle>, NonceRules) {
     let mut bundles = plain::chain(9, HEAD + 1, &plain::ChainConfig::default());
-    // What a node would tell of each account that a block may be the first to touch.
     let Filled { directory, store } = filled(&bundles, 0);
     let rich = plain::native_rules().allocation.unwrap();
     let mut told = rich.to_vec();
@@ -658,6 +657,17 @@ async fn the_supply_without_a_genesis_file() {
         native: Default::default(),
         ..rules(true)
     };
+    (bundles, unallocated)
+}
+
+const MAINNET: quarry::model::B256 =
+    alloy_primitives::b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+const MAINNET_ALLOCATION: u128 = 72_009_990_499_480_000_000_000_000;
+
+/// Without a genesis file, Ethereum mainnet's allocation is known; of other chains it is not.
+#[tokio::test]
+async fn the_supply_without_a_genesis_file() {
+    let (bundles, unallocated) = without_a_genesis_file();
     let supply_of = async |genesis, rules: &NonceRules| {
         let Filled { directory, store } = filled_by(&bundles, 0, genesis, rules);
         let sums = store.view().supply(HEAD).unwrap().unwrap();
@@ -665,12 +675,8 @@ async fn the_supply_without_a_genesis_file() {
         let said = withheld(&world).await;
         (world.server.get("/api/stats/total-supply").await, said, sums)
     };
-    let mainnet =
-        alloy_primitives::b256!("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
-    let (reply, said, sums) = supply_of(mainnet, &unallocated).await;
-    let total = sums
-        .total_from(U256::from(72_009_990_499_480_000_000_000_000_u128))
-        .unwrap();
+    let (reply, said, sums) = supply_of(MAINNET, &unallocated).await;
+    let total = sums.total_from(U256::from(MAINNET_ALLOCATION)).unwrap();
     assert!(total != sums.total().unwrap());
     let total = exact(total.to::<u128>(), 18);
     let wanted = format!(r#"{{"totalSupply":{total},"circulatingSupply":{total},"chain":"mainnet"}}"#);
@@ -681,6 +687,62 @@ async fn the_supply_without_a_genesis_file() {
     reply.assert_error(503, INDEXING);
     let because = "what block 0 allocated is not known: fill a new store with --genesis";
     assert_eq!(said, json!([["S1", because]]));
+}
+
+/// An account that does not circulate and that no block touched has what block 0 gave it: the node tells that, and where there is none
+/// nobody does. How much there is altogether does not hang on it.
+#[tokio::test]
+async fn the_supply_beside_an_account_that_no_block_touched() {
+    let (bundles, rules) = without_a_genesis_file();
+    let untouched = plain::account(777_777);
+    let excluded = [plain::account(1), untouched];
+    let path = "/api/stats/total-supply";
+    let coins = |wei: U256| exact(wei.to::<u128>(), 18);
+    for node in [
+        Some(Ok(12_345)),
+        Some(Err(UpstreamError::Failed("gone".to_owned()))),
+        None,
+    ] {
+        let Filled { directory, store } = filled_by(&bundles, 0, MAINNET, &rules);
+        let view = store.view();
+        assert!(view.account(&untouched).unwrap().is_none());
+        let apart = view.account(&excluded[0]).unwrap();
+        let apart = apart.map_or(U256::ZERO, |row| row.balance);
+        let sums = view.supply(HEAD).unwrap().unwrap();
+        let total = sums.total_from(U256::from(MAINNET_ALLOCATION)).unwrap();
+        drop(view);
+        let bundles = bundles.clone();
+        let world = World::serving(directory, store, bundles, node.clone(), None, &excluded).await;
+        let (reply, said) = (world.server.get(path).await, withheld(&world).await);
+        match &node {
+            Some(Ok(told)) => {
+                let wanted = format!(
+                    r#"{{"totalSupply":{},"circulatingSupply":{},"chain":"mainnet"}}"#,
+                    coins(total),
+                    coins(total - apart - U256::from(*told))
+                );
+                assert_eq!((reply.status, reply.whole_body()), (200, wanted));
+                assert_eq!(said, json!([]));
+            }
+            Some(Err(_)) => {
+                reply.assert_error(502, "Upstream node error");
+                assert_eq!(said, json!([]));
+            }
+            None => {
+                assert_eq!(reply.header("retry-after"), Some("3600"));
+                reply.assert_error(503, INDEXING);
+                let because = format!(
+                    "what block 0 gave to {untouched}, which does not circulate, is not known, and there is no node to ask: fill \
+                     a new store with --genesis"
+                );
+                assert_eq!(said, json!([["S1", because]]));
+            }
+        }
+        let (_, all) = world.get("/api?module=stats&action=ethsupply").await;
+        assert_eq!(all["result"], total.to_string());
+        let (_, parts) = world.get("/api?module=stats&action=ethsupply2").await;
+        assert_eq!(parts["status"], "1", "{parts}");
+    }
 }
 
 #[tokio::test]

@@ -589,7 +589,16 @@ async fn a_past_balance_is_for_good_once_a_node_has_looked_at_the_ledger() {
         assert!(lasts(&reply));
         let tag = reply.header("etag").unwrap();
         assert_eq!(world.server.get_unless(&target, tag).await.status, 304);
+        let supply = "/api/stats/total-supply";
+        assert_eq!(world.server.get(supply).await.status, 200);
         judge(false);
+        // The sums of a ledger that is wrong are wrong for good; the node does not tell them.
+        let withheld = world.server.get(supply).await;
+        assert_eq!(withheld.header("retry-after"), Some("3600"));
+        withheld.assert_error(503, "Data for the requested range is still being indexed");
+        let status = world.server.get("/status").await.json();
+        let because = "the ledger of native balances is wrong, see nativeLedger";
+        assert_eq!(status["chains"]["mainnet"]["withheld"][0]["because"], because);
         world.tell(Some(Ok(U256::from(42))));
         let reply = world.server.get_unless(&target, tag).await;
         assert_eq!((reply.status, lasts(&reply)), (200, false));

@@ -71,6 +71,16 @@ pub struct Mood {
     pub mute: Option<(Address, Option<Address>)>,
     /// States before this block are gone.
     pub states_from: u64,
+    /// The node has an error for the balances of this token: of one holder, or of all.
+    pub refuses: Option<(Address, Option<Address>)>,
+}
+
+/// Whether one of these is asked for a balance.
+fn is_asked_of(of: Option<(Address, Option<Address>)>, to: Address, data: &[u8]) -> bool {
+    let Some((token, holder)) = of.filter(|_| data.starts_with(&[0x70, 0xa0, 0x82, 0x31])) else {
+        return false;
+    };
+    token == to && holder.is_none_or(|holder| data.get(16..36) == Some(holder.as_slice()))
 }
 
 struct State {
@@ -269,6 +279,9 @@ impl State {
                 if block < self.mood.states_from {
                     return Err((-32000, "missing trie node"));
                 }
+                if is_asked_of(self.mood.refuses, to, &data) {
+                    return Err((-32000, "execution aborted (timeout = 5s)"));
+                }
                 self.call(to, &data, block)
                     .map(|returned| json!(const_hex::encode_prefixed(returned)))
                     .ok_or((3, "execution reverted"))
@@ -293,9 +306,7 @@ impl State {
             [0x18, 0x16, 0x0d, 0xdd] => token.supply(block).map(word),
             [0x70, 0xa0, 0x82, 0x31] => {
                 let holder = Address::from_slice(data.get(16..36)?);
-                let is_mute =
-                    |(token, of): (Address, Option<Address>)| token == to && of.is_none_or(|of| of == holder);
-                if self.mood.mute.is_some_and(is_mute) {
+                if is_asked_of(self.mood.mute, to, data) {
                     return None;
                 }
                 let lies = self.mood.lies == Some(to) && self.mood.lies_at.is_none_or(|at| at == block);

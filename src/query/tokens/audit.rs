@@ -173,6 +173,41 @@ impl Reader {
         Ok(false)
     }
 
+    /// Whether a contract spoke or was called, in transactions or in frames that are stored, in the blocks after `before` and up to
+    /// `until`. Static calls count, which change nothing: the lists do not tell them apart.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub fn was_active(&self, contract: &Address, (before, until): (u64, u64)) -> Result<bool, QueryError> {
+        let view = &self.view;
+        let (first, end) = (before.saturating_add(1), until.saturating_add(1));
+        let is_in = |term: Term, (from, to): (u64, u64)| -> Result<bool, QueryError> {
+            let mut list = PostingCursor::open(view, term, Direction::Forward)?;
+            Ok(from < to && list.seek(from)?.is_some_and(|at| at < to))
+        };
+        if let Some(emitter) = view.emitter(contract)?
+            && is_in(
+                Term::log_address(emitter),
+                (view.first_log(first)?, view.first_log(end)?),
+            )?
+        {
+            return Ok(true);
+        }
+        let transactions = Term::account(PostingKind::AccountTransactions, contract);
+        if is_in(
+            transactions,
+            (view.first_transaction(first)?, view.first_transaction(end)?),
+        )? {
+            return Ok(true);
+        }
+        // Those of blocks without frames come last: there are none yet.
+        let frames = (view.first_frame(first)?, view.first_frame(end)?);
+        let calls = Term::account(PostingKind::AccountCalls, contract);
+        let paid = Term::account(PostingKind::AccountInternal, contract);
+        Ok(is_in(calls, frames)? || is_in(paid, frames)?)
+    }
+
     /// The token events of blocks, in their order.
     ///
     /// # Errors
