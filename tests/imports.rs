@@ -15,7 +15,7 @@ mod binary;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use binary::{Outcome, Server, demo, eventually, import_demo, quarry};
+use binary::{Outcome, Server, command, demo, eventually, import_demo, quarry};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -271,6 +271,29 @@ fn refused_entries_and_files() {
     let fits = place.write("long.json", &list(9_000, 3 << 20));
     let said = place.import("tokens", &fits).succeeded().stdout;
     assert!(said.contains("2 tokens taken (2 new or changed)"), "{said}");
+}
+
+/// A container may have no directory for temporary files that can be written to.
+#[test]
+fn a_service_follows_imports_without_a_place_for_temporary_files() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    let data = place.data();
+    let data = data.to_str().unwrap();
+    import_demo(data);
+    let file = place.write("file", "no directory");
+    let mut serving = command(["serve", "--data-dir", data]);
+    serving.env("TMPDIR", file.join("below"));
+    let server = Server::of(serving).unwrap_or_else(|log| panic!("{log}"));
+    assert_eq!(server.get(PRICE).status, 404);
+    let prices = PathBuf::from(demo("prices.csv"));
+    place.import("prices", &prices).succeeded();
+    eventually("the price is served", SOON, || {
+        (server.get(PRICE).status == 200).then_some(())
+    });
+    let log = server.stop_logged();
+    assert!(!log.contains("imports cannot be followed"), "{log}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub(super) async fn fill(
         batch_bytes_max: 16 << 20,
         recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
     };
-    let (store, _) = import.run(shutdown).await?;
+    let store = import.run(shutdown).await?.store;
     import_sources(&store, data_dir)?;
     let observed = Observed::open(store.directory(), store.identity(), false);
     let node = DemoNode::load()?;

@@ -35,6 +35,9 @@ fn export(args: &ExportChainArgs, stopped: &AtomicBool) -> Result<(), AppError> 
     let store = open_stored(&args.store, args.chain)?;
     let view = store.view();
     let range = stored_range(&view, args.from, args.to)?;
+    if let Some(sentence) = not_final(range, view.finalized()) {
+        tracing::warn!("{sentence}");
+    }
     let reader = Reader::new(view);
     let recording = Recording {
         reader: &reader,
@@ -68,6 +71,22 @@ fn export(args: &ExportChainArgs, stopped: &AtomicBool) -> Result<(), AppError> 
     recording.write_file(&args.file)?;
     say(&format!("{done} {shown}"));
     Ok(())
+}
+
+/// What is to be known of blocks in a recording that a reorg may still take off their chain.
+fn not_final(range: BlockRange, finalized: Option<u64>) -> Option<String> {
+    let (first, last) = (range.first(), range.last());
+    let after = finalized.map_or(0, |finalized| finalized.saturating_add(1));
+    let begins = first.max(after);
+    let way_out = match finalized {
+        _ if begins > last => return None,
+        Some(finalized) if first <= finalized => format!("`--to {finalized}` leaves them out"),
+        Some(finalized) => format!("the last final one is {finalized}"),
+        None => "none is yet".to_owned(),
+    };
+    Some(format!(
+        "blocks {begins} to {last} of the recording are not final, and `quarry import chain` makes them so for good: {way_out}"
+    ))
 }
 
 fn failed(name: &str) -> impl Fn(io::Error) -> AppError {
@@ -149,5 +168,31 @@ impl Recording<'_> {
         }
         bar.finish_and_clear();
         encoder.finish().map_err(failed(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_are_not_final_are_named_with_the_way_out() {
+        let told = |first, last, finalized| not_final(BlockRange::new(first, last).unwrap(), finalized);
+        let words = " of the recording are not final, and `quarry import chain` makes them so for good: ";
+        assert_eq!(
+            told(0, 38, Some(30)),
+            Some(format!("blocks 31 to 38{words}`--to 30` leaves them out"))
+        );
+        assert_eq!(
+            told(35, 38, Some(30)),
+            Some(format!("blocks 35 to 38{words}the last final one is 30"))
+        );
+        assert_eq!(
+            told(5, 38, None),
+            Some(format!("blocks 5 to 38{words}none is yet"))
+        );
+        for (first, last) in [(0, 30), (30, 30), (0, 0)] {
+            assert_eq!(told(first, last, Some(30)), None);
+        }
     }
 }

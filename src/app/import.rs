@@ -90,9 +90,18 @@ pub(super) struct ChainImport {
     pub(super) recording: Opener,
 }
 
+/// What came of an import.
+pub(super) struct ChainImported {
+    pub(super) store: Arc<Store>,
+    /// How many blocks were added.
+    added: u64,
+    /// Whether a signal came before the end of the recording; one that comes while files are merged ends nothing that is owed.
+    interrupted: bool,
+}
+
 impl ChainImport {
-    /// Imports; answers the store and how many blocks were added.
-    pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<(Arc<Store>, u64), AppError> {
+    /// Imports.
+    pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<ChainImported, AppError> {
         let preview = preview(&self.recording)?;
         let genesis = self.genesis.as_ref();
         let of_file = genesis.map(|genesis| genesis.forks.chain_id);
@@ -205,11 +214,16 @@ impl ChainImport {
             done = import => done,
             () = report(&store) => return Err(AppError::Usage("the report ended".to_owned())),
         })?;
+        let interrupted = shutdown.is_fired();
         // Flushing may take a moment: not on an async thread. Nothing was imported that is not on disk.
         blocking(move || Ok(writer.settle()?)).await?;
         merged(&store, shutdown).await;
         let added = store.view().checkpoint().next_block - next;
-        Ok((store, added))
+        Ok(ChainImported {
+            store,
+            added,
+            interrupted,
+        })
     }
 }
 
@@ -261,10 +275,14 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
         recording: opener(&args.file),
     };
     let began = clock::now();
-    let (store, added) = import.run(&mut shutdown).await?;
+    let ChainImported {
+        store,
+        added,
+        interrupted,
+    } = import.run(&mut shutdown).await?;
     let view = store.view();
     let checkpoint = view.checkpoint();
-    if shutdown.is_fired() {
+    if interrupted {
         return Err(AppError::Usage(format!(
             "interrupted after {added} blocks; import again to go on"
         )));
@@ -278,4 +296,37 @@ pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
         checkpoint.logs,
     ));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shutdown::pair;
+
+    fn demo_import(home: &Path) -> ChainImport {
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+        ChainImport {
+            open: OpenOptions::new(home.join("store")),
+            genesis: load_genesis(Some(&demo.join("genesis.json"))).unwrap(),
+            chain_id: None,
+            trust_node: false,
+            static_rewards: None,
+            batch_bytes_max: 1 << 20,
+            recording: opener(&demo.join("chain.jsonl.zst")),
+        }
+    }
+
+    /// Only a signal before the end of the recording leaves something undone.
+    #[tokio::test]
+    async fn an_import_that_is_whole_stays_so_whatever_signal_comes() {
+        let home = tempfile::tempdir().unwrap();
+        let (trigger, mut shutdown) = pair();
+        let whole = demo_import(home.path()).run(&mut shutdown).await.unwrap();
+        trigger.fire();
+        assert_eq!((whole.added, whole.interrupted), (362, false));
+
+        let home = tempfile::tempdir().unwrap();
+        let ended = demo_import(home.path()).run(&mut shutdown).await.unwrap();
+        assert!(ended.interrupted && ended.added < 362, "{}", ended.added);
+    }
 }

@@ -99,7 +99,7 @@ pub(super) async fn contracts(args: ImportContractsArgs) -> Result<(), AppError>
         .address
         .map(|text| {
             written_address(text.trim())
-                .map_err(|fault| AppError::Usage(format!("--address: `{text}` {fault}")))
+                .map_err(|fault| AppError::NotUnderstood(format!("--address: `{text}` {fault}")))
         })
         .transpose()?;
     command(args.facts, ImportKind::Contracts, move |target, path, watcher| {

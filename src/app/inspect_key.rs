@@ -24,11 +24,11 @@ const SHOWN_MAX: usize = 64;
 pub(super) fn one_key(view: &View, table: &str, written: &str) -> Result<(), AppError> {
     let table = Table::from_name(table).ok_or_else(|| {
         let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-        AppError::Usage(format!("no table `{table}`: one of {}", names.join(", ")))
+        AppError::NotUnderstood(format!("no table `{table}`: one of {}", names.join(", ")))
     })?;
     let drawing = table.describe().key;
     let key = read_key(drawing, written).map_err(|reason| {
-        AppError::Usage(format!(
+        AppError::NotUnderstood(format!(
             "`{}` is not a key of `{}`: {reason}; its parts are {drawing}",
             written.escape_debug(),
             table.name()

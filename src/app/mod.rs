@@ -92,6 +92,9 @@ pub enum AppError {
     /// Anything else that is the user's to mend.
     #[error("{0}")]
     Usage(String),
+    /// Options that were not understood: the same command fails again.
+    #[error("{0}")]
+    NotUnderstood(String),
     /// A checkpoint failed.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),
@@ -112,11 +115,16 @@ const MISCONFIGURED: u8 = 2;
 
 /// Says so, and how to end: a file that cannot be read may be there the next time.
 fn misconfigured(error: &ConfigError) -> ExitCode {
-    let failed = process::fail(&error.to_string());
+    let sentence = error.to_string();
     match error {
-        ConfigError::Read { .. } => failed,
-        ConfigError::Parse { .. } | ConfigError::Value { .. } => ExitCode::from(MISCONFIGURED),
+        ConfigError::Read { .. } => process::fail(&sentence),
+        ConfigError::Parse { .. } | ConfigError::Value { .. } => not_understood(&sentence),
     }
+}
+
+fn not_understood(sentence: &str) -> ExitCode {
+    process::fail(sentence);
+    ExitCode::from(MISCONFIGURED)
 }
 
 /// Runs a command to its end; the exit code is for scripts.
@@ -138,7 +146,7 @@ fn command(cli: Cli) -> ExitCode {
         filter = format!("{REQUEST_TARGET}=warn,{filter}");
     }
     if let Err(sentence) = process::init_log(&filter, log.format) {
-        return process::fail(&sentence);
+        return not_understood(&sentence);
     }
     files::raise();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -151,6 +159,7 @@ fn command(cli: Cli) -> ExitCode {
     match outcome.and_then(|()| process::check_output()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(AppError::Config(error)) => misconfigured(&error),
+        Err(AppError::NotUnderstood(sentence)) => not_understood(&sentence),
         Err(error) => process::fail(&error.to_string()),
     }
 }

@@ -17,10 +17,10 @@ use super::supervisor::{Supervisor, load_genesis, open_options};
 use super::{AppError, progress};
 use crate::api::Settings;
 use crate::cli::SyncTo;
-use crate::config::{BackfillMemory, Config, ServiceConfig};
+use crate::config::{BackfillMemory, ChainConfig, Config, ServiceConfig};
 use crate::http::{Limits, Pool, PoolLimits};
 use crate::machine;
-use crate::model::ChainName;
+use crate::model::{BlockId, ChainName};
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
 use crate::store::{Heartbeat, Observed, Store, StoreError};
@@ -77,22 +77,28 @@ pub(super) async fn serve_chains(
     Ok(())
 }
 
-fn nothing_configured() -> AppError {
-    AppError::Usage(
-        "no node is configured: pass --mainnet-rpc URL (or --testnet-rpc URL), or try `quarry demo`"
-            .to_owned(),
-    )
-}
-
 /// Whether each chain's URL leads somewhere at all; nothing is sent.
 pub(super) fn check_nodes(config: &Config) -> Result<(), AppError> {
-    for settings in &config.chains {
-        if let Some(rpc) = settings.rpc.as_deref() {
-            let checked = NodeConfig::new(rpc).check();
-            checked.map_err(|error| AppError::Usage(format!("{}: {error}", settings.name)))?;
-        }
+    config.chains.iter().try_for_each(check_node)
+}
+
+pub(super) fn check_node(settings: &ChainConfig) -> Result<(), AppError> {
+    let Some(rpc) = settings.rpc.as_deref() else {
+        return Ok(());
+    };
+    let checked = NodeConfig::new(rpc).check();
+    checked.map_err(|error| AppError::NotUnderstood(format!("{}: {error}", settings.name)))
+}
+
+/// Whether there is a node to sync from. What no restart mends is told before anything that one may.
+fn check_options(config: &Config) -> Result<(), AppError> {
+    if config.chains.is_empty() {
+        return Err(AppError::NotUnderstood(
+            "no node is configured: pass --mainnet-rpc URL (or --testnet-rpc URL), or try `quarry demo`"
+                .to_owned(),
+        ));
     }
-    Ok(())
+    check_nodes(config)
 }
 
 /// Says so where caches and backfill are given more memory than the process may have: the system ends it once they are full.
@@ -112,10 +118,6 @@ fn check_memory(config: &Config) {
 
 fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supervisor>, AppError> {
     files::check_writing()?;
-    if config.chains.is_empty() {
-        return Err(nothing_configured());
-    }
-    check_nodes(config)?;
     check_memory(config);
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     for settings in &config.chains {
@@ -160,6 +162,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
 
 /// Syncs and serves until stopped. One chain's trouble does not stop the other, nor the service.
 pub(super) async fn run(config: Config) -> Result<(), AppError> {
+    check_options(&config)?;
     let (trigger, shutdown) = on_signals()?;
     let listener = bind(config.listen).await?;
     let supervisors = supervisors(&config, None)?;
@@ -173,31 +176,60 @@ pub(super) async fn run(config: Config) -> Result<(), AppError> {
         watchers.spawn(progress::watch(Arc::clone(&chain), shutdown.clone()));
         let shutdown = shutdown.clone();
         let span = span_of(&chain, chains.len());
-        let sync = async move {
-            let ended = Box::pin(supervisor.run(shutdown)).await;
-            if let Err(error) = &ended {
-                tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
-                if let Some(status) = &chain.status {
-                    status.stop(error);
-                }
-            }
-            (chain.name, ended)
-        };
-        syncs.spawn(sync.instrument(span));
+        syncs.spawn(told(chain, supervisor.run(shutdown)).instrument(span));
     }
     serve_chains(listener, chains, &config.service, shutdown).await?;
     trigger.fire();
-    let mut outcome = Ok(());
-    while let Some(ended) = syncs.join_next().await {
-        if let Ok((name, Err(AppError::Sync(error)))) = ended
-            && error.is_of_writing()
-        {
-            outcome = Err(AppError::Unwritten(name, error));
-        }
-    }
+    let outcome = outcome_of(syncs).await;
     while watchers.join_next().await.is_some() {}
     tracing::info!("stopped");
     outcome
+}
+
+/// Runs a chain's sync beside the service, and tells of its end where nobody asked for it. An error where not all that it had taken in
+/// is on the disk: that is the service's.
+async fn told<T>(chain: Arc<Chain>, sync: impl Future<Output = Result<T, AppError>>) -> Result<(), AppError> {
+    let fence = Fence(chain);
+    let chain = &fence.0;
+    let ended = Box::pin(sync).await;
+    if let Err(error) = &ended {
+        tell_end(chain, error);
+    }
+    match ended {
+        Err(AppError::Sync(error)) if error.is_of_writing() => Err(AppError::Unwritten(chain.name, error)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn tell_end(chain: &Chain, error: &dyn std::fmt::Display) {
+    tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
+    if let Some(status) = &chain.status {
+        status.stop(error);
+    }
+}
+
+/// Tells the end of a sync that panicked: nobody else is left to.
+struct Fence(Arc<Chain>);
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tell_end(&self.0, &"it panicked, which is quarry's fault: start it again");
+        }
+    }
+}
+
+/// What came of the syncs beside a service: the first error.
+async fn outcome_of(mut syncs: JoinSet<Result<(), AppError>>) -> Result<(), AppError> {
+    let mut outcome = Ok(());
+    while let Some(ended) = syncs.join_next().await {
+        outcome = outcome.and(ended.unwrap_or_else(|error| Err(died(&error))));
+    }
+    outcome
+}
+
+fn died(error: &tokio::task::JoinError) -> AppError {
+    AppError::Usage(format!("a worker died: {error}"))
 }
 
 /// Names the chain in the lines of its sync, where there are others; of whatever level they are.
@@ -209,8 +241,14 @@ fn span_of(chain: &Chain, several: usize) -> tracing::Span {
     }
 }
 
+/// Whether a sync up to block `last` has come to its end; not where nobody knows yet which one that is.
+fn is_reached(last: Option<u64>, head: Option<BlockId>) -> bool {
+    last.zip(head).is_some_and(|(last, head)| last <= head.number)
+}
+
 /// Syncs up to a block, then exits.
 pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
+    check_options(&config)?;
     let (trigger, shutdown) = on_signals()?;
     let stop_at = match to {
         SyncTo::Number(number) => Some(number),
@@ -230,11 +268,11 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
     }
     let mut outcome = Ok(());
     while let Some(ended) = syncs.join_next().await {
-        let (chain, result) = ended.map_err(|error| AppError::Usage(format!("a worker died: {error}")))?;
+        let (chain, result) = ended.map_err(|error| died(&error))?;
         match result {
-            Ok(()) => {
+            Ok(target) => {
                 let head = chain.store().and_then(|store| store.view().head());
-                let reached = stop_at.zip(head).is_some_and(|(stop, head)| stop <= head.number);
+                let reached = is_reached(stop_at.or(target), head);
                 let head = head.map_or_else(|| "nothing".to_owned(), |head| format!("block {}", head.number));
                 say(&format!("{}: {head} indexed", chain.name));
                 if let Some(store) = chain.store() {
@@ -281,4 +319,63 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         .into());
     }
     serve_chains(listener, chains, &config.service, shutdown).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::B256;
+
+    async fn panics() -> Result<(), AppError> {
+        panic!("what nobody thought of")
+    }
+
+    #[tokio::test]
+    async fn a_sync_that_panics_is_told_of_and_no_clean_end() {
+        let chains = ChainName::ALL.map(|name| Chain::synced(name, Stated::default()));
+        let [one, other] = &chains;
+        let mut syncs = JoinSet::new();
+        syncs.spawn(told(Arc::clone(one), panics()));
+        syncs.spawn(told(Arc::clone(other), std::future::ready(Ok(()))));
+        let ended = outcome_of(syncs).await.unwrap_err().to_string();
+        assert!(ended.contains("a worker died: "), "{ended}");
+        let told = |chain: &Chain| {
+            let status = chain.status.as_ref().unwrap();
+            (status.stopped(), status.message())
+        };
+        let (stopped, message) = told(one);
+        assert!(
+            stopped && message.starts_with("sync stopped: it panicked"),
+            "{message}"
+        );
+        // The other chain is none the worse for it.
+        assert_eq!(told(other), (false, String::new()));
+    }
+
+    #[tokio::test]
+    async fn a_sync_that_stops_by_itself_is_told_of_and_a_clean_end() {
+        let chain = Chain::synced(ChainName::Mainnet, Stated::default());
+        let mut syncs = JoinSet::new();
+        let ends = std::future::ready(Err::<(), _>(AppError::Usage("the reason".to_owned())));
+        syncs.spawn(told(Arc::clone(&chain), ends));
+        outcome_of(syncs).await.unwrap();
+        let status = chain.status.as_ref().unwrap();
+        assert_eq!(
+            (status.stopped(), status.message()),
+            (true, "sync stopped: the reason".to_owned())
+        );
+    }
+
+    /// A signal that comes when all is stored, while files are merged, leaves nothing undone.
+    #[test]
+    fn a_sync_to_the_latest_block_is_done_at_the_head_that_it_began_with() {
+        let head = |number| {
+            let hash = B256::ZERO;
+            Some(BlockId { number, hash })
+        };
+        assert!(is_reached(Some(7), head(7)) && is_reached(Some(7), head(8)));
+        assert!(!is_reached(Some(7), head(6)) && !is_reached(Some(7), None));
+        // The node has not told its head.
+        assert!(!is_reached(None, head(7)));
+    }
 }

@@ -138,10 +138,11 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Runs; what may pass is waited out with growing waits and said in the status.
-    pub(super) async fn run(self, mut shutdown: Shutdown) -> Result<(), AppError> {
+    /// Runs; what may pass is waited out with growing waits and said in the status. Answers the block after which it was to stop, where
+    /// that is known: it may have been asked to end before.
+    pub(super) async fn run(self, mut shutdown: Shutdown) -> Result<Option<u64>, AppError> {
         let Some((node, capabilities, store)) = self.meet(&mut shutdown).await? else {
-            return Ok(());
+            return Ok(None);
         };
         // Not before it is known to be a node of this chain: what is asked of it is told as ours.
         self.chain.set_node(Some(node.clone()));
@@ -185,7 +186,8 @@ impl Supervisor {
         if let Some(enquiring) = enquiring.filter(|_| shutdown.is_fired()) {
             let _ = enquiring.await;
         }
-        Ok(outcome?)
+        outcome?;
+        Ok(stop_at)
     }
 
     /// Connects to the node and opens the store of its chain, however long the node is away; `None` when the end is asked

@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use indicatif::ProgressBar;
 
 use super::process::{self, say};
+use super::run::check_node;
 use super::supervisor::{load_genesis, open_stored, stored_range};
 use super::{AppError, stderr};
 use crate::audit::samples::{Question, Sample, Sampler};
@@ -53,7 +54,10 @@ struct Drawn {
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
     let config = Config::merge(&args.store, &args.node, &ListenArgs::default())?;
     let settings = config.chains.iter().find(|chain| chain.name == args.chain);
+    settings.map_or(Ok(()), check_node)?;
+    // What was typed is meant for the chain that was; a variable speaks of the chain that it speaks of with `quarry run`.
     let genesis = args.node.genesis.as_deref();
+    let genesis = genesis.filter(|_| !args.given.is_environment("genesis"));
     let genesis = load_genesis(genesis.or(config.genesis_of(args.chain)))?;
     let store = open_stored(&args.store, args.chain)?;
     let view = store.view();
@@ -68,8 +72,14 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
             .trust_node
             .unwrap_or_else(|| settings.is_some_and(|chain| chain.trust_node)),
     );
-    let node = match settings.and_then(|settings| settings.rpc.as_deref()) {
-        Some(url) => Some(connect(NodeConfig::new(url), &store).await?),
+    let asked = settings.and_then(|settings| {
+        Some(NodeConfig {
+            concurrency_max: settings.rpc_concurrency,
+            ..NodeConfig::new(settings.rpc.as_deref()?)
+        })
+    });
+    let node = match asked {
+        Some(config) => Some(connect(config, &store).await?),
         None => None,
     };
     say(&format!(

@@ -41,6 +41,19 @@ pub enum CheckpointError {
         /// The place.
         path: PathBuf,
     },
+    /// What is at the place for the store stays there.
+    #[error(
+        "`{}` is {what}, whose place a restored store cannot take: {way_out}",
+        path.display()
+    )]
+    Fixed {
+        /// The place.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+        /// What to do.
+        way_out: &'static str,
+    },
     /// What is there is no checkpoint, or not the whole of one.
     #[error("`{from}` is no whole checkpoint: {reason}")]
     NotWhole {

@@ -1,6 +1,7 @@
 //! From a checkpoint to a store: under a temporary name until every hash agreed and the store opened.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::files::Files;
@@ -25,10 +26,14 @@ pub fn restore(
     };
     let free = match std::fs::read_dir(store) {
         Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        Err(error) => error.kind() == ErrorKind::NotFound,
     };
     if !free {
         return Err(occupied());
+    }
+    // What would be found out at the end, when everything was read and written.
+    if let Some(error) = fixed(data_dir, store) {
+        return Err(error);
     }
     let from = source.shown();
     let place = Place::begin(data_dir, &format!(".restore-{chain}-"))?;
@@ -58,7 +63,33 @@ pub fn restore(
     match place.rename(store) {
         Ok(()) => Ok(manifest),
         Err(CheckpointError::Exists { .. }) => Err(occupied()),
+        // A directory that is mounted from the same file system.
+        Err(CheckpointError::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {
+            Err(mount_point(store))
+        }
         Err(error) => Err(error),
+    }
+}
+
+/// Whether an empty directory, or a link that leads nowhere or to one, is no place for a store: nothing is renamed to it.
+fn fixed(data_dir: &Path, store: &Path) -> Option<CheckpointError> {
+    let about = store.symlink_metadata().ok()?;
+    if about.is_symlink() {
+        return Some(CheckpointError::Fixed {
+            path: store.to_path_buf(),
+            what: "a link",
+            way_out: "remove it, or pass another --data-dir",
+        });
+    }
+    let parent = data_dir.metadata().ok()?;
+    (about.dev() != parent.dev()).then(|| mount_point(store))
+}
+
+fn mount_point(store: &Path) -> CheckpointError {
+    CheckpointError::Fixed {
+        path: store.to_path_buf(),
+        what: "a mount point",
+        way_out: "mount the file system at --data-dir itself, or pass another --data-dir",
     }
 }
 
@@ -88,4 +119,24 @@ fn check(from: &str, directory: &Path, manifest: &Manifest) -> Result<(), Checkp
         from,
         "its files hold another store than its manifest says",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_where_it_is_is_told_from_a_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let store = home.path().join("mainnet");
+        assert!(fixed(home.path(), &store).is_none());
+        std::fs::create_dir(&store).unwrap();
+        assert!(fixed(home.path(), &store).is_none());
+        let other = home.path().join("testnet");
+        std::os::unix::fs::symlink(&store, &other).unwrap();
+        let told = fixed(home.path(), &other).unwrap().to_string();
+        assert!(told.contains("is a link, "), "{told}");
+        let told = fixed(Path::new("/"), Path::new("/proc")).unwrap().to_string();
+        assert!(told.starts_with("`/proc` is a mount point, "), "{told}");
+    }
 }

@@ -108,8 +108,10 @@ pub(super) fn read() -> Cli {
     let given = Given::of(&matches);
     match Cli::from_arg_matches_mut(&mut matches) {
         Ok(mut cli) => {
-            if let Command::Config(args) = &mut cli.command {
-                args.given = given;
+            match &mut cli.command {
+                Command::Config(args) => args.given = given,
+                Command::Verify(args) => args.given = given,
+                _ => {}
             }
             cli
         }

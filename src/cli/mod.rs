@@ -392,6 +392,9 @@ pub struct VerifyArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub node: NodeArgs,
+    /// Which of them the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// `quarry migrate`.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rocksdb::{ColumnFamilyDescriptor, DB, LogLevel, Options};
+use rocksdb::{ColumnFamilyDescriptor, DB, InfoLogger, LogLevel, Options};
 
 use super::stand::{Home, Mark, Written};
 use super::{StoreError, options, torn};
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Secondary {
 }
 
 impl Secondary {
-    /// Opens an instance of the database in a directory. It has to catch up before it is read.
+    /// Opens an instance of the database in a directory. It has to catch up before it is read. It writes no file anywhere.
     pub(super) fn open(
         database: &Path,
         mut options: Options,
@@ -74,24 +74,15 @@ impl Secondary {
         let manifest = Mark::of(database)?.manifest;
         // The writer's compactions remove files under their names: all of them are opened, and kept.
         options.set_max_open_files(options::ALL_TABLES_OPEN);
-        // Every look would write a line into its diary, and nothing ever cuts that.
-        options.set_log_level(LogLevel::Warn);
-        let diary = std::env::temp_dir().join(format!(
-            "quarry-replica-{}-{:08x}",
-            std::process::id(),
-            fastrand::u32(..)
-        ));
-        std::fs::create_dir(&diary).map_err(StoreError::io(
-            "make the temporary directory of a replica (TMPDIR says where)",
-            &diary,
-        ))?;
+        // Its diary (`LOG`) would be the only file in the directory that an instance has of its own. Nobody reads it, and a place for
+        // it need not be there: a container may have no directory that can be written to.
+        options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Header, |_, _| {}));
         let names = tables.iter().map(|(name, _)| *name).collect();
         let descriptors = tables
             .into_iter()
             .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
-        let opened = DB::open_cf_descriptors_as_secondary(&options, database, &diary, descriptors);
-        // The diary stays open and needs no name, so that no death of the process leaves it behind.
-        let _ = std::fs::remove_dir_all(diary);
+        // Without a diary no directory of its own is looked at: any name will do.
+        let opened = DB::open_cf_descriptors_as_secondary(&options, database, database, descriptors);
         Ok(Self {
             db: Arc::new(opened.map_err(|source| StoreError::of_opening(source, store))?),
             database: database.to_owned(),
@@ -358,6 +349,27 @@ mod tests {
             }
         }
         assert!(spent > 20 && whole > 20, "{spent} {whole}");
+    }
+
+    /// The directory that is named as its own is the writer's.
+    #[test]
+    fn an_instance_writes_no_file() {
+        fn listed(directory: &Path) -> Vec<std::ffi::OsString> {
+            let entries = std::fs::read_dir(directory).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        }
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("rocksdb");
+        let mut writer = Writer::new(&directory);
+        writer.write(&mut Rng::with_seed(1), true);
+        let (before, beside) = (listed(&directory), listed(home.path()));
+        let tables = TABLES.map(|name| (name, options())).to_vec();
+        let instance = Secondary::open(&directory, options(), tables).unwrap();
+        assert!(matches!(instance.catch_up().unwrap(), Caught::Whole(_)));
+        assert_eq!((listed(&directory), listed(home.path())), (before, beside));
+        assert_shows(&instance, &writer.shown, "");
     }
 
     #[test]

@@ -174,7 +174,8 @@ impl Stuck {
     pub(super) fn explained(&self, error: SyncError, head: Option<u64>, known: &Capabilities) -> SyncError {
         let error = match error {
             SyncError::Node { block, source }
-                if self.block == Some(block) && source.refused().is_some_and(|method| !known.asks(method)) =>
+                if self.block == Some(block)
+                    && source.refused().is_some_and(|method| !known.asks(method)) =>
             {
                 match self.usual.clone() {
                     Some(Usual::Node(source)) => SyncError::Node { block, source },

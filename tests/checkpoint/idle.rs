@@ -151,6 +151,18 @@ fn nothing_is_overwritten() {
     // An empty directory is nothing.
     restore(&made, &other).succeeded();
     assert_eq!(inspected(&other), inspected(&data));
+    // Nor is what a link leads to, and the link stays; before anything is read or made.
+    let linked = home.path().join("linked");
+    std::fs::create_dir_all(linked.join("elsewhere")).unwrap();
+    let link = linked.join("mainnet");
+    for to in ["elsewhere", "nowhere"] {
+        std::os::unix::fs::symlink(to, &link).unwrap();
+        let shown = format!("`{}` is a link", link.display());
+        restore(&made, &linked).refused(&[&shown, "remove it, or pass another --data-dir"]);
+        assert_eq!(names(&linked), ["elsewhere", "mainnet"]);
+        assert_eq!(names(&linked.join("elsewhere")), [""; 0]);
+        std::fs::remove_file(&link).unwrap();
+    }
     // Without a store there is nothing to copy.
     let nowhere = home.path().join("nowhere");
     create(&nowhere, &home.path().join("more")).refused(&["there is no store in", "quarry run"]);

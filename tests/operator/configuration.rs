@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::binary::{Outcome, command, quarry};
+use crate::binary::{Outcome, command, demo, quarry};
 
 /// Runs a command with variables in its environment.
 fn run(mut command: Command) -> Outcome {
@@ -249,11 +249,80 @@ fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
     ] {
         assert_eq!(run(&wrong).code, Some(2), "{wrong:?}");
     }
-    // These may be mended while it waits.
+    // Nor these, which clap does not read, whatever else is wrong; by flags and by the environment.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
+    let wrong: [(&[&str], &str, &str); 11] = [
+        (&["run"], "", "no node is configured"),
+        (&["sync", "--to", "latest"], "", "no node is configured"),
+        (&["run", "--listen", &taken], "", "no node is configured"),
+        (&["run", "--mainnet-rpc", "htp://x"], "", "unknown scheme `htp`"),
+        (&["run"], "QUARRY_MAINNET_RPC=htp://x", "mainnet: unknown scheme"),
+        (
+            &["run", "--mainnet-rpc", node[1]],
+            "QUARRY_TESTNET_RPC=x",
+            "testnet: `x` is neither a URL",
+        ),
+        (
+            &["sync", "--to", "1", "--mainnet-rpc", "htp://x"],
+            "",
+            "unknown scheme",
+        ),
+        (&["verify", "--mainnet-rpc", "htp://x"], "", "unknown scheme"),
+        (&["run"], "QUARRY_LOG=inf", "log: `inf` is not a filter"),
+        (
+            &["serve", "--log", "quarry=lots"],
+            "",
+            "log: `quarry=lots` is not a filter",
+        ),
+        (
+            &["import", "contracts", file, "--address", "0x12"],
+            "",
+            "--address: `0x12`",
+        ),
+    ];
+    for (args, variable, words) in wrong {
+        let mut asked = command(args.iter().chain(&["--data-dir", home]));
+        asked.envs(variable.split_once('='));
+        let output = asked.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?} {variable}: {said}");
+        assert!(
+            said.starts_with("quarry: ") && said.contains(words),
+            "{args:?} {variable}: {said}"
+        );
+    }
+    // These may be mended while it waits.
     assert_eq!(run(&["--listen", &taken]).code, Some(1));
     assert_eq!(run(&["--config", "/no such file"]).code, Some(1));
     let args = ["run", "--data-dir", file].into_iter().chain(node);
     assert_eq!(quarry(args).code, Some(1));
+}
+
+/// Which chain a genesis file is of nobody says: a flag is meant for the chain that is named beside it, a variable for that of `run`.
+#[test]
+fn a_genesis_file_of_the_environment_is_of_mainnet_where_another_chain_is_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path().to_str().unwrap();
+    let (chain, genesis) = (demo("chain.jsonl.zst"), demo("genesis.json"));
+    let import = ["import", "chain", &chain, "--chain", "testnet"];
+    quarry(
+        import
+            .into_iter()
+            .chain(["--genesis", &genesis, "--data-dir", home]),
+    )
+    .succeeded();
+    let verify = |more: &[&str], variables: &[(&str, &str)]| {
+        let args = ["verify", "--chain", "testnet", "--data-dir", home];
+        let mut asked = command(args.iter().chain(more));
+        asked.envs(variables.iter().copied());
+        run(asked)
+    };
+    let elsewhere = ("QUARRY_GENESIS", "/no such file");
+    verify(&[], &[elsewhere]).succeeded();
+    verify(&["--genesis", &genesis], &[elsewhere]).succeeded();
+    verify(&["--genesis", "/no such file"], &[]).refused(&["/no such file"]);
+    // It is of `testnet` where that is the only one with a node.
+    let node = ("QUARRY_TESTNET_RPC", "http://127.0.0.1:1");
+    verify(&[], &[elsewhere, node]).refused(&["/no such file"]);
 }

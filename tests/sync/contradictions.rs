@@ -113,27 +113,38 @@ async fn a_contradiction_below_finality_that_passes_is_waited_out() {
     rig.stop().await.unwrap();
 }
 
-/// Behind a balancer one node is on a branch that the others left below the final block, and gives a whole block of it: what comes next shows it.
+/// Behind a balancer one node is on a branch that the others left below the final block, and gives a whole block of it: what comes next shows it,
+/// however soon blocks are committed, and where that fails to come at first.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_of_a_dead_branch_never_becomes_final() {
-    let mut rig = Rig::new(409);
-    rig.options.contradiction_wait = FOR_EVER;
-    rig.fake.mine(80);
-    rig.fake.set_finalized(60);
-    let mut other = rig.fake.chain();
-    other.reorg(50, 1);
-    let differs = |bundle: &&quarry::model::Bundle| {
-        !bundle.receipts.is_empty() && bundle.traces.as_ref().is_some_and(|traces| !traces.is_empty())
-    };
-    let dead = other
-        .bundle(31)
-        .filter(differs)
-        .expect("a block with transactions")
-        .clone();
-    assert_eq!(dead.block.header.parent_hash, rig.fake.bundles()[30].block.hash);
-    let elsewhere = Fault::Elsewhere(Arc::new(dead));
-    rig.start_after(|fake| fake.fault(elsewhere, 3)).await;
-    rig.check("beyond the block").await;
-    until("finality", || rig.store().view().finalized() == Some(60)).await;
-    rig.stop().await.unwrap();
+    for (batch_bytes_max, fails) in [(None, 0), (Some(1), 0), (Some(1), 4)] {
+        let mut rig = Rig::new(409);
+        rig.options.contradiction_wait = FOR_EVER;
+        rig.options.batch_bytes_max = batch_bytes_max.unwrap_or(rig.options.batch_bytes_max);
+        rig.fake.mine(80);
+        rig.fake.set_finalized(60);
+        let mut other = rig.fake.chain();
+        other.reorg(50, 1);
+        let differs = |bundle: &&quarry::model::Bundle| {
+            !bundle.receipts.is_empty() && bundle.traces.as_ref().is_some_and(|traces| !traces.is_empty())
+        };
+        let dead = other
+            .bundle(31)
+            .filter(differs)
+            .expect("a block with transactions")
+            .clone();
+        assert_eq!(dead.block.header.parent_hash, rig.fake.bundles()[30].block.hash);
+        let elsewhere = Fault::Elsewhere(Arc::new(dead));
+        rig.start_after(|fake| {
+            fake.fault(elsewhere, 3);
+            if fails > 0 {
+                fake.fault(Fault::FailsBlock("eth_getBlockReceipts", 32), fails);
+            }
+        })
+        .await;
+        rig.check("beyond the block").await;
+        until("finality", || rig.store().view().finalized() == Some(60)).await;
+        assert_eq!(rig.fake.swap_faults(Vec::new()), []);
+        rig.stop().await.unwrap();
+    }
 }
