@@ -224,7 +224,7 @@ pub(super) fn status(chains: &dyn Chains, traffic: &Traffic) -> Result<Response,
             continue;
         };
         if let Some(reader) = reader.filter(|reader| !reader.is_empty()) {
-            let has_node = chains.upstream(chain).is_some();
+            let has_node = chains.has_node(chain);
             report.withheld = withheld(&reader, has_node).map_err(query_failed)?;
         }
         reports.insert(chain.as_str(), report);

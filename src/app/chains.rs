@@ -313,6 +313,10 @@ impl Chains for Registry {
         self.get(name)?.status.clone()
     }
 
+    fn has_node(&self, name: ChainName) -> bool {
+        self.get(name).is_some_and(|chain| chain.asks)
+    }
+
     fn upstream(&self, name: ChainName) -> Option<Arc<dyn Upstream>> {
         let chain = self.get(name)?;
         if let Some(stand_in) = &chain.stand_in {

@@ -33,6 +33,11 @@ pub trait Chains: Send + Sync {
     /// The chain's node, for the few answers that need it; `None` when there is none.
     fn upstream(&self, chain: ChainName) -> Option<Arc<dyn Upstream>>;
 
+    /// Whether the chain has a node, be it away.
+    fn has_node(&self, chain: ChainName) -> bool {
+        self.upstream(chain).is_some()
+    }
+
     /// Bytes the chain's store takes on disk. May block.
     fn store_bytes(&self, chain: ChainName) -> u64;
 

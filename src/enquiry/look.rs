@@ -2,7 +2,7 @@
 //! Reads the disk, so it runs where that may be done.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{EnquiryOptions, Tools};
 use crate::clock;
@@ -15,6 +15,8 @@ const REMEMBERED: usize = 128;
 const BLOCKS_MAX: u64 = 512;
 /// Tokens looked at in one go.
 const TOKENS_MAX: u32 = 500;
+/// How long a look may look up who did something since: jobs under way wait for it.
+const MADE_UP_TIME: Duration = Duration::from_millis(50);
 /// Verdicts are given while the index is at most so far behind its node: what is compared while it rushes on would
 /// be moved again at once, and a node that is no archive has the newest states only.
 pub(super) const LAG_MAX: u64 = 64;
@@ -185,15 +187,19 @@ impl Looker {
         self.next_new = end;
         if self.round_from <= clock::now() {
             let end = self.next_new.min(self.next_old.saturating_add(TOKENS_MAX));
-            for id in self.next_old..end {
-                if let Some(exact) = self.token(reader, tools, id, self.made_up_to, news)?
+            let until = clock::now() + MADE_UP_TIME;
+            while self.next_old < end {
+                if let Some(exact) = self.token(reader, tools, self.next_old, self.made_up_to, news)?
                     && let Some(count) = self.tally.get_mut(usize::from(!exact))
                 {
                     *count += 1;
                 }
+                self.next_old += 1;
+                if self.made_up_to.is_some() && until <= clock::now() {
+                    break;
+                }
             }
-            self.next_old = end;
-            if end == self.next_new && end == count {
+            if self.next_old == self.next_new && self.next_old == count {
                 self.made_up_to = None;
                 let [exact, inexact] = std::mem::take(&mut self.tally);
                 tools.status.tokens().set_verdicts(exact, inexact);
@@ -231,10 +237,11 @@ impl Looker {
         match tools.observed.verdict(&address) {
             Some(verdict) if stands(reader.view(), &verdict) => {
                 let exact = verdict.exact;
+                let is_left = tools.left_over.take(&address);
                 if !verdict.exact {
                     news.inexact.push(address);
-                } else if self.is_stale(reader, &verdict)
-                    || tools.left_over.take(&address)
+                } else if is_left
+                    || self.is_stale(reader, &verdict)
                     || did_something(reader, &address, &verdict, made_up_to)?
                 {
                     news.stale.push(address);

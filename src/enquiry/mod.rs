@@ -175,7 +175,6 @@ impl Enquirer {
                 return;
             }
             if look_at <= clock::now() {
-                look_at = clock::now() + options.tick;
                 let room = queue.room();
                 let at_work = Arc::clone(&tools);
                 let looked = tasks::blocking(move || {
@@ -186,6 +185,7 @@ impl Enquirer {
                     tracing::error!("the enquirer of tokens died");
                     return;
                 };
+                look_at = clock::now() + options.tick;
                 looker = back;
                 match news {
                     Ok(news) => queue.take(news, &tools),

@@ -286,9 +286,11 @@ impl Engine {
             return Ok(Round::Idle);
         };
         let last = if self.stuck.is_alone() { next } else { last };
+        // One that comes alone has none behind it that names it: it is final when another one does.
+        let coming = finality.coming.filter(|_| !self.stuck.is_alone());
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
-        self.fetch(next, last, finality.coming, shutdown).await?;
+        self.fetch(next, last, coming, shutdown).await?;
         Ok(Round::Moved)
     }
 

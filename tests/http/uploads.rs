@@ -51,6 +51,7 @@ async fn a_long_body_of_who_asks_too_often_gets_its_answer_whole() {
         ..Limits::default()
     };
     let server = Server::start(dialects(), limits).await;
+    let began = std::time::Instant::now();
     let mut limited = 0;
     for place in 0..24 {
         let target = if place % 2 == 0 {
@@ -64,8 +65,9 @@ async fn a_long_body_of_who_asks_too_often_gets_its_answer_whole() {
             assert!(reply.body.contains("Rate limit exceeded"), "{}", reply.body);
         }
     }
-    // The burst is two, and the rest takes no ten seconds.
-    assert!(limited >= 12, "{limited} of 24");
+    // Two at once, and one a second.
+    let allowed = 3 + began.elapsed().as_secs();
+    assert!(limited + allowed >= 24, "{limited} of 24, {allowed} allowed");
 }
 
 #[tokio::test]

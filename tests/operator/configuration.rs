@@ -257,11 +257,15 @@ fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
         (&["sync", "--to", "latest"], "", "no node is configured"),
         (&["run", "--listen", &taken], "", "no node is configured"),
         (&["run", "--mainnet-rpc", "htp://x"], "", "unknown scheme `htp`"),
-        (&["run"], "QUARRY_MAINNET_RPC=htp://x", "mainnet: unknown scheme"),
+        (
+            &["run"],
+            "QUARRY_MAINNET_RPC=htp://x",
+            "mainnet: node url: unknown scheme",
+        ),
         (
             &["run", "--mainnet-rpc", node[1]],
             "QUARRY_TESTNET_RPC=x",
-            "testnet: `x` is neither a URL",
+            "testnet: node url: `x` is neither a URL",
         ),
         (
             &["sync", "--to", "1", "--mainnet-rpc", "htp://x"],

@@ -117,7 +117,7 @@ async fn a_contradiction_below_finality_that_passes_is_waited_out() {
 /// however soon blocks are committed, and where that fails to come at first.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_of_a_dead_branch_never_becomes_final() {
-    for (batch_bytes_max, fails) in [(None, 0), (Some(1), 0), (Some(1), 4)] {
+    for (batch_bytes_max, fails) in [(None, 0), (Some(1), 0), (Some(1), 4), (Some(1), 8)] {
         let mut rig = Rig::new(409);
         rig.options.contradiction_wait = FOR_EVER;
         rig.options.batch_bytes_max = batch_bytes_max.unwrap_or(rig.options.batch_bytes_max);
@@ -136,7 +136,8 @@ async fn a_block_of_a_dead_branch_never_becomes_final() {
         assert_eq!(dead.block.header.parent_hash, rig.fake.bundles()[30].block.hash);
         let elsewhere = Fault::Elsewhere(Arc::new(dead));
         rig.start_after(|fake| {
-            fake.fault(elsewhere, 3);
+            // As often as it is asked for until what is behind it comes.
+            fake.fault(elsewhere, 3 * (1 + fails / 4));
             if fails > 0 {
                 fake.fault(Fault::FailsBlock("eth_getBlockReceipts", 32), fails);
             }

@@ -117,14 +117,8 @@ fn created_by(
             let nonce = ledger.max(sent.unwrap_or(0)).saturating_add(1);
             batch.set_nonce(account, block, nonce.min(UNKNOWN - 1))?;
         }
-        // A contract of the genesis allocation, which names those whose nonce is not 0.
-        None if rules.native.allocation.is_some() => {
-            let nonce = sent.unwrap_or(0).saturating_add(1);
-            batch.set_nonce(account, block, nonce.min(UNKNOWN - 1))?;
-        }
-        // One of an allocation that is not known, or delegated before the store begins: what it had, or created until then, is not known.
-        None if rules.from_genesis || sent.is_some() => batch.set_nonce(account, block, UNKNOWN)?,
-        // The node is asked for what was there before the store.
+        // Delegated before the store begins: what it created until then is not known.
+        None if sent.is_some() && !rules.from_genesis => batch.set_nonce(account, block, UNKNOWN)?,
         None => {}
     }
     Ok(())
