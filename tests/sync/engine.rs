@@ -545,9 +545,8 @@ async fn a_node_that_is_silent_when_it_is_looked_at_again_keeps_nobody_waiting()
     rig.stop().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn traces_are_filled_in_by_a_later_run() {
-    let mut rig = Rig::new(77);
+/// A store of 120 blocks that has no traces, and was left; the node has some more blocks by now, and traces.
+async fn stored_without_traces(rig: &mut Rig) {
     rig.fake.set_methods(Methods {
         trace_block: false,
         debug_trace: false,
@@ -559,9 +558,15 @@ async fn traces_are_filled_in_by_a_later_run() {
     rig.synced().await;
     assert!(!rig.store().view().has_traces());
     rig.stop().await.unwrap();
-    // The node traces now; what is stored becomes what it would have been with traces all along.
     rig.fake.set_methods(Methods::default());
     rig.fake.mine(5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn traces_are_filled_in_by_a_later_run() {
+    let mut rig = Rig::new(77);
+    stored_without_traces(&mut rig).await;
+    // What is stored becomes what it would have been with traces all along.
     rig.start().await;
     rig.check("after the fill").await;
     assert!(rig.store().view().has_traces());
@@ -573,18 +578,7 @@ async fn traces_are_filled_in_by_a_later_run() {
 async fn traces_that_one_method_fails_are_filled_in_by_another() {
     let mut rig = Rig::new(77);
     rig.config.probe_pause = Duration::ZERO;
-    rig.fake.set_methods(Methods {
-        trace_block: false,
-        debug_trace: false,
-        ..Methods::default()
-    });
-    rig.fake.mine(120);
-    rig.fake.set_finalized(80);
-    rig.start().await;
-    rig.synced().await;
-    rig.stop().await.unwrap();
-    rig.fake.set_methods(Methods::default());
-    rig.fake.mine(5);
+    stored_without_traces(&mut rig).await;
     let failing = busy_block(&rig, 30);
     rig.start_after(|fake| fake.fault(Fault::FailsBlock("trace_block", failing), u64::MAX))
         .await;
