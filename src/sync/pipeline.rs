@@ -13,7 +13,6 @@ use super::self_destructs::set_who_ended;
 use super::verify::stated::set_what_follows;
 use super::verify::{Rules, verify};
 use crate::clock;
-use crate::codec::value::Checkpoint;
 use crate::model::{B256, Bundle};
 use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
 use crate::shutdown::Shutdown;
@@ -167,25 +166,22 @@ impl Pipeline {
                 return Ok(());
             };
             let number = bundle.block.number();
-            if let Some(before) = held.take() {
-                let (expected, found) = (before.block.hash, bundle.block.header.parent_hash);
-                if number == before.block.number() + 1 && expected != found {
-                    commit(writer, &mut batch)?;
-                    return Err(SyncError::Parent {
-                        block: number,
-                        expected,
-                        found,
-                    });
-                }
-                self.add_final(&before, writer, &mut batch)?;
-            }
             let checkpoint = batch
                 .as_ref()
                 .map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
-            check_place(&bundle, &checkpoint, writer).or_else(|error| {
+            let before = held
+                .as_ref()
+                .map_or((checkpoint.next_block, checkpoint.hash.into()), |before| {
+                    (before.block.number() + 1, before.block.hash)
+                });
+            // One that is not named is left.
+            check_place(&bundle, before, writer).or_else(|error| {
                 commit(writer, &mut batch)?;
                 Err(error)
             })?;
+            if let Some(named) = held.take() {
+                self.add_final(&named, writer, &mut batch)?;
+            }
             if let Some(stated) = self.finalized_hash
                 && number == self.finalized
                 && stated != bundle.block.hash
@@ -238,9 +234,9 @@ fn commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(
     Ok(())
 }
 
-/// A block comes next, and is the child of the one before it.
-fn check_place(bundle: &Bundle, checkpoint: &Checkpoint, writer: &Writer) -> Result<(), SyncError> {
-    let (number, wanted) = (bundle.block.number(), checkpoint.next_block);
+/// A block comes next, by its number, and is the child of the one before it, by its hash.
+fn check_place(bundle: &Bundle, (wanted, expected): (u64, B256), writer: &Writer) -> Result<(), SyncError> {
+    let number = bundle.block.number();
     if number != wanted {
         return Err(SyncError::Gap {
             found: number,
@@ -249,7 +245,7 @@ fn check_place(bundle: &Bundle, checkpoint: &Checkpoint, writer: &Writer) -> Res
         });
     }
     let first = number == writer.store().identity().first_block;
-    let (expected, found) = (B256::from(checkpoint.hash), bundle.block.header.parent_hash);
+    let found = bundle.block.header.parent_hash;
     if first || expected == found {
         return Ok(());
     }

@@ -26,7 +26,7 @@ const WAIT_LONG_MAX: Duration = Duration::from_secs(60);
 const OLD: u64 = 128;
 
 /// The block that the node has failed at again and again, whatever it, a gateway before it or the way to it said.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stuck {
     /// After how many failures `callTracer` takes the place of `trace_block`.
     calls_after: u32,
@@ -73,17 +73,10 @@ impl Otherwise {
 
 impl Stuck {
     /// Nothing is stuck; `callTracer` is asked in place of `trace_block` after so many failures.
-    pub(super) const fn new(calls_after: u32) -> Self {
+    pub(super) fn new(calls_after: u32) -> Self {
         Self {
             calls_after,
-            block: None,
-            times: 0,
-            said: 0,
-            otherwise: Otherwise {
-                receipts: false,
-                traces: false,
-            },
-            usual: None,
+            ..Self::default()
         }
     }
 
@@ -109,7 +102,7 @@ impl Stuck {
         self.times = self.times.saturating_add(1);
         self.said = self.said.saturating_add(u32::from(is_said));
         self.otherwise.hear(&wrong);
-        if !self.is_odd_one(self.times - 1) {
+        if !is_odd_one(self.times - 1) {
             self.usual = Some(wrong);
         }
         true
@@ -125,15 +118,10 @@ impl Stuck {
         ALONE_AFTER <= self.times
     }
 
-    /// Whether the block may be asked for in another way after so many failures.
-    const fn is_odd_one(&self, times: u32) -> bool {
-        OTHERWISE_AFTER <= times && !times.is_multiple_of(2)
-    }
-
     /// How blocks are asked for now. A node may fail one block by one method for good (a timeout, a damaged table) and have it by another one:
     /// receipts one by one, traces by `callTracer` in place of `trace_block`, or by number in place of by hash.
     pub(super) fn ways(&self, known: &Arc<Capabilities>) -> Arc<Capabilities> {
-        if !self.is_odd_one(self.times) {
+        if !is_odd_one(self.times) {
             return Arc::clone(known);
         }
         let receipts = match known.receipts {
@@ -200,6 +188,11 @@ impl Stuck {
             other => other,
         }
     }
+}
+
+/// Whether a block may be asked for in another way after so many failures.
+const fn is_odd_one(times: u32) -> bool {
+    OTHERWISE_AFTER <= times && !times.is_multiple_of(2)
 }
 
 /// What may be wrong and what to do; nothing of a block that is not old, which may not be there yet.
@@ -321,12 +314,17 @@ mod tests {
         }
     }
 
-    #[test]
-    fn call_tracer_is_tried_late_where_blocks_are_fetched() {
-        let known = Arc::new(Capabilities {
+    /// A node that traces by `trace_block`.
+    fn by_trace_block() -> Arc<Capabilities> {
+        Arc::new(Capabilities {
             traces: TraceMethod::TraceBlock,
             ..Capabilities::default()
-        });
+        })
+    }
+
+    #[test]
+    fn call_tracer_is_tried_late_where_blocks_are_fetched() {
+        let known = by_trace_block();
         let mut stuck = Stuck::new(CALLS_AFTER);
         for times in 1..=11 {
             stuck.hear(&failed(7, "trace_block"));
@@ -354,10 +352,7 @@ mod tests {
 
     #[test]
     fn a_method_tried_in_vain_is_not_what_is_told() {
-        let known = Arc::new(Capabilities {
-            traces: TraceMethod::TraceBlock,
-            ..Capabilities::default()
-        });
+        let known = by_trace_block();
         let refused = SyncError::Node {
             block: 7,
             source: NodeError::MethodNotFound {

@@ -62,11 +62,13 @@ impl Reader {
         deadline: Option<Instant>,
     ) -> Result<HeldIdPage, QueryError> {
         let after = part.after.map(|place| place.token_and_id());
-        let mut tokens = self.multi_tokens(holder, token, after.map(|(token, _)| token))?;
+        let all = self.multi_tokens(holder, token)?;
+        let from = after.map_or(Address::ZERO, |(token, _)| token);
+        let mut tokens = all.range(from..);
         let (mut page, mut walked) = (HeldIdPage::default(), 0);
         // One more than asked for says whether rows follow.
         while page.ids.len() <= part.limit {
-            let Some(token) = tokens.next() else { break };
+            let Some(&token) = tokens.next() else { break };
             let units = self.units_by_id(holder, &token, deadline)?;
             let behind = |id: &U256| after.is_none_or(|after| (token, *id) > after);
             let mut metadata = None;
@@ -89,30 +91,24 @@ impl Reader {
         }
         page.total = match after {
             None => self.with_the_rest(holder, walked, tokens, deadline)?,
-            Some(_) => {
-                let all = self.multi_tokens(holder, token, None)?;
-                self.with_the_rest(holder, 0, all, deadline)?
-            }
+            Some(_) => self.with_the_rest(holder, 0, all.iter(), deadline)?,
         };
         page.next = part.cut(&mut page.ids, |held| HeldIdCursor::of_id(&held.token, &held.id));
         Ok(page)
     }
 
-    /// The ERC-1155 tokens of which an account may hold something, by address, from `from` on.
+    /// The ERC-1155 tokens of which an account may hold something.
     fn multi_tokens(
         &self,
         holder: &Address,
         only: Option<&Address>,
-        from: Option<Address>,
-    ) -> Result<std::collections::btree_set::IntoIter<Address>, QueryError> {
-        let from = from.unwrap_or(Address::ZERO);
+    ) -> Result<BTreeSet<Address>, QueryError> {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
-        let mut found = BTreeSet::new();
         if let Some(token) = only {
-            found.extend(Some(*token).filter(|token| *token >= from));
-            return Ok(found.into_iter());
+            return Ok(BTreeSet::from([*token]));
         }
-        let start = tokens::holding(holder, TokenKind::Erc1155, &from);
+        let mut found = BTreeSet::new();
+        let start = tokens::holding(holder, TokenKind::Erc1155, &Address::ZERO);
         let mut end = tokens::holding(holder, TokenKind::Erc1155, &Address::repeat_byte(0xff)).to_vec();
         end.push(0);
         let mut scan = self.view.scan(Table::Holdings, start.to_vec(), end)?;
@@ -132,28 +128,27 @@ impl Reader {
                 transfers.step()?;
             }
             for emitter in emitters {
-                let token = self.view.emitter_address(emitter)?;
-                found.extend(Some(token).filter(|token| *token >= from));
+                found.insert(self.view.emitter_address(emitter)?);
             }
         }
-        Ok(found.into_iter())
+        Ok(found)
     }
 
     /// How many ids there are with those of these tokens, where they have few transfers.
-    fn with_the_rest(
+    fn with_the_rest<'a>(
         &self,
         holder: &Address,
         mut count: u64,
-        rest: impl Iterator<Item = Address>,
+        rest: impl Iterator<Item = &'a Address>,
         deadline: Option<Instant>,
     ) -> Result<Option<u64>, QueryError> {
         let mut transfers = 0;
         for token in rest {
-            transfers += Sum::list(&self.view, holder, &token)?.map_or(0, |list| list.count());
+            transfers += Sum::list(&self.view, holder, token)?.map_or(0, |list| list.count());
             if transfers > COUNTED_MAX {
                 return Ok(None);
             }
-            count += self.units_by_id(holder, &token, deadline)?.len() as u64;
+            count += self.units_by_id(holder, token, deadline)?.len() as u64;
         }
         Ok(Some(count))
     }
