@@ -146,6 +146,13 @@ mod tests {
                 Err(error) => panic!("{error}"),
             }
         };
+        // The child is there a moment before its program is.
+        for _ in 0..1_000 {
+            if who_maps(directory.path()).is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         let found = (who_maps(directory.path()), who_maps(&directory.path().join("s")));
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();

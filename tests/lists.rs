@@ -511,7 +511,7 @@ fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
         at.map(|block| reader.nonce(delegated, block as u64).unwrap())
     };
     let expected = [0, 1, 2, 3, 3, 3].map(|nonce| match nonce {
-        0 => Nonce::Untouched(0),
+        0 => Nonce::Likely(0),
         told => Nonce::Exact(told),
     });
     let homes = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -535,4 +535,78 @@ fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
         writer.commit_final(batch).unwrap();
     }
     assert_eq!(nonces(&filled), expected);
+}
+
+/// What bridges and the chain send in an account's name has numbers of another order than the account's nonces.
+#[test]
+fn transactions_are_found_by_nonce_among_what_a_bridge_sent_in_their_name() {
+    let mut told = chain(11, 60, None);
+    let sender = Address::repeat_byte(0x5e);
+    let sent = [
+        (0, 2),
+        (1, 2),
+        (2, 2),
+        (1_234_567, 0xff),
+        (4, 0x7e),
+        (3, 2),
+        (4, 2),
+        (5, 2),
+        (900, 0x7e),
+    ];
+    let mut transactions = told.iter_mut().flat_map(|bundle| &mut bundle.block.transactions);
+    let hashes = sent.map(|(nonce, kind)| {
+        let transaction = transactions.next().unwrap();
+        transaction.from = sender;
+        (transaction.nonce, transaction.kind, transaction.gas) = (nonce, kind, 90_000);
+        transaction.hash
+    });
+    // One in whose name the chain sends, and nobody else.
+    let system = Address::repeat_byte(0x5f);
+    let of_chain = [7, 8, 9].map(|nonce| {
+        let transaction = transactions.next().unwrap();
+        transaction.from = system;
+        (transaction.nonce, transaction.kind) = (nonce, 0x7e);
+        transaction.hash
+    });
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    commit(&mut store.writer().unwrap(), &told, told.len());
+    let reader = Reader::new(store.view());
+    let found = |account, nonce| reader.transaction_by_nonce(&account, nonce).unwrap();
+    for (place, nonce) in [(0, 0), (1, 1), (2, 2), (5, 3), (6, 4), (7, 5)] {
+        assert_eq!(found(sender, nonce), Some(hashes[place]), "nonce {nonce}");
+    }
+    assert_eq!(found(sender, 6), None);
+    for (hash, nonce) in of_chain.into_iter().zip(7..) {
+        assert_eq!(found(system, nonce), Some(hash), "nonce {nonce}");
+    }
+    assert_eq!(found(system, 10), None);
+}
+
+/// In a store that begins later an account may have been delegated before, and create what only frames tell.
+#[test]
+fn nonces_of_a_store_that_begins_later_are_exact_where_frames_are_there() {
+    const FIRST: usize = 4;
+    let told = chain(3, 14, None).split_off(FIRST);
+    let mut untraced = told.clone();
+    untraced.iter_mut().for_each(|bundle| bundle.traces = None);
+    let last = |bundles: &[Bundle]| bundles.last().unwrap().block.number();
+    let sent = told
+        .iter()
+        .flat_map(|bundle| &bundle.block.transactions)
+        .find(|transaction| !transaction.is_made_by_chain())
+        .unwrap();
+    for (bundles, is_exact) in [(&told, true), (&untraced, false)] {
+        let home = tempfile::tempdir().unwrap();
+        let options = OpenOptions::new(home.path());
+        let genesis = B256::repeat_byte(1);
+        let store = Store::open_or_create(&options, CHAIN_ID, genesis, Some(FIRST as u64)).unwrap();
+        commit(&mut store.writer().unwrap(), bundles, bundles.len());
+        let nonce = Reader::new(store.view()).nonce(sent.from, last(bundles)).unwrap();
+        match nonce {
+            Nonce::Exact(_) => assert!(is_exact),
+            Nonce::Likely(_) => assert!(!is_exact),
+            Nonce::AskNode => panic!("the account has sent"),
+        }
+    }
 }

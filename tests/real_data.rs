@@ -787,7 +787,7 @@ fn mainnet_ranges_import_from_their_first_block() {
 
 #[test]
 fn every_mainnet_line_parses_and_verifies() {
-    use quarry::node::recorded::RecordedChain;
+    use quarry::node::recorded::{RecordedChain, parse_line};
     use quarry::sync::verify::{Rules, Verifier};
     let Some(file) = shared("mainnet-blocks/complete.jsonl.zst") else {
         return;
@@ -807,6 +807,11 @@ fn every_mainnet_line_parses_and_verifies() {
             .unwrap_or_else(|error| panic!("block {number}: {error}"));
         hash = Some((number, bundle.block.hash));
         blocks += 1;
+        // What is exported is read as what was stored, what its node left out included.
+        let mut exported = Vec::new();
+        quarry::json::rpc::bundle(&mut exported, &bundle);
+        let again = parse_line(&String::from_utf8(exported).unwrap()).unwrap();
+        assert_eq!(again, bundle, "block {number}");
         // And what is wrong is found. Receipts are covered by their root from Byzantium on.
         if number >= 4_370_000
             && let Some(receipt) = bundle.receipts.first_mut()

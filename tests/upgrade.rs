@@ -166,14 +166,20 @@ fn freeze() {
     std::fs::write(chain, zstd::encode_all(lines.as_bytes(), 19).unwrap()).unwrap();
 }
 
-/// The tables of a store and the bytes of its identity.
-fn looked_at(data: &Path) -> (Vec<String>, Vec<u8>) {
+/// The tables of a store, the bytes of its identity, and its files but for RocksDB's diary.
+fn looked_at(data: &Path) -> (Vec<String>, Vec<u8>, BTreeMap<String, u64>) {
     let path = data.join("mainnet/rocksdb");
+    let files = std::fs::read_dir(&path).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        (name, entry.metadata().unwrap().len())
+    });
+    let files = files.filter(|(name, _)| !name.starts_with("LOG")).collect();
     let mut tables = DB::list_cf(&Options::default(), &path).unwrap();
     tables.sort();
     let db = DB::open_cf_for_read_only(&Options::default(), &path, ["meta"], false).unwrap();
     let identity = db.get_cf(db.cf_handle("meta").unwrap(), b"identity").unwrap();
-    (tables, identity.unwrap())
+    (tables, identity.unwrap(), files)
 }
 
 /// Makes the store one of another version, with a table less or more.

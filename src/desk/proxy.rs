@@ -216,7 +216,7 @@ pub(crate) fn transaction_count(address: Address, tag: Tag) -> Plan {
         };
         let unless = match found {
             Nonce::Exact(count) => return Ok(nonce(count, LEDGER, tag.reach(block))),
-            Nonce::Untouched(count) => Ok(nonce(count, LEDGER, Reach::Head)),
+            Nonce::Likely(count) => Ok(nonce(count, LEDGER, Reach::Head)),
             Nonce::AskNode => Err(no_node()),
         };
         Ok(Answer::AskNode(Question::after(

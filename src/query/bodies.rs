@@ -33,6 +33,18 @@ pub struct Uncle {
     pub header: Option<Header>,
 }
 
+/// Whose transactions are searched for a nonce.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Senders {
+    /// What accounts signed.
+    Themselves,
+    /// What a bridge or the chain sent in their name, too.
+    All,
+}
+
+/// So many transactions of an account are read at most in a search for a nonce: an account in whose name the chain sends may have millions.
+const NONCE_LOOKS_MAX: u32 = 500;
+
 impl Reader {
     /// The number of the indexed block with this hash.
     pub fn block_number(&self, hash: &B256) -> Result<Option<u64>, QueryError> {
@@ -122,22 +134,65 @@ impl Reader {
     }
 
     /// The hash of the transaction that an account sent with this nonce. An account's nonces rise from one of its
-    /// transactions to the next.
+    /// transactions to the next. What bridges or the chain sent in its name has numbers of another order: that is passed over, and
+    /// counts where the account sent nothing with this nonce itself, or so many of those lie in between that nobody looks further.
     pub fn transaction_by_nonce(&self, sender: &Address, nonce: u64) -> Result<Option<B256>, QueryError> {
+        let mut search = NonceSearch::new(self, sender, nonce)?;
+        let among_all = search.run(Senders::All)?;
+        let found = match among_all {
+            // All that was met on the way is the account's own, and in order.
+            _ if !search.met_of_chain => among_all,
+            _ => search.run(Senders::Themselves)?.or(among_all),
+        };
+        Ok(found
+            .map(|ordinal| self.view.transaction_hash(ordinal))
+            .transpose()?)
+    }
+}
+
+/// The search for a nonce among what was sent in an account's name.
+struct NonceSearch<'v> {
+    sent: PostingCursor<'v>,
+    units: Units<'v>,
+    nonce: u64,
+    met_of_chain: bool,
+}
+
+impl<'v> NonceSearch<'v> {
+    fn new(reader: &'v Reader, sender: &Address, nonce: u64) -> Result<Self, QueryError> {
         let term = Term::account(PostingKind::AccountSent, sender);
-        let mut sent = PostingCursor::open(&self.view, term, Direction::Forward)?;
-        let mut units = Units::new(&self.view, Table::Transactions);
-        let (mut low, mut high) = (0, sent.count());
+        Ok(Self {
+            sent: PostingCursor::open(&reader.view, term, Direction::Forward)?,
+            units: Units::new(&reader.view, Table::Transactions),
+            nonce,
+            met_of_chain: false,
+        })
+    }
+
+    /// The place of the transaction among those.
+    fn run(&mut self, senders: Senders) -> Result<Option<u64>, QueryError> {
+        let mut looks = NONCE_LOOKS_MAX;
+        let (mut low, mut high) = (0, self.sent.count());
         while low < high {
             let middle = low + (high - low) / 2;
-            let Some(ordinal) = sent.select(middle)? else {
-                break;
-            };
-            let found = Self::transaction_row(&mut units, ordinal)?.1.transaction.nonce;
-            match found.cmp(&nonce) {
-                std::cmp::Ordering::Equal => return Ok(Some(self.view.transaction_hash(ordinal)?)),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
+            // The first one from the middle on that counts.
+            let (mut place, mut met) = (middle, None);
+            while place < high && met.is_none() {
+                let Some(ordinal) = self.sent.select(place)?.filter(|_| looks > 0) else {
+                    return Ok(None);
+                };
+                looks -= 1;
+                let row = Reader::transaction_row(&mut self.units, ordinal)?.1.transaction;
+                self.met_of_chain |= row.is_made_by_chain();
+                if senders == Senders::All || !row.is_made_by_chain() {
+                    met = Some((ordinal, row.nonce));
+                }
+                place += 1;
+            }
+            match met {
+                Some((ordinal, found)) if found == self.nonce => return Ok(Some(ordinal)),
+                Some((_, found)) if found < self.nonce => low = place,
+                _ => high = middle,
             }
         }
         Ok(None)

@@ -11,9 +11,9 @@ use crate::store::Table;
 pub enum Nonce {
     /// Exactly this.
     Exact(u64),
-    /// The chain from its genesis on never touched the nonce: this, unless the genesis allocation gave
-    /// another one, which only a node or `--genesis` can tell.
-    Untouched(u64),
+    /// This, unless something raised it that the store does not have: the genesis allocation, which only a node or
+    /// `--genesis` can tell, or, in a store that begins later and has no traces, creations by an account that was delegated before (EIP-7702).
+    Likely(u64),
     /// Only the node can tell.
     AskNode,
 }
@@ -32,6 +32,7 @@ impl Reader {
         let traced = self.view.checkpoint().next_traced > block;
         Ok(match (sent, ledger) {
             (_, Some(NONCE_UNKNOWN)) => Nonce::AskNode,
+            (Some(sent), None) if self.first_block() > 0 && !traced => Nonce::Likely(sent),
             (Some(sent), None) => Nonce::Exact(sent),
             // Creations by a contract or a delegated account are known from frames only.
             (_, Some(_)) if !traced => Nonce::AskNode,
@@ -41,7 +42,7 @@ impl Reader {
             }
             // The genesis allocation's nonces are rows of block 0.
             (None, None) if self.native().allocated => Nonce::Exact(0),
-            (None, None) => Nonce::Untouched(0),
+            (None, None) => Nonce::Likely(0),
         })
     }
 

@@ -52,7 +52,7 @@ impl Reader {
         let last = keys::account_at(account, query.last_block);
         let mut end = last.to_vec();
         end.push(0);
-        // Every withdrawal changes the balance of whom it goes to.
+        // A withdrawal changes the balance of whom it goes to, but where the block takes as much away again (docs/COMPATIBILITY.md).
         let mut changes = self.view.scan(Table::Balances, first.to_vec(), end)?;
         let mut at = if query.descending {
             changes.seek_back(&last)?

@@ -12,7 +12,7 @@ use super::beside::files_of;
 use super::open::IDENTITY;
 use super::schema::Table;
 use super::stand::Mark;
-use super::{StoreError, torn};
+use super::{StoreError, migrate, torn};
 
 /// Tables that are open at once while a database is looked at.
 const OPEN_TABLES: i32 = 32;
@@ -35,17 +35,25 @@ pub(super) fn without_identity(database: &Path, store: &Path) -> StoreError {
     StoreError::Absent { path }
 }
 
-/// Refuses a store whose files are not those of its manifest, before anything is written.
+/// Which layouts a store may have that is to be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    Ours,
+    /// It was looked at already.
+    Any,
+}
+
+/// Refuses a store whose files are not those of its manifest, and one of another layout, before anything is written.
 ///
 /// # Errors
-/// [`StoreError::Damaged`], which says what is missing.
-pub(super) fn check_before_writing(database: &Path, store: &Path) -> Result<(), StoreError> {
+/// [`StoreError::Damaged`], which says what is missing; [`StoreError::Schema`].
+pub(super) fn check_before_writing(database: &Path, store: &Path, layout: Layout) -> Result<(), StoreError> {
     // Of a log that RocksDB does not get past a writer takes the garbage first, and a copy does.
     if !has_tables(database) || torn::refuse(database, store).is_err() {
         return Ok(());
     }
     let before = Mark::of(database).ok();
-    let looked = look(database, store);
+    let looked = look(database, store, layout);
     // Another process writes it meanwhile: opening it says so.
     if before.is_none() || Mark::of(database).ok() != before {
         return Ok(());
@@ -53,7 +61,7 @@ pub(super) fn check_before_writing(database: &Path, store: &Path) -> Result<(), 
     looked
 }
 
-fn look(database: &Path, store: &Path) -> Result<(), StoreError> {
+fn look(database: &Path, store: &Path, layout: Layout) -> Result<(), StoreError> {
     let of_opening = |source| StoreError::of_opening(source, store);
     let mut options = Options::default();
     options.set_max_open_files(OPEN_TABLES);
@@ -69,9 +77,11 @@ fn look(database: &Path, store: &Path) -> Result<(), StoreError> {
             .get_pinned_cf(meta, IDENTITY)
             .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?,
     };
-    identity
-        .map(drop)
-        .ok_or_else(|| without_identity(database, store))
+    let identity = identity.ok_or_else(|| without_identity(database, store))?;
+    match layout {
+        Layout::Ours => migrate::check(store, migrate::version_of(&identity)),
+        Layout::Any => Ok(()),
+    }
 }
 
 /// Holds every table that an open database names against the directory.

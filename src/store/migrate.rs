@@ -166,7 +166,7 @@ pub(super) fn run(
     }
     let way = way(steps, found, wanted).filter(|_| found < wanted);
     let way = way.ok_or_else(|| other(directory, found, steps, wanted))?;
-    live_files::check_before_writing(&database, directory)?;
+    live_files::check_before_writing(&database, directory, live_files::Layout::Any)?;
     // All tables that are there, those of the old layout too, and those that are to be.
     let cache = options::cache(CACHE_BYTES);
     let old = tables(&database)?.into_iter();

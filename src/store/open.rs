@@ -192,7 +192,7 @@ impl Store {
             }
             migrate::check_before_opening(&options.directory, &path)?;
             if !options.read_only {
-                live_files::check_before_writing(&path, &options.directory)?;
+                live_files::check_before_writing(&path, &options.directory, live_files::Layout::Ours)?;
             }
         }
         let flats = options.directory.join("flat");

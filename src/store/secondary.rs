@@ -7,6 +7,7 @@
 //! and another is opened (decision 0032).
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(super) struct Secondary {
     manifest: String,
     /// The files of which it knows all.
     known: Mutex<Option<Written>>,
+    /// It may have read rows that hide newer ones: so it stays, whatever later looks find.
+    is_spent: AtomicBool,
 }
 
 impl std::fmt::Debug for Secondary {
@@ -90,6 +93,7 @@ impl Secondary {
             home,
             manifest,
             known: Mutex::default(),
+            is_spent: AtomicBool::new(false),
         })
     }
 
@@ -147,7 +151,7 @@ impl Secondary {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..CATCH_UPS_MAX {
             let before = Mark::of(&self.database)?;
-            if self.is_left_by(&before)? {
+            if self.is_spent.load(Ordering::Acquire) || self.is_left_by(&before)? {
                 return Ok(Caught::Spent);
             }
             if known
@@ -159,13 +163,15 @@ impl Secondary {
             let written = Written::of(&self.database, before.clone(), known.as_ref())?;
             *known = None;
             let (rows, log) = (self.rows_of_logs()?, self.oldest_log()?);
+            // What it has read from logs may be older than what was flushed, and where that cannot be told it is taken for so.
+            self.is_spent.store(rows > 0, Ordering::Release);
             self.db
                 .try_catch_up_with_primary()
                 .map_err(StoreError::rocks("database"))?;
-            // What it has read from logs may be older than what was flushed.
             if rows > 0 && self.oldest_log()? != log {
                 return Ok(Caught::Spent);
             }
+            self.is_spent.store(false, Ordering::Release);
             // Manifest and logs are read one after the other: what moved in between from a log into a table, with the log
             // removed, would be in neither. Then the manifest has grown.
             if Mark::of(&self.database)? == before {
@@ -339,6 +345,9 @@ mod tests {
                             }
                             Caught::Spent => {
                                 spent += 1;
+                                // Also for who could not open another one at once.
+                                let again = instances[place].catch_up().unwrap();
+                                assert!(matches!(again, Caught::Spent), "step {step} of seed {seed}");
                                 instances.remove(place);
                             }
                             Caught::Moving => panic!("nobody writes"),

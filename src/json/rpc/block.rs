@@ -1,6 +1,6 @@
 //! `eth_getBlockByNumber`.
 
-use super::{Place, transaction};
+use super::{LeftOut, Place, transaction};
 use crate::json::{object::Object, writer};
 use crate::model::{B256, Block, BlockEntry, BlockId, Header, Withdrawal};
 
@@ -9,7 +9,7 @@ use crate::model::{B256, Block, BlockEntry, BlockId, Header, Withdrawal};
 /// For hashes `transaction_hashes` are taken; where it is empty, those of the block's transactions.
 pub fn block(out: &mut Vec<u8>, entry: &BlockEntry, full: bool) {
     if full {
-        return with_transactions(out, &entry.block);
+        return with_transactions(out, &entry.block, LeftOut::Filled);
     }
     let mut object = begin(out, &entry.block, Bloom::Stated);
     if entry.transaction_hashes.is_empty() {
@@ -56,20 +56,20 @@ pub(super) enum Bloom {
 }
 
 /// Appends a block with full transactions.
-pub(super) fn with_transactions(out: &mut Vec<u8>, block: &Block) {
+pub(super) fn with_transactions(out: &mut Vec<u8>, block: &Block, left_out: LeftOut) {
     let mut object = begin(out, block, Bloom::Stated);
     object.array(
         "transactions",
         block.transactions.iter().enumerate(),
         |out, (index, transaction)| {
-            transaction::write(out, transaction, None, &place(block, index));
+            transaction::write(out, transaction, None, &place(block, index, left_out));
         },
     );
     object.end_with_extra(block.extra.as_deref());
 }
 
 /// The place of the transaction at `index` of `block`.
-pub(super) fn place(block: &Block, index: usize) -> Place {
+pub(super) fn place(block: &Block, index: usize, left_out: LeftOut) -> Place {
     Place {
         block: BlockId {
             number: block.number(),
@@ -78,6 +78,7 @@ pub(super) fn place(block: &Block, index: usize) -> Place {
         timestamp: block.header.timestamp,
         base_fee_per_gas: block.header.base_fee_per_gas,
         transaction_index: index as u64,
+        left_out,
     }
 }
 

@@ -30,9 +30,23 @@ struct Place {
     timestamp: u64,
     base_fee_per_gas: Option<u64>,
     transaction_index: u64,
+    left_out: LeftOut,
+}
+
+/// What becomes of fields that a node leaves out and the specification has (`accessList`, `yParity`, prices).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeftOut {
+    /// They are made of what there is, for whoever asks.
+    Filled,
+    /// They stay away, so that what is read again is what was stored.
+    Away,
 }
 
 impl Place {
+    const fn fills(&self) -> bool {
+        matches!(self.left_out, LeftOut::Filled)
+    }
+
     /// The first three fields of a transaction, a receipt and a log.
     fn write(&self, object: &mut Object<'_>) {
         object.hex("blockHash", self.block.hash);
@@ -42,15 +56,15 @@ impl Place {
 }
 
 /// Appends one line of a recorded chain, without the newline: `{"block":...,"receipts":[...],"traces":[...]}`, the
-/// last one absent where the bundle has no traces, `uncleHeaders` added where it has them.
+/// last one absent where the bundle has no traces, `uncleHeaders` added where it has them. What the node left out is left out.
 pub fn bundle(out: &mut Vec<u8>, bundle: &Bundle) {
     let block = &bundle.block;
     let mut object = Object::begin(out);
-    block::with_transactions(object.key("block"), block);
+    block::with_transactions(object.key("block"), block, LeftOut::Away);
     let mut first_log_index = 0;
     let pairs = block.transactions.iter().zip(&bundle.receipts).enumerate();
     object.array("receipts", pairs, |out, (index, (transaction, receipt))| {
-        let place = block::place(block, index);
+        let place = block::place(block, index, LeftOut::Away);
         receipt::write(out, transaction, receipt, &place, first_log_index);
         first_log_index += receipt.logs.len() as u64;
     });

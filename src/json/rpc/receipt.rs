@@ -89,9 +89,10 @@ fn begin<'a>(
     object.hex_or_null("contractAddress", receipt.contract_address);
     object.quantity("cumulativeGasUsed", receipt.cumulative_gas_used);
     object.quantity("gasUsed", receipt.gas_used);
-    let price = receipt
-        .effective_gas_price
-        .or_else(|| transaction::gas_price(transaction, place));
+    let price = receipt.effective_gas_price.or_else(|| {
+        place.fills().then_some(())?;
+        transaction::gas_price(transaction, place)
+    });
     object.quantity_if_known("effectiveGasPrice", price);
     object.quantity_if_known("blobGasUsed", receipt.blob_gas_used);
     object.quantity_if_known("blobGasPrice", receipt.blob_gas_price);

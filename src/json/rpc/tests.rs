@@ -1,7 +1,9 @@
 //! The objects against recorded answers of real nodes (`../shared/data`, skipped where absent).
 
 use super::{block, bundle, parse, receipt, transaction};
-use crate::model::{BlockEntry, BlockId, Bundle, TransactionEntry};
+use crate::model::{
+    BlockEntry, BlockId, Bundle, Frame, FrameKind, Receipt, Transaction, TransactionEntry, TransactionTrace,
+};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -268,4 +270,59 @@ fn mainnet_blocks_and_receipts_keep_every_field() {
         }
     }
     println!("{compared} logs compared");
+}
+
+#[test]
+fn recordings_have_what_was_stored_and_answers_what_is_missing() {
+    let transaction_of = |kind, gas| Transaction {
+        kind,
+        gas,
+        v: Some(1),
+        max_fee_per_gas: Some(9),
+        max_priority_fee_per_gas: Some(2),
+        ..Transaction::default()
+    };
+    let mut read = Bundle::default();
+    read.block.header.base_fee_per_gas = Some(5);
+    read.block.transactions = vec![transaction_of(2, 21_000), transaction_of(2, 0)];
+    read.receipts = vec![Receipt::default(); 2];
+    let top = |kind| TransactionTrace {
+        frames: vec![Frame {
+            kind,
+            ..Frame::default()
+        }],
+    };
+    read.traces = Some(vec![top(FrameKind::SelfDestruct), top(FrameKind::Create)]);
+    let recorded = written(|out| bundle(out, &read));
+    let left_out = |object: &Value, fields: &[&str]| {
+        for field in fields {
+            assert!(object.get(field).is_none(), "{field}: {object}");
+        }
+    };
+    left_out(
+        &recorded["block"]["transactions"][0],
+        &["accessList", "yParity", "gasPrice"],
+    );
+    left_out(&recorded["receipts"][0], &["effectiveGasPrice"]);
+    // No node has a frame for the second one, which has no gas: whoever reads the line makes it again.
+    let traced: Vec<&Value> = recorded["traces"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trace| &trace["transactionPosition"])
+        .collect();
+    assert_eq!(traced, [&Value::from(0)]);
+
+    let block_entry = BlockEntry {
+        block: read.block.clone(),
+        transaction_hashes: Vec::new(),
+    };
+    let asked = written(|out| block(out, &block_entry, true))["transactions"][0].take();
+    assert_eq!(asked["accessList"], Value::Array(Vec::new()));
+    assert_eq!(
+        (&asked["yParity"], &asked["gasPrice"]),
+        (&"0x1".into(), &"0x7".into())
+    );
+    let entry = entry(&[read], asked["hash"].as_str().unwrap());
+    assert_eq!(written(|out| receipt(out, &entry))["effectiveGasPrice"], "0x7");
 }

@@ -1,7 +1,7 @@
 //! `trace_block`: localized traces, flat and in pre-order.
 
 use crate::json::{object::Object, writer};
-use crate::model::{B256, Block, BlockId, Frame, FrameKind, TransactionTrace};
+use crate::model::{B256, Block, BlockId, Frame, FrameKind, Transaction, TransactionTrace};
 
 /// Appends the traces of a block as recordings have them, one array for all its transactions. Rewards are not among them. A creation
 /// that made nothing keeps its `result`, too, without `address` in it, so that its gas and output are not lost.
@@ -18,6 +18,9 @@ pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTr
             transaction: transaction.hash,
             position,
         };
+        if is_made_up(transaction, trace) {
+            continue;
+        }
         for (frame, subtraces) in trace.frames.iter().zip(subtraces(&trace.frames)) {
             if out.len() > start {
                 out.push(b',');
@@ -26,6 +29,15 @@ pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTr
         }
     }
     out.push(b']');
+}
+
+/// Whether the node had no trace of a creation without gas, as only a chain's own has: what stands in its place has no address, and whoever
+/// reads the recording makes it again.
+fn is_made_up(transaction: &Transaction, trace: &TransactionTrace) -> bool {
+    match trace.frames.as_slice() {
+        [top] => transaction.gas == 0 && top.error.is_none() && top.kind.is_creation() && top.to.is_none(),
+        _ => false,
+    }
 }
 
 /// Which transaction a trace is of.

@@ -1,6 +1,6 @@
 //! `eth_getTransactionByHash`.
 
-use super::Place;
+use super::{LeftOut, Place};
 use crate::json::{object::Object, writer};
 use crate::model::{AccessListItem, Authorization, Transaction, TransactionEntry};
 
@@ -24,12 +24,14 @@ pub(super) fn place(entry: &TransactionEntry) -> Place {
         timestamp: entry.timestamp,
         base_fee_per_gas: entry.base_fee_per_gas,
         transaction_index: u64::from(entry.transaction_index),
+        left_out: LeftOut::Filled,
     }
 }
 
 /// The price paid per gas: as the node states it, else as EIP-1559 gives it.
 pub(super) fn gas_price(transaction: &Transaction, place: &Place) -> Option<u128> {
     transaction.gas_price.or_else(|| {
+        place.fills().then_some(())?;
         let base = u128::from(place.base_fee_per_gas?);
         let tip = transaction.max_priority_fee_per_gas?;
         Some(transaction.max_fee_per_gas?.min(base.saturating_add(tip)))
@@ -38,7 +40,7 @@ pub(super) fn gas_price(transaction: &Transaction, place: &Place) -> Option<u128
 
 /// Appends `transaction`; `price_paid` is the receipt's price, for a node that states none in the transaction.
 pub(super) fn write(out: &mut Vec<u8>, transaction: &Transaction, price_paid: Option<u128>, place: &Place) {
-    let typed = TYPED.contains(&transaction.kind);
+    let typed = place.fills() && TYPED.contains(&transaction.kind);
     let mut object = Object::begin(out);
     place.write(&mut object);
     object.quantity("blockTimestamp", place.timestamp);

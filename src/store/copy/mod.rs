@@ -67,7 +67,7 @@ pub fn copy_store(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> Result<
         });
     }
     migrate::check_before_opening(from, &source)?;
-    live_files::check_before_writing(&source, from)?;
+    live_files::check_before_writing(&source, from, live_files::Layout::Ours)?;
     let target = to.join("rocksdb");
     let finality = copy_database(&source, &target, stopped, || settle(from, &target))?;
     let records: [u64; ARRAYS] =
