@@ -20,6 +20,8 @@ mod forged;
 mod idle;
 #[path = "checkpoint/killed.rs"]
 mod killed;
+#[path = "checkpoint/mounts.rs"]
+mod mounts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -9,6 +9,8 @@
 #[path = "../examples/embed.rs"]
 #[allow(dead_code, unreachable_pub, reason = "its `main` is the example's")]
 mod example;
+#[path = "embed/feed.rs"]
+mod feed;
 #[path = "support/scratch.rs"]
 mod scratch;
 

@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
 };
 
-use binary::{Outcome, quarry};
+use binary::{Outcome, demo, quarry};
 use ledger::{Blocks, call};
 use quarry::{
     audit::{
@@ -47,7 +47,10 @@ use quarry::{
 };
 use serde_json::Value;
 use slow_parse::{bundle, call_traces, lines, shared};
-use support::{fake_node::FakeNode, index, scratch};
+use support::{
+    fake_node::{FakeNode, Fault, Methods},
+    index, scratch,
+};
 use uncles::uncle_headers;
 
 const MAINNET: &str = "mainnet-blocks/complete.jsonl.zst";
@@ -997,4 +1000,168 @@ fn a_store_of_another_branch_is_told_from_one_whose_node_is_behind() {
     assert_eq!(line(&wrong, CHECK), ["3", "blocks", "1"]);
     let named = "mismatch: block hashes against the node: block 30: the store has 0x";
     assert!(wrong.stdout.contains(named), "{wrong:?}");
+}
+
+/// One question of many that the node does not answer is no reason to tell nothing of all the others.
+#[test]
+fn what_could_not_be_asked_is_counted_and_the_rest_is_told() {
+    const CHECK: &str = "native balances against the node";
+    const REASON: &str = "eth_getBalance: rpc error -32602: pruned";
+    let filled = Filled::new(0);
+    let fault = |method, times| filled.node.fault(Fault::Refuses(method, -32602, "pruned"), times);
+    fault("eth_getBalance", 5);
+    let some = filled
+        .verify()
+        .refused(&[&format!("quarry: not compared: {CHECK} (5 accounts): {REASON}")]);
+    let words = line(&some, CHECK);
+    let asked: u64 = words[0].parse().unwrap();
+    assert!(asked > 100 && words[1..] == ["accounts", "0"], "{words:?}");
+    line(&some, &format!("    5 could not be compared: {REASON}"));
+    assert_eq!(line(&some, "block hashes against the node"), ["3", "blocks", "0"]);
+
+    // What was found wrong comes first.
+    filled.node.set_false_balances(true);
+    fault("eth_getBalance", 5);
+    filled
+        .verify()
+        .refused(&[" mismatches; not compared: native balances against the node (5 accounts)"]);
+    filled.node.set_false_balances(false);
+
+    // Without the node's head nothing of it is known.
+    fault("eth_blockNumber", 1);
+    let silent = filled.verify().refused(&[
+        "quarry: not compared: block hashes against the node (3 blocks), native balances against the node (",
+        "token supplies against the node (",
+        "eth_blockNumber: rpc error",
+    ]);
+    for (check, unit) in [
+        ("block hashes against the node", "blocks"),
+        (CHECK, "accounts"),
+        ("token balances against the node", "holders"),
+    ] {
+        assert_eq!(line(&silent, check), ["-", unit, "-"]);
+    }
+    let own = line(&silent, "native balances, supply of every block");
+    assert!(own[0].parse::<u64>().unwrap() > 100 && own[2] == "0", "{own:?}");
+
+    // One of the blocks that are looked at; it is asked for six times.
+    filled
+        .node
+        .fault(Fault::FailsBlock("eth_getBlockByNumber", 30), 6);
+    let (data, url) = (filled.data(), filled.node.url());
+    let blocks = [
+        "verify",
+        "--data-dir",
+        &data,
+        "--mainnet-rpc",
+        &url,
+        "--samples",
+        "0",
+    ];
+    let blind = quarry(blocks).refused(&["not compared: block hashes against the node (1 blocks)"]);
+    assert_eq!(
+        line(&blind, "block hashes against the node"),
+        ["2", "blocks", "0"]
+    );
+    quarry(blocks).succeeded();
+}
+
+/// A node that answers nothing is given up: each question would be asked again for a while.
+#[test]
+fn a_node_that_answers_nothing_is_not_asked_every_question() {
+    const METHODS: [&str; 2] = ["eth_getBalance", "eth_call"];
+    let filled = Filled::new(0);
+    for method in METHODS {
+        filled
+            .node
+            .fault(Fault::Refuses(method, -32602, "pruned"), u64::MAX);
+    }
+    let asked = || {
+        METHODS
+            .iter()
+            .map(|method| filled.node.asked(method))
+            .sum::<u64>()
+    };
+    let before = asked();
+    let silent = filled.verify().refused(&["rpc error -32602: pruned"]);
+    let asked = asked() - before;
+    assert!((32..120).contains(&asked), "{asked}");
+    let left: Vec<&str> = silent
+        .stdout
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("not checked: "))
+        .filter_map(|line| line.split_once(" could not be compared"))
+        .map(|(count, _)| count)
+        .collect();
+    let left: u64 = left.iter().map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(left, 900, "{silent:?}");
+}
+
+/// With and without a node: what was not looked at is not to look like what is sound.
+#[test]
+fn a_ledger_that_is_not_kept_is_no_check_that_passed() {
+    const OWN: &str = "native balances, supply of every block";
+    let home = scratch::directory();
+    let data = home.path().to_str().unwrap();
+    // Nobody tells what accounts begin with.
+    let chain = demo("chain.jsonl.zst");
+    quarry(["import", "chain", &chain, "--data-dir", data]).succeeded();
+    let ended = quarry(["verify", "--data-dir", data]).succeeded();
+    assert_eq!(line(&ended, OWN), ["-", "balances", "-"]);
+    let said = line(&ended, "    not checked: the ledger is not kept since block").join(" ");
+    assert!(said.contains("the service answers from the node"), "{said}");
+
+    let node = FakeNode::start(4);
+    node.mine(12);
+    node.set_finalized(10);
+    node.set_methods(Methods {
+        trace_block: false,
+        debug_trace: false,
+        debug_by_hash: false,
+        ..Methods::default()
+    });
+    node.set_contracts(|_, _, _| Ok(U256::from(7).to_be_bytes::<32>().to_vec()));
+    let home = scratch::directory();
+    let (data, url) = (home.path().to_str().unwrap(), node.url());
+    let there = ["--mainnet-rpc", url.as_str()];
+    let sync = ["sync", "--to", "latest", "--data-dir", data];
+    quarry(sync.iter().chain(&there)).succeeded();
+    let verify = ["verify", "--data-dir", data];
+    for more in [&[][..], &there] {
+        let untraced = quarry(verify.iter().chain(more)).succeeded();
+        assert_eq!(line(&untraced, OWN), ["-", "balances", "-"]);
+        line(
+            &untraced,
+            "    not checked: the frames of these blocks are not stored",
+        );
+    }
+}
+
+/// A store is for good by the rewards that it was filled by.
+#[test]
+fn a_sync_keeps_the_rewards_that_it_was_told() {
+    let node = FakeNode::start(4);
+    node.mine(5);
+    let url = node.url();
+    let told = |variable: bool| {
+        let home = scratch::directory();
+        let data = home.path().to_str().unwrap();
+        let mut sync = binary::command(["sync", "--to", "5", "--data-dir", data, "--mainnet-rpc", &url]);
+        if variable {
+            sync.env("QUARRY_STATIC_REWARD", "0:5,3:2");
+        } else {
+            sync.args(["--static-reward", "0:5,3:2"]);
+        }
+        let output = sync.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let key = ["inspect", "--data-dir", data, "--key", "meta", "identity"];
+        quarry(key).succeeded().stdout
+    };
+    for variable in [false, true] {
+        let identity = told(variable);
+        assert!(
+            identity.contains("static rewards Some([(0, 5), (3, 2)])"),
+            "{identity}"
+        );
+    }
 }

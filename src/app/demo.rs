@@ -16,7 +16,7 @@ use super::import::ChainImport;
 use super::import_facts::into_store;
 use super::process::{on_signals, say};
 use super::run::{bind, serve_chains};
-use crate::cli::{DemoArgs, NodeArgs, StoreArgs};
+use crate::cli::DemoArgs;
 use crate::config::{Config, store_dir};
 use crate::import::{self, Target, Watcher};
 use crate::model::{ChainName, ImportKind, StatedPrices};
@@ -38,7 +38,7 @@ static TOKENS: &[u8] = include_bytes!("../../demo/token-list.json");
 
 /// `quarry demo`.
 pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
-    let config = Config::merge(&StoreArgs::default(), &NodeArgs::default(), &args.listen)?;
+    let config = Config::run(&args.settings())?;
     let (_trigger, mut shutdown) = on_signals()?;
     let listener = bind(config.listen).await?;
     let temporary = match &args.data_dir {
@@ -80,6 +80,7 @@ pub(super) async fn fill(
     shutdown: &mut Shutdown,
 ) -> Result<(Arc<Store>, Arc<Observed>, DemoNode), AppError> {
     let import = ChainImport {
+        name: ChainName::Mainnet,
         open: OpenOptions {
             cache_bytes: 64 << 20,
             memtable_bytes: 32 << 20,

@@ -10,17 +10,17 @@ use super::AppError;
 use super::files;
 use super::process::{blocking, merged, on_signals, say};
 use super::progress::LINE_EVERY;
-use super::supervisor::{load_genesis, open_options, stated_rewards};
+use super::supervisor::{load_genesis, open_options, rules_of, stated_rewards};
 use crate::cli::ImportChainArgs;
 use crate::clock;
 use crate::config::{BackfillMemory, Config};
 use crate::machine;
-use crate::model::{B256, Bundle, StaticRewards};
+use crate::model::{B256, Bundle, ChainName, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
 use crate::store::{OpenOptions, Store, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
-use crate::sync::{ChainRules, Pipeline, SyncError, recorded};
+use crate::sync::{Pipeline, SyncError, recorded};
 
 /// Lines that are looked at for the chain id before giving up.
 const LINES_FOR_ID: usize = 10_000;
@@ -80,6 +80,7 @@ fn preview(open: &Opener) -> Result<Preview, AppError> {
 
 /// What to import, and where to.
 pub(super) struct ChainImport {
+    pub(super) name: ChainName,
     pub(super) open: OpenOptions,
     pub(super) genesis: Option<ChainGenesis>,
     pub(super) chain_id: Option<u64>,
@@ -168,19 +169,8 @@ impl ChainImport {
         let writer = store
             .writer()
             .ok_or_else(|| AppError::Usage("the store is being written".to_owned()))?;
-        let identity = store.identity();
-        let stated = genesis.is_some() || self.static_rewards.is_some() || identity.static_rewards.is_some();
-        if let Some(sentence) = ChainRules::unstated(chain_id, genesis_hash, stated) {
-            tracing::warn!("{sentence}");
-        }
-        let rules = ChainRules::new(
-            chain_id,
-            genesis_hash,
-            genesis,
-            identity.first_block,
-            self.trust_node,
-        )
-        .with_static_rewards(self.static_rewards.as_ref().or(store.static_rewards().as_ref()));
+        let told = (genesis, self.static_rewards.as_ref());
+        let rules = rules_of(self.name, &store, told, self.trust_node);
         let pipeline = Pipeline {
             rules: rules.clone(),
             finalized: u64::MAX,
@@ -196,7 +186,7 @@ impl ChainImport {
                     openings: None,
                 };
                 let source = futures_util::stream::iter([Ok(block)]);
-                finish(pipeline.run(writer, source, shutdown).await)?
+                finish(Box::pin(pipeline.run(writer, source, shutdown)).await)?
             }
             None => writer,
         };
@@ -209,7 +199,7 @@ impl ChainImport {
         let threads = machine::cores();
         let ahead = self.batch_bytes_max;
         let source = recorded((self.recording)()?, rules, from, stored, threads, ahead);
-        let import = pipeline.run(writer, source, shutdown);
+        let import = Box::pin(pipeline.run(writer, source, shutdown));
         let mut writer = finish(tokio::select! {
             done = import => done,
             () = report(&store) => return Err(AppError::Usage("the report ended".to_owned())),
@@ -263,13 +253,14 @@ fn opener(path: &Path) -> Opener {
 /// `quarry import chain FILE`.
 pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let (_trigger, mut shutdown) = on_signals()?;
-    let config = Config::of_store(&args.store)?;
+    let config = Config::of_chain(args.chain, &args.settings(), &args.given)?;
     files::check_writing()?;
     let import = ChainImport {
+        name: args.chain,
         open: open_options(&config, args.chain, 1),
-        genesis: load_genesis(args.genesis.as_deref().or(config.genesis_of(args.chain)))?,
+        genesis: load_genesis(config.genesis_of(args.chain))?,
         chain_id: args.chain_id,
-        trust_node: args.trust_node,
+        trust_node: config.trusts_node(args.chain),
         static_rewards: config.static_rewards_of(args.chain).cloned(),
         batch_bytes_max: BackfillMemory::of(config.backfill_memory).batch,
         recording: opener(&args.file),
@@ -306,6 +297,7 @@ mod tests {
     fn demo_import(home: &Path) -> ChainImport {
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
         ChainImport {
+            name: ChainName::Mainnet,
             open: OpenOptions::new(home.join("store")),
             genesis: load_genesis(Some(&demo.join("genesis.json"))).unwrap(),
             chain_id: None,

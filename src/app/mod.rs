@@ -27,6 +27,7 @@ pub mod service;
 mod stderr;
 mod supervisor;
 mod verify;
+mod verify_node;
 
 use std::process::ExitCode;
 
@@ -72,6 +73,9 @@ pub enum AppError {
     /// An audit found something wrong.
     #[error("{0} mismatches")]
     Mismatches(u64),
+    /// An audit could not ask the node all that it was to: what it found wrong, what was not compared, and why.
+    #[error("{0}")]
+    Uncompared(String),
     /// Answers of another than the service are others.
     #[error("{}", differing(*.0, "answer"))]
     Differing(u64),
@@ -174,12 +178,9 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
     match command {
         Command::Run(args) => Box::pin(run::run(Config::run(&args)?)).await,
         Command::Demo(args) => Box::pin(demo::demo(&args)).await,
-        Command::Sync(args) => {
-            let config = Config::merge(&args.store, &args.node, &crate::cli::ListenArgs::default())?;
-            Box::pin(run::sync(config, args.to)).await
-        }
+        Command::Sync(args) => Box::pin(run::sync(Config::run(&args.settings())?, args.to)).await,
         Command::Serve(args) => {
-            let config = Config::merge(&args.store, &crate::cli::NodeArgs::default(), &args.listen)?;
+            let config = Config::run(&args.settings())?;
             if args.secondary {
                 Box::pin(replica::serve(config)).await
             } else {
@@ -202,8 +203,7 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
         Command::Migrate(args) => process::blocking(move || inspect::migrate(&args)).await,
         Command::Config(args) => {
             let report = Config::report(&args.run, log, &args.given)?;
-            let run = &args.run;
-            run::check_nodes(&Config::merge(&run.store, &run.node, &run.listen)?)?;
+            run::check_nodes(&Config::run(&args.run)?)?;
             let text = match args.format {
                 ConfigFormat::Toml => report.to_toml(args.show_secrets),
                 ConfigFormat::Json => report.to_json(args.show_secrets),

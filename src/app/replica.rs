@@ -7,10 +7,9 @@ use super::AppError;
 use super::chains::{Chain, Stated};
 use super::process::{blocking, on_signals};
 use super::run::{bind, serve_chains};
-use super::supervisor::open_options;
+use super::supervisor::open_served;
 use crate::clock;
 use crate::config::Config;
-use crate::model::ChainName;
 use crate::shutdown::Shutdown;
 use crate::status::{ChainStatus, ReplicaState};
 use crate::store::{Heartbeat, Look, Observed, Replica, Store, StoreError};
@@ -34,8 +33,8 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
     let listener = bind(config.listen).await?;
     let mut chains = Vec::new();
     let mut followers = tokio::task::JoinSet::new();
-    for name in ChainName::ALL {
-        let open = open_options(&config, name, ChainName::ALL.len());
+    // A store that is made later is served from the next start on.
+    for (name, open) in open_served(&config) {
         let opened = blocking(move || {
             let (replica, store) = Replica::open(&open)?;
             let observed = side_store(&store);

@@ -13,14 +13,14 @@ use super::files;
 use super::front::front;
 use super::notify::{keep_alive, notify};
 use super::process::{merged, on_signals, say};
-use super::supervisor::{Supervisor, load_genesis, open_options};
+use super::supervisor::{Supervisor, load_genesis, open_options, open_served};
 use super::{AppError, progress};
 use crate::api::Settings;
 use crate::cli::SyncTo;
 use crate::config::{BackfillMemory, ChainConfig, Config, ServiceConfig};
 use crate::http::{Limits, Pool, PoolLimits};
 use crate::machine;
-use crate::model::{BlockId, ChainName};
+use crate::model::BlockId;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
 use crate::store::{Heartbeat, Observed, Store, StoreError};
@@ -92,7 +92,7 @@ pub(super) fn check_node(settings: &ChainConfig) -> Result<(), AppError> {
 
 /// Whether there is a node to sync from. What no restart mends is told before anything that one may.
 fn check_options(config: &Config) -> Result<(), AppError> {
-    if config.chains.is_empty() {
+    if config.synced().next().is_none() {
         return Err(AppError::NotUnderstood(
             "no node is configured: pass --mainnet-rpc URL (or --testnet-rpc URL), or try `quarry demo`"
                 .to_owned(),
@@ -103,7 +103,7 @@ fn check_options(config: &Config) -> Result<(), AppError> {
 
 /// Says so where caches and backfill are given more memory than the process may have: the system ends it once they are full.
 fn check_memory(config: &Config) {
-    let chains = config.chains.len() as u64;
+    let chains = config.synced().count() as u64;
     let given = config.cache_size.0 as u64 + chains * config.backfill_memory.0 as u64;
     let allowed = machine::memory_allowed().filter(|&allowed| allowed < given);
     if let Some(allowed) = allowed {
@@ -120,10 +120,11 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     files::check_writing()?;
     check_memory(config);
     let (mut all, mut refused) = (Vec::new(), Vec::new());
-    for settings in &config.chains {
+    let chains = config.synced().count();
+    for settings in config.synced() {
         let genesis = load_genesis(config.genesis_of(settings.name))?;
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
-        let open = open_options(config, settings.name, config.chains.len());
+        let open = open_options(config, settings.name, chains);
         // What is stored is served at once, also while the node is down.
         match Store::open(&open).and_then(|store| Ok((store.is_blank()?, store))) {
             Ok((false, store)) => {
@@ -299,8 +300,7 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
     let (_trigger, shutdown) = on_signals()?;
     let listener = bind(config.listen).await?;
     let mut chains = Vec::new();
-    for name in ChainName::ALL {
-        let mut open = open_options(&config, name, ChainName::ALL.len());
+    for (name, mut open) in open_served(&config) {
         open.read_only = true;
         match Store::open(&open) {
             Ok(store) => {
@@ -324,7 +324,7 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::B256;
+    use crate::model::{B256, ChainName};
 
     async fn panics() -> Result<(), AppError> {
         panic!("what nobody thought of")

@@ -33,6 +33,16 @@ pub(super) fn open_options(config: &Config, chain: ChainName, chains: usize) -> 
     }
 }
 
+/// How to open each chain's store for serving it: those that are there (a directory that holds something) share the cache.
+pub(super) fn open_served(config: &Config) -> [(ChainName, OpenOptions); 2] {
+    let stores = ChainName::ALL.iter().filter(|&&chain| {
+        let entries = std::fs::read_dir(config.store_dir(chain));
+        entries.is_ok_and(|mut entries| entries.next().is_some())
+    });
+    let stores = stores.count();
+    ChainName::ALL.map(|chain| (chain, open_options(config, chain, stores)))
+}
+
 /// Opens a chain's store for reading.
 pub(super) fn open_stored(store: &StoreArgs, chain: ChainName) -> Result<Arc<Store>, AppError> {
     let mut open = open_options(&Config::of_store(store)?, chain, 1);
@@ -68,6 +78,39 @@ pub(super) fn stated_rewards(
 ) -> Option<StaticRewards> {
     let by_file = || genesis.map(|genesis| StaticRewards::of_forks(&genesis.forks));
     stated.cloned().or_else(by_file)
+}
+
+/// The rules by which an open store is gone on with. Rewards that are stated count where those that the store was made with say the same of all
+/// blocks that its ledger has; else it keeps to its own, for by two schedules it would be that of no chain, and the log tells so.
+pub(super) fn rules_of(
+    name: ChainName,
+    store: &Store,
+    (genesis, stated): (Option<&ChainGenesis>, Option<&StaticRewards>),
+    trust_node: bool,
+) -> ChainRules {
+    let identity = store.identity();
+    let (chain_id, hash) = (identity.chain_id, identity.genesis_hash.into());
+    let kept = store.static_rewards();
+    let said = stated_rewards(stated, genesis);
+    if let Some(sentence) = ChainRules::unstated(chain_id, hash, said.is_some() || kept.is_some()) {
+        tracing::warn!(chain = %name, "{sentence}");
+    }
+    let kept = kept.unwrap_or_else(|| StaticRewards::well_known(chain_id, hash));
+    let rewards = match said {
+        Some(said) if said.agrees_before(&kept, store.view().checkpoint().next_traced) => said,
+        Some(said) if said != kept => {
+            tracing::warn!(
+                chain = %name,
+                stated = %said,
+                kept = %kept,
+                "other block rewards are stated than the store was made with, and native balances go on with those: where they are \
+                 wrong, fill a new --data-dir"
+            );
+            kept
+        }
+        _ => kept,
+    };
+    ChainRules::new(chain_id, hash, genesis, identity.first_block, trust_node).with_static_rewards(rewards)
 }
 
 /// The sync hears of the node's head before each piece of work. One that takes long, or a sync that stopped by itself,
@@ -149,22 +192,8 @@ impl Supervisor {
         let Some(writer) = store.writer() else {
             return Err(AppError::Usage("the store is being written already".to_owned()));
         };
-        let identity = store.identity();
-        let stated = self.genesis.is_some()
-            || self.chain.static_rewards().is_some()
-            || identity.static_rewards.is_some();
-        let unstated = ChainRules::unstated(identity.chain_id, identity.genesis_hash.into(), stated);
-        if let Some(sentence) = unstated {
-            tracing::warn!(chain = %self.chain.name, "{sentence}");
-        }
-        let rules = ChainRules::new(
-            identity.chain_id,
-            identity.genesis_hash.into(),
-            self.genesis.as_ref(),
-            identity.first_block,
-            self.settings.trust_node,
-        )
-        .with_static_rewards(self.chain.static_rewards().or(store.static_rewards().as_ref()));
+        let told = (self.genesis.as_ref(), self.chain.static_rewards());
+        let rules = rules_of(self.chain.name, &store, told, self.settings.trust_node);
         let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
         let options = SyncOptions {
             stop_at,
@@ -356,5 +385,75 @@ impl Supervisor {
             .map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
         self.chain.set_store(Arc::clone(&store), observed);
         Ok(store)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{B256, Bundle};
+    use crate::sync::derive::derive;
+
+    /// What one chain does not have the other one may take.
+    #[test]
+    fn a_cache_is_shared_among_the_stores_that_are_there() {
+        let home = tempfile::tempdir().unwrap();
+        let config = Config::of_store(&StoreArgs {
+            data_dir: Some(home.path().to_owned()),
+            ..StoreArgs::default()
+        })
+        .unwrap();
+        let whole = config.cache_size.0 - config.service.kept_bytes;
+        let shares = || open_served(&config).map(|(_, open)| open.cache_bytes);
+        let make = |chain, name: &str| std::fs::create_dir_all(config.store_dir(chain).join(name)).unwrap();
+        assert_eq!(shares(), [whole; 2]);
+        make(ChainName::Testnet, "rocksdb");
+        // A place that a store is to be put on.
+        make(ChainName::Mainnet, "");
+        assert_eq!(shares(), [whole; 2]);
+        make(ChainName::Mainnet, "rocksdb");
+        assert_eq!(shares(), [whole / 2; 2]);
+    }
+    /// A ledger that was begun by one schedule is gone on with by that one, whatever is stated later of blocks that it has.
+    #[test]
+    fn a_store_keeps_the_rewards_that_it_was_made_with() {
+        let of = |text: &str| text.parse::<StaticRewards>().unwrap();
+        let hash = B256::repeat_byte(9);
+        let home = tempfile::tempdir().unwrap();
+        let open = OpenOptions {
+            static_rewards: Some(of("0:3")),
+            ..OpenOptions::new(home.path())
+        };
+        let store = Store::open_or_create(&open, 61, hash, Some(0)).unwrap();
+        let rules = |stated: Option<StaticRewards>| {
+            let rules = rules_of(ChainName::Mainnet, &store, (None, stated.as_ref()), false);
+            rules.nonces.native.static_rewards
+        };
+        assert_eq!(rules(None), of("0:3"));
+        // Nothing is there yet that was paid.
+        assert_eq!(rules(Some(of("0:5"))), of("0:5"));
+        let mut writer = store.writer().unwrap();
+        let mut batch = writer.batch();
+        let mut parent = B256::ZERO;
+        for number in 0..4 {
+            let mut bundle = Bundle {
+                traces: Some(Vec::new()),
+                ..Bundle::default()
+            };
+            bundle.block.hash = B256::with_last_byte(10 + number);
+            (bundle.block.header.number, bundle.block.header.parent_hash) = (number.into(), parent);
+            parent = bundle.block.hash;
+            derive(
+                &bundle,
+                &ChainRules::new(61, hash, None, 0, true).nonces,
+                &mut batch,
+            )
+            .unwrap();
+        }
+        writer.commit_final(batch).unwrap();
+        assert_eq!(rules(Some(of("0:5"))), of("0:3"));
+        assert_eq!(rules(Some(of("0:3,3:2"))), of("0:3"));
+        // Of a block that is still to come, as chains announce it.
+        assert_eq!(rules(Some(of("0:3,4:2"))), of("0:3,4:2"));
     }
 }

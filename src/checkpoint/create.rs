@@ -100,8 +100,8 @@ pub fn create(
     // What cannot be made there is said before the work.
     let beside = target_place(target)?;
     let mut stage = Stage::take(data_dir, store, chain, watcher)?;
-    // On another file system the copy is hashed while it is copied there.
-    if same_file_system(stage.place.path(), beside.path()) {
+    // On another file system, or another mount of this one, the copy is hashed while it is copied there.
+    if stage.place.reaches(&beside) {
         drop(beside);
         stage.hash(watcher, |name, _, from| {
             let failed = |error| CheckpointError::io("read", name.as_str())(error);
@@ -137,18 +137,11 @@ pub fn stream(
 }
 
 fn target_place(target: &Path) -> Result<Place, CheckpointError> {
-    let name = target.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| CheckpointError::Exists {
+    let name = target.file_name().ok_or_else(|| CheckpointError::Exists {
         path: target.to_path_buf(),
     })?;
     let parent = target.parent().unwrap_or(Path::new(""));
-    Place::begin(parent, &format!(".{name}.partial-"))
-}
-
-fn same_file_system(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let device = |path: &Path| path.metadata().map(|about| about.dev()).ok();
-    device(one) == device(other)
+    Place::begin(parent, &format!(".{}.partial-", name.to_string_lossy()))
 }
 
 /// The last file of a checkpoint.

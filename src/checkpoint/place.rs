@@ -4,6 +4,7 @@
 //! one that begins at the same place.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
@@ -19,6 +20,8 @@ pub struct Place {
 
 /// Random hex digits at the end of a temporary name.
 const DIGITS: usize = 8;
+/// Made to try something, and removed at once.
+const PROBE: &str = "probe.tmp";
 
 impl Place {
     /// Makes a directory in `parent` whose name begins with `prefix`, and removes those that killed processes left.
@@ -56,7 +59,27 @@ impl Place {
         sync(&self.path.join(below))
     }
 
-    /// Gives it its own name, on the same file system: from then on it is there, whole.
+    /// Whether a directory can be renamed from here to beside `other`. Only trying tells: what is on one file system may lie on
+    /// two mounts of it, or be counted for two projects.
+    pub(super) fn reaches(&self, other: &Self) -> bool {
+        let (here, there) = (self.path.join(PROBE), other.path.join(PROBE));
+        let reached = fs::create_dir(&here).and_then(|()| fs::rename(&here, &there));
+        for probe in [here, there] {
+            let _ = fs::remove_dir(probe);
+        }
+        reached.is_ok()
+    }
+
+    /// Whether the empty directory `path`, on this file system, is a mount point, to whose place nothing can be renamed.
+    pub(super) fn finds_mounted(&self, path: &Path) -> bool {
+        // Where a directory is that is not empty no other one takes its place: a mount point is refused before that is seen.
+        let full = self.path.join(PROBE);
+        let tried = fs::create_dir_all(full.join(PROBE)).and_then(|()| fs::rename(path, &full));
+        let _ = fs::remove_dir_all(full);
+        tried.is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
+    }
+
+    /// Gives it its own name, to a place that it [reaches](Self::reaches): from then on it is there, whole.
     pub(super) fn rename(mut self, to: &Path) -> Result<(), CheckpointError> {
         sync(&self.path)?;
         match fs::rename(&self.path, to) {
@@ -72,9 +95,7 @@ impl Place {
             Err(error)
                 if matches!(
                     error.kind(),
-                    std::io::ErrorKind::DirectoryNotEmpty
-                        | std::io::ErrorKind::AlreadyExists
-                        | std::io::ErrorKind::NotADirectory
+                    ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory
                 ) =>
             {
                 Err(CheckpointError::Exists {
@@ -116,10 +137,18 @@ fn sweep(parent: &Path, prefix: &str) -> Result<(), CheckpointError> {
             && lock.try_lock().is_ok()
         {
             tracing::info!(directory = %path.display(), "removing what an interrupted command left");
-            fs::remove_dir_all(&path).map_err(CheckpointError::io("remove", &path))?;
+            remove(&path)?;
         }
     }
     Ok(())
+}
+
+/// Removes a directory that may be gone: whoever worked in it may have ended, or given it its name, a moment ago.
+fn remove(path: &Path) -> Result<(), CheckpointError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(CheckpointError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -157,5 +186,28 @@ mod tests {
         let refused = third.rename(&whole).unwrap_err();
         assert!(matches!(refused, CheckpointError::Exists { .. }), "{refused}");
         assert_eq!(names(parent.path()).len(), 3);
+        remove(&parent.path().join(".x-0011aaff")).unwrap();
+    }
+
+    #[test]
+    fn what_is_tried_leaves_nothing() {
+        let parent = tempfile::tempdir().unwrap();
+        let one = Place::begin(parent.path(), ".x-").unwrap();
+        let other = Place::begin(parent.path(), ".y-").unwrap();
+        assert!(one.reaches(&other) && other.reaches(&one));
+        let gone = Place {
+            path: parent.path().join("gone"),
+            parent: parent.path().to_path_buf(),
+            lock: None,
+        };
+        assert!(!one.reaches(&gone) && !gone.reaches(&one));
+        let empty = parent.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        assert!(!one.finds_mounted(&empty));
+        assert!(!one.finds_mounted(&parent.path().join("absent")));
+        assert_eq!(names(parent.path()).len(), 3);
+        for place in [one.path(), other.path(), empty.as_path()] {
+            assert_eq!(names(place), [""; 0]);
+        }
     }
 }

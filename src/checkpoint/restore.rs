@@ -37,6 +37,9 @@ pub fn restore(
     }
     let from = source.shown();
     let place = Place::begin(data_dir, &format!(".restore-{chain}-"))?;
+    if place.finds_mounted(store) {
+        return Err(mount_point(store));
+    }
     let mut files = Files::below(&place);
     let mut sink = |name: &Name, file: &mut dyn Read| {
         let written = files.write(name, file, watcher);
@@ -63,7 +66,7 @@ pub fn restore(
     match place.rename(store) {
         Ok(()) => Ok(manifest),
         Err(CheckpointError::Exists { .. }) => Err(occupied()),
-        // A directory that is mounted from the same file system.
+        // Mounted meanwhile.
         Err(CheckpointError::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {
             Err(mount_point(store))
         }

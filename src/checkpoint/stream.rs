@@ -100,7 +100,8 @@ pub(super) fn read(
     let decoder = zstd::Decoder::new(stream).map_err(broken)?;
     let mut archive = Archive::new(decoder);
     let mut manifest = None;
-    for entry in archive.entries().map_err(broken)? {
+    // As they are: headers that speak of the next file have no place in a checkpoint, and are read into memory whole else.
+    for entry in archive.entries().map_err(broken)?.raw(true) {
         let mut entry = entry.map_err(broken)?;
         if watcher.stopped() {
             return Err(CheckpointError::Stopped);

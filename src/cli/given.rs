@@ -1,4 +1,4 @@
-//! Which options came from the environment: clap merges it with the command line.
+//! What came from the environment, which clap merges with the command line.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -8,18 +8,20 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use super::{Cli, Command};
+use super::{Cli, Command, Import, NodeArgs};
 
 /// What every variable's name begins with.
 const PREFIX: &str = "QUARRY_";
 
-/// Which options came from the environment; the others came from the command line.
+/// Which options came from the environment (the others came from the command line), and what of it no option of the command is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// Ids of options, as the fields of their structs are called.
     environment: BTreeSet<String>,
     /// Variables that look like ours and name no option.
     unknown: Vec<String>,
+    /// The nodes of `mainnet` and `testnet`.
+    nodes: [Option<String>; 2],
 }
 
 impl Given {
@@ -37,6 +39,8 @@ impl Given {
         Self {
             environment,
             unknown: unknown(&Cli::command(), std::env::vars_os().map(|(name, _)| name)),
+            nodes: ["mainnet_rpc", "testnet_rpc"]
+                .map(|id| std::env::var(variable(id)).ok().filter(|url| !url.is_empty())),
         }
     }
 
@@ -44,6 +48,18 @@ impl Given {
     #[must_use]
     pub fn is_environment(&self, id: &str) -> bool {
         self.environment.contains(id)
+    }
+
+    /// The nodes that the environment names, for commands that ask none: what variables say of one chain alone they say of the only one
+    /// that has a node.
+    #[must_use]
+    pub(super) fn nodes(&self) -> NodeArgs {
+        let [mainnet_rpc, testnet_rpc] = self.nodes.clone();
+        NodeArgs {
+            mainnet_rpc,
+            testnet_rpc,
+            ..NodeArgs::default()
+        }
     }
 
     /// Variables of the environment that look like ours and name no option.
@@ -85,25 +101,29 @@ fn collect(command: &clap::Command, known: &mut BTreeSet<OsString>) {
     }
 }
 
-/// The command line, which does not look at variables that `is_empty`: they say nothing, as ones that are not there.
-fn without_empty(command: clap::Command, is_empty: &dyn Fn(&OsStr) -> bool) -> clap::Command {
-    let command = command.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
-        true => arg.env(Resettable::Reset),
-        false => arg,
+/// The command line as it is read: variables that are `empty` say nothing, as ones that are not there, and no help shows what a variable
+/// holds, which may be a key.
+fn as_read(command: clap::Command, empty: &dyn Fn(&OsStr) -> bool) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let arg = arg.hide_env_values(true);
+        match arg.get_env().is_some_and(empty) {
+            true => arg.env(Resettable::Reset),
+            false => arg,
+        }
     });
     let names: Vec<String> = command
         .get_subcommands()
         .map(|deeper| deeper.get_name().to_owned())
         .collect();
     names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |deeper| without_empty(deeper, is_empty))
+        command.mut_subcommand(name, |deeper| as_read(deeper, empty))
     })
 }
 
 /// Reads the command line and the environment; ends the process where they are not understood.
 pub(super) fn read() -> Cli {
     let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
-    let given = without_empty(Cli::command(), &is_empty).try_get_matches();
+    let given = as_read(Cli::command(), &is_empty).try_get_matches();
     let mut matches = given.unwrap_or_else(|error| end(&error));
     let given = Given::of(&matches);
     match Cli::from_arg_matches_mut(&mut matches) {
@@ -111,6 +131,8 @@ pub(super) fn read() -> Cli {
             match &mut cli.command {
                 Command::Config(args) => args.given = given,
                 Command::Verify(args) => args.given = given,
+                Command::Serve(args) => args.given = given,
+                Command::Import(Import::Chain(args)) => args.given = given,
                 _ => {}
             }
             cli
@@ -163,7 +185,7 @@ mod tests {
         }
         let left = |is_empty: &dyn Fn(&OsStr) -> bool| {
             let mut found = Vec::new();
-            variables(&without_empty(Cli::command(), is_empty), &mut found);
+            variables(&as_read(Cli::command(), is_empty), &mut found);
             found
         };
         let all = left(&|_| false);
@@ -171,7 +193,21 @@ mod tests {
         assert!(left(&|_| true).is_empty());
         let some = left(&|name| name == "QUARRY_LISTEN");
         assert!(some.len() < all.len() && !some.iter().any(|name| name == "QUARRY_LISTEN"));
-        without_empty(Cli::command(), &|_| true).debug_assert();
+        as_read(Cli::command(), &|_| true).debug_assert();
+    }
+
+    #[test]
+    fn no_help_shows_what_a_variable_holds() {
+        fn check(command: &clap::Command, seen: &mut usize) {
+            for arg in command.get_arguments().filter(|arg| arg.get_env().is_some()) {
+                assert!(arg.is_hide_env_values_set(), "{} of {command}", arg.get_id());
+                *seen += 1;
+            }
+            command.get_subcommands().for_each(|deeper| check(deeper, seen));
+        }
+        let mut seen = 0;
+        check(&as_read(Cli::command(), &|_| false), &mut seen);
+        assert!(seen > 20, "{seen}");
     }
 
     #[test]

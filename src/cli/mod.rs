@@ -5,6 +5,7 @@ mod checkpoint;
 mod given;
 mod manual;
 mod operator;
+mod settings;
 
 use std::path::{Path, PathBuf};
 
@@ -169,16 +170,21 @@ pub struct NodeArgs {
     pub trust_node: Option<bool>,
 }
 
+/// What blocks bring, where that is not known of the chain: for every command that fills a store or serves one.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RewardArgs {
+    /// Wei that blocks with difficulty bring by the protocol, and from which block on, where it is not well known: of the chain
+    /// that --chain names, else of `mainnet` or the only one. A new store remembers it.
+    #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
+    pub static_reward: Option<String>,
+}
+
 /// Where to listen, and what answers depend on besides the store.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ListenArgs {
     /// Address to serve on [default: 127.0.0.1:8080].
     #[arg(long, env = "QUARRY_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Wei that blocks with difficulty bring by the protocol, and from which block on: for the chain
-    /// `mainnet` or the only one, where it is not well known.
-    #[arg(long, env = "QUARRY_STATIC_REWARD", value_name = "BLOCK:WEI")]
-    pub static_reward: Option<String>,
     /// Connections served at once; one more is told 503 and closed. Each needs a file descriptor [default: 4096].
     #[arg(long, env = "QUARRY_MAX_CONNECTIONS", value_name = "N")]
     pub max_connections: Option<usize>,
@@ -202,7 +208,7 @@ pub struct ListenArgs {
     pub rpc_passthrough: Option<bool>,
 }
 
-/// `quarry run`.
+/// `quarry run`, and what of it other commands take.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunArgs {
     #[command(flatten)]
@@ -211,6 +217,9 @@ pub struct RunArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub node: NodeArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub reward: RewardArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub listen: ListenArgs,
@@ -239,6 +248,9 @@ pub struct SyncArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub node: NodeArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub reward: RewardArgs,
 }
 
 /// How far `quarry sync` goes.
@@ -274,7 +286,13 @@ pub struct ServeArgs {
     pub store: StoreArgs,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub reward: RewardArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub listen: ListenArgs,
+    /// What the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// What can be imported.
@@ -335,11 +353,18 @@ pub struct ImportChainArgs {
     #[arg(long, value_name = "N")]
     pub chain_id: Option<u64>,
     /// Do not check hashes, roots and blooms.
-    #[arg(long, env = "QUARRY_TRUST_NODE", value_parser = BoolishValueParser::new())]
-    pub trust_node: bool,
+    #[arg(long, env = "QUARRY_TRUST_NODE", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]
+    pub trust_node: Option<bool>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub reward: RewardArgs,
+    /// What the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// What can be exported.
@@ -392,7 +417,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub node: NodeArgs,
-    /// Which of them the environment gave.
+    /// What the environment gave.
     #[arg(skip)]
     pub given: Given,
 }

@@ -70,7 +70,7 @@ pub struct ConfigArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: RunArgs,
-    /// Which of them the environment gave.
+    /// What the environment gave.
     #[arg(skip)]
     pub given: Given,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::merge::{Merge, Origin, as_is};
 use super::{ChainFile, ConfigError, prices};
-use crate::cli::{ListenArgs, NodeArgs};
+use crate::cli::{NodeArgs, RunArgs};
 use crate::model::{Address, ChainName, StatedPrices, StaticRewards, written_address};
 
 /// Far more blocks than any chain has.
@@ -53,14 +53,14 @@ pub(super) fn nodes(
     [mainnet, testnet].map(|(rpc, origin)| (rpc.filter(|url| !url.trim().is_empty()), origin))
 }
 
-/// `meant`: whether flags of one chain alone speak of this one.
+/// `meant`: whether an option of one chain alone, by its id, speaks of this one.
 pub(super) fn merge(
     merge: &mut Merge<'_>,
     name: ChainName,
     section: &ChainFile,
     (rpc, origin): (Option<String>, Origin),
-    meant: bool,
-    (node, listen): (&NodeArgs, &ListenArgs),
+    meant: &dyn Fn(&str) -> bool,
+    RunArgs { node, reward, .. }: &RunArgs,
 ) -> Result<Stated, ConfigError> {
     let key = |key: &str| format!("{name}.{key}");
     if let Some(rpc) = &rpc {
@@ -73,7 +73,7 @@ pub(super) fn merge(
     // In the order in which `quarry config` shows them.
     let start_block = merge.optional(
         key("start_block"),
-        ("start_block", node.start_block.filter(|_| meant)),
+        ("start_block", node.start_block.filter(|_| meant("start_block"))),
         section.start_block,
         |block| match block {
             ..=START_BLOCK_MAX => Ok(block),
@@ -82,7 +82,7 @@ pub(super) fn merge(
     )?;
     let genesis = merge.optional(
         key("genesis"),
-        ("genesis", node.genesis.clone().filter(|_| meant)),
+        ("genesis", node.genesis.clone().filter(|_| meant("genesis"))),
         section.genesis.clone(),
         as_is,
     )?;
@@ -126,10 +126,8 @@ pub(super) fn merge(
             as_is,
         )?,
     };
-    let (rewards, origin) = merge.choose(
-        ("static_reward", listen.static_reward.clone().filter(|_| meant)),
-        section.static_reward.clone(),
-    );
+    let flag = reward.static_reward.clone().filter(|_| meant("static_reward"));
+    let (rewards, origin) = merge.choose(("static_reward", flag), section.static_reward.clone());
     // An empty text says nothing, also where the file says something.
     let static_rewards = match rewards.filter(|text| !text.trim().is_empty()) {
         Some(text) => {

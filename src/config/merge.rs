@@ -137,6 +137,11 @@ impl<'a> Merge<'a> {
         }
     }
 
+    /// What tells the environment from flags.
+    pub(super) const fn given(&self) -> &'a Given {
+        self.given
+    }
+
     /// All values in force, in the order in which they were merged.
     pub(super) fn into_settings(self) -> Vec<Setting> {
         self.settings

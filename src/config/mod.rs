@@ -24,7 +24,7 @@ pub use report::Report;
 pub use service::ServiceConfig;
 pub use size::ByteSize;
 
-use crate::cli::{Given, ListenArgs, LogArgs, NodeArgs, RunArgs, StoreArgs};
+use crate::cli::{Given, LogArgs, RunArgs, StoreArgs};
 use crate::model::{Address, ChainName, StatedPrices, StaticRewards};
 use merge::{Merge, as_is};
 
@@ -83,7 +83,7 @@ pub struct Config {
     pub cache_size: ByteSize,
     /// Memory of backfill, for each chain.
     pub backfill_memory: ByteSize,
-    /// The chains that have a node, in order.
+    /// The chains, in order, whether or not they have a node.
     pub chains: Vec<ChainConfig>,
     /// Static rewards that the operator states, by chain; a chain that is well known needs none.
     pub static_rewards: Vec<(ChainName, StaticRewards)>,
@@ -96,25 +96,29 @@ pub struct Config {
 }
 
 impl Config {
-    /// Merges what `quarry run` was given.
+    /// Merges what `quarry run` was given, or another command of it, with the file and the defaults.
     pub fn run(args: &RunArgs) -> Result<Self, ConfigError> {
-        Self::merge(&args.store, &args.node, &args.listen)
+        Self::merge(args, &Given::default(), None)
+    }
+
+    /// The same for a command about one chain. What is typed beside its name is of that chain; variables are of the one that
+    /// they are of with `quarry run`.
+    pub fn of_chain(chain: ChainName, args: &RunArgs, given: &Given) -> Result<Self, ConfigError> {
+        Self::merge(args, given, Some(chain))
     }
 
     /// The settings of a command that only needs a store.
     pub fn of_store(store: &StoreArgs) -> Result<Self, ConfigError> {
-        Self::merge(store, &NodeArgs::default(), &ListenArgs::default())
+        Self::run(&RunArgs {
+            store: store.clone(),
+            ..RunArgs::default()
+        })
     }
 
-    /// Merges flags and environment with the file and the defaults.
-    pub fn merge(store: &StoreArgs, node: &NodeArgs, listen: &ListenArgs) -> Result<Self, ConfigError> {
-        let file = read_file(store.config.as_deref())?;
-        let given = Given::default();
-        Self::merged(
-            &mut Merge::new(&given, store.config.as_deref()),
-            &file,
-            (store, node, listen),
-        )
+    fn merge(args: &RunArgs, given: &Given, named: Option<ChainName>) -> Result<Self, ConfigError> {
+        let path = args.store.config.as_deref();
+        let file = read_file(path)?;
+        Self::merged(&mut Merge::new(given, path), &file, args, named)
     }
 
     /// Where each value of `quarry run` comes from.
@@ -123,7 +127,7 @@ impl Config {
         let file = read_file(path)?;
         let mut merge = Merge::new(given, path);
         LogConfig::note(&mut merge, log, &file)?;
-        Self::merged(&mut merge, &file, (&args.store, &args.node, &args.listen))?;
+        Self::merged(&mut merge, &file, args, None)?;
         Ok(Report::new(merge.into_settings(), given.unknown()))
     }
 
@@ -137,8 +141,10 @@ impl Config {
     fn merged(
         merge: &mut Merge<'_>,
         file: &ConfigFile,
-        (store, node, listen): (&StoreArgs, &NodeArgs, &ListenArgs),
+        args: &RunArgs,
+        named: Option<ChainName>,
     ) -> Result<Self, ConfigError> {
+        let (store, listen) = (&args.store, &args.listen);
         let data_dir = merge.value(
             "data_dir",
             ("data_dir", store.data_dir.clone()),
@@ -174,12 +180,14 @@ impl Config {
         )?;
         let service = ServiceConfig::merge(merge, listen, file, cache_size)?;
         let sections = [&file.mainnet, &file.testnet];
-        let nodes = chain::nodes(merge, node, sections);
-        // Flags of one chain alone speak of `mainnet`, or of the only one that has a node.
-        let meant = match nodes.each_ref().map(|(rpc, _)| rpc.is_some()) {
+        let nodes = chain::nodes(merge, &args.node, sections);
+        // Options of one chain alone speak of `mainnet`, or of the only one that has a node; flags of the one that is named beside them.
+        let only = match nodes.each_ref().map(|(rpc, _)| rpc.is_some()) {
             [false, true] => ChainName::Testnet,
             _ => ChainName::Mainnet,
         };
+        let given = merge.given();
+        let meant = |id: &str| named.filter(|_| !given.is_environment(id)).unwrap_or(only);
         let mut config = Self {
             data_dir,
             listen: address,
@@ -193,7 +201,7 @@ impl Config {
             prices: Vec::new(),
         };
         for ((name, section), rpc) in ChainName::ALL.into_iter().zip(sections).zip(nodes) {
-            let stated = chain::merge(merge, name, section, rpc, name == meant, (node, listen))?;
+            let stated = chain::merge(merge, name, section, rpc, &|id| meant(id) == name, args)?;
             config
                 .static_rewards
                 .extend(stated.static_rewards.map(|rewards| (name, rewards)));
@@ -202,11 +210,26 @@ impl Config {
             if stated.prices != StatedPrices::default() {
                 config.prices.push((name, stated.prices));
             }
-            if stated.chain.rpc.is_some() {
-                config.chains.push(stated.chain);
-            }
+            config.chains.push(stated.chain);
         }
         Ok(config)
+    }
+
+    /// The chains that have a node, in order.
+    pub fn synced(&self) -> impl Iterator<Item = &ChainConfig> {
+        self.chains.iter().filter(|chain| chain.rpc.is_some())
+    }
+
+    /// The settings of a chain.
+    #[must_use]
+    pub fn chain(&self, name: ChainName) -> Option<&ChainConfig> {
+        self.chains.iter().find(|chain| chain.name == name)
+    }
+
+    /// Whether hashes and roots of a chain are not checked.
+    #[must_use]
+    pub fn trusts_node(&self, chain: ChainName) -> bool {
+        self.chain(chain).is_some_and(|chain| chain.trust_node)
     }
 
     /// The static rewards that the operator states for a chain.

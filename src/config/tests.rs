@@ -1,6 +1,7 @@
 //! What is merged, and what is printed of it.
 
 use super::*;
+use crate::cli::{ListenArgs, NodeArgs, RewardArgs};
 
 #[test]
 fn flags_win_over_the_file_and_the_file_over_defaults() {
@@ -20,9 +21,11 @@ fn flags_win_over_the_file_and_the_file_over_defaults() {
             start_block: Some(3),
             ..NodeArgs::default()
         },
+        reward: RewardArgs {
+            static_reward: Some("7:3".to_owned()),
+        },
         listen: ListenArgs {
             listen: Some("127.0.0.1:1".to_owned()),
-            static_reward: Some("7:3".to_owned()),
             ..ListenArgs::default()
         },
     };
@@ -70,7 +73,7 @@ fn nonsense_is_named() {
     );
     assert!(error(args("127.0.0.1:1", "512")).starts_with("cache-size: 512 is below the least, 1MiB"));
     let mut reward = args("127.0.0.1:1", "1GiB");
-    reward.listen.static_reward = Some("5 ether".to_owned());
+    reward.reward.static_reward = Some("5 ether".to_owned());
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("quarry.toml");
     for account in ["", "00000000000000000000000000000000000000aa", "0x00aa", "0x0x00"] {
@@ -250,7 +253,7 @@ fn flags_of_one_chain_speak_of_the_only_one_with_a_node() {
         ),
     ] {
         let mut args = with_file(&directory, file);
-        args.listen.static_reward = Some("5".to_owned());
+        args.reward.static_reward = Some("5".to_owned());
         args.node.start_block = Some(4);
         let config = Config::run(&args).unwrap();
         let rewards: Vec<_> = config.static_rewards.iter().map(|(chain, _)| *chain).collect();
@@ -259,6 +262,39 @@ fn flags_of_one_chain_speak_of_the_only_one_with_a_node() {
             assert_eq!(chain.start_block.is_some(), chain.name == meant, "{file}");
         }
     }
+}
+
+/// What is said of a chain is said of its blocks, wherever they come from.
+#[test]
+fn settings_of_a_chain_need_no_node() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = with_file(
+        &directory,
+        "[mainnet]\ntrust_node = true\nrpc_concurrency = 3\n[testnet]\nrpc = \"http://b\"\n",
+    );
+    let config = Config::run(&args).unwrap();
+    assert!(config.trusts_node(ChainName::Mainnet) && !config.trusts_node(ChainName::Testnet));
+    let mainnet = config.chain(ChainName::Mainnet).unwrap();
+    assert_eq!((mainnet.rpc.as_deref(), mainnet.rpc_concurrency), (None, 3));
+    let synced: Vec<_> = config.synced().map(|chain| chain.name).collect();
+    assert_eq!(synced, [ChainName::Testnet]);
+}
+
+#[test]
+fn flags_beside_the_name_of_a_chain_speak_of_that_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file =
+        "[mainnet]\nrpc = \"http://a\"\ngenesis = \"m\"\n[testnet]\ngenesis = \"t\"\nstatic_reward = \"3\"\n";
+    let mut args = with_file(&directory, file);
+    args.node.genesis = Some("flag".into());
+    args.reward.static_reward = Some("5".to_owned());
+    for named in ChainName::ALL {
+        let config = Config::of_chain(named, &args, &Given::default()).unwrap();
+        assert_eq!(config.genesis_of(named), Some(Path::new("flag")));
+        assert_eq!(config.static_rewards_of(named).unwrap().to_string(), "0:5");
+    }
+    let config = Config::of_chain(ChainName::Testnet, &args, &Given::default()).unwrap();
+    assert_eq!(config.genesis_of(ChainName::Mainnet), Some(Path::new("m")));
 }
 
 #[test]

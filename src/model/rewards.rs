@@ -65,6 +65,15 @@ impl StaticRewards {
         !self.steps.iter().any(|&(step, _)| first < step && step <= last)
     }
 
+    /// Whether the blocks before `end` have the same rewards by both.
+    #[must_use]
+    pub fn agrees_before(&self, other: &Self, end: u64) -> bool {
+        let steps = self.steps.iter().chain(&other.steps);
+        let mut firsts = steps.map(|&(first, _)| first).chain([1]);
+        firsts
+            .all(|first| end <= first || self.of_block(first, U256::ONE) == other.of_block(first, U256::ONE))
+    }
+
     /// The reward of a block, in wei; 0 for block 0 and for a block without difficulty.
     #[must_use]
     pub fn of_block(&self, number: u64, difficulty: U256) -> U256 {

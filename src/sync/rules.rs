@@ -74,12 +74,10 @@ impl ChainRules {
         ))
     }
 
-    /// The same with the static rewards that the operator states, where there are any.
+    /// The same with these static rewards.
     #[must_use]
-    pub fn with_static_rewards(mut self, stated: Option<&StaticRewards>) -> Self {
-        if let Some(stated) = stated {
-            self.nonces.native.static_rewards = stated.clone();
-        }
+    pub fn with_static_rewards(mut self, rewards: StaticRewards) -> Self {
+        self.nonces.native.static_rewards = rewards;
         self
     }
 }

@@ -386,6 +386,14 @@ fn names_that_lead_elsewhere() {
             "not a plain file",
         ),
         (format!("{root}rocksdb"), EntryType::Directory, "not a plain file"),
+        // They speak of the file after them, and may be as long as they like.
+        (
+            "././@LongLink".to_owned(),
+            EntryType::GNULongName,
+            "not a plain file",
+        ),
+        ("more".to_owned(), EntryType::XHeader, "not a plain file"),
+        ("more".to_owned(), EntryType::XGlobalHeader, "not a plain file"),
     ] {
         let mut header = header(&name, kind, 0);
         if matches!(kind, EntryType::Symlink | EntryType::Link) {

@@ -133,6 +133,17 @@ fn onto_another_file_system() {
 }
 
 #[test]
+fn to_a_name_that_is_no_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    demo_store(&data);
+    let made = home.path().join(std::ffi::OsStr::from_bytes(b"of \xe9t\xe9"));
+    create(&data, &made).succeeded();
+    verify(&made).succeeded();
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let home = tempfile::tempdir().unwrap();
     let [data, made, other] = ["data", "made", "other"].map(|name| home.path().join(name));

@@ -330,3 +330,81 @@ fn a_genesis_file_of_the_environment_is_of_mainnet_where_another_chain_is_verifi
     let node = ("QUARRY_TESTNET_RPC", "http://127.0.0.1:1");
     verify(&[], &[elsewhere, node]).refused(&["/no such file"]);
 }
+
+/// So it is where a recording is imported: what is meant for `mainnet` does not win over what the file says of `testnet`.
+#[test]
+fn variables_of_mainnet_are_not_of_another_chain_that_is_imported() {
+    let directory = tempfile::tempdir().unwrap();
+    let (chain, genesis) = (demo("chain.jsonl.zst"), demo("genesis.json"));
+    let path = directory.path().join("quarry.toml");
+    std::fs::write(
+        &path,
+        format!("[testnet]\ngenesis = \"{genesis}\"\nstatic_reward = \"3\"\n"),
+    )
+    .unwrap();
+    let home = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let import = |name: &str, more: &[&str], variables: &[(&str, &str)]| {
+        let (data, file) = (home(name), path.to_str().unwrap());
+        let args = ["import", "chain", &chain, "--data-dir", &data, "--config", file];
+        let mut asked = command(args.iter().chain(more));
+        asked.envs(variables.iter().copied());
+        run(asked)
+    };
+    let said = |name: &str, chain: &str| {
+        let data = home(name);
+        quarry(["inspect", "--chain", chain, "--data-dir", &data])
+            .succeeded()
+            .stdout
+    };
+    let elsewhere = [("QUARRY_GENESIS", "/no such file"), ("QUARRY_STATIC_REWARD", "7")];
+    let testnet = ["--chain", "testnet"];
+    import("file", &testnet, &elsewhere).succeeded();
+    let told = said("file", "testnet");
+    for line in ["rewards    0:3 ", "ledger     native balances of all blocks"] {
+        assert!(told.contains(&format!("\n{line}")), "{line}: {told}");
+    }
+    let flags = ["--genesis", &genesis, "--static-reward", "5"];
+    import("flags", &[&testnet[..], &flags].concat(), &elsewhere).succeeded();
+    assert!(said("flags", "testnet").contains("\nrewards    0:5 "));
+    import("own", &["--genesis", &genesis], &elsewhere[1..]).succeeded();
+    assert!(said("own", "mainnet").contains("\nrewards    0:7 "));
+    // They are of `testnet` where that is the only one with a node.
+    let node = ("QUARRY_TESTNET_RPC", "http://127.0.0.1:1");
+    import("only", &testnet, &[elsewhere[0], node]).refused(&["/no such file"]);
+    import("only", &testnet, &[elsewhere[1], node]).succeeded();
+    assert!(said("only", "testnet").contains("\nrewards    0:7 "));
+}
+
+/// A chain whose encoding is its own is so without a node, too.
+#[test]
+fn a_file_that_trusts_what_is_told_is_heard_by_imports_and_audits() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let packed = std::fs::read(demo("chain.jsonl.zst")).unwrap();
+    let text = String::from_utf8(zstd::decode_all(&*packed).unwrap()).unwrap();
+    let mut lines: Vec<String> = text.lines().take(20).map(str::to_owned).collect();
+    let mut block: Value = serde_json::from_str(&lines[7]).unwrap();
+    block["block"]["extraData"] = "0x11".into();
+    lines[7] = block.to_string();
+    let (recording, file) = (at("chain.jsonl"), at("quarry.toml"));
+    std::fs::write(&recording, lines.join("\n") + "\n").unwrap();
+    std::fs::write(&file, "[mainnet]\ntrust_node = true\n").unwrap();
+    let import = |name: &str, more: &[&str]| {
+        let data = at(name);
+        let args = ["import", "chain", &recording, "--data-dir", &data];
+        quarry(args.iter().chain(more))
+    };
+    let trusting = ["--config", file.as_str()];
+    import("strict", &[]).refused(&["block 7"]);
+    import("no", &["--config", &file, "--trust-node=false"]).refused(&["block 7"]);
+    import("flag", &["--trust-node"]).succeeded();
+    import("file", &trusting).succeeded();
+    let verify = |more: &[&str]| {
+        let data = at("file");
+        let args = ["verify", "--data-dir", &data];
+        quarry(args.iter().chain(more))
+    };
+    verify(&[]).refused(&["mismatches"]);
+    verify(&["--config", &file, "--trust-node=false"]).refused(&["mismatches"]);
+    verify(&trusting).succeeded();
+}

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use clap::CommandFactory as _;
 use quarry::cli::Cli;
 
-use crate::binary::quarry;
+use crate::binary::{command, quarry};
 
 /// Every command, by all words of its name; `help` is clap's own.
 fn commands() -> Vec<Vec<String>> {
@@ -143,4 +143,43 @@ fn pages_of_the_manual() {
     // A directory that cannot be made is a sentence.
     let file = pages.join("quarry.1");
     quarry(["man", file.to_str().unwrap()]).refused(&["cannot make `"]);
+}
+
+/// What is in a node's URL may be a key, and help is pasted into tickets.
+#[test]
+fn no_help_shows_what_variables_hold() {
+    let shown = |words: &[&str]| {
+        let mut asked = command(words);
+        for name in [
+            "QUARRY_MAINNET_RPC",
+            "QUARRY_TESTNET_RPC",
+            "QUARRY_LISTEN",
+            "QUARRY_DATA_DIR",
+        ] {
+            asked.env(name, "https://me:9c1f7e@node.example/v3/9c1f7e");
+        }
+        let output = asked.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(!text.contains("9c1f7e"), "{words:?}: {text}");
+        text
+    };
+    for words in commands() {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        for text in [
+            shown(&[&["help"][..], &words].concat()),
+            shown(&[&words[..], &["--help"]].concat()),
+            shown(&[&words[..], &["-h"]].concat()),
+        ] {
+            assert!(text.contains("Usage: quarry"), "{words:?}: {text}");
+        }
+    }
+    assert!(shown(&["help", "run"]).contains("[env: QUARRY_MAINNET_RPC]"));
+    for words in [
+        &["man"][..],
+        &["completions", "zsh"],
+        &["run", "--no-such-option"],
+        &[],
+    ] {
+        shown(words);
+    }
 }

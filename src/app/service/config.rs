@@ -68,7 +68,7 @@ pub struct ChainConfig {
     pub(super) name: ChainName,
     pub(super) chain_id: u64,
     pub(super) genesis_hash: B256,
-    pub(super) first_block: u64,
+    pub(super) first_block: Option<u64>,
     pub(super) genesis: Option<Arc<ChainGenesis>>,
     pub(super) trusts_source: bool,
     pub(super) finality_depth: u64,
@@ -98,7 +98,7 @@ impl ChainConfig {
             name,
             chain_id,
             genesis_hash,
-            first_block: 0,
+            first_block: None,
             genesis: None,
             trusts_source: false,
             finality_depth: 64,
@@ -132,10 +132,11 @@ impl ChainConfig {
         self
     }
 
-    /// The same, where a new store begins at this block. What needs the blocks before it is not answered.
+    /// The same, where a new store begins at this block and not at block 0. What needs the blocks before it is not answered.
+    /// A store that is there goes on wherever it began, and is refused where this names another block.
     #[must_use]
     pub const fn from_block(mut self, number: u64) -> Self {
-        self.first_block = number;
+        self.first_block = Some(number);
         self
     }
 

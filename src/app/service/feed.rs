@@ -9,7 +9,7 @@ use crate::model::{B256, Bundle};
 use crate::sync::{BlockSource, SourceError, SourceFuture, SourceHead};
 
 /// Blocks as they come, from a node's notifications, an iterator or a file: a [`BlockSource`] that holds in memory what is
-/// not stored and final yet. Copies share the blocks.
+/// not stored and final yet. Copies share the blocks, which are for one store.
 ///
 /// A block whose number is there already takes the place of that one and of all behind it: a reorg is its new blocks, pushed
 /// in order.
@@ -27,12 +27,17 @@ struct Branch {
     blocks: VecDeque<Bundle>,
     /// The block before them.
     before: Option<(u64, B256)>,
+    /// Blocks up to this one are final, of those that came and of those to come.
     finalized: Option<u64>,
+    /// Blocks up to this one are stored and final, and not held.
+    settled: Option<u64>,
 }
 
 impl Branch {
+    /// The newest block: all that was held may be stored and forgotten.
     fn head(&self) -> Option<u64> {
-        self.blocks.back().map(|bundle| bundle.block.number())
+        let held = self.blocks.back().map(|bundle| bundle.block.number());
+        held.or(self.before.map(|(number, _)| number))
     }
 
     fn at(&self, number: u64) -> Option<&Bundle> {
@@ -50,7 +55,8 @@ impl Branch {
     fn put(&mut self, bundle: Bundle) -> Result<(), SourceError> {
         let number = bundle.block.number();
         let parent = bundle.block.header.parent_hash;
-        if self.finalized.is_some_and(|finalized| number <= finalized) {
+        // What is final may be named before it comes: only what came already cannot be replaced.
+        if Some(number) <= self.finalized.min(self.head()) {
             return Err(SourceError::new(format_args!("block {number} is final already")));
         }
         match number.checked_sub(1) {
@@ -65,13 +71,27 @@ impl Branch {
             }
         }
         self.blocks.push_back(bundle);
+        // A feed that begins far below the end of the store does not fill with what is stored.
+        self.forget();
         Ok(())
     }
 
-    /// Forgets the blocks behind `number`.
+    /// Takes the blocks behind `number` back.
     fn cut(&mut self, number: u64) {
-        while self.head().is_some_and(|head| head > number) {
+        while let Some(last) = self.blocks.back()
+            && last.block.number() > number
+        {
             self.blocks.pop_back();
+        }
+    }
+
+    /// Forgets the blocks that are stored and final.
+    fn forget(&mut self) {
+        while let Some(first) = self.blocks.front()
+            && Some(first.block.number()) <= self.settled
+        {
+            self.before = Some((first.block.number(), first.block.hash));
+            self.blocks.pop_front();
         }
     }
 }
@@ -92,7 +112,7 @@ impl BlockFeed {
     ///
     /// # Errors
     ///
-    /// When its parent is no block of the feed, or a block of its number is final.
+    /// When its parent is no block of the feed, or a block of its number is there and final.
     pub async fn push(&self, bundle: Bundle) -> Result<(), SourceError> {
         let mut changes = self.changes.subscribe();
         let mut bundle = Some(bundle);
@@ -115,14 +135,17 @@ impl BlockFeed {
         }
     }
 
-    /// Takes the blocks behind `number` back, where a chain became shorter.
+    /// Takes the blocks behind `number` back, where a chain became shorter; those that are final stay.
     pub fn rewind(&self, number: u64) {
-        self.branch().cut(number);
+        let mut branch = self.branch();
+        let kept = branch.finalized.map_or(number, |finalized| finalized.max(number));
+        branch.cut(kept);
+        drop(branch);
         self.tell();
     }
 
-    /// Says that blocks up to this one can never be replaced. Without a word of it, those count as final that lie far enough
-    /// below the newest.
+    /// Says that blocks up to this one can never be replaced: those that are there, so that a reorg is pushed before, and
+    /// those that are still to come. Without a word of it, those count as final that lie far enough below the newest.
     pub fn finalize(&self, number: u64) {
         let mut branch = self.branch();
         branch.finalized = branch.finalized.max(Some(number));
@@ -154,9 +177,7 @@ impl BlockFeed {
 impl BlockSource for BlockFeed {
     fn head(&self) -> SourceFuture<'_, Option<SourceHead>> {
         let branch = self.branch();
-        // All that was held may be stored and forgotten.
-        let number = branch.head().or(branch.before.map(|(number, _)| number));
-        let head = number.map(|number| SourceHead {
+        let head = branch.head().map(|number| SourceHead {
             number,
             finalized: branch.finalized.map(|finalized| finalized.min(number)),
         });
@@ -186,12 +207,8 @@ impl BlockSource for BlockFeed {
 
     fn settled(&self, number: u64) {
         let mut branch = self.branch();
-        while let Some(first) = branch.blocks.front()
-            && first.block.number() <= number
-        {
-            branch.before = Some((first.block.number(), first.block.hash));
-            branch.blocks.pop_front();
-        }
+        branch.settled = branch.settled.max(Some(number));
+        branch.forget();
         drop(branch);
         self.tell();
     }

@@ -53,7 +53,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::chains::{Chain, Registry, Stated};
-use super::supervisor::stated_rewards;
+use super::supervisor::{rules_of, stated_rewards};
 use crate::api::Chains as _;
 use crate::app::front::front;
 use crate::config::store_dir;
@@ -63,7 +63,7 @@ use crate::query::Reader;
 use crate::shutdown::{self, Shutdown, Trigger};
 use crate::status::ChainStatus;
 use crate::store::{Observed, OpenOptions, Store, StoreError};
-use crate::sync::{ChainRules, FollowOptions, Follower, SyncError};
+use crate::sync::{FollowOptions, Follower, SyncError};
 
 pub use crate::api::{Upstream, UpstreamError, UpstreamFuture};
 pub use crate::sync::{BlockSource, SourceError, SourceFuture, SourceHead};
@@ -186,7 +186,8 @@ impl Service {
     }
 
     /// The block that a chain goes on with; `None` for a chain that is not configured. A source whose blocks are pushed
-    /// begins with it after a restart, or before it.
+    /// begins with it after a restart, or before it: behind the last final block ([`Reader::finalized`]) where blocks may have
+    /// been replaced meanwhile, since what is stored is compared with what the source has.
     #[must_use]
     pub fn next_block(&self, chain: ChainName) -> Option<u64> {
         let reader = self.chains.reader(chain)?;
@@ -302,7 +303,7 @@ async fn open(
     let (chain_id, hash, first) = (wanted.chain_id, wanted.genesis_hash, wanted.first_block);
     let opened = tokio::task::spawn_blocking(move || {
         let store = if is_synced {
-            Store::open_or_create(&options, chain_id, hash, Some(first))?
+            Store::open_or_create(&options, chain_id, hash, first)?
         } else {
             let store = Store::open(&options)?;
             store.check_chain(chain_id, hash)?;
@@ -323,12 +324,10 @@ async fn open(
         let text = format!("the store of {} is being written already", wanted.name);
         return Err(ServiceError::Config(text));
     };
-    let is_stated = genesis.is_some() || stated.is_some() || store.identity().static_rewards.is_some();
-    if let Some(sentence) = ChainRules::unstated(chain_id, hash, is_stated) {
-        tracing::warn!(chain = %wanted.name, "{sentence}");
-    }
-    let rules = ChainRules::new(chain_id, hash, genesis, first, wanted.trusts_source)
-        .with_static_rewards(stated.as_ref().or(store.static_rewards().as_ref()));
+    let told = (genesis, stated.as_ref());
+    let rules = rules_of(wanted.name, &store, told, wanted.trusts_source);
+    // One that is there may begin at another block than a new one would.
+    let first = store.identity().first_block;
     let options = FollowOptions {
         finality_depth: wanted.finality_depth,
         contradiction_wait: wanted.contradiction_wait,
