@@ -23,12 +23,16 @@ mod client;
 mod compat;
 #[path = "http/contracts.rs"]
 mod contracts;
+#[path = "http/crowded.rs"]
+mod crowded;
 #[path = "http/days.rs"]
 mod days;
 #[path = "http/documentation.rs"]
 mod documentation;
 #[path = "http/encoding.rs"]
 mod encoding;
+#[path = "http/ends.rs"]
+mod ends;
 #[path = "http/kept.rs"]
 mod kept;
 #[path = "support/ledger.rs"]

@@ -123,6 +123,10 @@ impl http::Handler for Api {
         }
     }
 
+    fn is_always_answered(&self, path: &str) -> bool {
+        self.inner.is_health(path)
+    }
+
     fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(self.inner.desk.traffic())
     }
@@ -142,6 +146,13 @@ impl Dialect for Inner {
 }
 
 impl Inner {
+    fn is_health(&self, path: &str) -> bool {
+        let found = self.router.find(path);
+        let route = found.and_then(|found| self.routes.get(found.value));
+        let is_health = |(_, endpoint): &Listed| matches!(endpoint.handler, Handler::Service(Report::Health));
+        route.is_some_and(|route| route.iter().all(is_health))
+    }
+
     fn parse(&self, request: &Request) -> Result<Parsed, HttpError> {
         let no_route = || HttpError::not_found("Route not found");
         let Match { value, segments } = self.router.find(request.path()).ok_or_else(no_route)?;

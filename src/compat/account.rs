@@ -47,7 +47,10 @@ pub(super) fn balance(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
         }
         let number = tag.number(snapshot).ok_or_else(|| HttpError::invalid("tag"))?;
         let asked = AskedBlock::new("tag", Bound::Number(number));
-        balances::of_account_at(snapshot, account, asked, |_, balance, source, reach| {
+        // A word means another block as time goes by. By a number what is no answer for good stays that.
+        let by_word = tag.reach(number) == Reach::Head;
+        balances::of_account_at(snapshot, account, asked, move |_, balance, source, reach| {
+            let reach = if by_word { Reach::Head } else { reach };
             sourced(&balance.to_string(), source, reach)
         })
     }))

@@ -59,7 +59,17 @@ const NAMES: &[&str] = &[
 
 /// Reads the query and, of a POST, the form in its body, whose parameters some clients repeat in the query.
 pub(super) fn parameters(request: &Request) -> Params {
-    let known = |key: &str| NAMES.iter().copied().find(|name| name.eq_ignore_ascii_case(key));
+    parameters_of(request, NAMES)
+}
+
+/// The module that a request names, if it names one.
+pub(super) fn module(request: &Request) -> String {
+    let named = parameters_of(request, &["module"]).take("module");
+    named.ok().flatten().unwrap_or_default()
+}
+
+fn parameters_of(request: &Request, names: &'static [&'static str]) -> Params {
+    let known = |key: &str| names.iter().copied().find(|name| name.eq_ignore_ascii_case(key));
     let query = Params::parse(request.query(), known);
     if request.upload().is_empty() {
         return query;

@@ -13,7 +13,7 @@ use crate::http::{
 use crate::model::ChainName;
 
 use super::actions::{actions, find};
-use super::ask::{Ask, parameters};
+use super::ask::{Ask, module, parameters};
 use super::{chainlist, envelope};
 
 /// Of the first version, for one chain each.
@@ -101,10 +101,8 @@ impl Dialect for Inner {
     }
 
     fn refuse(&self, request: &Request, error: HttpError) -> Response {
-        let mut params = parameters(request);
-        let module = params.take("module").ok().flatten().unwrap_or_default();
         // Clients know that they ask too often, or too early, by the envelope.
-        if module.eq_ignore_ascii_case("proxy") && error.retry_after().is_none() {
+        if error.retry_after().is_none() && module(request).eq_ignore_ascii_case("proxy") {
             envelope::proxy_refusal(&error)
         } else {
             envelope::refusal(&error, false)

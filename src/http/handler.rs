@@ -11,7 +11,8 @@ use hyper::http::uri::Authority;
 use super::error::HttpError;
 use super::request_id::RequestId;
 use super::response::Response;
-use super::traffic::{OperationSlot, Traffic};
+use super::traffic::Traffic;
+use super::underway::OperationSlot;
 use super::unsent::{Holding, Unsent};
 use super::vitals::Vitals;
 
@@ -169,6 +170,12 @@ pub trait Handler: Send + Sync + 'static {
     /// Whether GET and HEAD are spoken at `path`; a handler refuses them itself where not.
     fn is_read(&self, _path: &str) -> bool {
         true
+    }
+
+    /// Whether what is read at `path` is at hand, whatever else is under way, and holds nothing: it is answered also while as many
+    /// requests are as may be.
+    fn is_always_answered(&self, _path: &str) -> bool {
+        false
     }
 
     /// The longest body, bytes, that a POST to `path` may have; `None` where POST is not spoken.

@@ -20,7 +20,8 @@ pub struct Limits {
     /// From the start of waiting for a request head to its last byte; also the idle time of a
     /// connection kept alive.
     pub header_read_timeout: Duration,
-    /// Requests being answered at once, over all connections; one more is told 503.
+    /// Requests being answered at once, over all connections; one more is told 503. Those whose body is waited for are not among
+    /// them, and may be as many again.
     pub requests_max: usize,
     /// From a request's head to the head of its answer; then the client is told 503.
     pub answer_timeout: Duration,

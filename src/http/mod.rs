@@ -35,7 +35,9 @@ mod sockets;
 mod stream;
 mod traffic;
 mod transport;
+mod underway;
 mod unsent;
+mod upload;
 mod vitals;
 
 pub use hyper::{StatusCode, header};

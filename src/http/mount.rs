@@ -7,7 +7,8 @@ use bytes::Bytes;
 use super::handler::Handler;
 use super::limits::Limits;
 use super::outgoing::Outgoing;
-use super::transport::{Service, Upload, respond};
+use super::transport::{Service, respond};
+use super::upload::Upload;
 use super::vitals::Vitals;
 
 /// A handler behind the rules that hold for every request (sizes, methods, CORS, ids, the fence against panics), and no

@@ -47,6 +47,10 @@ impl Handler for Mounts {
         self.of(path).is_read(path)
     }
 
+    fn is_always_answered(&self, path: &str) -> bool {
+        self.of(path).is_always_answered(path)
+    }
+
     fn upload_bytes_max(&self, path: &str) -> Option<usize> {
         self.of(path).upload_bytes_max(path)
     }

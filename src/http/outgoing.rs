@@ -1,19 +1,23 @@
 //! An answer on its way: whether the client takes it, its line in the log and its place in the figures.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Uri};
 
 use crate::clock;
 
 use super::body::{Body, BodyError};
 use super::request_id::RequestId;
+use super::response::X_REQUEST_ID;
 use super::slow::OwnTime;
-use super::traffic::{Ended, OperationSlot, Underway};
+use super::traffic::{CLIENT_LEFT, Ended, Traffic};
+use super::underway::{OperationSlot, Underway};
 use super::vitals::InFlight;
 
 /// The body of an answer on its way, watched: whether the client takes it, and how much, for the log and the figures.
@@ -44,10 +48,13 @@ impl hyper::body::Body for Outgoing {
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 self.line.bytes += frame.data_ref().map_or(0, Bytes::len) as u64;
-                self.line.finished = self.body.is_end_stream();
+                if self.body.is_end_stream() {
+                    self.line.finish();
+                }
             }
-            Poll::Ready(None) => self.line.finished = true,
-            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+            Poll::Ready(None) => self.line.finish(),
+            Poll::Ready(Some(Err(error))) => self.line.break_off(error),
+            Poll::Pending => {}
         }
         let hand_over = |frame: Frame<Bytes>| {
             frame.map_data(|bytes| {
@@ -72,7 +79,9 @@ impl Drop for Outgoing {
     fn drop(&mut self) {
         let now = clock::now();
         self.in_flight.end(now);
-        self.line.finished |= self.body.is_end_stream();
+        if self.body.is_end_stream() {
+            self.line.finish();
+        }
         self.line.end(now);
     }
 }
@@ -80,25 +89,75 @@ impl Drop for Outgoing {
 /// Target of the lines of requests in the log.
 pub const REQUEST_TARGET: &str = "quarry::http::request";
 
-/// The line of a request in the log, as far as it is known.
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// There is no answer yet.
+    Asked,
+    /// It is on its way.
+    Answered,
+    /// Its body failed.
+    Broken,
+    /// All of it was handed over.
+    Finished,
+}
+
+/// The line of a request in the log, as far as it is known. One that is dropped before there is an answer is of a client that left.
 pub(super) struct LogLine {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) id: RequestId,
     pub(super) operation: OperationSlot,
     pub(super) underway: Underway,
-    pub(super) began: Instant,
     pub(super) own: OwnTime,
-    pub(super) status: StatusCode,
-    pub(super) bytes: u64,
-    pub(super) finished: bool,
+    began: Instant,
+    status: u16,
+    bytes: u64,
+    stage: Stage,
 }
 
 impl LogLine {
+    /// That of a request which began then.
+    pub(super) fn begin(parts: &Parts, traffic: &Arc<Traffic>, began: Instant) -> Self {
+        Self {
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+            id: RequestId::of(parts.headers.get(X_REQUEST_ID)),
+            operation: OperationSlot::default(),
+            underway: Underway::uncounted(traffic),
+            own: OwnTime::since(began),
+            began,
+            status: CLIENT_LEFT,
+            bytes: 0,
+            stage: Stage::Asked,
+        }
+    }
+
+    /// There is an answer: its end is the end of the line.
+    pub(super) fn answer(&mut self, status: StatusCode) {
+        self.own.rest();
+        self.status = status.as_u16();
+        self.stage = Stage::Answered;
+    }
+
+    /// All of the body was handed over; of one that failed that is never so.
+    fn finish(&mut self) {
+        if self.stage == Stage::Answered {
+            self.stage = Stage::Finished;
+        }
+    }
+
+    /// The body failed: the client sees it broken off.
+    fn break_off(&mut self, error: &BodyError) {
+        self.stage = Stage::Broken;
+        let id = self.id.as_str();
+        tracing::error!(target: "quarry::http", request_id = id, %error, "body aborted");
+    }
+
     /// Counts the request and writes the line.
     fn end(&self, now: Instant) {
         let (duration, place) = (now - self.began, self.operation.get());
-        let traffic = self.underway.traffic();
+        let (traffic, aborted) = (self.underway.traffic(), self.stage != Stage::Finished);
         traffic.answered(&Ended {
             now,
             place,
@@ -107,19 +166,28 @@ impl LogLine {
             bytes: self.bytes,
             whole: duration,
             own: self.own.sum(),
-            aborted: !self.finished,
+            aborted,
         });
         tracing::info!(
             target: REQUEST_TARGET,
             method = self.method.as_str(),
             operation = traffic.name(place),
             path = self.uri.path(),
-            status = self.status.as_u16(),
+            status = self.status,
             bytes = self.bytes,
             ms = duration.as_micros() as f64 / 1000.0,
             request_id = self.id.as_str(),
-            aborted = !self.finished,
+            aborted,
             "request"
         );
+    }
+}
+
+impl Drop for LogLine {
+    fn drop(&mut self) {
+        // What has an answer ends with that.
+        if self.stage == Stage::Asked {
+            self.end(clock::now());
+        }
     }
 }

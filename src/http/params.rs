@@ -3,12 +3,16 @@
 //! A parameter is taken out once, by its name and its form; the fault names the parameter. Keys that
 //! the operation does not know are ignored, whatever they hold. An empty value is an absent one.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use alloy_primitives::{Address, B256};
 
 use super::error::HttpError;
 use super::parse::{Decimal, parse_address, parse_hash, parse_u64};
 
-/// The query parameters of one request, restricted to the names its operation knows.
+/// The query parameters of one request, restricted to the names its operation knows: at most two values of each, since of more
+/// nothing else is said.
 #[derive(Debug, Default)]
 pub struct Params {
     pairs: Vec<(&'static str, Vec<u8>)>,
@@ -23,11 +27,17 @@ impl Params {
         let mut pairs = Vec::new();
         for pair in query.split('&') {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let Some(key) = decode(key).and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            let Some(key) = decode(key) else { continue };
+            let Some(name) = std::str::from_utf8(&key).ok().and_then(&known) else {
                 continue;
             };
-            let Some(name) = known(&key) else { continue };
-            let value = decode(value).unwrap_or_else(|| UNDECODABLE.to_vec());
+            // What was given twice is a mistake, however often it comes after that. Nor is a long form then looked through for each of
+            // its pairs.
+            let given = |(other, _): &&(&str, Vec<u8>)| *other == name;
+            if pairs.iter().filter(given).nth(1).is_some() {
+                continue;
+            }
+            let value = decode(value).map_or_else(|| UNDECODABLE.to_vec(), Cow::into_owned);
             if !value.is_empty() {
                 pairs.push((name, value));
             }
@@ -38,12 +48,9 @@ impl Params {
     /// Adds the parameters of another query that are not given here.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
-        let given = self.pairs.len();
-        for (name, value) in other.pairs {
-            if !self.pairs.iter().take(given).any(|(key, _)| *key == name) {
-                self.pairs.push((name, value));
-            }
-        }
+        let given: BTreeSet<&str> = self.pairs.iter().map(|(name, _)| *name).collect();
+        let more = other.pairs.into_iter().filter(|(name, _)| !given.contains(name));
+        self.pairs.extend(more);
         self
     }
 
@@ -189,12 +196,12 @@ impl Params {
 }
 
 /// Percent-decodes a query component, `+` as a blank; `None` when an escape is malformed.
-fn decode(text: &str) -> Option<Vec<u8>> {
+fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
-        return Some(text.as_bytes().to_vec());
+        return Some(Cow::Borrowed(text.as_bytes()));
     }
     let spaced = text.replace('+', " ");
-    super::router::percent_decode(&spaced)
+    super::router::percent_decode(&spaced).map(Cow::Owned)
 }
 
 #[cfg(test)]
@@ -231,6 +238,26 @@ mod tests {
         assert_eq!(text(params("a=1&a=1").take("a")), "Duplicate parameter: a");
         assert_eq!(text(params("a=1&%61=2").take_u64("a")), "Duplicate parameter: a");
         assert_eq!(params("a=1&zz=1&zz=2").take_u64("a").unwrap(), Some(1));
+    }
+
+    #[test]
+    fn what_is_given_over_and_over_is_kept_twice() {
+        let long = ["a=1&", "b=2&flag=true&", "topic0=%ff&a=&"]
+            .map(|pairs| pairs.repeat(10_000))
+            .concat();
+        let kept = |params: &Params| params.pairs.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        let mut given = params(&long);
+        assert_eq!(
+            kept(&given),
+            ["a", "a", "b", "flag", "b", "flag", "topic0", "topic0"]
+        );
+        for name in NAMES {
+            assert_eq!(text(given.take(name)), format!("Duplicate parameter: {name}"));
+        }
+        let both = params("b=3").or(params(&long));
+        assert_eq!(kept(&both), ["b", "a", "a", "flag", "flag", "topic0", "topic0"]);
+        // Nothing counts for nothing, however often it comes.
+        assert_eq!(params("a=&a=&a=&a=1&a=").take_u64("a").unwrap(), Some(1));
     }
 
     #[test]

@@ -25,12 +25,15 @@ use super::limits::Limits;
 use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
 use super::sockets::Sockets;
-use super::traffic::{Traffic, Underway};
-use super::transport::{Service, Upload, respond};
+use super::traffic::Traffic;
+use super::transport::{Service, respond};
+use super::underway::Underway;
+use super::upload::Upload;
 use super::vitals::{Verdict, Vitals};
 
 /// hyper's own bound on a request head. Well above ours, so that what lies between is parsed and
-/// refused by us with a proper answer.
+/// refused by us with a proper answer. Over HTTP/2 what lies above is h2's to refuse, by a bare 431: `max_header_list_size` bounds what
+/// it unpacks of each of the streams that come in one read before we see any of them, and to unpack is to make much of a few bytes.
 const HEAD_BYTES_MAX: usize = 128 * 1024;
 
 /// More header lines than fit into our bound on their bytes.

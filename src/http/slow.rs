@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use hyper::Uri;
 
@@ -43,7 +43,7 @@ pub struct SlowRequest {
     pub operation: String,
     /// Path and query as they came, without secrets; a long one is cut off.
     pub target: String,
-    /// The status of its answer.
+    /// The status of its answer; 499 where its client left before there was one.
     pub status: u16,
     /// Bytes of its body, as sent.
     pub bytes: u64,
@@ -89,22 +89,34 @@ impl SlowRequests {
 #[derive(Debug, Default)]
 pub(super) struct OwnTime {
     sum: Duration,
-    waiting_since: Option<std::time::Instant>,
+    /// Since when the client waits for it.
+    waiting_since: Option<Instant>,
 }
 
 impl OwnTime {
-    /// The head of the answer is there, after so long.
-    pub(super) fn begin(&mut self, after: Duration) {
-        self.sum = after;
+    /// The service is at it since then.
+    pub(super) const fn since(began: Instant) -> Self {
+        Self {
+            sum: Duration::ZERO,
+            waiting_since: Some(began),
+        }
+    }
+
+    /// The service is at it.
+    pub(super) fn work(&mut self) {
+        self.waiting_since.get_or_insert_with(clock::now);
+    }
+
+    /// It is the client's turn: it sends its body, or takes what is there of the answer.
+    pub(super) fn rest(&mut self) {
+        if let Some(since) = self.waiting_since.take() {
+            self.sum += clock::now() - since;
+        }
     }
 
     /// The next part of the body was asked for, and is there or not.
     pub(super) fn polled(&mut self, is_there: bool) {
-        if !is_there {
-            self.waiting_since.get_or_insert_with(clock::now);
-        } else if let Some(since) = self.waiting_since.take() {
-            self.sum += clock::now() - since;
-        }
+        if is_there { self.rest() } else { self.work() }
     }
 
     /// The time so far.
@@ -219,16 +231,21 @@ mod tests {
 
     #[test]
     fn only_waiting_for_us_counts() {
-        let mut own = OwnTime::default();
-        own.begin(Duration::from_millis(10));
+        let ms = Duration::from_millis;
+        let mut own = OwnTime::since(clock::now());
+        std::thread::sleep(ms(10));
+        assert!(own.sum() >= ms(10));
+        own.rest();
+        let head = own.sum();
+        assert!(head >= ms(10));
         own.polled(true);
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(ms(20));
         own.polled(true);
-        assert_eq!(own.sum(), Duration::from_millis(10));
+        assert_eq!(own.sum(), head);
         own.polled(false);
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(ms(20));
         own.polled(false);
-        assert!(own.sum() >= Duration::from_millis(30));
+        assert!(own.sum() >= head + ms(20));
         own.polled(true);
         let sum = own.sum();
         std::thread::sleep(Duration::from_millis(5));

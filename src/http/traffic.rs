@@ -1,10 +1,9 @@
 //! What went through: requests by operation and status, connections, and what is under way.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use hyper::{StatusCode, Uri};
+use hyper::Uri;
 
 use crate::clock;
 use crate::metrics::visits::Visits;
@@ -15,8 +14,12 @@ use super::recent::{Counted, Rate, Recent};
 use super::slow::{SLOW, SlowRequest, SlowRequests, shown_target};
 use super::unsent::Unsent;
 
+/// What a request is counted as that has no answer: its client left before there was one, or the service was stopped. No client
+/// gets it; others that tell of such requests call them so, too.
+pub(super) const CLIENT_LEFT: u16 = 499;
+
 /// The statuses that are answered here; any other counts as the last one.
-const STATUSES: [(u16, &str); 17] = [
+const STATUSES: [(u16, &str); 18] = [
     (200, "200"),
     (204, "204"),
     (304, "304"),
@@ -28,6 +31,7 @@ const STATUSES: [(u16, &str); 17] = [
     (414, "414"),
     (429, "429"),
     (431, "431"),
+    (CLIENT_LEFT, "499"),
     (500, "500"),
     (501, "501"),
     (502, "502"),
@@ -48,8 +52,10 @@ const CRAMPED: Duration = Duration::from_secs(5);
 pub struct Traffic {
     /// The last one is for requests that name no operation.
     operations: Vec<Operation>,
-    requests: AtomicUsize,
-    connections: AtomicUsize,
+    pub(super) requests: AtomicUsize,
+    /// Bodies that are waited for; their requests are not among those yet.
+    pub(super) awaited: AtomicUsize,
+    pub(super) connections: AtomicUsize,
     accepted: AtomicU64,
     refused: AtomicU64,
     cut_off: AtomicU64,
@@ -62,7 +68,7 @@ pub struct Traffic {
     unsent: Unsent,
 }
 
-/// An answer that came to its end.
+/// An answer that came to its end, or a request without one.
 #[derive(Debug)]
 pub(super) struct Ended<'a> {
     /// When that was.
@@ -70,13 +76,14 @@ pub(super) struct Ended<'a> {
     /// Its operation's place in the list.
     pub(super) place: usize,
     pub(super) uri: &'a Uri,
-    pub(super) status: StatusCode,
+    /// [`CLIENT_LEFT`] without an answer.
+    pub(super) status: u16,
     pub(super) bytes: u64,
     /// From the request's head to the last byte.
     pub(super) whole: Duration,
     /// What of that the service took.
     pub(super) own: Duration,
-    /// Whether its body was broken off.
+    /// Whether its body was broken off, or never made.
     pub(super) aborted: bool,
 }
 
@@ -85,7 +92,7 @@ pub(super) struct Ended<'a> {
 pub struct TrafficFigures {
     /// Since when it is counted.
     pub age: Duration,
-    /// Requests answered.
+    /// Requests answered, and those whose clients left before that.
     pub answered: u64,
     /// Of these, with a status of 500 or above.
     pub failed: u64,
@@ -112,7 +119,7 @@ pub struct TrafficFigures {
 pub struct OperationFigures {
     /// Its name.
     pub name: String,
-    /// Requests answered.
+    /// Requests answered, and those whose clients left before that.
     pub answered: u64,
     /// Of these, with a status of 500 or above.
     pub failed: u64,
@@ -185,6 +192,7 @@ impl Traffic {
         Self {
             operations: names.map(Operation::new).collect(),
             requests: AtomicUsize::new(0),
+            awaited: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -239,9 +247,7 @@ impl Traffic {
             return;
         };
         self.recent.note(ended.now, || self.counted());
-        let known = STATUSES
-            .iter()
-            .position(|(code, _)| *code == ended.status.as_u16());
+        let known = STATUSES.iter().position(|(code, _)| *code == ended.status);
         if let Some(count) = operation.statuses.get(known.unwrap_or(STATUSES.len() - 1)) {
             add(count, 1);
         }
@@ -253,7 +259,7 @@ impl Traffic {
             self.slow.remember(SlowRequest {
                 operation: operation.name.clone(),
                 target: shown_target(ended.uri),
-                status: ended.status.as_u16(),
+                status: ended.status,
                 bytes: ended.bytes,
                 own: ended.own,
                 whole: ended.whole,
@@ -307,6 +313,16 @@ impl Traffic {
         }
     }
 
+    /// Whether so many requests are being answered.
+    pub(super) fn is_crowded(&self, most: usize) -> bool {
+        self.requests.load(Ordering::Relaxed) >= most
+    }
+
+    /// Counts a connection that is served.
+    pub(super) fn connection_accepted(&self) {
+        add(&self.accepted, 1);
+    }
+
     /// Counts a connection turned away at the cap.
     pub(super) fn connection_refused(&self) {
         add(&self.refused, 1);
@@ -351,7 +367,7 @@ impl Traffic {
                     let [operation] = name;
                     page.counter(
                         "quarry_http_requests",
-                        "Requests answered.",
+                        "Requests answered, and with status 499 those whose client left before that.",
                         &[operation, ("status", status)],
                         count,
                     );
@@ -369,7 +385,11 @@ impl Traffic {
                     "Bytes of bodies, as sent.",
                     &operation.bytes,
                 ),
-                ("quarry_http_aborted", "Bodies broken off.", &operation.aborted),
+                (
+                    "quarry_http_aborted",
+                    "Bodies broken off, or never made as the client left.",
+                    &operation.aborted,
+                ),
                 (
                     "quarry_http_slow_requests",
                     "Requests that took the service a quarter of a second or longer.",
@@ -398,6 +418,11 @@ impl Traffic {
                 "quarry_http_requests_in_flight",
                 "Requests being answered.",
                 &self.requests,
+            ),
+            (
+                "quarry_http_uploads_awaited",
+                "Requests whose body is waited for.",
+                &self.awaited,
             ),
             ("quarry_http_connections", "Open connections.", &self.connections),
         ] {
@@ -432,62 +457,5 @@ impl Traffic {
         ] {
             page.counter(family, help, &[], count.load(Ordering::Relaxed));
         }
-    }
-}
-
-/// One thing under way, until it is dropped.
-#[derive(Debug)]
-pub(super) struct Underway {
-    traffic: Arc<Traffic>,
-    gauge: fn(&Traffic) -> &AtomicUsize,
-}
-
-impl Underway {
-    fn begin(traffic: &Arc<Traffic>, gauge: fn(&Traffic) -> &AtomicUsize) -> (Self, usize) {
-        let before = gauge(traffic).fetch_add(1, Ordering::Relaxed);
-        let traffic = Arc::clone(traffic);
-        (Self { traffic, gauge }, before)
-    }
-
-    /// A request, and how many others there are.
-    pub(super) fn request(traffic: &Arc<Traffic>) -> (Self, usize) {
-        Self::begin(traffic, |traffic| &traffic.requests)
-    }
-
-    /// A connection.
-    pub(super) fn connection(traffic: &Arc<Traffic>) -> Self {
-        add(&traffic.accepted, 1);
-        Self::begin(traffic, |traffic| &traffic.connections).0
-    }
-
-    /// Where it is counted.
-    pub(super) fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-}
-
-impl Drop for Underway {
-    fn drop(&mut self) {
-        (self.gauge)(&self.traffic).fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Where a request notes which operation it is, read when its answer has ended.
-#[derive(Clone, Debug)]
-pub(super) struct OperationSlot(Arc<AtomicUsize>);
-
-impl Default for OperationSlot {
-    fn default() -> Self {
-        Self(Arc::new(AtomicUsize::new(usize::MAX)))
-    }
-}
-
-impl OperationSlot {
-    pub(super) fn set(&self, place: usize) {
-        self.0.store(place, Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
     }
 }

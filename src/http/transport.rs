@@ -3,17 +3,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::FutureExt;
-use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{ALLOW, CONNECTION, CONTENT_LENGTH, HeaderValue};
+use hyper::body::Body as _;
+use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
-
-use crate::clock;
 
 use super::body::Body;
 use super::caching::forbid_guessing;
@@ -21,26 +17,15 @@ use super::error::{ErrorStatus, HttpError};
 use super::handler::{Handled, Handler, Request};
 use super::limits::Limits;
 use super::outgoing::{LogLine, Outgoing};
-use super::request_id::RequestId;
 use super::response::{Response, X_REQUEST_ID, add_cors, methods, options_response};
-use super::slow::OwnTime;
-use super::traffic::{OperationSlot, Traffic, Underway};
+use super::traffic::Traffic;
 use super::unsent::{Holding, Unsent};
+use super::upload::{TOO_MANY_REQUESTS, Upload, Waiting, drop_upload, let_go, read_upload};
 use super::vitals::{InFlight, Vitals};
 
 pub(super) const URI_TOO_LONG: &str = "URI too long";
 const RATE_LIMIT_EXCEEDED: &str = "Rate limit exceeded";
 pub(super) const HEADERS_TOO_LARGE: &str = "Request header fields too large";
-
-/// The body of a request.
-pub(super) enum Upload {
-    /// None, or none that matters.
-    None,
-    /// As a whole.
-    Held(Bytes),
-    /// By a connection.
-    Coming(Incoming),
-}
 
 /// What a request is answered by: one for a process, or for a connection.
 pub(super) struct Service<H> {
@@ -65,20 +50,8 @@ pub(super) fn respond<H: Handler>(
         vitals.note_multiplexed();
     }
     let in_flight = InFlight::begin(vitals);
-    let (underway, others) = Underway::request(&service.traffic);
     let (parts, upload) = request.into_parts();
-    let line = LogLine {
-        method: parts.method.clone(),
-        uri: parts.uri.clone(),
-        id: RequestId::of(parts.headers.get(X_REQUEST_ID)),
-        operation: OperationSlot::default(),
-        underway,
-        began: in_flight.began(),
-        own: OwnTime::default(),
-        status: StatusCode::OK,
-        bytes: 0,
-        finished: false,
-    };
+    let line = LogLine::begin(&parts, &service.traffic, in_flight.began());
     let upload_max = service.handler.upload_bytes_max(parts.uri.path());
     let exchange = Exchange {
         service: Arc::clone(service),
@@ -87,7 +60,6 @@ pub(super) fn respond<H: Handler>(
         version,
         upload_max,
         counted_from: Unsent::counted_from(is_multiplexed),
-        is_crowded: others >= service.limits.requests_max,
         may_ask,
     };
     match upload {
@@ -96,9 +68,10 @@ pub(super) fn respond<H: Handler>(
         {
             Responding::later(async move {
                 let mut exchange = exchange;
-                drop_upload(upload).await;
-                // That time was the client's.
-                exchange.line.began = clock::now();
+                // That time is the client's.
+                exchange.line.own.rest();
+                drop_upload(upload, exchange.waiting()).await;
+                exchange.line.own.work();
                 exchange.go_on(parts, Upload::None).answer().await
             })
         }
@@ -128,8 +101,6 @@ struct Exchange<H> {
     upload_max: Option<usize>,
     /// Answers of so many bytes are counted as long as they are not sent.
     counted_from: usize,
-    /// As many requests as may be are under way.
-    is_crowded: bool,
     may_ask: bool,
 }
 
@@ -152,29 +123,57 @@ impl<H: Handler> Exchange<H> {
         methods(is_read, self.upload_max.is_some())
     }
 
-    /// What is answered without asking the handler.
-    fn shortcut(&self, parts: &Parts) -> Option<Response> {
-        let (limits, traffic) = (&self.service.limits, &self.service.traffic);
-        if !self.may_ask {
-            traffic.request_limited();
-            let error = HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED);
-            Some(self.refuse(error))
-        } else if let Err(error) = check_size(parts, limits) {
-            Some(self.refuse(error))
-        } else if self.is_crowded {
-            traffic.request_refused();
-            Some(self.refuse(HttpError::unavailable("Too many requests")))
-        } else if parts.method == Method::OPTIONS {
-            Some(options_response(self.methods()))
-        } else if self.is_head() || self.is_upload() || parts.method == Method::GET {
-            None
-        } else {
-            let error = HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed");
-            Some(self.refuse(error))
+    /// Where bodies are counted that are waited for: as many may be as requests are answered at once.
+    fn waiting(&self) -> Waiting<'_> {
+        Waiting {
+            traffic: &self.service.traffic,
+            vitals: self.in_flight.vitals(),
+            most: self.service.limits.requests_max,
         }
     }
 
-    fn go_on(self, parts: Parts, upload: Upload) -> Responding {
+    /// Takes a place among the requests that are answered at once, where it needs one.
+    fn take_place(&mut self) -> Result<(), HttpError> {
+        let Service {
+            handler,
+            limits,
+            traffic,
+        } = &*self.service;
+        if self.line.underway.take_place(limits.requests_max)
+            || handler.is_always_answered(self.line.uri.path())
+        {
+            return Ok(());
+        }
+        traffic.request_refused();
+        Err(HttpError::unavailable(TOO_MANY_REQUESTS))
+    }
+
+    /// What is answered without asking the handler: a refusal, or what costs no more than one. Others have their place afterwards, but
+    /// for those whose body is to be read before.
+    fn shortcut(&mut self, parts: &Parts) -> Option<Response> {
+        let (limits, traffic) = (&self.service.limits, &self.service.traffic);
+        let refused = if !self.may_ask {
+            traffic.request_limited();
+            HttpError::new(ErrorStatus::TooManyRequests, RATE_LIMIT_EXCEEDED)
+        } else if let Err(error) = check_size(parts, limits) {
+            error
+        } else if parts.method == Method::OPTIONS {
+            return Some(options_response(self.methods()));
+        } else if self.is_upload() {
+            if !traffic.is_crowded(limits.requests_max) {
+                return None;
+            }
+            traffic.request_refused();
+            HttpError::unavailable(TOO_MANY_REQUESTS)
+        } else if self.is_head() || parts.method == Method::GET {
+            self.take_place().err()?
+        } else {
+            HttpError::new(ErrorStatus::MethodNotAllowed, "Method not allowed")
+        };
+        Some(self.refuse(refused))
+    }
+
+    fn go_on(mut self, parts: Parts, upload: Upload) -> Responding {
         if let Some(response) = self.shortcut(&parts) {
             let (version, vitals) = (self.version, Arc::clone(self.in_flight.vitals()));
             let answer = self.finish(response);
@@ -189,12 +188,18 @@ impl<H: Handler> Exchange<H> {
             return self.handle(parts, Bytes::new());
         };
         Responding::later(async move {
-            let (limits, traffic) = (&self.service.limits, &self.service.traffic);
-            let holding = Holding::new(traffic.unsent(), Some(Arc::clone(self.in_flight.vitals())));
-            match read_upload(upload, most, limits, holding, traffic).await {
+            // What a client takes to send its body is no time of ours.
+            self.line.own.rest();
+            let vitals = Arc::clone(self.in_flight.vitals());
+            let holding = Holding::new(self.service.traffic.unsent(), Some(vitals));
+            let read = read_upload(upload, most, &self.service.limits, holding, self.waiting()).await;
+            self.line.own.work();
+            if read.is_err() {
+                self.in_flight.vitals().refuse_upload();
+            }
+            match read.and_then(|upload| self.take_place().map(|()| upload)) {
                 Ok(upload) => self.handle(parts, upload).answer().await,
                 Err(error) => {
-                    self.in_flight.vitals().refuse_upload();
                     let response = self.refuse(error);
                     self.finish(response)
                 }
@@ -261,8 +266,7 @@ impl<H: Handler> Exchange<H> {
         add_cors(response.headers_mut());
         forbid_guessing(response.headers_mut());
         response.headers_mut().insert(X_REQUEST_ID, self.line.id.header());
-        self.line.status = response.status();
-        self.line.own.begin(clock::now() - self.line.began);
+        self.line.answer(response.status());
         if head_only {
             drop_body(&mut response);
         }
@@ -291,108 +295,6 @@ impl<H: Handler> Exchange<H> {
             }
         })
     }
-}
-
-/// Shorter uploads are not counted.
-const UPLOAD_COUNTED_FROM: usize = 16 << 10;
-
-/// What of an upload is read and thrown away, and for how long.
-const UPLOAD_BYTES_MAX: usize = 1 << 20;
-const UPLOAD_TIME_MAX: Duration = Duration::from_secs(2);
-
-/// So much of an upload is thrown away before its answer goes out, where it is there, so that the connection can be kept.
-const UPLOAD_AT_HAND_MAX: usize = 64 << 10;
-
-/// Reads a body that nobody asked for. HTTP/2 resets a stream whose answer ends before its upload does, and some
-/// clients lose the answer over it; HTTP/1 reads on when the answer is out ([`let_go`]).
-async fn drop_upload(mut upload: Incoming) {
-    let read = async {
-        let mut bytes = 0;
-        while bytes < UPLOAD_BYTES_MAX
-            && let Some(Ok(frame)) = upload.frame().await
-        {
-            bytes += frame.data_ref().map_or(0, Bytes::len);
-        }
-    };
-    // Who is slower than this keeps the rest.
-    drop(tokio::time::timeout(UPLOAD_TIME_MAX, read).await);
-}
-
-/// Lets go of a body over HTTP/1 that nobody asked for, when its answer is made. Where more of it is to come the connection ends with the
-/// answer, and reads on before it is closed: else what comes would reset it, and could take the answer with it.
-async fn let_go(
-    mut upload: Incoming,
-    vitals: &Vitals,
-    mut answer: hyper::Response<Outgoing>,
-) -> hyper::Response<Outgoing> {
-    if !is_at_hand(&mut upload).await {
-        vitals.refuse_upload();
-        let close = HeaderValue::from_static("close");
-        answer.headers_mut().insert(CONNECTION, close);
-    }
-    answer
-}
-
-/// Throws away what is there of a body; whether that was the rest of it.
-async fn is_at_hand(upload: &mut Incoming) -> bool {
-    let mut bytes = 0;
-    while bytes < UPLOAD_AT_HAND_MAX {
-        match upload.frame().now_or_never() {
-            Some(Some(Ok(frame))) => bytes += frame.data_ref().map_or(0, Bytes::len),
-            Some(None) => return true,
-            Some(Some(Err(_))) | None => return false,
-        }
-        if upload.is_end_stream() {
-            return true;
-        }
-        // hyper hands over the next piece when it comes round again.
-        tokio::task::yield_now().await;
-    }
-    false
-}
-
-/// Reads a body that is asked for, of at most `most` bytes, in the time that a client has for a request's head.
-/// What of it is there counts with answers that are not sent.
-async fn read_upload(
-    upload: Upload,
-    most: usize,
-    limits: &Limits,
-    mut holding: Holding,
-    traffic: &Traffic,
-) -> Result<Bytes, HttpError> {
-    let too_large = || HttpError::new(ErrorStatus::ContentTooLarge, "Request body too large");
-    let mut upload = match upload {
-        Upload::None => return Ok(Bytes::new()),
-        Upload::Held(held) if held.len() > most => return Err(too_large()),
-        Upload::Held(held) => return Ok(held),
-        Upload::Coming(upload) => upload,
-    };
-    if upload.size_hint().lower() > most as u64 {
-        return Err(too_large());
-    }
-    let read = async {
-        let mut read = BytesMut::new();
-        while let Some(frame) = upload.frame().await {
-            let frame = frame.map_err(|_| HttpError::bad_request("Request body is incomplete"))?;
-            if let Some(data) = frame.data_ref() {
-                if read.len() + data.len() > most {
-                    return Err(too_large());
-                }
-                read.extend_from_slice(data);
-                if read.len() >= UPLOAD_COUNTED_FROM {
-                    holding.change(read.capacity());
-                    let admitted = traffic.unsent().refuse_when_full(holding.of_connection());
-                    admitted.inspect_err(|_| traffic.list_refused())?;
-                }
-            }
-        }
-        Ok(traffic.unsent().hold_body(read.freeze()))
-    };
-    let in_time = tokio::time::timeout(limits.header_read_timeout, read).await;
-    in_time.unwrap_or_else(|_| {
-        let text = "Request body took too long";
-        Err(HttpError::new(ErrorStatus::RequestTimeout, text))
-    })
 }
 
 fn check_size(parts: &Parts, limits: &Limits) -> Result<(), HttpError> {

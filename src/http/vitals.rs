@@ -40,6 +40,8 @@ pub(super) struct Vitals {
     /// When each frame of them was handed over that was not let go yet, milliseconds, by number.
     handed: Mutex<BTreeMap<u64, u64>>,
     frames: AtomicU64,
+    /// Bodies of its requests that are waited for.
+    awaited: AtomicUsize,
     /// Requests come beside each other, over HTTP/2.
     multiplexed: AtomicBool,
     /// Its client is waited for no more.
@@ -119,6 +121,7 @@ impl Vitals {
             held: AtomicUsize::new(0),
             handed: Mutex::default(),
             frames: AtomicU64::new(0),
+            awaited: AtomicUsize::new(0),
             multiplexed: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             upload_refused: AtomicBool::new(false),
@@ -165,6 +168,11 @@ impl Vitals {
 
     pub(super) fn is_cut_off(&self) -> bool {
         self.cut_off.load(Ordering::Relaxed)
+    }
+
+    /// How many bodies of its requests are waited for.
+    pub(super) const fn awaited(&self) -> &AtomicUsize {
+        &self.awaited
     }
 
     fn milliseconds(&self) -> u64 {

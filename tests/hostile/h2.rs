@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::binary::Server;
-use crate::wire::alive;
+use crate::wire::{alive, ask};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA: u8 = 0;
@@ -64,6 +64,14 @@ fn block(path: &str, more: &[(&str, &str)]) -> Vec<u8> {
 
 fn get(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, &block(path, &[]))
+}
+
+/// `POST path`, and its body is still to come.
+fn post(stream: u32, path: &str) -> Vec<u8> {
+    let mut list = block(path, &[]);
+    // :method POST.
+    list[0] = 0x83;
+    frame(HEADERS, END_HEADERS, stream, &list)
 }
 
 struct Peer(TcpStream);
@@ -244,6 +252,47 @@ fn more_streams_than_may_be_are_refused_and_the_others_answered() {
     println!("{answered} answered, {refused} refused");
     assert_eq!(answered + refused, 300);
     assert!(answered >= 128);
+    end(server, before);
+}
+
+/// As many as may be answered at once, by few connections.
+#[test]
+fn requests_whose_bodies_do_not_come_hold_up_nobody() {
+    let (server, before) = start();
+    let all: Vec<u8> = (0..128).flat_map(|place| post(2 * place + 1, "/rpc")).collect();
+    let peers: Vec<Peer> = (0..64)
+        .map(|_| {
+            let mut peer = Peer::connect(&server);
+            assert!(peer.send(&all));
+            peer
+        })
+        .collect();
+    let figure = |name: &str| {
+        let page = ask(&server.address, "/metrics");
+        assert_eq!(page.status, 200, "{}", page.text());
+        let text = page.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().trim().parse::<f64>().unwrap()
+    };
+    // Half of 8,192 places for bodies at least, and not all of them.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while figure("quarry_http_uploads_awaited ") < 4_096.0 {
+        assert!(Instant::now() < deadline, "they are not waited for");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for target in [
+        "/health",
+        "/ready",
+        "/status",
+        "/api/proxy?action=eth_blockNumber",
+    ] {
+        assert_eq!(ask(&server.address, target).status, 200, "{target}");
+    }
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}"#;
+    assert_eq!(server.post("/rpc", call).status, 200);
+    assert!(figure("quarry_http_uploads_awaited ") < 8_192.0);
+    assert!(figure("quarry_http_requests_in_flight ") < 100.0);
+    drop(peers);
     end(server, before);
 }
 

@@ -53,6 +53,12 @@ impl Proxy {
     }
 }
 
+/// The balance of an account that something happens to in every other block, in the dialect of Etherscan.
+fn balance(tag: &str) -> String {
+    let account = account(5);
+    format!("/api?module=account&action=balance&address={account}&tag={tag}")
+}
+
 /// Every kind of answer: final and not, whole and in frames, by number, by hash and by word.
 pub(crate) fn targets(world: &Mined) -> Vec<String> {
     let list = format!("/api/logs/get-logs?address={}", world.busiest());
@@ -77,6 +83,7 @@ pub(crate) fn targets(world: &Mined) -> Vec<String> {
         "/".to_owned(),
         "/docs".to_owned(),
     ];
+    targets.extend(["finalized", "safe", "earliest", "0x5"].map(balance));
     for tag in [
         "latest",
         "earliest",
@@ -209,6 +216,46 @@ async fn what_is_final_keeps_its_tag_and_what_counts_from_the_head_does_not() {
         header(&world.get(newest, &[]).await, "cache-control"),
         Some(IMMUTABLE)
     );
+}
+
+/// A word means another block later: no cache keeps its answer for good, and no tag confirms it.
+#[tokio::test]
+async fn a_balance_by_a_word_is_asked_for_again() {
+    let mut world = Mined::start(40, Limits::default()).await;
+    world.mine(0);
+    world.mine(0);
+    let words = ["finalized", "safe", "latest", "pending"];
+    let mut before = Vec::new();
+    for word in words {
+        let answer = world.get(&balance(word), &[]).await;
+        assert_eq!(header(&answer, "x-balance-source"), Some("ledger"), "{word}");
+        assert_eq!(
+            header(&answer, "cache-control"),
+            Some("public, no-cache"),
+            "{word}"
+        );
+        before.push(answer);
+    }
+    assert_eq!(before[0].body(), world.get(&balance("39"), &[]).await.body());
+    world.finalize(41);
+    world.mine(0);
+    world.mine(0);
+    for (word, before) in words.into_iter().zip(&before) {
+        let tag = header(before, "etag").unwrap();
+        let answer = world.get(&balance(word), &[("if-none-match", tag)]).await;
+        assert_eq!(answer.status(), 200, "{word}");
+        assert_ne!(answer.body(), before.body(), "{word}");
+    }
+    for number in ["earliest", "0x0", "0x5", "5", "41"] {
+        let answer = world.get(&balance(number), &[]).await;
+        assert_eq!(header(&answer, "cache-control"), Some(IMMUTABLE), "{number}");
+        let tag = header(&answer, "etag").unwrap();
+        let again = world.get(&balance(number), &[("if-none-match", tag)]).await;
+        assert_eq!(again.status(), 304, "{number}");
+    }
+    // Not final yet.
+    let answer = world.get(&balance("42"), &[]).await;
+    assert_eq!(header(&answer, "cache-control"), Some("public, no-cache"));
 }
 
 #[tokio::test]

@@ -1,10 +1,41 @@
 //! Etherscan's dialect over connections of our own.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 
 use crate::chain::{HEAD, World};
+use crate::plain::account;
+
+/// A form and a query of many pairs, which would be tens of millions to compare one by one, cost about what a form of other names does.
+#[tokio::test]
+async fn forms_of_many_pairs_are_read_once() {
+    let world = World::start(HEAD + 1, None).await;
+    let target = format!(
+        "/api?module=account&action=balance&address={}{}",
+        account(1),
+        "&tag=1".repeat(1_300)
+    );
+    let fastest = async |pair: &str| {
+        let form = pair.repeat(43_000);
+        let mut fastest = Duration::MAX;
+        for _ in 0..5 {
+            let began = Instant::now();
+            let reply = world.server.post(&target, &form).await;
+            fastest = fastest.min(began.elapsed());
+            assert_eq!(reply.status, 200, "{}", reply.body);
+            assert!(reply.body.contains("Duplicate parameter: tag"), "{}", reply.body);
+        }
+        fastest
+    };
+    let (known, others) = (fastest("gas=1&").await, fastest("zzz=1&").await);
+    assert!(
+        known < 10 * others + Duration::from_millis(20),
+        "{known:?}, {others:?}"
+    );
+}
 
 #[tokio::test]
 async fn the_list_of_chains_says_where_its_client_found_it() {

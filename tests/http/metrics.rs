@@ -14,7 +14,7 @@ use crate::client::{Server, pool};
 use crate::mined::{Mined, ask, header};
 
 /// Samples by name and labels. Fails on anything that is not OpenMetrics text.
-fn parse(text: &str) -> BTreeMap<String, f64> {
+pub(crate) fn parse(text: &str) -> BTreeMap<String, f64> {
     let mut kinds = BTreeMap::new();
     let mut samples = BTreeMap::new();
     let text = text.strip_suffix("# EOF\n").expect("an end");
@@ -144,8 +144,9 @@ async fn the_cap_on_requests_is_told_and_counted() {
     held.read_exact(&mut [0; 16]).await.unwrap();
     // Until the buffers in between are full one answer after the other is over.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let count = "/api/block/1/transaction-count";
     let refused = loop {
-        let reply = world.get("/health", &[]).await;
+        let reply = world.get(count, &[]).await;
         if reply.status() == 503 {
             break reply;
         }
@@ -154,9 +155,11 @@ async fn the_cap_on_requests_is_told_and_counted() {
     };
     assert_eq!(refused.body(), "{\"error\":\"Too many requests\"}");
     assert_eq!(header(&refused, "retry-after"), Some("1"));
+    // Whether the process answers is told all the same.
+    assert_eq!(world.get("/health", &[]).await.status(), 200);
     drop(held);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while world.get("/health", &[]).await.status() != 200 {
+    while world.get(count, &[]).await.status() != 200 {
         assert!(
             std::time::Instant::now() < deadline,
             "its place did not come back"

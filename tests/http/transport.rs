@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use quarry::http::{
     Body, FrameSource, Handled, Handler, HttpError, Lane, Limits, Pool, Request, json_response, stream_frames,
 };
@@ -463,6 +464,34 @@ async fn http2_without_tls() {
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.status().as_u16(), status);
     }
+}
+
+/// Up to h2's own bound our words are spoken; above it h2 refuses by itself, of which docs/OPERATIONS.md tells.
+#[tokio::test]
+async fn large_headers_over_http2_are_refused() {
+    let server = Server::start(api(), Limits::default()).await;
+    let io = hyper_util::rt::TokioIo::new(server.connect().await);
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    tokio::spawn(connection);
+    let mut ask = async |length: usize| {
+        let request = hyper::Request::get("http://test/health").header("a", "x".repeat(length));
+        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+        let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (
+            parts.status.as_u16(),
+            parts.headers.contains_key("x-request-id"),
+            body,
+        )
+    };
+    for length in [17_000, 60_000, 120_000] {
+        let text = Bytes::from_static(b"{\"error\":\"Request header fields too large\"}");
+        assert_eq!(ask(length).await, (431, true, text), "{length}");
+    }
+    assert_eq!(ask(140_000).await, (431, false, Bytes::new()));
+    // The connection is kept.
+    assert_eq!(ask(10).await.0, 200);
 }
 
 #[tokio::test]

@@ -85,10 +85,13 @@ async fn a_long_body_that_is_refused_for_its_head_or_for_want_of_room_gets_its_a
         ..Limits::default()
     };
     let server = Server::start(dialects(), limits).await;
-    for target in ["/rpc", "/api/logs/get-logs"] {
+    for target in ["/rpc", "/api"] {
         let reply = post_slowly(&server, target, "").await;
         assert_eq!(reply.status, 503, "{}", reply.body);
     }
+    // What is not spoken anywhere is refused as ever.
+    let reply = post_slowly(&server, "/api/logs/get-logs", "").await;
+    reply.assert_error(405, "Method not allowed");
 }
 
 #[tokio::test]

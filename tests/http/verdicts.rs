@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use quarry::api::{Api, Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+use quarry::api::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
+use quarry::app::front::front;
 use quarry::desk::NodeReply;
 use quarry::http::Limits;
 use quarry::model::{
@@ -170,7 +171,7 @@ impl World {
             node: node.clone(),
             configured,
         };
-        let api = Arc::new(Api::new(Arc::new(chains), pool(), Settings::default()));
+        let api = Arc::new(front(Arc::new(chains), pool(), Settings::default()));
         Self {
             server: Server::start(api, Limits::default()).await,
             observed,
@@ -584,7 +585,14 @@ async fn a_past_balance_is_for_good_once_a_node_has_looked_at_the_ledger() {
             reply.whole_body()
         );
         assert_eq!(lasts(&reply), !configured, "without a node nobody compares");
+        let balance = |tag: &str| format!("/api?module=account&action=balance&address={miner:?}&tag={tag}");
+        let by = async |tag: &str| lasts(&world.server.get(&balance(tag)).await);
+        assert_eq!(by("0x9").await, !configured);
+        assert_eq!(by("earliest").await, !configured);
+        assert!(!by("finalized").await && !by("safe").await);
         judge(true);
+        assert!(by("0x9").await && by("earliest").await);
+        assert!(!by("finalized").await && !by("safe").await);
         let reply = world.server.get(&target).await;
         assert!(lasts(&reply));
         let tag = reply.header("etag").unwrap();

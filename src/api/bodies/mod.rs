@@ -250,7 +250,11 @@ pub(super) const SERVICE_STATUS: &[Field] = &[
     field("slow", Form::Object(STATUS_SLOW), "Requests that took long."),
 ];
 const STATUS_REQUESTS: &[Field] = &[
-    field("answered", Form::Integer, "Since the start, whatever the status."),
+    field(
+        "answered",
+        Form::Integer,
+        "Since the start, whatever the status, and those whose client left before an answer.",
+    ),
     field(
         "failed",
         Form::Integer,

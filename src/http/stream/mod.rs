@@ -295,8 +295,7 @@ impl StreamBody {
 }
 
 fn fail(error: BodyError) -> Poll<Option<Result<Bytes, BodyError>>> {
-    // The status has gone out already: the log and a broken body are all that is left to tell it.
-    tracing::error!(target: "quarry::http", %error, "body aborted");
+    // The status has gone out already: the log, where its request is known, and a broken body are all that is left to tell it.
     Poll::Ready(Some(Err(error)))
 }
 
