@@ -7,8 +7,14 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "audit/damaged.rs"]
+mod damaged;
 #[path = "support/heard.rs"]
 mod heard;
+#[path = "support/ledger.rs"]
+mod ledger;
+#[path = "audit/right.rs"]
+mod right;
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -93,6 +99,10 @@ const COVERED: &[Table] = &[
     Table::Hashes,
     Table::Emitters,
     Table::Signatures,
+    Table::Creations,
+    Table::Nonces,
+    Table::Accounts,
+    Table::Funding,
     Table::Balances,
     Table::Supply,
     Table::Tokens,

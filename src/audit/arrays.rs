@@ -1,9 +1,11 @@
 //! The flat arrays: every byte of a block's records is what its bodies call for. They have no checksums, so that
 //! nothing else tells of a byte that is not what was written.
 
+use std::ops::Range;
+
 use super::{Audit, Tally};
 use crate::model::{Bundle, TokenEvent};
-use crate::store::{FlatArray, StoreError, status_byte};
+use crate::store::{FlatArray, StoreError, Table, Units, status_byte};
 use crate::sync::derive;
 
 /// The arrays and the look-ups by hash say of a block what its rows say.
@@ -12,6 +14,29 @@ pub(super) fn check(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Re
     of_transactions(audit, bundle, tally)?;
     of_logs(audit, bundle, tally)?;
     of_frames(audit, bundle, tally)
+}
+
+/// Units of its rows say of each where it stands, as readers take it.
+fn placed(
+    audit: &Audit<'_>,
+    table: Table,
+    number: u64,
+    ordinals: Range<u64>,
+    tally: &Tally<'_>,
+) -> Result<(), StoreError> {
+    let mut units = Units::new(&audit.view, table);
+    for (ordinal, place) in ordinals.zip(0..) {
+        let row = units.row(ordinal)?;
+        let (block, index) = (row.block, row.index);
+        if (block, index) != (number, place) {
+            let name = table.name();
+            tally.wrong(
+                Some(number),
+                format!("row {ordinal} of {name} is called number {index} of block {block}, it is {place}"),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Its hash, time and first ordinals, and what its fee recipient earned.
@@ -63,7 +88,8 @@ fn of_transactions(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Res
         }
     }
     tally.count(bundle.block.transactions.len() as u64);
-    Ok(())
+    let ordinals = view.first_transaction(number)?..view.first_transaction(number + 1)?;
+    placed(audit, Table::Transactions, number, ordinals, tally)
 }
 
 /// Emitters and signatures of its logs, and where its ERC-1155 transfers stand.
@@ -126,5 +152,6 @@ fn of_frames(audit: &Audit<'_>, bundle: &Bundle, tally: &Tally<'_>) -> Result<()
     if stored.internal_transactions as usize != internal {
         wrong("its internal transactions are not as many as the array says");
     }
-    Ok(())
+    let ordinals = stored.first_frame..view.first_frame(number + 1)?;
+    placed(audit, Table::Frames, number, ordinals, tally)
 }

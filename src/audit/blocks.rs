@@ -1,11 +1,14 @@
-//! Every block read back whole: hash chain, roots, arrays, look-ups by hash; and what the lists must hold for it.
+//! Every block read back whole: hash chain, roots, arrays, look-ups by hash; and what the tables must hold for it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::days::DaySums;
 use super::expected::{self, Dense, Known};
+use super::facts::{self, Facts};
+use super::native::{self, Native};
 use super::sums::{Sums, fingerprint};
-use super::{Audit, Check, Tally, arrays, tokens};
+use super::token_moves::{self, Moves};
+use super::{Audit, Check, Tally, arrays};
 use crate::machine;
 use crate::model::Bundle;
 use crate::sync::verify::verify;
@@ -13,7 +16,35 @@ use crate::sync::verify::verify;
 /// Blocks that a thread takes at a time.
 const BLOCKS: u64 = 64;
 
-pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums, days: &DaySums) -> Vec<Check> {
+/// What bodies call for, to be held against the tables one after the other: 32 bytes a block.
+pub(super) struct Bodies<'a> {
+    pub(super) lists: Sums,
+    pub(super) facts: Facts<'a>,
+    pub(super) native: Native<'a>,
+    pub(super) moves: Moves,
+    pub(super) days: DaySums,
+}
+
+impl<'a> Bodies<'a> {
+    pub(super) fn new(audit: &'a Audit<'a>) -> Self {
+        Self {
+            lists: Sums::new(audit.range),
+            facts: Facts::new(audit),
+            native: Native::new(audit),
+            moves: Moves::new(audit),
+            days: DaySums::default(),
+        }
+    }
+}
+
+/// What a thread remembers from block to block.
+struct Thread<'d> {
+    terms: Known<'d>,
+    tokens: token_moves::Known,
+    accounts: facts::Known,
+}
+
+pub(super) fn run(audit: &Audit<'_>, bodies: &Bodies<'_>) -> Vec<Check> {
     let (first, last) = (audit.range.first(), audit.range.last());
     let chain = audit.tally("hash chain, roots and blooms", "blocks", last - first + 1);
     // Goes along with the blocks, and so does its progress.
@@ -28,18 +59,19 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums, days: &DaySums) 
     std::thread::scope(|scope| {
         for _ in 0..machine::cores() {
             scope.spawn(|| {
-                let mut terms = Known::new(&dense);
-                let mut known = tokens::Known::new();
+                let mut thread = Thread {
+                    terms: Known::new(&dense),
+                    tokens: token_moves::Known::default(),
+                    accounts: facts::Known::default(),
+                };
                 loop {
                     let begin = next.fetch_add(BLOCKS, Ordering::Relaxed);
                     if begin > last {
                         break;
                     }
                     for number in begin..=last.min(begin + (BLOCKS - 1)) {
-                        let bundle = block(audit, number, sums, &mut terms, &chain, &lookups);
-                        if let Some(bundle) = bundle {
-                            days.add(&bundle);
-                            chain.read(number, tokens::moves(&audit.view, &bundle, &mut known, moves));
+                        if let Some(bundle) = block(audit, number, &chain, &lookups) {
+                            add(audit, &bundle, bodies, &mut thread, &chain);
                         }
                     }
                 }
@@ -49,16 +81,20 @@ pub(super) fn run(audit: &Audit<'_>, sums: &Sums, moves: &Sums, days: &DaySums) 
     vec![chain.done(), lookups.done()]
 }
 
-fn block(
-    audit: &Audit<'_>,
-    number: u64,
-    sums: &Sums,
-    terms: &mut Known<'_>,
-    chain: &Tally<'_>,
-    lookups: &Tally<'_>,
-) -> Option<Bundle> {
+/// Reads a block back and looks at what it says by itself.
+fn block(audit: &Audit<'_>, number: u64, chain: &Tally<'_>, lookups: &Tally<'_>) -> Option<Bundle> {
     chain.items(1);
-    let bundle = chain.read(number, audit.reader.bundle(number))??;
+    let Some(bundle) = chain.read(number, audit.reader.bundle(number))? else {
+        chain.wrong(Some(number), "it is not stored");
+        return None;
+    };
+    if bundle.block.number() != number {
+        chain.wrong(
+            Some(number),
+            format!("its row is that of block {}", bundle.block.number()),
+        );
+        return None;
+    }
     let parent = match number.checked_sub(1) {
         Some(before) if before >= audit.view.first_block() => chain
             .read(number, audit.view.block(before))
@@ -72,7 +108,23 @@ fn block(
         chain.wrong(Some(number), "its frames are not stored");
     }
     lookups.read(number, arrays::check(audit, &bundle, lookups));
-    let mut item = |term, ordinal| sums.add(number, fingerprint((term, ordinal)));
-    chain.read(number, expected::postings(audit, &bundle, terms, &mut item));
     Some(bundle)
+}
+
+/// Adds what a block calls for.
+fn add(audit: &Audit<'_>, bundle: &Bundle, bodies: &Bodies<'_>, thread: &mut Thread<'_>, chain: &Tally<'_>) {
+    let number = bundle.block.number();
+    let mut item = |term, ordinal| bodies.lists.add(number, fingerprint((term, ordinal)));
+    chain.read(
+        number,
+        expected::postings(audit, bundle, &mut thread.terms, &mut item),
+    );
+    bodies.days.add(bundle);
+    let moved = bodies.moves.add(&audit.view, bundle, &mut thread.tokens);
+    chain.read(number, moved);
+    let coins = chain.read(number, native::coins_of(audit, bundle)).flatten();
+    if let Some(coins) = &coins {
+        bodies.native.add(bundle, coins);
+    }
+    bodies.facts.add(bundle, coins.as_ref(), &mut thread.accounts);
 }

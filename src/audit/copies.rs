@@ -113,7 +113,8 @@ fn walk(audit: &Audit<'_>, logs: Range<u64>, tally: &Tally<'_>) -> Result<(), Qu
 pub(super) fn dictionaries(audit: &Audit<'_>) -> Check {
     let (view, checkpoint) = (&audit.view, audit.view.checkpoint());
     let hashes = checkpoint.transactions + checkpoint.next_block - view.first_block();
-    let ids = u64::from(checkpoint.emitters) + u64::from(checkpoint.signatures);
+    let given = [checkpoint.emitters, checkpoint.signatures, checkpoint.tokens];
+    let ids: u64 = given.map(u64::from).iter().sum();
     let tally = audit.tally("dictionaries and hashes", "entries", ids + hashes);
     let walked = walk_dictionaries(audit, hashes, &tally);
     tally.ended(walked)
@@ -122,6 +123,7 @@ pub(super) fn dictionaries(audit: &Audit<'_>) -> Check {
 fn walk_dictionaries(audit: &Audit<'_>, hashes: u64, tally: &Tally<'_>) -> Result<(), QueryError> {
     let view = &audit.view;
     let (emitters, signatures) = (view.checkpoint().emitters, view.checkpoint().signatures);
+    let tokens = view.checkpoint().tokens;
     for id in 0..emitters {
         let found = view
             .emitter_address(id)
@@ -132,7 +134,15 @@ fn walk_dictionaries(audit: &Audit<'_>, hashes: u64, tally: &Tally<'_>) -> Resul
         let found = view.signature_topic(id).and_then(|topic| view.signature(&topic));
         report(tally, id, "signature", found);
     }
-    for (table, ids) in [(Table::Emitters, emitters), (Table::Signatures, signatures)] {
+    for id in 0..tokens {
+        let found = view.token_address(id).and_then(|address| view.token(&address));
+        report(tally, id, "token", found);
+    }
+    for (table, ids) in [
+        (Table::Emitters, emitters),
+        (Table::Signatures, signatures),
+        (Table::Tokens, tokens),
+    ] {
         let mut rows = 0u32;
         let mut scan = view.scan_all(table)?;
         while scan.item()?.is_some() {
@@ -192,36 +202,4 @@ fn report(tally: &Tally<'_>, id: u32, what: &str, found: Result<Option<u32>, Sto
         Ok(_) => tally.wrong(None, format!("{what} {id} is not found by what it stands for")),
         Err(error) => tally.wrong(None, error.to_string()),
     }
-}
-
-/// Tables that no other check reads from end to end.
-const OTHERS: [Table; 6] = [
-    Table::Meta,
-    Table::Creations,
-    Table::Nonces,
-    Table::Funding,
-    Table::Tail,
-    Table::Undo,
-];
-
-/// Every row can be read: RocksDB compares a block's checksum when it reads it.
-pub(super) fn readable(audit: &Audit<'_>) -> Check {
-    let tally = audit.tally("rows of other tables", "rows", OTHERS.len() as u64);
-    for table in OTHERS {
-        let rows = (|| {
-            let mut scan = audit.view.scan_all(table)?;
-            let mut rows = 0;
-            while scan.item()?.is_some() {
-                rows += 1;
-                scan.step()?;
-            }
-            Ok::<_, StoreError>(rows)
-        })();
-        match rows {
-            Ok(rows) => tally.count(rows),
-            Err(error) => tally.wrong(None, error.to_string()),
-        }
-        audit.observer.advances(1);
-    }
-    tally.done()
 }

@@ -17,6 +17,9 @@ pub(super) struct Known<'d> {
     dense: &'d Dense,
 }
 
+/// Signatures that a thread remembers at a time.
+const KNOWN_MAX: usize = 1 << 16;
+
 impl<'d> Known<'d> {
     pub(super) fn new(dense: &'d Dense) -> Self {
         Self {
@@ -31,6 +34,9 @@ impl<'d> Known<'d> {
         }
         // An id that is missing is a posting that is missing.
         let id = view.signature(topic)?.unwrap_or(u32::MAX);
+        if self.signatures.len() >= KNOWN_MAX {
+            self.signatures.clear();
+        }
         self.signatures.insert(*topic, id);
         Ok(id)
     }

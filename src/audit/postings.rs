@@ -16,6 +16,7 @@ use crate::store::{StoreError, Table, View};
 /// Blocks that are taken apart when their sums do not balance; the others are named only.
 const DETAILED: usize = 20;
 
+/// `sums` hold what the bodies of the audited blocks call for.
 pub(super) fn run(audit: &Audit<'_>, sums: &Sums) -> Check {
     let rows = audit.view.checkpoint().logs * 4 + audit.view.checkpoint().transactions * 3;
     let tally = audit.tally("lists against bodies, ranks", "postings", rows);
@@ -111,6 +112,11 @@ fn scan(
             Ok(((term, part), header)) => {
                 check(&mut list, (term, part), &header, (&postings, value), tally);
                 let range = places.range(term.kind());
+                let (first, end) = places.stored(term.kind());
+                let ends = [postings.first(), postings.last()].into_iter().flatten();
+                for ordinal in ends.filter(|&&ordinal| ordinal < first || ordinal >= end) {
+                    tally.wrong(None, format!("{term:?} lists {ordinal}, which is not stored"));
+                }
                 for &ordinal in &postings {
                     if range.contains(&ordinal)
                         && let Some(block) = places.block_of(term.kind(), ordinal)?
@@ -245,6 +251,18 @@ impl<'v> Places<'v> {
             blocks: range.first()..range.last() + 1,
             last: std::array::from_fn(|_| (0..0, 0)),
         })
+    }
+
+    /// The first ordinal that a kind counts, and the one after the last.
+    fn stored(&self, kind: PostingKind) -> (u64, u64) {
+        let checkpoint = self.view.checkpoint();
+        match counted(kind) {
+            None => (self.view.first_block(), checkpoint.next_block),
+            Some(0) => (0, checkpoint.transactions),
+            Some(1) => (0, checkpoint.logs),
+            Some(2) => (0, checkpoint.frames),
+            Some(_) => (0, checkpoint.multi_transfers),
+        }
     }
 
     /// The audited ordinals that a kind counts.

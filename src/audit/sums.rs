@@ -56,12 +56,23 @@ fn add(sum: &AtomicU64, by: u64) {
     let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(added(sum)));
 }
 
-/// An amount as sums count it, times a weight of its own that is not zero: sums of amounts that do not wrap are the same
-/// however they are cut.
+/// An amount as sums count it: sums of amounts that do not wrap are the same however they are cut.
+pub(super) fn residue(amount: U256) -> u64 {
+    let limbs = amount.as_limbs().iter().rev();
+    limbs.fold(0, |rest, &limb| {
+        (((u128::from(rest) << 64) | u128::from(limb)) % u128::from(PRIME)) as u64
+    })
+}
+
+/// A [`residue`] times a weight of its own, which is not zero.
+pub(super) fn times(residue: u64, weight: u64) -> u64 {
+    let weight = weight % (PRIME - 1) + 1;
+    (u128::from(residue) * u128::from(weight) % u128::from(PRIME)) as u64
+}
+
+/// An amount as sums count it, times a weight of its own that is not zero.
 pub(super) fn weighed(amount: U256, weight: u64) -> u64 {
-    let amount = amount % U256::from(PRIME);
-    let weight = U256::from(weight % (PRIME - 1) + 1);
-    amount.mul_mod(weight, U256::from(PRIME)).to()
+    times(residue(amount), weight)
 }
 
 /// A fingerprint of anything; the same in every process of the same build.
@@ -80,7 +91,13 @@ mod tests {
         let sums = Sums::new(BlockRange::new(5, 6).unwrap());
         let random = fastrand::u64(..);
         for bit in 0..256 {
-            assert_ne!(weighed(U256::ONE << bit, random), 0, "bit {bit}");
+            let amount = U256::ONE << bit;
+            assert_ne!(weighed(amount, random), 0, "bit {bit}");
+            assert_eq!(
+                U256::from(residue(amount)),
+                amount % U256::from(PRIME),
+                "bit {bit}"
+            );
         }
         let (a, b) = (U256::MAX >> 1, U256::MAX >> 2);
         sums.add(5, weighed(a, 7));

@@ -2,130 +2,26 @@
 
 use std::collections::HashMap;
 
-use super::sums::{Sums, fingerprint, weighed};
+use super::sums::{Sums, fingerprint};
+use super::token_moves::{MINTED, Moves, TO_ZERO, change, is_plain, owned};
 use super::{Audit, Check, Tally};
 use crate::codec::Corrupt;
 use crate::codec::amount::read_amount;
 use crate::codec::bytes::Reader;
-use crate::codec::tokens::{self, DOUBTS, MIXED, TokenState, WRAPPED, read_supply};
-use crate::model::{Address, Bundle, Log, TokenEvent, TokenKind, U256};
+use crate::codec::tokens::{self, MIXED, STRAY, TokenState, WRAPPED, read_supply};
+use crate::model::{Address, TokenKind, U256};
 use crate::query::QueryError;
 use crate::store::{StoreError, Table, View};
-
-/// A change of what a holder has, as a number whose sum over a block does not depend on how changes are cut.
-pub(super) fn change(token: u32, holder: &Address, by: U256) -> u64 {
-    weighed(by, fingerprint((token, holder)))
-}
-
-/// Stand for the two sums of the supply among the holders.
-const MINTED: Address = Address::repeat_byte(0xf1);
-const TO_ZERO: Address = Address::repeat_byte(0xf0);
 
 /// A holding by another standard than the token's own.
 fn other_holding(holder: &Address, kind: TokenKind, amount: U256) -> u64 {
     fingerprint((holder, kind as u8, amount))
 }
 
-/// Whether the ledger of a token can be told from its transfers one by one.
-fn is_plain(state: &TokenState) -> bool {
-    let wraps = state.flags & WRAPPED != 0;
-    state.flags & DOUBTS == 0 && (!wraps || matches!(state.kind, TokenKind::Unknown | TokenKind::Erc20))
-}
-
-/// Token ids and states that were looked up; of one thread.
-pub(super) type Known = HashMap<Address, Option<(u32, TokenKind)>>;
-
-/// Adds what the transfers of a block move to `sums`.
-pub(super) fn moves(view: &View, bundle: &Bundle, known: &mut Known, sums: &Sums) -> Result<(), StoreError> {
-    let block = bundle.block.number();
-    for receipt in &bundle.receipts {
-        let events = receipt
-            .logs
-            .iter()
-            .filter_map(|log| TokenEvent::of(&log.address, &log.topics, &log.data).map(|event| (log, event)));
-        let events: Vec<(&Log, TokenEvent<'_>)> = events.collect();
-        for (log, event) in &events {
-            let token = match known.get(&log.address) {
-                Some(token) => *token,
-                None => {
-                    let token = match view.token(&log.address)? {
-                        Some(id) => {
-                            let state = view.token_state(id)?;
-                            is_plain(&state).then_some((id, state.kind))
-                        }
-                        None => None,
-                    };
-                    known.insert(log.address, token);
-                    token
-                }
-            };
-            let Some((token, kind)) = token else { continue };
-            let moved = |from: &Address, to: &Address, value: U256| {
-                if from.is_zero() {
-                    sums.add(block, change(token, &MINTED, value));
-                } else {
-                    sums.take(block, change(token, from, value));
-                }
-                if to.is_zero() {
-                    sums.add(block, change(token, &TO_ZERO, value));
-                } else {
-                    sums.add(block, change(token, to, value));
-                }
-            };
-            match event {
-                TokenEvent::Fungible { from, to, value } if kind == TokenKind::Erc20 => {
-                    moved(from, to, *value)
-                }
-                TokenEvent::Unique { from, to, .. } if kind == TokenKind::Erc721 => {
-                    moved(from, to, U256::ONE)
-                }
-                TokenEvent::Multi { from, to, items } if kind == TokenKind::Erc1155 => {
-                    items.iter().for_each(|(_, value)| moved(from, to, value));
-                }
-                TokenEvent::Deposit { account, value } if !told(&events, log, account, *value, true) => {
-                    moved(&Address::ZERO, account, *value);
-                }
-                TokenEvent::Withdrawal { account, value } if !told(&events, log, account, *value, false) => {
-                    // What is unwrapped was minted no more.
-                    sums.take(block, change(token, &MINTED, *value));
-                    if !account.is_zero() {
-                        sums.take(block, change(token, account, *value));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether a transfer from or to the zero address tells of a deposit or withdrawal: the n-th of equal ones by the
-/// n-th of equal transfers.
-fn told(events: &[(&Log, TokenEvent<'_>)], of: &Log, account: &Address, value: U256, minted: bool) -> bool {
-    let own = || events.iter().filter(|(log, _)| log.address == of.address);
-    let transfers = own().filter(|(_, event)| match event {
-        TokenEvent::Fungible {
-            from,
-            to,
-            value: moved,
-        } if *moved == value => {
-            (minted && from.is_zero() && to == account) || (!minted && to.is_zero() && from == account)
-        }
-        _ => false,
-    });
-    let before = own().take_while(|(log, _)| !std::ptr::eq(*log, of));
-    let wraps = before.filter(|(_, event)| match event {
-        TokenEvent::Deposit {
-            account: other,
-            value: moved,
-        } => minted && other == account && *moved == value,
-        TokenEvent::Withdrawal {
-            account: other,
-            value: moved,
-        } => !minted && other == account && *moved == value,
-        _ => false,
-    });
-    wraps.count() < transfers.count()
+/// So many ids of an account; sums wrap.
+fn ids_of(owner: &Address, count: U256) -> u64 {
+    let [count, ..] = *count.as_limbs();
+    (fingerprint(owner) | 1).wrapping_mul(count)
 }
 
 /// What the history of one token says of the present.
@@ -134,7 +30,9 @@ struct Present {
     state: TokenState,
     address: Address,
     held: U256,
+    /// Who holds some by the history, less who does by `holders`; those are counted in `listed`.
     holders: u64,
+    listed: u64,
     /// Sums of fingerprints; zero where the tables agree.
     ranked: u64,
     holdings: u64,
@@ -143,20 +41,24 @@ struct Present {
     others: u64,
     /// Ids by `nft_owners` less those by `nft_ids`.
     owned: u64,
+    /// Ids that holders have by the history, less those that they own.
+    counted: u64,
+    /// Owners of ids by the table; by the logs, where nobody gave away what was another's.
+    owners: u64,
 }
 
 /// `moves` holds what the transfers of the audited blocks move.
-pub(super) fn run(audit: &Audit<'_>, moves: &Sums) -> Vec<Check> {
+pub(super) fn run(audit: &Audit<'_>, moves: &Moves) -> Vec<Check> {
     let logs = audit.view.checkpoint().logs;
     let tally = audit.tally("token balances and supplies against transfers", "rows", logs);
     let mut tokens = Vec::new();
-    let walked = history(&audit.view, moves, &mut tokens, &tally);
+    let walked = history(&audit.view, &moves.sums, &mut tokens, &tally);
     let is_whole = walked.is_ok();
     let told = tally.ended(walked);
     let tally = audit.tally("holders, holdings, ids and sums of tokens", "rows", logs);
     // Without its history every token would look wrong.
     let walked = if is_whole {
-        present(&audit.view, tokens, &tally)
+        present(&audit.view, tokens, moves, &tally)
     } else {
         tally.wrong(None, "not looked at, for the history of tokens cannot be read");
         Ok(())
@@ -193,7 +95,12 @@ fn history(
 }
 
 /// The present against the history.
-fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result<(), QueryError> {
+fn present(
+    view: &View,
+    mut tokens: Vec<Present>,
+    moves: &Moves,
+    present: &Tally<'_>,
+) -> Result<(), QueryError> {
     let mut visit = |table, row: &mut RowOfTokens<'_>| {
         each(view, table, &mut |key: &[u8], value: &[u8]| {
             present.items(1);
@@ -207,17 +114,23 @@ fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result
         *counts.entry((token, tokens::bucket(&amount))).or_default() += 1;
         with(tokens, token, |token| {
             token.holders = token.holders.wrapping_sub(1);
+            token.listed += 1;
             token.ranked = token.ranked.wrapping_sub(fingerprint((holder, amount)));
         })
     })?;
     visit(Table::HolderCounts, &mut |_, key, value| {
         let bucket = tokens::decode_holder_count(key)?;
-        let count = Reader::new(value, "holder count").varint()?;
+        let mut reader = Reader::new(value, "holder count");
+        let count = reader.varint()?;
+        reader.end()?;
         let place = (id_of(key)?, bucket);
         if counts.remove(&place) != Some(count) {
             counts.insert(place, u64::MAX);
         }
         Ok(())
+    })?;
+    visit(Table::TokenStates, &mut |tokens, key, _| {
+        with(tokens, id_of(key)?, |_| {})
     })?;
     let ids: HashMap<Address, u32> = tokens_by_address(view)?;
     visit(Table::Holdings, &mut |tokens, key, value| {
@@ -242,14 +155,17 @@ fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result
     })?;
     visit(Table::NftOwners, &mut |tokens, key, value| {
         let owner: [u8; 20] = value.try_into().map_err(|_| Corrupt("owner"))?;
-        let id = *key
-            .get(4..)
-            .and_then(<[u8]>::first_chunk::<32>)
-            .ok_or(Corrupt("id"))?;
+        let owner = Address::from(owner);
+        let id = key.get(4..).and_then(|id| <[u8; 32]>::try_from(id).ok());
+        let id = id.ok_or(Corrupt("id"))?;
         with(tokens, id_of(key)?, |token| {
-            token.owned = token.owned.wrapping_add(fingerprint((owner, id)));
-            if token.state.kind != TokenKind::Erc721 {
-                token.others = token.others.wrapping_sub(fingerprint((owner, id)));
+            let print = owned(&owner, &id);
+            token.owned = token.owned.wrapping_add(print);
+            if token.state.kind == TokenKind::Erc721 {
+                token.owners = token.owners.wrapping_add(print);
+                token.counted = token.counted.wrapping_sub(ids_of(&owner, U256::ONE));
+            } else {
+                token.others = token.others.wrapping_sub(print);
             }
         })
     })?;
@@ -258,9 +174,9 @@ fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result
             .get(4..)
             .and_then(<[u8]>::split_first_chunk::<20>)
             .ok_or(Corrupt("id"))?;
-        let id = *id.first_chunk::<32>().ok_or(Corrupt("id"))?;
+        let id = <[u8; 32]>::try_from(id).map_err(|_| Corrupt("id"))?;
         with(tokens, id_of(key)?, |token| {
-            token.owned = token.owned.wrapping_sub(fingerprint((*owner, id)));
+            token.owned = token.owned.wrapping_sub(owned(&Address::from(*owner), &id));
             token.ids += 1;
         })
     })?;
@@ -273,9 +189,8 @@ fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result
             token.others = token.others.wrapping_add(other_holding(holder, *kind, *amount));
         }
         for (id, owner) in &told.owners {
-            token.others = token
-                .others
-                .wrapping_add(fingerprint((owner.0.0, id.to_be_bytes::<32>())));
+            let print = owned(owner, &id.to_be_bytes::<32>());
+            token.others = token.others.wrapping_add(print);
         }
     }
     for (token, bucket) in counts.into_keys() {
@@ -288,7 +203,9 @@ fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result
             format!("{address}: the number of holders in bucket {bucket:04x} is another"),
         );
     }
-    for token in &tokens {
+    for (id, token) in (0..).zip(&tokens) {
+        let seen = moves.seen(id);
+        let has_ids = token.state.kind == TokenKind::Erc721;
         let supply = token.state.minted.wrapping_sub(token.state.to_zero);
         let complaints = [
             (
@@ -297,16 +214,31 @@ fn present(view: &View, mut tokens: Vec<Present>, present: &Tally<'_>) -> Result
             ),
             (token.holdings != 0, "holdings of it are not those of its history"),
             (token.owned != 0, "owners of ids and ids of owners differ"),
-            (token.holders != 0, "the number of its holders is another"),
+            (
+                token.holders != 0 || token.state.holders != token.listed,
+                "the number of its holders is another",
+            ),
             (
                 is_plain(&token.state) && token.held != supply,
                 "what is held is not what was minted less what was burnt",
             ),
             (
-                is_plain(&token.state)
-                    && token.state.kind == TokenKind::Erc721
-                    && U256::from(token.ids) != token.held,
+                is_plain(&token.state) && has_ids && U256::from(token.ids) != token.held,
                 "there are not as many ids as are held",
+            ),
+            (
+                has_ids && token.state.flags & WRAPPED == 0 && token.counted != 0,
+                "its holders own other numbers of ids than they hold",
+            ),
+            (
+                has_ids
+                    && token.state.flags & STRAY == 0
+                    && seen.is_some_and(|seen| seen.owners() != token.owners),
+                "owners of its ids are not those that its logs say",
+            ),
+            (
+                seen.is_some_and(|seen| !seen.is_as_in(&token.state)),
+                "its standard, its first transfer or what else moved is not what its logs say",
             ),
             (
                 token.others != 0,
@@ -436,6 +368,7 @@ impl<'a> History<'a> {
             token.holders = token.holders.wrapping_add(1);
             token.ranked = token.ranked.wrapping_add(fingerprint((holder, balance)));
             token.holdings = token.holdings.wrapping_add(fingerprint((holder, balance)));
+            token.counted = token.counted.wrapping_add(ids_of(&holder, balance));
         })
     }
 }
@@ -456,6 +389,10 @@ impl Rows for History<'_> {
             self.close()?;
         }
         let before = same.map_or(U256::ZERO, |(.., balance)| balance);
+        if before == balance {
+            let text = format!("token {token}: a row of {holder} says again what the one before says");
+            self.tally.wrong(Some(block), text);
+        }
         if self
             .tokens
             .get(token as usize)

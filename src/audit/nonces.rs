@@ -1,0 +1,215 @@
+//! The rows of nonces that a block calls for, said again apart from the derivation: contracts as they are created and end,
+//! what they and delegated accounts create, and the authorizations that count (EIP-7702).
+//!
+//! What an account had before the block is read from the store, where it is held against the block that says it.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::map::AddressMap;
+
+use super::Audit;
+use crate::codec::bytes::{Reader, put_varint};
+use crate::codec::value::NONCE_UNKNOWN;
+use crate::codec::{Corrupt, keys};
+use crate::model::{Address, Bundle, ForkRules, Frame, FrameKind, Transaction, U256};
+use crate::store::{StoreError, Table};
+use crate::sync::authority::authority;
+
+/// Whether the rows of a block can be told from what is stored. Those of block 0 are of the genesis file. And where frames
+/// were filled in up to some block, or that file was given late, those behind it were told by nonces that are not there any more.
+pub(super) fn are_told(audit: &Audit<'_>, block: u64) -> bool {
+    let untraced = audit.view.checkpoint().next_traced <= audit.view.first_block();
+    block > 0 && (untraced || audit.is_traced(block))
+}
+
+/// Reads a value.
+pub(super) fn decode(value: &[u8]) -> Result<u64, Corrupt> {
+    let mut reader = Reader::new(value, "nonce");
+    let nonce = reader.varint()?;
+    reader.end().map(|()| nonce)
+}
+
+/// Hands the rows that a block calls for to `item`, by key and value.
+pub(super) fn called_for(
+    audit: &Audit<'_>,
+    bundle: &Bundle,
+    item: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<(), StoreError> {
+    let number = bundle.block.number();
+    if !are_told(audit, number) {
+        return Ok(());
+    }
+    let mut nonces = Nonces {
+        audit,
+        number,
+        first: audit.view.first_transaction(number)?,
+        new_contract: of_new_contract(audit, number),
+        before: AddressMap::default(),
+        sent: AddressMap::default(),
+        set: BTreeMap::new(),
+    };
+    for (index, transaction) in bundle.block.transactions.iter().enumerate() {
+        let after = transaction.nonce.saturating_add(1);
+        nonces.sent.insert(transaction.from, Some(after));
+        nonces.authorizations(transaction)?;
+        if let Some(trace) = bundle.traces.as_deref().and_then(|traces| traces.get(index)) {
+            // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
+            nonces.frames(&trace.frames, bundle.block.header.blob_gas_used.is_some())?;
+        }
+    }
+    nonces.end(item)
+}
+
+/// The nonce that a new contract begins with (EIP-161), where that is known.
+fn of_new_contract(audit: &Audit<'_>, block: u64) -> Option<u64> {
+    let identity = audit.view.identity();
+    match ForkRules::well_known(identity.chain_id, identity.genesis_hash.into()) {
+        Some(forks) => Some(u64::from(
+            forks.spurious_dragon.is_some_and(|first| first <= block),
+        )),
+        // Spurious Dragon came before Byzantium.
+        None => audit
+            .rules
+            .byzantium_block
+            .is_some_and(|first| first <= block)
+            .then_some(1),
+    }
+}
+
+/// What a block makes of a nonce.
+#[derive(Clone, Copy)]
+struct Set {
+    nonce: u64,
+    /// Whether it counts from a new contract's 1, which may have been 0.
+    is_guess: bool,
+}
+
+struct Nonces<'a> {
+    audit: &'a Audit<'a>,
+    number: u64,
+    /// The block's first transaction.
+    first: u64,
+    new_contract: Option<u64>,
+    before: AddressMap<Option<u64>>,
+    sent: AddressMap<Option<u64>>,
+    set: BTreeMap<Address, Set>,
+}
+
+impl Nonces<'_> {
+    /// By the rows so far.
+    fn row(&mut self, account: &Address) -> Result<Option<u64>, StoreError> {
+        if let Some(set) = self.set.get(account) {
+            return Ok(Some(set.nonce));
+        }
+        if let Some(&before) = self.before.get(account) {
+            return Ok(before);
+        }
+        let last = self.number.saturating_sub(1);
+        let before = self.audit.view.ledger_nonce(account, last)?;
+        self.before.insert(*account, before);
+        Ok(before)
+    }
+
+    /// By the transactions that it sent so far.
+    fn sent(&mut self, account: &Address) -> Result<Option<u64>, StoreError> {
+        if let Some(&sent) = self.sent.get(account) {
+            return Ok(sent);
+        }
+        let sent = self.audit.view.sent_nonce(account, self.first)?;
+        self.sent.insert(*account, sent);
+        Ok(sent)
+    }
+
+    fn put(&mut self, account: &Address, nonce: u64, is_guess: bool) {
+        self.set.insert(*account, Set { nonce, is_guess });
+    }
+
+    /// One more than `nonce`.
+    fn raise(&mut self, account: &Address, nonce: u64) {
+        let is_guess = self.set.get(account).is_some_and(|set| set.is_guess);
+        self.put(account, nonce.saturating_add(1).min(NONCE_UNKNOWN - 1), is_guess);
+    }
+
+    fn authorizations(&mut self, transaction: &Transaction) -> Result<(), StoreError> {
+        let chain_id = U256::from(self.audit.view.identity().chain_id);
+        for tuple in transaction.authorization_list.iter().flatten() {
+            if !tuple.chain_id.is_zero() && tuple.chain_id != chain_id {
+                continue;
+            }
+            let Some(account) = authority(tuple) else { continue };
+            let (row, sent) = (self.row(&account)?, self.sent(&account)?);
+            match row.max(sent) {
+                _ if row == Some(NONCE_UNKNOWN) => {}
+                None if self.audit.view.first_block() > 0 => self.put(&account, NONCE_UNKNOWN, false),
+                has if has.unwrap_or(0) == tuple.nonce => self.raise(&account, tuple.nonce),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self, frames: &[Frame], cancun: bool) -> Result<(), StoreError> {
+        // Whether each frame on the way down to the current one was undone.
+        let mut undone: Vec<bool> = Vec::new();
+        let mut created = Vec::new();
+        for frame in frames {
+            let depth = frame.path.len();
+            undone.truncate(depth);
+            let within_undone = undone.last().copied().unwrap_or(false);
+            undone.push(frame.reverted);
+            if !frame.kind.is_creation() {
+                continue;
+            }
+            // One that lacks balance or depth fails before it costs a nonce.
+            let error = frame.error.as_deref().unwrap_or_default();
+            let is_early = error.contains("balance") || error.contains("depth");
+            if depth > 0 && !within_undone && !is_early {
+                self.creates(&frame.from)?;
+            }
+            // Its code runs after that, and may create in turn.
+            if let Some(contract) = frame.to.filter(|_| !frame.reverted) {
+                let guess = self.new_contract.is_none();
+                self.put(&contract, self.new_contract.unwrap_or(1), guess);
+                created.push(contract);
+            }
+        }
+        for frame in frames {
+            let ends = frame.kind == FrameKind::SelfDestruct && !frame.reverted;
+            if ends && (!cancun || created.contains(&frame.from)) {
+                self.put(&frame.from, 0, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Code of an account creates a contract.
+    fn creates(&mut self, account: &Address) -> Result<(), StoreError> {
+        let (row, sent) = (self.row(account)?, self.sent(account)?);
+        match row {
+            Some(NONCE_UNKNOWN) => {}
+            Some(nonce) => self.raise(account, nonce.max(sent.unwrap_or(0))),
+            // Delegated before the store begins: what it created until then is not known.
+            None if sent.is_some() && self.audit.view.first_block() > 0 => {
+                self.put(account, NONCE_UNKNOWN, false);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn end(self, item: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        for (account, Set { mut nonce, is_guess }) in self.set {
+            let key = keys::account_at(&account, self.number);
+            if is_guess
+                && let Some(stored) = self.audit.view.get(Table::Nonces, &key)?
+                && decode(&stored).is_ok_and(|stored| stored.checked_add(1) == Some(nonce))
+            {
+                nonce -= 1;
+            }
+            let mut value = Vec::with_capacity(10);
+            put_varint(&mut value, nonce);
+            item(&key, &value);
+        }
+        Ok(())
+    }
+}
