@@ -5,7 +5,8 @@
 //! request gets: the time until the service has given the last frame of the body to the connection, which is made on
 //! as many threads of its pool as there are cores (at most four), with nothing else asked meanwhile. The other
 //! columns are the time on one core.
-//! Environment: `QUARRY_BENCH_LOGS` (`2,000,000`), `QUARRY_BENCH_DIR`.
+//! Environment: `QUARRY_BENCH_LOGS` (`2,000,000`), `QUARRY_BENCH_ONLY` (a part of a question's name), `QUARRY_BENCH_DIR`;
+//! the store that is kept is filled with the memory of `load`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

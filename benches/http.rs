@@ -4,7 +4,8 @@
 //! 70 %, the status of a transaction by hash at 50 % of the rate of a static body of 200 bytes. Environment:
 //! `QUARRY_BENCH_LOGS` (2,000,000), `QUARRY_BENCH_ROUNDS` (5), `QUARRY_BENCH_SECONDS` (3), `QUARRY_BENCH_ONLY`,
 //! `QUARRY_BENCH_AHEAD` (threads that frames are made on ahead of their turn; 0 for never), `QUARRY_BENCH_SOCKETS` (threads
-//! that own connections; 0 for the runtime's, which hyper alone is served by).
+//! that own connections; 0 for the runtime's, which hyper alone is served by), `QUARRY_BENCH_DIR`; the store that is kept is filled with the memory of
+//! `load`. Needs `wrk`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

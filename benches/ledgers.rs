@@ -3,7 +3,7 @@
 //! Budgets: A1, A11, T1, T2 and T9 at half the rate of a static body of their size; page 1 of a token with a million
 //! holders as fast as of one with a thousand. Environment: `QUARRY_BENCH_LOGS` (1,000,000; the chain with traces that
 //! A1 and A11 are asked of), `QUARRY_BENCH_HOLDERS` (1,000,000), `QUARRY_BENCH_ROUNDS` (5), `QUARRY_BENCH_SECONDS`
-//! (3), `QUARRY_BENCH_ONLY` (a part of a row's name), `QUARRY_BENCH_DIR`.
+//! (3), `QUARRY_BENCH_ONLY` (a part of a row's name), `QUARRY_BENCH_DIR`, `QUARRY_BENCH_AHEAD` and `QUARRY_BENCH_SOCKETS` as of `http`. Needs `wrk`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

@@ -8,7 +8,7 @@
 //! `QUARRY_BENCH_BACKFILL_MB` (1,024), `QUARRY_BENCH_CACHE_MB` (256), `QUARRY_BENCH_DIR`, `QUARRY_BENCH_PART`,
 //! `QUARRY_BENCH_ONLY` (words of a row's name). The node takes `QUARRY_BENCH_NODE_MS` (0) milliseconds for each answer,
 //! as one elsewhere that is busy. With `QUARRY_BENCH_NODE=anvil` it is anvil with a chain of so many logs of its own, which encodes its
-//! answers as real nodes do, traces included. With `QUARRY_BENCH_RPC` an existing node is asked from block 1 on, up to block `QUARRY_BENCH_TO`.
+//! answers as real nodes do, traces included (that of npm below `tools`, or the program `QUARRY_ANVIL`). With `QUARRY_BENCH_RPC` an existing node is asked from block 1 on, up to block `QUARRY_BENCH_TO`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

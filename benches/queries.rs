@@ -4,7 +4,7 @@
 //! writing of the same text from memory; page 100 x 10,000 and page 10,000 x 100 within twice page 1; ten times
 //! the chain at most 1.5 times the time; no question slower than the prototype (measurements.md section 2).
 //! Environment: `QUARRY_BENCH_LOGS` (`2,000,000` and `20,000,000`, one after the other), `QUARRY_BENCH_DIR`,
-//! `QUARRY_BENCH_ONLY` (a part of a question's name).
+//! `QUARRY_BENCH_ONLY` (a part of a question's name); a store that is not kept yet is filled with the memory of `load`.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
