@@ -56,6 +56,15 @@ mod contradictions;
 #[path = "sync/finality.rs"]
 mod finality;
 
+#[path = "sync/follower.rs"]
+mod follower;
+
+#[path = "sync/genesis.rs"]
+mod genesis;
+
+#[path = "sync/instant.rs"]
+mod instant;
+
 #[path = "sync/faults.rs"]
 mod faults;
 

@@ -80,8 +80,8 @@ pub(super) fn stated_rewards(
     stated.cloned().or_else(by_file)
 }
 
-/// The rules by which an open store is gone on with. Rewards that are stated count where those that the store was made with say the same of all
-/// blocks that its ledger has; else it keeps to its own, for by two schedules it would be that of no chain, and the log tells so.
+/// The rules by which an open store is gone on with. Where other rewards are stated than the store has after its opening, they contradict
+/// what its ledger has: the log tells so.
 pub(super) fn rules_of(
     name: ChainName,
     store: &Store,
@@ -96,21 +96,16 @@ pub(super) fn rules_of(
         tracing::warn!(chain = %name, "{sentence}");
     }
     let kept = kept.unwrap_or_else(|| StaticRewards::well_known(chain_id, hash));
-    let rewards = match said {
-        Some(said) if said.agrees_before(&kept, store.view().checkpoint().next_traced) => said,
-        Some(said) if said != kept => {
-            tracing::warn!(
-                chain = %name,
-                stated = %said,
-                kept = %kept,
-                "other block rewards are stated than the store was made with, and native balances go on with those: where they are \
-                 wrong, fill a new --data-dir"
-            );
-            kept
-        }
-        _ => kept,
-    };
-    ChainRules::new(chain_id, hash, genesis, identity.first_block, trust_node).with_static_rewards(rewards)
+    if let Some(said) = said.filter(|said| *said != kept) {
+        tracing::warn!(
+            chain = %name,
+            stated = %said,
+            kept = %kept,
+            "other block rewards are stated than the store was made with, and native balances go on with those: where they are \
+             wrong, fill a new --data-dir"
+        );
+    }
+    ChainRules::new(chain_id, hash, genesis, identity.first_block, trust_node).with_static_rewards(kept)
 }
 
 /// The sync hears of the node's head before each piece of work. One that takes long, or a sync that stopped by itself,
@@ -420,40 +415,48 @@ mod tests {
         let of = |text: &str| text.parse::<StaticRewards>().unwrap();
         let hash = B256::repeat_byte(9);
         let home = tempfile::tempdir().unwrap();
-        let open = OpenOptions {
-            static_rewards: Some(of("0:3")),
-            ..OpenOptions::new(home.path())
+        let opened = |stated: Option<&str>| {
+            let open = OpenOptions {
+                static_rewards: stated.map(of),
+                ..OpenOptions::new(home.path())
+            };
+            Store::open_or_create(&open, 61, hash, Some(0)).unwrap()
         };
-        let store = Store::open_or_create(&open, 61, hash, Some(0)).unwrap();
-        let rules = |stated: Option<StaticRewards>| {
-            let rules = rules_of(ChainName::Mainnet, &store, (None, stated.as_ref()), false);
+        let rewards = |stated: Option<&str>| {
+            let said = stated.map(of);
+            let rules = rules_of(ChainName::Mainnet, &opened(stated), (None, said.as_ref()), false);
             rules.nonces.native.static_rewards
         };
-        assert_eq!(rules(None), of("0:3"));
-        // Nothing is there yet that was paid.
-        assert_eq!(rules(Some(of("0:5"))), of("0:5"));
-        let mut writer = store.writer().unwrap();
-        let mut batch = writer.batch();
-        let mut parent = B256::ZERO;
-        for number in 0..4 {
-            let mut bundle = Bundle {
-                traces: Some(Vec::new()),
-                ..Bundle::default()
-            };
-            bundle.block.hash = B256::with_last_byte(10 + number);
-            (bundle.block.header.number, bundle.block.header.parent_hash) = (number.into(), parent);
-            parent = bundle.block.hash;
-            derive(
-                &bundle,
-                &ChainRules::new(61, hash, None, 0, true).nonces,
-                &mut batch,
-            )
-            .unwrap();
-        }
-        writer.commit_final(batch).unwrap();
-        assert_eq!(rules(Some(of("0:5"))), of("0:3"));
-        assert_eq!(rules(Some(of("0:3,3:2"))), of("0:3"));
-        // Of a block that is still to come, as chains announce it.
-        assert_eq!(rules(Some(of("0:3,4:2"))), of("0:3,4:2"));
+        let push = |blocks: std::ops::Range<u8>| {
+            let store = opened(None);
+            let mut writer = store.writer().unwrap();
+            let mut batch = writer.batch();
+            for number in blocks {
+                let mut bundle = Bundle {
+                    traces: Some(Vec::new()),
+                    ..Bundle::default()
+                };
+                bundle.block.hash = B256::with_last_byte(10 + number);
+                bundle.block.header.number = number.into();
+                bundle.block.header.parent_hash = B256::with_last_byte(9 + number);
+                let rules = ChainRules::new(61, hash, None, 0, true).nonces;
+                derive(&bundle, &rules, &mut batch).unwrap();
+            }
+            writer.commit_final(batch).unwrap();
+            writer.settle().unwrap();
+        };
+        // Block 0 pays nothing: what is stated then is the first that counts.
+        push(0..1);
+        assert_eq!(rewards(None), StaticRewards::default());
+        assert_eq!(rewards(Some("0:3")), of("0:3"));
+        push(1..4);
+        assert_eq!(rewards(Some("0:5")), of("0:3"));
+        assert_eq!(rewards(Some("0:3,3:2")), of("0:3"));
+        assert_eq!(rewards(None), of("0:3"));
+        // Of a block that is still to come, as chains announce it. It is kept.
+        assert_eq!(rewards(Some("0:3,4:2")), of("0:3,4:2"));
+        push(4..6);
+        assert_eq!(rewards(None), of("0:3,4:2"));
+        assert_eq!(rewards(Some("0:3")), of("0:3,4:2"));
     }
 }

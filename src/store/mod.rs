@@ -45,6 +45,7 @@ mod presence;
 mod recut;
 mod render;
 mod replica;
+mod restate;
 mod scan;
 pub mod schema;
 mod schema_doc;

@@ -3,23 +3,22 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-
+use super::allocation;
 use super::error::SyncError;
+use super::fetch::Fetch;
 use super::fill::fill;
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
+use super::held::their_hash;
 use super::offers::Offers;
 use super::openings::Openings;
 use super::patience::Patience;
-use super::pipeline::{Pipeline, Source, verified};
+use super::pipeline::{Pipeline, Source, Word};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
-use super::self_destructs;
 use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck};
-use super::verify::Rules;
 use crate::clock;
-use crate::model::{B256, Bundle};
+use crate::model::B256;
 use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
@@ -127,14 +126,20 @@ impl Engine {
                 break Ok(());
             }
             let next_before = self.next_block();
-            let round = match self.round(&mut shutdown).await {
-                // Whoever asked for an end has it when all is on disk.
-                Ok(Round::Done) => self
-                    .hand
-                    .with(|writer| Ok(writer.settle()?))
-                    .await
-                    .map(|()| Round::Done),
-                round => round,
+            let round = self.round(&mut shutdown).await;
+            // What was written without the log is brought to disk where nothing follows it: a crash would take off what was
+            // served as final. Who asked for an end has it then, and bulk mode its own.
+            let rests = match &round {
+                Ok(Round::Moved) => false,
+                Ok(_) => true,
+                Err(_) => WAIT_MAX <= wait && self.next_block() == next_before,
+            };
+            let round = match rests {
+                true => {
+                    let settled = self.hand.with(|writer| Ok(writer.settle()?)).await;
+                    round.and_then(|round| settled.map(|()| round))
+                }
+                false => round,
             };
             if round.is_ok() {
                 self.status.has_room();
@@ -187,16 +192,17 @@ impl Engine {
     /// Hears of a failure, and says what it means.
     fn explained(&mut self, error: SyncError) -> SyncError {
         let (known, head) = (self.offers.known(), self.status.node_head());
+        let takes_genesis = allocation::may_be_added(&self.store.view());
         if !self.is_filling {
             self.stuck.hear(&error);
-            return self.stuck.explained(error, head, known);
+            return self.stuck.explained(error, head, known, takes_genesis);
         }
         // A node that has pruned old traces must not keep the tip waiting; another method may have the block at once.
         let is_counted = self.stuck_fill.hear(&error);
         if !(is_counted && self.stuck_fill.has_another_way(known)) {
             self.fill_after = clock::now() + FILL_PAUSE_PROBES * self.node.config().probe_pause;
         }
-        self.stuck_fill.explained(error, head, known)
+        self.stuck_fill.explained(error, head, known, takes_genesis)
     }
 
     /// Blocks came: what failed before is over.
@@ -259,6 +265,10 @@ impl Engine {
             }
         }
         self.patience.is_agreed(&self.status);
+        if next == 1 && allocation::is_missing(&view, &self.rules.nonces) {
+            self.add_allocation().await?;
+            return Ok(Round::Moved);
+        }
         let may_fill = self.offers.known().traces != TraceMethod::None && self.fill_after <= clock::now();
         if !view.has_traces() && may_fill {
             drop(view);
@@ -286,8 +296,7 @@ impl Engine {
             return Ok(Round::Idle);
         };
         let last = if self.stuck.is_alone() { next } else { last };
-        // One that comes alone has none behind it that names it: it is final when another one does.
-        let coming = finality.coming.filter(|_| !self.stuck.is_alone());
+        let coming = finality.coming_among(next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
         self.fetch(next, last, coming, shutdown).await?;
@@ -363,6 +372,9 @@ impl Engine {
             // Blocks that may still be unwound are taken off and come again with their frames.
             return self.hand.with(move |writer| Ok(writer.unwind(final_to)?)).await;
         }
+        if allocation::is_missing(&view, &self.rules.nonces) {
+            self.add_allocation().await?;
+        }
         let last = final_to.saturating_sub(1);
         self.status
             .set_message(format!("fetching the traces of blocks {first} to {last}"));
@@ -371,6 +383,13 @@ impl Engine {
         let (rules, bytes_max) = (self.rules.nonces.clone(), self.options.batch_bytes_max);
         let fill = |writer| fill(writer, source, rules, bytes_max, shutdown);
         self.hand.lend(fill).await
+    }
+
+    async fn add_allocation(&mut self) -> Result<(), SyncError> {
+        let rules = self.rules.nonces.clone();
+        self.hand
+            .with(move |writer| allocation::add(writer, &rules))
+            .await
     }
 
     async fn fetch(
@@ -387,57 +406,26 @@ impl Engine {
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let source = self.bundles(next, last, self.stuck.ways(self.offers.known()));
-        let run = |writer| pipeline.run(writer, source, shutdown);
+        let node = self.node.clone();
+        let word: Word = Box::new(move |number| {
+            let node = node.clone();
+            Box::pin(async move { their_hash(&node, number).await })
+        });
+        let run = |writer| pipeline.run_by(writer, source, Some(word), shutdown);
         self.hand.lend(run).await
     }
 
-    /// Verified bundles of the node in order, several in flight. A bundle that waits for an earlier one
-    /// still counts among the bytes in flight.
     fn bundles(&self, first: u64, last: u64, ways: Arc<Capabilities>) -> impl Source + use<> {
-        let (node, capabilities) = (self.node.clone(), ways);
-        let rules = self.rules.verify;
-        let (status, in_order) = (Arc::clone(&self.status), Arc::clone(&self.status));
-        let native = Arc::new(self.rules.nonces.native.clone());
-        let openings = Openings::wanted(&node, &self.store, &self.rules.nonces.native);
-        Box::pin(
-            futures_util::stream::iter(first..=last)
-                .map(move |number| {
-                    let (node, capabilities) = (node.clone(), Arc::clone(&capabilities));
-                    let (status, openings) = (Arc::clone(&status), openings.clone());
-                    let native = native.clone();
-                    async move {
-                        // One for both looks: a second one could wait for bundles that wait for this.
-                        let reserved = node.reserve().await;
-                        let fetch = || async {
-                            let fetched = node.bundle_within(&reserved, number, &capabilities).await;
-                            let bundle = fetched.map_err(|source| SyncError::Node { block: number, source })?.bundle;
-                            check(number, bundle, rules).await
-                        };
-                        let bundle = match fetch().await {
-                            // A second look first: nodes behind a balancer contradict each other for a moment.
-                            Err(SyncError::Verify { block, source }) => {
-                                status.count_verification_failure();
-                                tracing::warn!(block, reason = %source, "block does not verify, fetching it again");
-                                fetch().await
-                            }
-                            other => other,
-                        }?;
-                        let bundle = self_destructs::settle(&node, bundle, &native).await?;
-                        let bundle = match openings {
-                            Some(openings) => openings.tell(bundle).await?,
-                            None => bundle,
-                        };
-                        Ok((bundle, reserved))
-                    }
-                })
-                .buffered(self.options.window)
-                // In order: a block beyond one that cannot be had is no progress.
-                .map(move |fetched: Result<_, SyncError>| {
-                    let (bundle, _reserved) = fetched?;
-                    in_order.went_on();
-                    Ok(bundle)
-                }),
-        )
+        let native = &self.rules.nonces.native;
+        let fetch = Fetch {
+            node: self.node.clone(),
+            ways,
+            rules: self.rules.verify,
+            native: native.clone(),
+            openings: Openings::wanted(&self.node, &self.store, native),
+            status: Arc::clone(&self.status),
+        };
+        fetch.bundles(first, last, self.options.window)
     }
 }
 
@@ -453,20 +441,4 @@ fn asks_which_chain(relation: &Result<Relation, SyncError>) -> Option<bool> {
         Err(SyncError::DeepReorg { .. }) => Some(true),
         _ => None,
     }
-}
-
-/// Verifies off the async threads.
-async fn check(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
-    if bundle.block.number() != number {
-        let reason = format!("asked for block {number}, got block {}", bundle.block.number());
-        let source = NodeError::Transport {
-            method: "eth_getBlockByNumber",
-            reason,
-        };
-        return Err(SyncError::Node {
-            block: number,
-            source,
-        });
-    }
-    verified(number, bundle, rules).await
 }

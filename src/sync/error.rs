@@ -37,6 +37,9 @@ pub enum SyncError {
     /// The source of an embedding process gave no usable answer.
     #[error("the source of blocks: {0}")]
     Source(#[from] SourceError),
+    /// It panicked where it was asked for a block; a bug of that process.
+    #[error("the source of blocks panicked")]
+    SourcePanicked,
     /// A block does not verify; it is never stored.
     #[error("block {block} does not verify: {source}")]
     Verify {
@@ -55,15 +58,24 @@ pub enum SyncError {
         /// What it names.
         found: B256,
     },
-    /// The node has our head and names another final block: the chain moved between the two answers.
-    #[error("the node names {found} as its final block {block}, ours is {stored}: asking again")]
+    /// A block that is to become final, or is, is another one at the node: the chain moved between two answers, or they came from nodes
+    /// of different branches.
+    #[error("the node has {found} as block {block}, which is final, ours is {stored}: asking again")]
     Moved {
-        /// The final block's number.
+        /// Its number.
         block: u64,
-        /// What the node names.
+        /// The node's.
         found: B256,
         /// Ours.
         stored: B256,
+    },
+    /// The first block to store is not of the chain that the store is of.
+    #[error("a block came of a chain that begins with {found}, the store's chain begins with {expected}")]
+    OtherBeginning {
+        /// Hash of the block 0 that it is, or that it names as its parent.
+        found: B256,
+        /// Hash of the store's block 0.
+        expected: B256,
     },
     /// A reorg reaches below the finalized block.
     #[error(
@@ -134,7 +146,8 @@ impl SyncError {
             | Self::Source(_)
             | Self::Verify { .. }
             | Self::Parent { .. }
-            | Self::Moved { .. } => true,
+            | Self::Moved { .. }
+            | Self::OtherBeginning { .. } => true,
             Self::Store(_) => self.is_disk_full(),
             _ => false,
         }

@@ -65,10 +65,11 @@ fn commit(
         let number = bundle.block.number();
         let stored = view.block(number)?;
         if stored.hash != bundle.block.hash {
-            let finalized = view.finalized().unwrap_or(0);
-            failed = Err(SyncError::DeepReorg {
+            // The node has our head: it contradicts itself.
+            failed = Err(SyncError::Moved {
                 block: number,
-                finalized,
+                found: bundle.block.hash,
+                stored: stored.hash,
             });
             break;
         }
@@ -91,6 +92,9 @@ fn commit(
             batch = writer.batch();
         }
     }
-    writer.commit_final(batch)?;
+    // Where the first one failed there is nothing that all tables should be flushed for.
+    if *batch.checkpoint() != writer.checkpoint() {
+        writer.commit_final(batch)?;
+    }
     failed
 }

@@ -9,6 +9,9 @@ use crate::store::View;
 /// More blocks than these are never kept unwindable, whatever the source says of finality: a chain that names
 /// block 0 as final for ever would else fill memory with undo records.
 pub(super) const UNFINAL_BLOCKS_MAX: u64 = 4096;
+/// So many blocks are taken one by one, each of them on the disk when it is served, and become final in the next round: a batch of final
+/// blocks is not on the disk before all tables are flushed, which costs too much at the tip of a chain whose blocks are final at once.
+const TIP_BLOCKS_MAX: u64 = 32;
 /// Blocks taken from a source before it is looked at again, where it does not show the head that it names.
 const UNSHOWN_BLOCKS_MAX: u64 = 256;
 
@@ -34,6 +37,13 @@ pub(super) struct Finality {
 }
 
 impl Finality {
+    /// Up to which block those that are fetched now, from `next` to `last`, are final as they come. Few blocks are not, nor is one that comes
+    /// alone, which has none behind it that names it.
+    pub(super) fn coming_among(&self, next: u64, last: u64) -> Option<(u64, B256)> {
+        self.coming
+            .filter(|_| TIP_BLOCKS_MAX <= last.saturating_sub(next))
+    }
+
     /// The blocks to fetch now, up to `stop_at`. Where there are none the status says that the tip is followed, else what
     /// is done; `source` names who has blocks.
     pub(super) fn wanted(
@@ -61,7 +71,8 @@ impl Finality {
 
 /// Judges what is final, for a source that has our head and says that `head` is its own. Where it names a final
 /// block, that counts if it is the one that is stored, or is had under its number too; `depth` blocks below the last stored
-/// one are final in any case. For blocks to come the depth counts from a head that the source has shown.
+/// one are final in any case. For blocks to come the depth counts from a head that the source has shown. Where a block to come is
+/// final all stored ones are that the source has.
 pub(super) async fn judge<F>(
     view: &View,
     head: u64,
@@ -123,6 +134,13 @@ where
                 fetch_to = head.min(coming.map_or(few, |(number, _)| number.max(few)));
             }
         }
+    }
+    // Asked once more: the chain may have moved since our head was compared.
+    if coming.is_some()
+        && let Some(ours) = view.head().filter(|ours| view.finalized() < Some(ours.number))
+        && theirs(ours.number).await? == Some(ours.hash)
+    {
+        stored = Some(ours.number);
     }
     Ok(Finality {
         stored,

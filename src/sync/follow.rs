@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use tokio::runtime::Handle;
 
+use super::allocation;
 use super::engine::{IDLE_MAX, WAIT_FIRST, WAIT_MAX};
 use super::error::SyncError;
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
 use super::patience::Patience;
-use super::pipeline::{Pipeline, Source, verified};
+use super::pipeline::{Pipeline, Source, Word, verified};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::source::{BlockSource, SourceError, SourceHead};
@@ -21,6 +23,7 @@ use crate::model::{B256, Bundle};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Store, View, Writer};
+use crate::tasks;
 
 /// How a source is followed.
 #[derive(Clone, Debug)]
@@ -99,7 +102,7 @@ impl Follower {
         let number = bundle.block.number();
         let hash = bundle.block.hash;
         let source = futures_util::stream::iter([Ok(bundle)]);
-        self.store_all(source, Some((number, hash)), shutdown).await
+        self.store_all(source, Some((number, hash)), None, shutdown).await
     }
 
     /// Runs until the end is asked for or something happens that waiting cannot mend. What may pass is waited out, with
@@ -207,6 +210,13 @@ impl Follower {
             Relation::Ahead => {}
         }
         self.patience.is_agreed(&self.status);
+        if view.checkpoint().next_block == 1 && allocation::is_missing(&view, &self.rules.nonces) {
+            let rules = self.rules.nonces.clone();
+            self.hand
+                .with(move |writer| allocation::add(writer, &rules))
+                .await?;
+            return Ok(Round::Moved);
+        }
         let finality = match shutdown.unless(self.finality(head, &view, theirs)).await {
             Some(finality) => finality?,
             None => return Ok(Round::Idle),
@@ -220,7 +230,9 @@ impl Follower {
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
         let bundles = self.bundles(next, last);
-        self.store_all(bundles, finality.coming, shutdown).await?;
+        let word: Word = Box::new(move |number| Box::pin(their_hash(Arc::clone(&source), number)));
+        let coming = finality.coming_among(next, last);
+        self.store_all(bundles, coming, Some(word), shutdown).await?;
         Ok(Round::Moved)
     }
 
@@ -268,6 +280,7 @@ impl Follower {
         &mut self,
         bundles: impl Source,
         finalized: Option<(u64, B256)>,
+        word: Option<Word>,
         shutdown: &mut Shutdown,
     ) -> Result<(), SyncError> {
         let pipeline = Pipeline {
@@ -276,17 +289,21 @@ impl Follower {
             finalized_hash: finalized.map(|(_, hash)| hash),
             batch_bytes_max: self.options.batch_bytes_max,
         };
-        let run = |writer| pipeline.run(writer, bundles, shutdown);
+        let run = |writer| pipeline.run_by(writer, bundles, word, shutdown);
         self.hand.lend(run).await
     }
 
     /// Verified bundles of the source in order, several in flight.
     fn bundles(&self, first: u64, last: u64) -> impl Source + use<> {
         let (source, rules) = (Arc::clone(&self.source), self.rules.verify);
-        let status = Arc::clone(&self.status);
+        let (status, runtime) = (Arc::clone(&self.status), Handle::current());
         Box::pin(
             futures_util::stream::iter(first..=last)
-                .map(move |number| fetch(Arc::clone(&source), number, rules))
+                .map(move |number| {
+                    // The source may let few be asked at the same time: they get on also while nobody takes them.
+                    let fetched = tasks::on(&runtime, fetch(Arc::clone(&source), number, rules));
+                    async move { fetched.await.ok_or(SyncError::SourcePanicked)? }
+                })
                 .buffered(self.options.window.max(1))
                 .inspect(move |fetched| {
                     if fetched.is_ok() {
@@ -295,6 +312,12 @@ impl Follower {
                 }),
         )
     }
+}
+
+/// The hash of a block that the source has given.
+async fn their_hash(source: Arc<dyn BlockSource>, number: u64) -> Result<B256, SyncError> {
+    let hash = source.hash(number).await?;
+    Ok(hash.ok_or_else(|| SourceError::new(format_args!("block {number} was given and is not there")))?)
 }
 
 /// One block of the source, verified off the async threads.

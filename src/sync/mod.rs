@@ -3,11 +3,13 @@
 //! Blocks come from a node, from a recorded chain or from whoever embeds the crate, always through the same verification, derivation
 //! and one writer. Nothing that does not verify is stored. This room knows nothing of queries and HTTP.
 
+mod allocation;
 pub mod authority;
 pub mod derive;
 mod encoding;
 mod engine;
 mod error;
+mod fetch;
 mod fill;
 mod finality;
 mod follow;

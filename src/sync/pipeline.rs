@@ -3,7 +3,9 @@
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::derive::derive;
@@ -16,13 +18,15 @@ use crate::clock;
 use crate::model::{B256, Bundle};
 use crate::node::recorded::{RecordedChain, RecordedError, RecordedLine};
 use crate::shutdown::Shutdown;
-use crate::store::{Batch, Writer};
+use crate::store::{Batch, StoreError, Writer};
 use crate::tasks;
 
 /// A batch is committed after this long even when it is small, so that progress shows.
 const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
 /// Verified bundles that wait for the writer.
 const WAITING_MAX: usize = 4;
+/// How long whoever gave the blocks may take over the last question once the end is asked for.
+const LAST_WORD_MAX: Duration = Duration::from_millis(500);
 
 /// The bundle of this block once it is verified, which is done off the async threads.
 pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
@@ -63,6 +67,9 @@ fn settle(number: u64, mut bundle: Bundle, rules: &Rules) -> Result<Bundle, Sync
 pub trait Source: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin {}
 impl<S: Stream<Item = Result<Bundle, SyncError>> + Send + Unpin> Source for S {}
 
+/// Asks whoever gives the blocks for the hash of one of them, by its number.
+pub(super) type Word = Box<dyn Fn(u64) -> BoxFuture<'static, Result<B256, SyncError>> + Send>;
+
 /// Takes bundles to the store.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
@@ -77,20 +84,42 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Commits the bundles of `source` until it ends, fails, or the end is asked for. The writer comes
-    /// back with what was committed until then, whatever happened.
+    /// Commits the bundles of `source`, a chain that does not change, until it ends, fails, or the end is asked for. The
+    /// writer comes back with what was committed until then, whatever happened.
     pub async fn run(
         &self,
         writer: Writer,
+        source: impl Source,
+        shutdown: &mut Shutdown,
+    ) -> (Option<Writer>, Result<(), SyncError>) {
+        self.run_by(writer, source, None, shutdown).await
+    }
+
+    /// The same of bundles that may be of several branches: final blocks are committed if who gave them has the last of them
+    /// still, by its `word`. The source must get on while nothing is taken from it, or the answer never comes.
+    pub(super) async fn run_by(
+        &self,
+        writer: Writer,
         mut source: impl Source,
+        word: Option<Word>,
         shutdown: &mut Shutdown,
     ) -> (Option<Writer>, Result<(), SyncError>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let pipeline = self.clone();
-        let handle = tokio::runtime::Handle::current();
+        let asking = Asking {
+            word,
+            handle: Handle::current(),
+            shutdown: shutdown.clone(),
+        };
         let consumer = tasks::blocking(move || {
-            let mut writer = writer;
-            let result = pipeline.consume(&mut writer, receiver, &handle);
+            let mut taking = Taking {
+                pipeline,
+                asking,
+                writer,
+                batch: None,
+            };
+            let result = taking.consume(receiver);
+            let mut writer = taking.writer;
             // What became of the commit under way comes first: the rest went on from it.
             let waited = writer.wait().map_err(SyncError::from);
             (writer, waited.and(result))
@@ -128,110 +157,180 @@ impl Pipeline {
             Err(error) => (None, Err(SyncError::Worker(error.to_string()))),
         }
     }
+}
 
+/// How the consumer of bundles asks who gave them.
+struct Asking {
+    /// Nobody where the blocks are of a chain that does not change.
+    word: Option<Word>,
+    handle: Handle,
+    shutdown: Shutdown,
+}
+
+impl Asking {
+    /// Whether blocks up to `number` may become final, of which the last one has this hash: who gave them may have left the branch, or be several
+    /// of which one is on another. False where the end is asked for before the answer comes.
+    fn has(&self, number: u64, hash: B256) -> Result<bool, SyncError> {
+        let Some(word) = &self.word else {
+            return Ok(true);
+        };
+        let mut shutdown = self.shutdown.clone();
+        let ended = async {
+            shutdown.fired().await;
+            tokio::time::sleep(LAST_WORD_MAX).await;
+        };
+        let answer = self.handle.block_on(async {
+            tokio::select! {
+                answer = word(number) => Some(answer),
+                () = ended => None,
+            }
+        });
+        match answer.transpose()? {
+            Some(found) if found != hash => Err(SyncError::Moved {
+                block: number,
+                found,
+                stored: hash,
+            }),
+            answer => Ok(answer.is_some()),
+        }
+    }
+}
+
+/// Takes bundles one by one, off the async threads.
+struct Taking {
+    pipeline: Pipeline,
+    asking: Asking,
+    writer: Writer,
+    /// Final blocks that are not committed yet, and since when there are any.
+    batch: Option<(Batch, Instant)>,
+}
+
+impl Taking {
     /// Takes bundles until there are no more; `None` says that these were all.
-    fn consume(
-        &self,
-        writer: &mut Writer,
-        mut bundles: mpsc::Receiver<Option<Bundle>>,
-        handle: &tokio::runtime::Handle,
-    ) -> Result<(), SyncError> {
-        let mut batch: Option<(Batch, Instant)> = None;
+    fn consume(&mut self, mut bundles: mpsc::Receiver<Option<Bundle>>) -> Result<(), SyncError> {
         // A final block of a node waits for the next one to name it: behind a balancer one node may be on a branch that the others left.
         let mut held: Option<Bundle> = None;
         loop {
             // The oldest batch's age bounds the wait for the next bundle.
-            let next = match &batch {
+            let next = match &self.batch {
                 None => bundles.blocking_recv(),
                 Some((_, began)) => {
                     let left = BATCH_AGE_MAX.saturating_sub(clock::now() - *began);
-                    let next = handle.block_on(async { tokio::time::timeout(left, bundles.recv()).await });
-                    match next {
+                    let next = async { tokio::time::timeout(left, bundles.recv()).await };
+                    match self.asking.handle.block_on(next) {
                         Ok(next) => next,
                         Err(_) => {
-                            commit(writer, &mut batch)?;
+                            if !self.commit()? {
+                                return Ok(());
+                            }
                             continue;
                         }
                     }
                 }
             };
             let Some(Some(bundle)) = next else {
+                let goes_on = self.commit_by(Writer::begin_last_commit)?;
                 // Where all came nobody is left who could name the last one.
-                if let Some(last) = held.filter(|_| next.is_some()) {
-                    self.add_final(&last, writer, &mut batch)?;
-                }
-                if let Some((last, _)) = batch.take() {
-                    writer.begin_last_commit(last)?;
+                if let Some(unnamed) = held.filter(|_| goes_on && next.is_some()) {
+                    self.add_unfinal(&unnamed)?;
                 }
                 return Ok(());
             };
             let number = bundle.block.number();
-            let checkpoint = batch
+            let checkpoint = self
+                .batch
                 .as_ref()
-                .map_or_else(|| writer.checkpoint(), |(batch, _)| *batch.checkpoint());
+                .map_or_else(|| self.writer.checkpoint(), |(batch, _)| *batch.checkpoint());
             let before = held
                 .as_ref()
                 .map_or((checkpoint.next_block, checkpoint.hash.into()), |before| {
                     (before.block.number() + 1, before.block.hash)
                 });
-            // One that is not named is left.
-            check_place(&bundle, before, writer).or_else(|error| {
-                commit(writer, &mut batch)?;
-                Err(error)
-            })?;
-            if let Some(named) = held.take() {
-                self.add_final(&named, writer, &mut batch)?;
+            if let Err(error) = check_place(&bundle, before, &self.writer) {
+                // Of a chain that does not change all is kept that came before. Else it cannot be told which of the blocks are of the
+                // branch that was left, however many of them name each other: none becomes final.
+                if self.asking.word.is_none() {
+                    self.commit()?;
+                }
+                return Err(error);
             }
-            if let Some(stated) = self.finalized_hash
-                && number == self.finalized
+            if let Some(stated) = self.pipeline.finalized_hash
+                && number == self.pipeline.finalized
                 && stated != bundle.block.hash
             {
-                // The open batch is of a branch that the node left: it must not become final.
+                // The open batch is of a branch that the node left.
                 return Err(SyncError::Moved {
                     block: number,
                     found: stated,
                     stored: bundle.block.hash,
                 });
             }
-            if number < self.finalized && self.finalized_hash.is_some() {
+            if let Some(named) = held.take()
+                && !self.add_final(&named)?
+            {
+                return Ok(());
+            }
+            if number < self.pipeline.finalized && self.pipeline.finalized_hash.is_some() {
                 held = Some(bundle);
                 continue;
             }
-            if number <= self.finalized {
-                self.add_final(&bundle, writer, &mut batch)?;
+            if number <= self.pipeline.finalized {
+                if !self.add_final(&bundle)? {
+                    return Ok(());
+                }
             } else {
-                commit(writer, &mut batch)?;
-                let mut open = writer.batch();
-                derive(&bundle, &self.rules.nonces, &mut open)?;
-                writer.commit_unfinal(open)?;
+                if !self.commit()? {
+                    return Ok(());
+                }
+                self.add_unfinal(&bundle)?;
             }
             // Bundles hold many small allocations: give them back here, off the async threads.
             drop(bundle);
         }
     }
 
-    /// Adds a final block to the open batch, and has it committed when it is full.
-    fn add_final(
-        &self,
-        bundle: &Bundle,
-        writer: &mut Writer,
-        batch: &mut Option<(Batch, Instant)>,
-    ) -> Result<(), SyncError> {
-        let (open, _) = batch.get_or_insert_with(|| (writer.batch_of(self.batch_bytes_max), clock::now()));
-        derive(bundle, &self.rules.nonces, open)?;
-        if open.bytes() >= self.batch_bytes_max {
-            commit(writer, batch)?;
+    /// Adds a final block to the open batch, and has it committed when it is full; whether to go on.
+    fn add_final(&mut self, bundle: &Bundle) -> Result<bool, SyncError> {
+        let bytes_max = self.pipeline.batch_bytes_max;
+        let (open, _) = self
+            .batch
+            .get_or_insert_with(|| (self.writer.batch_of(bytes_max), clock::now()));
+        derive(bundle, &self.pipeline.rules.nonces, open)?;
+        if open.bytes() < bytes_max {
+            return Ok(true);
         }
-        Ok(())
+        self.commit()
     }
-}
 
-/// Begins to commit the open batch; whatever comes after it waits for it, or goes on from it in memory.
-fn commit(writer: &mut Writer, batch: &mut Option<(Batch, Instant)>) -> Result<(), SyncError> {
-    if let Some((batch, _)) = batch.take() {
-        writer.begin_commit(batch)?;
+    /// Commits a block that is not final.
+    fn add_unfinal(&mut self, bundle: &Bundle) -> Result<(), SyncError> {
+        let mut open = self.writer.batch();
+        derive(bundle, &self.pipeline.rules.nonces, &mut open)?;
+        Ok(self.writer.commit_unfinal(open)?)
     }
-    Ok(())
+
+    /// Begins to commit the open batch; whatever comes after it waits for it, or goes on from it in memory. False where it
+    /// was dropped because the end is asked for.
+    fn commit(&mut self) -> Result<bool, SyncError> {
+        self.commit_by(Writer::begin_commit)
+    }
+
+    /// The same in another way; the batch is dropped unless it is known that it may become final.
+    fn commit_by(
+        &mut self,
+        begin: impl FnOnce(&mut Writer, Batch) -> Result<(), StoreError>,
+    ) -> Result<bool, SyncError> {
+        let Some((batch, _)) = self.batch.take() else {
+            return Ok(true);
+        };
+        let checkpoint = batch.checkpoint();
+        let last = checkpoint.next_block.saturating_sub(1);
+        let may = self.asking.has(last, checkpoint.hash.into())?;
+        if may {
+            begin(&mut self.writer, batch)?;
+        }
+        Ok(may)
+    }
 }
 
 /// A block comes next, by its number, and is the child of the one before it, by its hash.
@@ -244,15 +343,34 @@ fn check_place(bundle: &Bundle, (wanted, expected): (u64, B256), writer: &Writer
             way_out: "its blocks must be in order, each of them once",
         });
     }
-    let first = number == writer.store().identity().first_block;
+    let identity = writer.store().identity();
     let found = bundle.block.header.parent_hash;
-    if first || expected == found {
+    if number == identity.first_block {
+        return check_beginning(bundle, identity.genesis_hash.into());
+    }
+    if expected == found {
         return Ok(());
     }
     Err(SyncError::Parent {
         block: number,
         expected,
         found,
+    })
+}
+
+/// The first block is of the chain that begins with `genesis`, as far as it and that tell.
+fn check_beginning(bundle: &Bundle, genesis: B256) -> Result<(), SyncError> {
+    let found = match bundle.block.number() {
+        0 => bundle.block.hash,
+        1 => bundle.block.header.parent_hash,
+        _ => return Ok(()),
+    };
+    if genesis.is_zero() || found == genesis {
+        return Ok(());
+    }
+    Err(SyncError::OtherBeginning {
+        found,
+        expected: genesis,
     })
 }
 
@@ -271,7 +389,7 @@ pub fn recorded(
 ) -> impl Source {
     let ahead = permits(ahead_bytes.max(parallel * LINES_BYTES));
     let room = Arc::new(Semaphore::new(ahead as usize));
-    let handle = tokio::runtime::Handle::current();
+    let handle = Handle::current();
     let (to_parse, lines) = mpsc::channel(1);
     let reader = tasks::blocking(move || {
         let mut chain = chain;

@@ -158,8 +158,15 @@ impl Stuck {
     }
 
     /// The error with the likely reason and the way out where the node has not told an old block for long. That it lacks another method, which
-    /// was tried in vain, is nothing that anybody must mend: what was wrong in the usual way is told.
-    pub(super) fn explained(&self, error: SyncError, head: Option<u64>, known: &Capabilities) -> SyncError {
+    /// was tried in vain, is nothing that anybody must mend: what was wrong in the usual way is told. A store may take what a genesis file says,
+    /// or have blocks already that were made without it.
+    pub(super) fn explained(
+        &self,
+        error: SyncError,
+        head: Option<u64>,
+        known: &Capabilities,
+        takes_genesis: bool,
+    ) -> SyncError {
         let error = match error {
             SyncError::Node { block, source }
                 if self.block == Some(block)
@@ -176,7 +183,7 @@ impl Stuck {
         match error {
             SyncError::Node { block, source } if TOLD_AFTER <= self.times => {
                 let is_old = head.is_some_and(|head| OLD <= head.saturating_sub(block));
-                match way_out(&source, is_old) {
+                match way_out(&source, is_old, takes_genesis) {
                     Some(way_out) => SyncError::Withheld {
                         block,
                         source,
@@ -196,7 +203,7 @@ const fn is_odd_one(times: u32) -> bool {
 }
 
 /// What may be wrong and what to do; nothing of a block that is not old, which may not be there yet.
-fn way_out(source: &NodeError, is_old: bool) -> Option<&'static str> {
+fn way_out(source: &NodeError, is_old: bool, takes_genesis: bool) -> Option<&'static str> {
     let (NodeError::Rpc { method, .. }
     | NodeError::NullResult { method, .. }
     | NodeError::Incomplete { method, .. }) = source
@@ -205,10 +212,15 @@ fn way_out(source: &NodeError, is_old: bool) -> Option<&'static str> {
     };
     Some(match *method {
         // What accounts held before the first block: the node has it from the beginning on or not at all.
-        "eth_getBalance" => {
+        "eth_getBalance" if takes_genesis => {
             "the node has no state of the block before the first one, which native balances begin with: give the genesis file \
              (--genesis), use an archive node, or fill a new store from the first block whose state this one still has \
              (--start-block)"
+        }
+        "eth_getBalance" => {
+            "the node has no state of the block before the first one, which native balances begin with: use an archive node, or \
+             fill a new --data-dir, either from block 0 with the genesis file (--genesis) or from the first block whose state this node \
+             still has (--start-block)"
         }
         _ if !is_old => return None,
         "eth_getBlockByNumber" | "eth_getBlockReceipts" | "eth_getTransactionReceipt" => {
@@ -366,7 +378,7 @@ mod tests {
         }
         assert_eq!(stuck.ways(&known).traces, TraceMethod::DebugByHash);
         stuck.hear(&refused);
-        let told = stuck.explained(refused, None, &known).to_string();
+        let told = stuck.explained(refused, None, &known, true).to_string();
         assert!(told.contains("trace_block: rpc error -32000"), "{told}");
     }
 
@@ -374,24 +386,33 @@ mod tests {
     fn the_way_out_is_told_of_old_blocks_after_a_while() {
         let mut stuck = Stuck::new(CALLS_AFTER);
         let known = Capabilities::default();
-        let told = |stuck: &Stuck, method, head| stuck.explained(failed(7, method), head, &known).to_string();
+        let told = |stuck: &Stuck, method, head, takes_genesis| {
+            let explained = stuck.explained(failed(7, method), head, &known, takes_genesis);
+            explained.to_string()
+        };
         for _ in 0..3 {
-            assert!(!told(&stuck, "trace_block", Some(1000)).contains("--start-block"));
+            assert!(!told(&stuck, "trace_block", Some(1000), true).contains("--start-block"));
             stuck.hear(&failed(7, "trace_block"));
         }
-        let of_state = told(&stuck, "trace_block", Some(1000));
+        let of_state = told(&stuck, "trace_block", Some(1000), true);
         assert!(
             of_state.contains("states") && of_state.contains("--start-block"),
             "{of_state}"
         );
-        let of_receipts = told(&stuck, "eth_getBlockReceipts", Some(1000));
+        let of_receipts = told(&stuck, "eth_getBlockReceipts", Some(1000), true);
         assert!(of_receipts.contains("receipts so old"), "{of_receipts}");
         // It may not be there yet.
         for head in [Some(100), None] {
-            assert!(!told(&stuck, "trace_block", head).contains("--start-block"));
+            assert!(!told(&stuck, "trace_block", head, true).contains("--start-block"));
         }
         // What was held before the first block does not come later.
-        let of_opening = told(&stuck, "eth_getBalance", Some(8));
-        assert!(of_opening.contains("--genesis"), "{of_opening}");
+        let of_opening = told(&stuck, "eth_getBalance", Some(8), true);
+        assert!(of_opening.contains("give the genesis file"), "{of_opening}");
+        // Nor does a file help blocks that are stored without it.
+        let of_opening = told(&stuck, "eth_getBalance", Some(8), false);
+        assert!(
+            of_opening.contains("new --data-dir") && !of_opening.contains("give the genesis file"),
+            "{of_opening}"
+        );
     }
 }

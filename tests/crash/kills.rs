@@ -1,9 +1,10 @@
 //! Kills of a service in backfill, at the tip and in reorgs.
 
 use crate::process::{Quarry, inspected, kills, pause, runtime, summary, undisturbed};
-use crate::support::fake_node::FakeNode;
+use crate::support::fake_node::{FakeNode, Methods};
 use crate::support::index;
 use fastrand::Rng;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -107,4 +108,42 @@ fn a_polite_end_during_backfill_is_quick_and_resumed() {
     quarry.stop();
     let fresh = runtime().block_on(index::fresh_digest(&fake.bundles(), 0));
     assert_eq!(inspected(directory.path()), fresh.to_string());
+}
+
+/// Blocks that are final as soon as they come, and were served, are there after a kill, whether the node is or not.
+#[test]
+fn kills_take_nothing_off_that_is_final_at_once() {
+    let seed = fastrand::u64(..1_000_000);
+    println!("seed {seed}");
+    let mut rng = Rng::with_seed(seed);
+    let fake = FakeNode::start(seed);
+    fake.set_methods(Methods {
+        tags: false,
+        ..Methods::default()
+    });
+    fake.mine(200);
+    let directory = tempfile::tempdir().unwrap();
+    let flags = ["--finality-depth", "0"];
+    let is_final = |status: &Value| status["finalized"] == fake.head();
+    let kills = kills(4);
+    // A backfill is on the disk a moment after it is served.
+    let mut quarry = Quarry::start_with(&fake, directory.path(), &flags);
+    quarry.until("a backfill", is_final);
+    quarry.stop();
+    for _ in 0..kills {
+        let mut quarry = Quarry::start_with(&fake, directory.path(), &flags);
+        for _ in 0..rng.u8(1..6) {
+            fake.mine(rng.u64(1..4));
+            quarry.until("the head to be final", is_final);
+        }
+        quarry.kill();
+        fake.stall(true);
+        let quarry = Quarry::start_with(&fake, directory.path(), &flags);
+        assert_eq!(quarry.indexed(), Some(fake.head()), "seed {seed}");
+        fake.stall(false);
+        quarry.kill();
+    }
+    summary("final at once", 2 * kills);
+    let fresh = runtime().block_on(index::fresh_digest(&fake.bundles(), 0));
+    assert_eq!(inspected(directory.path()), fresh.to_string(), "seed {seed}");
 }

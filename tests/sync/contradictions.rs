@@ -1,9 +1,12 @@
 //! A node that is of another chain, or contradicts what is final: waited out, never followed.
 
+use crate::engine::stored_without_traces;
 use crate::rig::Rig;
 use crate::support::chain::{Chain, another};
 use crate::support::fault::Fault;
 use crate::support::index::until;
+use futures_util::StreamExt as _;
+use quarry::model::Bundle;
 use quarry::sync::SyncError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,39 +116,138 @@ async fn a_contradiction_below_finality_that_passes_is_waited_out() {
     rig.stop().await.unwrap();
 }
 
-/// Behind a balancer one node is on a branch that the others left below the final block, and gives a whole block of it: what comes next shows it,
-/// however soon blocks are committed, and where that fails to come at first.
+/// So many blocks of a branch that leaves the chain above block 33, each of which has transactions on both.
+fn dead_blocks(chain: &Chain, count: u64) -> Vec<Bundle> {
+    let is_busy = |bundle: &Bundle| {
+        !bundle.receipts.is_empty() && bundle.traces.as_ref().is_some_and(|traces| !traces.is_empty())
+    };
+    for first in 34..=chain.head() - count {
+        let mut other = chain.clone();
+        other.reorg(chain.head() - first + 1, count);
+        let of_branches =
+            [&other, chain].map(|chain| &chain.bundles()[first as usize..(first + count) as usize]);
+        let [dead, own] = of_branches;
+        if dead.iter().chain(own).all(is_busy) {
+            assert_ne!(dead[0].block.hash, own[0].block.hash);
+            assert_eq!(dead[0].block.header.parent_hash, own[0].block.header.parent_hash);
+            return dead.to_vec();
+        }
+    }
+    panic!("no {count} blocks with transactions in a row");
+}
+
+/// What a backfill meets of a node behind a balancer that is on another branch than the others, below the final block.
+#[derive(Clone, Copy, Debug)]
+struct Dead {
+    /// Blocks of it that come one after the other.
+    count: u64,
+    /// Each of them so often.
+    times: u64,
+    /// How often the block behind them cannot be had.
+    fails: u64,
+    /// The last of them is the one that is named as final.
+    is_final: bool,
+    /// The last of them is the last that is wanted.
+    is_last: bool,
+}
+
+const DEAD: Dead = Dead {
+    count: 1,
+    times: 1,
+    fails: 0,
+    is_final: false,
+    is_last: false,
+};
+
+async fn meets(seed: u64, dead: Dead, batch_bytes_max: Option<usize>) {
+    let mut rig = Rig::new(seed);
+    rig.options.contradiction_wait = FOR_EVER;
+    rig.options.batch_bytes_max = batch_bytes_max.unwrap_or(rig.options.batch_bytes_max);
+    rig.fake.mine(120);
+    let blocks = dead_blocks(&rig.fake.chain(), dead.count);
+    let last = blocks.last().unwrap().block.number();
+    let finalized = if dead.is_final { last } else { 110 };
+    rig.fake.set_finalized(finalized);
+    rig.options.stop_at = dead.is_last.then_some(last);
+    rig.start_after(|fake| {
+        for block in blocks {
+            // The block, its receipts and its traces.
+            fake.fault(Fault::Elsewhere(Arc::new(block)), 3 * dead.times);
+        }
+        if dead.fails > 0 {
+            fake.fault(Fault::FailsBlock("eth_getBlockReceipts", last + 1), dead.fails);
+        }
+    })
+    .await;
+    let what = format!("{dead:?} {batch_bytes_max:?}");
+    if dead.is_last {
+        rig.ended().await.unwrap();
+        rig.equals(&rig.fake.bundles()[..=last as usize], &what).await;
+        assert_eq!(rig.store().view().finalized(), Some(last), "{what}");
+        return;
+    }
+    rig.check(&what).await;
+    until("finality", || rig.store().view().finalized() == Some(finalized)).await;
+    assert!(!rig.status().finality_broken(), "{what}");
+    rig.stop().await.unwrap();
+}
+
+/// Whatever comes next shows it: however many such blocks name each other, however soon blocks are committed, and where what is behind them fails
+/// to come at first.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_of_a_dead_branch_never_becomes_final() {
-    for (batch_bytes_max, fails) in [(None, 0), (Some(1), 0), (Some(1), 4), (Some(1), 8)] {
-        let mut rig = Rig::new(409);
-        rig.options.contradiction_wait = FOR_EVER;
-        rig.options.batch_bytes_max = batch_bytes_max.unwrap_or(rig.options.batch_bytes_max);
-        rig.fake.mine(80);
-        rig.fake.set_finalized(60);
-        let mut other = rig.fake.chain();
-        other.reorg(50, 1);
-        let differs = |bundle: &&quarry::model::Bundle| {
-            !bundle.receipts.is_empty() && bundle.traces.as_ref().is_some_and(|traces| !traces.is_empty())
+    let mut all = Vec::new();
+    for count in [1, 2, 3] {
+        let dead = Dead { count, ..DEAD };
+        let is_final = Dead {
+            is_final: true,
+            ..dead
         };
-        let dead = other
-            .bundle(31)
-            .filter(differs)
-            .expect("a block with transactions")
-            .clone();
-        assert_eq!(dead.block.header.parent_hash, rig.fake.bundles()[30].block.hash);
-        let elsewhere = Fault::Elsewhere(Arc::new(dead));
-        rig.start_after(|fake| {
-            // As often as it is asked for until what is behind it comes.
-            fake.fault(elsewhere, 3 * (1 + fails / 4));
-            if fails > 0 {
-                fake.fault(Fault::FailsBlock("eth_getBlockReceipts", 32), fails);
-            }
-        })
-        .await;
-        rig.check("beyond the block").await;
-        until("finality", || rig.store().view().finalized() == Some(60)).await;
-        assert_eq!(rig.fake.swap_faults(Vec::new()), []);
-        rig.stop().await.unwrap();
+        let is_last = Dead {
+            is_last: true,
+            ..dead
+        };
+        all.extend([dead, is_final, is_last]);
+        // As often as they are asked for until what is behind them comes.
+        all.extend([4, 8].map(|fails| Dead {
+            fails,
+            times: 1 + fails / 4,
+            ..dead
+        }));
     }
+    let cases = all.into_iter().flat_map(|dead| [(dead, None), (dead, Some(1))]);
+    // Most of the time is waiting.
+    futures_util::stream::iter(cases)
+        .for_each_concurrent(6, |(dead, batch_bytes_max)| meets(409, dead, batch_bytes_max))
+        .await;
+}
+
+/// Nor do its traces end the sync, of a block that is stored without them, while the node has the store's head.
+#[tokio::test(flavor = "multi_thread")]
+async fn traces_of_a_dead_branch_are_asked_for_again() {
+    let mut rig = Rig::new(408);
+    rig.options.contradiction_wait = Duration::ZERO;
+    stored_without_traces(&mut rig).await;
+    let dead = dead_blocks(&rig.fake.chain(), 1).remove(0);
+    assert!(dead.block.number() <= rig.fake.finalized());
+    rig.config.probe_pause = Duration::ZERO;
+    rig.start_after(|fake| fake.fault(Fault::Elsewhere(Arc::new(dead)), 3))
+        .await;
+    until("the fill", || rig.is_synced() && rig.store().view().has_traces()).await;
+    rig.check("after the fill").await;
+    assert_eq!(rig.fake.swap_faults(Vec::new()), []);
+    rig.stop().await.unwrap();
+}
+
+/// Asking whether the last block of a batch is still there waits for nothing that waits for the batch.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_asked_one_thing_at_a_time_is_enough() {
+    let mut rig = Rig::new(410);
+    rig.config.concurrency_max = 1;
+    rig.options.batch_bytes_max = 1;
+    rig.fake.mine(150);
+    rig.fake.set_finalized(140);
+    rig.start().await;
+    rig.check("a backfill").await;
+    rig.stop().await.unwrap();
 }

@@ -546,7 +546,7 @@ async fn a_node_that_is_silent_when_it_is_looked_at_again_keeps_nobody_waiting()
 }
 
 /// A store of 120 blocks that has no traces, and was left; the node has some more blocks by now, and traces.
-async fn stored_without_traces(rig: &mut Rig) {
+pub(crate) async fn stored_without_traces(rig: &mut Rig) {
     rig.fake.set_methods(Methods {
         trace_block: false,
         debug_trace: false,

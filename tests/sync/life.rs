@@ -179,7 +179,8 @@ impl Life {
     async fn step(&mut self, step: u32) {
         let what = format!("seed {} step {step}", self.seed);
         if step == 0 {
-            self.mine(10..150);
+            // Fewer are no backfill.
+            self.mine(40..160);
             self.set_final();
             self.arm_backfill();
             self.rig.start().await;

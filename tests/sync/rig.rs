@@ -1,6 +1,8 @@
 //! An engine over a fake node and a store in a temporary directory.
 
+use crate::support::chain::Chain;
 use crate::support::fake_node::{FakeNode, IpcServer};
+use crate::support::image;
 use crate::support::index::{self, fresh_digest, until};
 use crate::support::pace::at_most;
 use crate::support::scratch;
@@ -11,15 +13,31 @@ use quarry::query::Reader;
 use quarry::shutdown::{Trigger, pair};
 use quarry::status::ChainStatus;
 use quarry::store::{Imported, OpenOptions, Store};
-use quarry::sync::{Engine, SyncError, SyncOptions};
+use quarry::sync::{ChainRules, Engine, SyncError, SyncOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
+/// The rules of a chain whose genesis file is given.
+pub(crate) fn rules_with_genesis(chain: &Chain) -> ChainRules {
+    let mut rules = index::rules(chain.bundles()[0].block.hash, 0);
+    let world = chain.world(0).unwrap();
+    let of = |(account, value): (&_, &_)| (*account, *value);
+    rules.nonces.native.allocation = Some(world.balances.iter().map(of).collect());
+    rules.nonces.genesis_nonces = world
+        .nonces
+        .iter()
+        .map(|(&account, &nonce)| (account, nonce))
+        .collect();
+    rules
+}
+
 pub(crate) struct Rig {
     pub(crate) fake: FakeNode,
     pub(crate) first_block: u64,
+    /// Whether the operator gives the genesis file.
+    pub(crate) knows_genesis: bool,
     pub(crate) options: SyncOptions,
     pub(crate) config: NodeConfig,
     /// Bound on the store's memtables, bytes.
@@ -59,6 +77,7 @@ impl Rig {
             },
             fake,
             first_block: 0,
+            knows_genesis: false,
             options: SyncOptions {
                 stop_at: None,
                 finality_depth: 64,
@@ -122,7 +141,10 @@ impl Rig {
         let imported = Imported::follow(&self.directory, store.identity());
         let writer = store.writer().expect("the one writer");
         let status = Arc::new(ChainStatus::default());
-        let rules = index::rules(genesis, self.first_block);
+        let rules = match self.knows_genesis {
+            true => rules_with_genesis(&self.fake.chain()),
+            false => index::rules(genesis, self.first_block),
+        };
         let engine = Engine::new(
             node,
             capabilities,
@@ -199,6 +221,15 @@ impl Rig {
         let _ = std::fs::remove_dir_all(&self.directory);
         self.directory.clone_from(&left.directory);
         self.cuts += 1;
+    }
+
+    /// The block that comes next in what a kill would leave now.
+    pub(crate) fn left_by_a_kill(&self) -> u64 {
+        let to = self.home.path().join("killed");
+        image::take(&self.directory, &to);
+        let identity = self.store().identity();
+        let left = index::open(&to, identity.genesis_hash.into(), identity.first_block).unwrap();
+        left.view().checkpoint().next_block
     }
 
     pub(crate) fn next_block(&self) -> u64 {

@@ -17,7 +17,7 @@ pub struct Identity {
     /// The first block that the store holds.
     pub first_block: u64,
     /// Static rewards by first block and wei, where the operator or a genesis file stated them when the store was
-    /// made; else they follow from the chain's id and genesis hash.
+    /// made, or later and in accordance with the blocks that it had; else they follow from the chain's id and genesis hash.
     pub static_rewards: Option<Vec<(u64, u128)>>,
 }
 

@@ -56,6 +56,12 @@ pub fn derive_traces(
     native::derive(bundle, traces, first, &rules.native, batch)
 }
 
+/// Pushes what a genesis file says of accounts, where block 0 is stored without it and nothing else is.
+pub fn derive_genesis(rules: &NonceRules, batch: &mut Batch) -> Result<(), StoreError> {
+    nonces::derive_genesis(rules, batch)?;
+    native::allocate(&rules.native, batch)
+}
+
 /// A position or count that goes into 32 bits.
 fn narrow(number: usize, what: &'static str) -> Result<u32, StoreError> {
     u32::try_from(number).map_err(|_| StoreError::Overflow(what))

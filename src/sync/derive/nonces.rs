@@ -35,9 +35,7 @@ pub(super) fn derive(
 ) -> Result<(), StoreError> {
     let block = bundle.block.number();
     if block == 0 {
-        for (account, nonce) in &rules.genesis_nonces {
-            batch.set_nonce(account, 0, *nonce)?;
-        }
+        derive_genesis(rules, batch)?;
     }
     for (index, transaction) in bundle.block.transactions.iter().enumerate() {
         batch.remember_sent(&transaction.from, transaction.nonce.saturating_add(1));
@@ -47,6 +45,14 @@ pub(super) fn derive(
         if let Some(trace) = traces.and_then(|traces| traces.get(index)) {
             frames(&trace.frames, &bundle.block, rules, batch)?;
         }
+    }
+    Ok(())
+}
+
+/// The nonces that accounts begin with.
+pub(super) fn derive_genesis(rules: &NonceRules, batch: &mut Batch) -> Result<(), StoreError> {
+    for (account, nonce) in &rules.genesis_nonces {
+        batch.set_nonce(account, 0, *nonce)?;
     }
     Ok(())
 }

@@ -149,7 +149,7 @@ fn put_balance(batch: &mut Batch, account: &Address, block: u64, balance: U256) 
 }
 
 /// Puts the genesis allocation into block 0.
-fn allocate(rules: &NativeRules, batch: &mut Batch) -> Result<(), StoreError> {
+pub(super) fn allocate(rules: &NativeRules, batch: &mut Batch) -> Result<(), StoreError> {
     let mut supply = SupplyRow::default();
     if let Some(allocation) = &rules.allocation {
         let mut native = batch.native();
