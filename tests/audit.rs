@@ -9,6 +9,8 @@
 
 #[path = "audit/damaged.rs"]
 mod damaged;
+#[path = "support/delegation.rs"]
+mod delegation;
 #[path = "support/heard.rs"]
 mod heard;
 #[path = "support/ledger.rs"]

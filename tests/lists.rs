@@ -7,6 +7,8 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "support/delegation.rs"]
+mod delegation;
 #[path = "support/lists.rs"]
 mod lists;
 #[path = "support/plain.rs"]
@@ -16,11 +18,10 @@ mod scratch;
 
 use std::sync::Arc;
 
-use alloy_primitives::{keccak256, uint};
 use lists::{Row, Whose};
 use plain::{ChainConfig, Rng, account};
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
-use quarry::model::{Address, Authorization, B256, Bundle, Frame, FrameKind, U256};
+use quarry::model::{Address, Authorization, B256, Bundle, Frame, FrameKind};
 use quarry::query::{ListQuery, Nonce, Page, Paged as _, QueryError, Reader, RowCursor};
 use quarry::store::{OpenOptions, Store, Writer};
 use quarry::sync::authority::authority;
@@ -457,42 +458,23 @@ fn frames_of_another_node_stay_its_word() {
     }
 }
 
-/// The tuple by which the account with key `key` delegates (EIP-7702), signed with the random number 1.
-fn delegation(key: U256, nonce: u8) -> Authorization {
-    const ORDER: U256 = uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141_U256);
-    // The base point's x; its y is even.
-    const R: U256 = uint!(0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798_U256);
-    let address = account(9);
-    // 0x05, and the list of chain id, address and nonce.
-    let mut text = vec![0x05, 0xd7, CHAIN_ID as u8, 0x94];
-    text.extend_from_slice(address.as_slice());
-    text.push(if nonce == 0 { 0x80 } else { nonce });
-    let hash = U256::from_be_bytes(keccak256(text).0);
-    let s = (hash % ORDER).add_mod(R.mul_mod(key, ORDER), ORDER);
-    let low = s <= ORDER / U256::from(2);
-    Authorization {
-        chain_id: U256::from(CHAIN_ID),
-        address,
-        nonce: nonce.into(),
-        y_parity: u8::from(!low),
-        r: R,
-        s: if low { s } else { ORDER - s },
-    }
+fn delegation(key: u64, nonce: u8) -> Authorization {
+    delegation::delegation(CHAIN_ID as u8, key, account(9), nonce)
 }
 
 /// A delegated account that creates, and is authorized before and after: its nonce is the same whether frames come with the blocks or later.
 #[test]
 fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
     let mut told = chain(3, 14, None);
-    let delegated = authority(&delegation(U256::from(77), 0)).unwrap();
-    assert_eq!(authority(&delegation(U256::from(77), 2)), Some(delegated));
+    let delegated = authority(&delegation(77, 0)).unwrap();
+    assert_eq!(authority(&delegation(77, 2)), Some(delegated));
     let mut busy = (2..14).filter(|&at: &usize| !told[at].block.transactions.is_empty());
     let mut next = || busy.next().unwrap();
     // Authorized, creates, authorized by what it has after that, and by what it would have without: in vain.
     let [first, creates, second, stale] = [next(), next(), next(), next()];
     for (at, nonce) in [(first, 0), (second, 2), (stale, 1)] {
         let transaction = &mut told[at].block.transactions[0];
-        transaction.authorization_list = Some(vec![delegation(U256::from(77), nonce)]);
+        transaction.authorization_list = Some(vec![delegation(77, nonce)]);
     }
     let frames = &mut told[creates].traces.as_mut().unwrap()[0].frames;
     let nested = frames.iter().filter(|frame| frame.path.len() == 1).count() as u32;

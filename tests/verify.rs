@@ -809,6 +809,10 @@ impl Filled {
     }
 
     fn verify(&self) -> Outcome {
+        self.sampled("900")
+    }
+
+    fn sampled(&self, samples: &str) -> Outcome {
         let (data, url) = (self.data(), self.node.url());
         quarry([
             "verify",
@@ -817,7 +821,7 @@ impl Filled {
             "--mainnet-rpc",
             &url,
             "--samples",
-            "900",
+            samples,
             "--seed",
             "5",
         ])
@@ -1048,22 +1052,14 @@ fn what_could_not_be_asked_is_counted_and_the_rest_is_told() {
     filled
         .node
         .fault(Fault::FailsBlock("eth_getBlockByNumber", 30), 6);
-    let (data, url) = (filled.data(), filled.node.url());
-    let blocks = [
-        "verify",
-        "--data-dir",
-        &data,
-        "--mainnet-rpc",
-        &url,
-        "--samples",
-        "0",
-    ];
-    let blind = quarry(blocks).refused(&["not compared: block hashes against the node (1 blocks)"]);
+    let blind = filled
+        .sampled("0")
+        .refused(&["not compared: block hashes against the node (1 blocks)"]);
     assert_eq!(
         line(&blind, "block hashes against the node"),
         ["2", "blocks", "0"]
     );
-    quarry(blocks).succeeded();
+    filled.sampled("0").succeeded();
 }
 
 /// A node that answers nothing is given up: each question would be asked again for a while.

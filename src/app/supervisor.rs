@@ -80,14 +80,14 @@ pub(super) fn stated_rewards(
     stated.cloned().or_else(by_file)
 }
 
-/// The rules by which an open store is gone on with. Where other rewards are stated than the store has after its opening, they contradict
-/// what its ledger has: the log tells so.
+/// The rules by which an open store is gone on with. Rewards that are stated become its own where they agree with what its ledger has; the log
+/// tells where they do not.
 pub(super) fn rules_of(
     name: ChainName,
     store: &Store,
     (genesis, stated): (Option<&ChainGenesis>, Option<&StaticRewards>),
     trust_node: bool,
-) -> ChainRules {
+) -> Result<ChainRules, StoreError> {
     let identity = store.identity();
     let (chain_id, hash) = (identity.chain_id, identity.genesis_hash.into());
     let kept = store.static_rewards();
@@ -95,17 +95,24 @@ pub(super) fn rules_of(
     if let Some(sentence) = ChainRules::unstated(chain_id, hash, said.is_some() || kept.is_some()) {
         tracing::warn!(chain = %name, "{sentence}");
     }
-    let kept = kept.unwrap_or_else(|| StaticRewards::well_known(chain_id, hash));
-    if let Some(said) = said.filter(|said| *said != kept) {
-        tracing::warn!(
-            chain = %name,
-            stated = %said,
-            kept = %kept,
-            "other block rewards are stated than the store was made with, and native balances go on with those: where they are \
-             wrong, fill a new --data-dir"
-        );
-    }
-    ChainRules::new(chain_id, hash, genesis, identity.first_block, trust_node).with_static_rewards(kept)
+    let rewards = match said {
+        None => kept.unwrap_or_else(|| StaticRewards::well_known(chain_id, hash)),
+        Some(said) => {
+            let kept = store.restate_rewards(said.clone())?;
+            if said != kept {
+                tracing::warn!(
+                    chain = %name,
+                    stated = %said,
+                    kept = %kept,
+                    "other block rewards are stated than the store was made with, and native balances go on with those: where they \
+                     are wrong, fill a new --data-dir"
+                );
+            }
+            kept
+        }
+    };
+    let rules = ChainRules::new(chain_id, hash, genesis, identity.first_block, trust_node);
+    Ok(rules.with_static_rewards(rewards))
 }
 
 /// The sync hears of the node's head before each piece of work. One that takes long, or a sync that stopped by itself,
@@ -188,7 +195,7 @@ impl Supervisor {
             return Err(AppError::Usage("the store is being written already".to_owned()));
         };
         let told = (self.genesis.as_ref(), self.chain.static_rewards());
-        let rules = rules_of(self.chain.name, &store, told, self.settings.trust_node);
+        let rules = rules_of(self.chain.name, &store, told, self.settings.trust_node)?;
         let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
         let options = SyncOptions {
             stop_at,
@@ -415,20 +422,14 @@ mod tests {
         let of = |text: &str| text.parse::<StaticRewards>().unwrap();
         let hash = B256::repeat_byte(9);
         let home = tempfile::tempdir().unwrap();
-        let opened = |stated: Option<&str>| {
-            let open = OpenOptions {
-                static_rewards: stated.map(of),
-                ..OpenOptions::new(home.path())
-            };
-            Store::open_or_create(&open, 61, hash, Some(0)).unwrap()
-        };
+        let opened = || Store::open_or_create(&OpenOptions::new(home.path()), 61, hash, Some(0)).unwrap();
         let rewards = |stated: Option<&str>| {
             let said = stated.map(of);
-            let rules = rules_of(ChainName::Mainnet, &opened(stated), (None, said.as_ref()), false);
-            rules.nonces.native.static_rewards
+            let rules = rules_of(ChainName::Mainnet, &opened(), (None, said.as_ref()), false);
+            rules.unwrap().nonces.native.static_rewards
         };
         let push = |blocks: std::ops::Range<u8>| {
-            let store = opened(None);
+            let store = opened();
             let mut writer = store.writer().unwrap();
             let mut batch = writer.batch();
             for number in blocks {

@@ -13,7 +13,6 @@ use super::flat::{ARRAYS, Flats, sync_directory};
 use super::options::Filters;
 use super::pen::State;
 use super::presence::holds_database;
-use super::restate::restated;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
@@ -276,7 +275,6 @@ impl Store {
             _ => found,
         };
         let identity = match (found, create) {
-            (Some(identity), Some(wanted)) if !options.read_only => restated(&db, identity, &wanted)?,
             (Some(identity), _) => identity,
             (None, Some(identity)) if !options.read_only => {
                 let mut synced = WriteOptions::default();

@@ -1,49 +1,46 @@
 //! Block rewards that are stated of a store that is there.
 
-use rocksdb::{DB, WriteOptions};
+use rocksdb::WriteOptions;
 
 use super::StoreError;
-use super::open::{CHECKPOINT, IDENTITY};
+use super::open::{IDENTITY, Store};
 use super::schema::Table;
 use super::view::family;
-use crate::codec::value::{Checkpoint, Identity};
+use crate::codec::value::Identity;
 use crate::model::StaticRewards;
 
-/// The identity of a store that is opened to be filled, with the rewards of `wanted` where they say the same of all blocks that the ledger of native
-/// balances has: a chain announces what it will pay, and a store may have no block yet that was paid for. Else with its own, for by
-/// two schedules the ledger would be that of no chain.
-pub(super) fn restated(db: &DB, found: Identity, wanted: &Identity) -> Result<Identity, StoreError> {
-    let is_same = (found.chain_id, found.genesis_hash) == (wanted.chain_id, wanted.genesis_hash);
-    let Some(stated) = wanted.static_rewards.clone().filter(|_| is_same) else {
-        return Ok(found);
-    };
-    let stated = StaticRewards::of_steps(stated);
-    let kept = match found.static_rewards.clone() {
-        Some(steps) => StaticRewards::of_steps(steps),
-        None => StaticRewards::well_known(found.chain_id, found.genesis_hash.into()),
-    };
-    let meta = family(db, Table::Meta)?;
-    let failed = |key| StoreError::rocks_at(Table::Meta.name(), key);
-    let checkpoint = db.get_cf(meta, CHECKPOINT).map_err(failed(CHECKPOINT))?;
-    let paid = match checkpoint {
-        Some(bytes) => {
-            let checkpoint = Checkpoint::decode(&bytes);
-            checkpoint
-                .map_err(StoreError::corrupt(Table::Meta.name(), CHECKPOINT))?
-                .next_traced
+impl Store {
+    /// The rewards that its ledger of native balances goes on with where these are stated: they become the store's own where they say the same
+    /// of all blocks that the ledger has, for a chain announces what it will pay, and a store may have no block yet that was paid for. Else
+    /// its own stay, for by two schedules the ledger would be that of no chain. Whoever opened it before reads by its former ones until it is opened
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn restate_rewards(&self, stated: StaticRewards) -> Result<StaticRewards, StoreError> {
+        let identity = self.identity();
+        let kept = self
+            .static_rewards()
+            .unwrap_or_else(|| StaticRewards::well_known(identity.chain_id, identity.genesis_hash.into()));
+        let paid = self.view().checkpoint().next_traced;
+        if stated == kept || !stated.agrees_before(&kept, paid) {
+            return Ok(kept);
         }
-        None => 0,
-    };
-    if stated == kept || !stated.agrees_before(&kept, paid) {
-        return Ok(found);
+        let restated = Identity {
+            static_rewards: Some(stated.steps().to_vec()),
+            ..identity.clone()
+        };
+        let mut synced = WriteOptions::default();
+        synced.set_sync(true);
+        self.db
+            .put_cf_opt(
+                family(&self.db, Table::Meta)?,
+                IDENTITY,
+                restated.encode(),
+                &synced,
+            )
+            .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?;
+        Ok(stated)
     }
-    let restated = Identity {
-        static_rewards: Some(stated.steps().to_vec()),
-        ..found
-    };
-    let mut synced = WriteOptions::default();
-    synced.set_sync(true);
-    db.put_cf_opt(meta, IDENTITY, restated.encode(), &synced)
-        .map_err(failed(IDENTITY))?;
-    Ok(restated)
 }

@@ -297,9 +297,19 @@ impl Engine {
         };
         let last = if self.stuck.is_alone() { next } else { last };
         let coming = finality.coming_among(next, last);
+        let named = finality.named_by_next(&view, next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
         self.fetch(next, last, coming, shutdown).await?;
+        if let Some(named) = named.filter(|_| next < self.next_block()) {
+            // Once more, as of a batch: who named it may be of a branch that the others left.
+            let asked = shutdown.unless(their_hash(&self.node, named.number)).await;
+            if asked.transpose()? == Some(named.hash) {
+                self.hand
+                    .with(move |writer| Ok(writer.finalize(named.number)?))
+                    .await?;
+            }
+        }
         Ok(Round::Moved)
     }
 

@@ -2,7 +2,7 @@
 //! taken back, and one wrong number would make the next ordinary reorg the end of the store.
 
 use super::error::SyncError;
-use crate::model::B256;
+use crate::model::{B256, BlockId};
 use crate::status::ChainStatus;
 use crate::store::View;
 
@@ -44,6 +44,14 @@ impl Finality {
             .filter(|_| TIP_BLOCKS_MAX <= last.saturating_sub(next))
     }
 
+    /// The last stored block, where it is final as soon as one of the few that are fetched now, from `next` to `last`, has named it: these are known
+    /// to be final, and a batch of them would have taken it along.
+    pub(super) fn named_by_next(&self, view: &View, next: u64, last: u64) -> Option<BlockId> {
+        let is_few = self.coming.is_some() && self.coming_among(next, last).is_none();
+        view.head()
+            .filter(|ours| is_few && view.finalized() < Some(ours.number))
+    }
+
     /// The blocks to fetch now, up to `stop_at`. Where there are none the status says that the tip is followed, else what
     /// is done; `source` names who has blocks.
     pub(super) fn wanted(
@@ -71,8 +79,7 @@ impl Finality {
 
 /// Judges what is final, for a source that has our head and says that `head` is its own. Where it names a final
 /// block, that counts if it is the one that is stored, or is had under its number too; `depth` blocks below the last stored
-/// one are final in any case. For blocks to come the depth counts from a head that the source has shown. Where a block to come is
-/// final all stored ones are that the source has.
+/// one are final in any case. For blocks to come the depth counts from a head that the source has shown.
 pub(super) async fn judge<F>(
     view: &View,
     head: u64,
@@ -134,13 +141,6 @@ where
                 fetch_to = head.min(coming.map_or(few, |(number, _)| number.max(few)));
             }
         }
-    }
-    // Asked once more: the chain may have moved since our head was compared.
-    if coming.is_some()
-        && let Some(ours) = view.head().filter(|ours| view.finalized() < Some(ours.number))
-        && theirs(ours.number).await? == Some(ours.hash)
-    {
-        stored = Some(ours.number);
     }
     Ok(Finality {
         stored,

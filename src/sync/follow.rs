@@ -179,6 +179,14 @@ impl Follower {
         };
         self.status.set_node_head(head.number);
         let view = self.store.view();
+        let identity = self.store.identity();
+        // A source of another chain, which waiting does not mend.
+        if view.head().is_none() && identity.genesis_hash != [0; 32] {
+            let asked = shutdown.unless(source.hash(0)).await;
+            if let Some(Some(found)) = asked.transpose()? {
+                self.store.check_chain(identity.chain_id, found)?;
+            }
+        }
         let theirs = |number| {
             let source = &source;
             async move { Ok(source.hash(number).await?) }
@@ -227,12 +235,24 @@ impl Follower {
         let Some((next, last)) = finality.wanted(&view, None, "source", &self.status) else {
             return Ok(Round::Idle);
         };
+        let coming = finality.coming_among(next, last);
+        let named = finality.named_by_next(&view, next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
         drop(view);
         let bundles = self.bundles(next, last);
-        let word: Word = Box::new(move |number| Box::pin(their_hash(Arc::clone(&source), number)));
-        let coming = finality.coming_among(next, last);
+        let asked = Arc::clone(&source);
+        let word: Word = Box::new(move |number| Box::pin(their_hash(Arc::clone(&asked), number)));
         self.store_all(bundles, coming, Some(word), shutdown).await?;
+        let came = self.store.view().checkpoint().next_block;
+        if let Some(named) = named.filter(|_| next < came) {
+            // Once more, as of a batch.
+            let asked = shutdown.unless(their_hash(source, named.number)).await;
+            if asked.transpose()? == Some(named.hash) {
+                self.hand
+                    .with(move |writer| Ok(writer.finalize(named.number)?))
+                    .await?;
+            }
+        }
         Ok(Round::Moved)
     }
 

@@ -25,7 +25,7 @@ use crate::tasks;
 const BATCH_AGE_MAX: Duration = Duration::from_secs(5);
 /// Verified bundles that wait for the writer.
 const WAITING_MAX: usize = 4;
-/// How long whoever gave the blocks may take over the last question once the end is asked for.
+/// How long whoever gave the blocks may take over the last question once the end is asked for, or it has failed.
 const LAST_WORD_MAX: Duration = Duration::from_millis(500);
 
 /// The bundle of this block once it is verified, which is done off the async threads.
@@ -110,6 +110,7 @@ impl Pipeline {
             word,
             handle: Handle::current(),
             shutdown: shutdown.clone(),
+            is_hurried: false,
         };
         let consumer = tasks::blocking(move || {
             let mut taking = Taking {
@@ -165,18 +166,23 @@ struct Asking {
     word: Option<Word>,
     handle: Handle,
     shutdown: Shutdown,
+    /// No more blocks come, and the reason is told by who gave them: nobody waits long for an answer then.
+    is_hurried: bool,
 }
 
 impl Asking {
     /// Whether blocks up to `number` may become final, of which the last one has this hash: who gave them may have left the branch, or be several
-    /// of which one is on another. False where the end is asked for before the answer comes.
+    /// of which one is on another. False where the end is asked for before the answer comes, or the source has failed and
+    /// none comes soon.
     fn has(&self, number: u64, hash: B256) -> Result<bool, SyncError> {
         let Some(word) = &self.word else {
             return Ok(true);
         };
         let mut shutdown = self.shutdown.clone();
         let ended = async {
-            shutdown.fired().await;
+            if !self.is_hurried {
+                shutdown.fired().await;
+            }
             tokio::time::sleep(LAST_WORD_MAX).await;
         };
         let answer = self.handle.block_on(async {
@@ -185,7 +191,11 @@ impl Asking {
                 () = ended => None,
             }
         });
-        match answer.transpose()? {
+        let answer = match answer {
+            Some(Err(_)) if self.is_hurried => None,
+            answer => answer.transpose()?,
+        };
+        match answer {
             Some(found) if found != hash => Err(SyncError::Moved {
                 block: number,
                 found,
@@ -229,6 +239,7 @@ impl Taking {
                 }
             };
             let Some(Some(bundle)) = next else {
+                self.asking.is_hurried = next.is_none();
                 let goes_on = self.commit_by(Writer::begin_last_commit)?;
                 // Where all came nobody is left who could name the last one.
                 if let Some(unnamed) = held.filter(|_| goes_on && next.is_some()) {

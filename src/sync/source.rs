@@ -55,7 +55,7 @@ pub trait BlockSource: Send + Sync + 'static {
 
     /// The hash of a block; `None` for one that the source does not have (any more).
     ///
-    /// Asked of blocks that are stored and not final, of the last final one, and of final blocks that were given, before they are stored for good.
+    /// Asked of block 0 before the first block is stored, of blocks that are stored and not final, of the last final one, and of final blocks that were given, before they are stored for good.
     fn hash(&self, number: u64) -> SourceFuture<'_, Option<B256>>;
 
     /// A block with its receipts and traces; `None` where [`Self::hash`] has none.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B64, keccak256, uint};
+use alloy_primitives::{B64, keccak256};
 use quarry::audit::{Audit, Check, Mismatch};
 use quarry::model::{
     Address, Authorization, B256, BlockRange, Bundle, FrameKind, Header, Log, StaticRewards, Topics, U256,
@@ -20,27 +20,8 @@ use crate::options;
 
 const CHAIN_ID: u64 = 7;
 
-/// The tuple by which the account with key `key` delegates (EIP-7702), signed with the random number 1.
 fn delegation(key: u64, nonce: u8) -> Authorization {
-    const ORDER: U256 = uint!(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141_U256);
-    // The base point's x; its y is even.
-    const R: U256 = uint!(0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798_U256);
-    let address = who(9);
-    // 0x05, and the list of chain id, address and nonce.
-    let mut text = vec![0x05, 0xd7, CHAIN_ID as u8, 0x94];
-    text.extend_from_slice(address.as_slice());
-    text.push(if nonce == 0 { 0x80 } else { nonce });
-    let hash = U256::from_be_bytes(keccak256(text).0);
-    let s = (hash % ORDER).add_mod(R.mul_mod(U256::from(key), ORDER), ORDER);
-    let low = s <= ORDER / U256::from(2);
-    Authorization {
-        chain_id: U256::from(CHAIN_ID),
-        address,
-        nonce: nonce.into(),
-        y_parity: u8::from(!low),
-        r: R,
-        s: if low { s } else { ORDER - s },
-    }
+    crate::delegation::delegation(CHAIN_ID as u8, key, who(9), nonce)
 }
 
 /// A transaction that creates a contract.

@@ -140,7 +140,7 @@ async fn the_cap_on_requests_is_told_and_counted() {
     // Its answer is not taken, so it stays under way.
     let mut held = world.server.connect().await;
     let request = format!("GET {list} HTTP/1.1\r\nhost: x\r\n\r\n");
-    held.write_all(request.repeat(40).as_bytes()).await.unwrap();
+    held.write_all(request.repeat(400).as_bytes()).await.unwrap();
     held.read_exact(&mut [0; 16]).await.unwrap();
     // Until the buffers in between are full one answer after the other is over.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);

@@ -19,8 +19,8 @@ struct Source {
     chain: Vec<Bundle>,
     /// What it gives once in the place of a block.
     instead: Mutex<BTreeMap<u64, Bundle>>,
-    /// What it says once in the place of a block's hash.
-    said: Mutex<BTreeMap<u64, B256>>,
+    /// What it says so many times in the place of a block's hash.
+    said: Mutex<Option<(u64, B256, u32)>>,
 }
 
 impl BlockSource for Source {
@@ -33,7 +33,13 @@ impl BlockSource for Source {
     }
 
     fn hash(&self, number: u64) -> SourceFuture<'_, Option<B256>> {
-        let said = self.said.lock().unwrap().remove(&number);
+        let said = match &mut *self.said.lock().unwrap() {
+            Some((of, hash, times)) if *of == number && *times > 0 => {
+                *times -= 1;
+                Some(*hash)
+            }
+            _ => None,
+        };
         let bundle = self.chain.get(number as usize);
         let hash = said.or(bundle.map(|bundle| bundle.block.hash));
         Box::pin(async move { Ok(hash) })
@@ -47,15 +53,20 @@ impl BlockSource for Source {
 }
 
 /// Follows a chain of 80 blocks in the place of some of which it gets these first. The store has some that are not final, the last of which the
-/// source seems to have at first.
-async fn follow(chain: &Chain, stored: &[Bundle], instead: &[Bundle], batch_bytes_max: usize) {
+/// source seems to have when it is asked the first times.
+async fn follow(
+    chain: &Chain,
+    (stored, times): (&[Bundle], u32),
+    instead: &[Bundle],
+    batch_bytes_max: usize,
+) {
     let directory = scratch::directory();
     let blocks = chain.bundles();
     let store = index::open(directory.path(), blocks[0].block.hash, 0).unwrap();
     add(&store, stored, rules_with_genesis(chain), 20).await.unwrap();
     let last = stored
         .last()
-        .map(|bundle| (bundle.block.number(), bundle.block.hash));
+        .map(|bundle| (bundle.block.number(), bundle.block.hash, times));
     let source = Arc::new(Source {
         chain: blocks.to_vec(),
         instead: Mutex::new(
@@ -64,7 +75,7 @@ async fn follow(chain: &Chain, stored: &[Bundle], instead: &[Bundle], batch_byte
                 .map(|bundle| (bundle.block.number(), bundle.clone()))
                 .collect(),
         ),
-        said: Mutex::new(last.into_iter().collect()),
+        said: Mutex::new(last),
     });
     let options = FollowOptions {
         finality_depth: 64,
@@ -108,13 +119,50 @@ async fn what_a_source_gives_of_another_branch_never_becomes_final() {
     dead.reorg(50, 30);
     let (dead, foreign) = (dead.bundles(), another(432, None, 0));
     for batch_bytes_max in [1 << 20, 1] {
-        follow(&chain, &[], &[], batch_bytes_max).await;
+        let nothing = (&[][..], 0);
+        follow(&chain, nothing, &[], batch_bytes_max).await;
         for count in [1, 2, 5, 29, 30] {
-            follow(&chain, &[], &dead[31..31 + count], batch_bytes_max).await;
+            follow(&chain, nothing, &dead[31..31 + count], batch_bytes_max).await;
         }
-        follow(&chain, &[], foreign.bundles(), batch_bytes_max).await;
+        follow(&chain, nothing, foreign.bundles(), batch_bytes_max).await;
         for branch in [dead, chain.bundles()] {
-            follow(&chain, &branch[..=40], &[], batch_bytes_max).await;
+            for times in 1..4 {
+                follow(&chain, (&branch[..=40], times), &[], batch_bytes_max).await;
+            }
         }
+    }
+}
+
+/// Waiting does not mend it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_of_another_chain_ends_the_sync() {
+    let mut chain = Chain::new(ChainSpec::new(433));
+    chain.mine(80);
+    for first in [0, 1] {
+        let directory = scratch::directory();
+        let store = index::open(directory.path(), B256::repeat_byte(9), first).unwrap();
+        let source = Arc::new(Source {
+            chain: chain.bundles().to_vec(),
+            instead: Mutex::default(),
+            said: Mutex::default(),
+        });
+        let options = FollowOptions {
+            finality_depth: 64,
+            batch_bytes_max: 1 << 20,
+            contradiction_wait: Duration::ZERO,
+            window: 16,
+        };
+        let follower = Follower::new(
+            source,
+            store.writer().expect("the one writer"),
+            Arc::new(ChainStatus::default()),
+            index::rules(B256::repeat_byte(9), first),
+            options,
+        );
+        let (_trigger, shutdown) = pair();
+        let ended = tokio::time::timeout(Duration::from_secs(20), follower.run(shutdown)).await;
+        let error = ended.expect("it ends").unwrap_err();
+        assert!(error.contradicts(), "{error}");
+        assert_eq!(store.view().head(), None);
     }
 }

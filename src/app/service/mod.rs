@@ -325,7 +325,7 @@ async fn open(
         return Err(ServiceError::Config(text));
     };
     let told = (genesis, stated.as_ref());
-    let rules = rules_of(wanted.name, &store, told, wanted.trusts_source);
+    let rules = rules_of(wanted.name, &store, told, wanted.trusts_source)?;
     // One that is there may begin at another block than a new one would.
     let first = store.identity().first_block;
     let options = FollowOptions {
