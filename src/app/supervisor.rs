@@ -90,13 +90,13 @@ pub(super) fn rules_of(
 ) -> Result<ChainRules, StoreError> {
     let identity = store.identity();
     let (chain_id, hash) = (identity.chain_id, identity.genesis_hash.into());
-    let kept = store.static_rewards();
     let said = stated_rewards(stated, genesis);
-    if let Some(sentence) = ChainRules::unstated(chain_id, hash, said.is_some() || kept.is_some()) {
+    let is_stated = said.is_some() || identity.static_rewards.is_some();
+    if let Some(sentence) = ChainRules::unstated(chain_id, hash, is_stated) {
         tracing::warn!(chain = %name, "{sentence}");
     }
     let rewards = match said {
-        None => kept.unwrap_or_else(|| StaticRewards::well_known(chain_id, hash)),
+        None => identity.rewards(),
         Some(said) => {
             let kept = store.restate_rewards(said.clone())?;
             if said != kept {
@@ -416,6 +416,7 @@ mod tests {
         make(ChainName::Mainnet, "rocksdb");
         assert_eq!(shares(), [whole / 2; 2]);
     }
+
     /// A ledger that was begun by one schedule is gone on with by that one, whatever is stated later of blocks that it has.
     #[test]
     fn a_store_keeps_the_rewards_that_it_was_made_with() {

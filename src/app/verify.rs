@@ -11,7 +11,7 @@ use super::supervisor::{load_genesis, open_stored, stored_range};
 use super::verify_node::{COMPARED, against, compared};
 use super::{AppError, stderr};
 use crate::audit::samples::{Sample, Sampler};
-use crate::audit::{Audit, Check, Mismatch, Observer};
+use crate::audit::{Audit, Check, Mismatch, NATIVE, Observer};
 use crate::cli::VerifyArgs;
 use crate::config::Config;
 use crate::model::Address;
@@ -22,9 +22,6 @@ use crate::sync::{ChainRules, SyncError};
 
 /// Tokens without a verdict that are named.
 pub(super) const NAMED_MAX: usize = 20;
-
-/// The check of the native ledger against itself, which looks at nothing where that is not kept.
-const NATIVE: &str = "native balances, supply of every block";
 
 /// A line of the table.
 #[derive(Debug)]

@@ -22,6 +22,8 @@ mod token_moves;
 mod tokens;
 mod unfinal;
 
+pub use native::NATIVE;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,11 +88,7 @@ impl<'a> Audit<'a> {
     /// An audit of the stored blocks in `range`, which the view must hold. Blocks are verified by `rules`.
     #[must_use]
     pub fn new(view: Arc<View>, range: BlockRange, rules: Rules, observer: &'a dyn Observer) -> Self {
-        let identity = view.identity();
-        let static_rewards = match &identity.static_rewards {
-            Some(steps) => StaticRewards::of_steps(steps.clone()),
-            None => StaticRewards::well_known(identity.chain_id, identity.genesis_hash.into()),
-        };
+        let static_rewards = view.identity().rewards();
         Self {
             reader: Reader::new(Arc::clone(&view)),
             view,

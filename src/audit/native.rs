@@ -12,6 +12,9 @@ use crate::model::{Address, BlockRange, Bundle, Header, U256};
 use crate::query::QueryError;
 use crate::store::{Scan, StoreError, Table};
 
+/// The name of this check, which looks at nothing where the ledger is not kept.
+pub const NATIVE: &str = "native balances, supply of every block";
+
 /// The check under way: what blocks move is added while they are read.
 pub(super) struct Native<'a> {
     audit: &'a Audit<'a>,
@@ -54,11 +57,7 @@ impl<'a> Native<'a> {
             audit,
             moved: Sums::new(audit.range),
             unsaid: Mutex::default(),
-            tally: Tally::new(
-                "native balances, supply of every block",
-                "balances",
-                audit.observer,
-            ),
+            tally: Tally::new(NATIVE, "balances", audit.observer),
         }
     }
 

@@ -107,11 +107,7 @@ impl Reader {
     /// known of its id and genesis hash.
     #[must_use]
     pub fn new(view: Arc<View>) -> Self {
-        let identity = view.identity();
-        let rewards = match &identity.static_rewards {
-            Some(steps) => StaticRewards::of_steps(steps.clone()),
-            None => StaticRewards::well_known(identity.chain_id, identity.genesis_hash.into()),
-        };
+        let rewards = view.identity().rewards();
         Self::with_rewards(view, Arc::new(rewards))
     }
 

@@ -277,11 +277,7 @@ impl Store {
         let identity = match (found, create) {
             (Some(identity), _) => identity,
             (None, Some(identity)) if !options.read_only => {
-                let mut synced = WriteOptions::default();
-                // Whatever is written to tables later, there is never one without it.
-                synced.set_sync(true);
-                db.put_cf_opt(family(&db, Table::Meta)?, IDENTITY, identity.encode(), &synced)
-                    .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?;
+                put_identity(&db, &identity)?;
                 identity
             }
             _ => return Err(live_files::without_identity(&path, &options.directory)),
@@ -449,6 +445,14 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Writes of which chain a database is, to the disk: whatever is written to tables later, there is never one without it.
+pub(super) fn put_identity(db: &DB, identity: &Identity) -> Result<(), StoreError> {
+    let mut synced = WriteOptions::default();
+    synced.set_sync(true);
+    db.put_cf_opt(family(db, Table::Meta)?, IDENTITY, identity.encode(), &synced)
+        .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))
 }
 
 /// Which chain a database is of; `None` in one that was never begun.

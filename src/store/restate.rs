@@ -1,11 +1,7 @@
 //! Block rewards that are stated of a store that is there.
 
-use rocksdb::WriteOptions;
-
 use super::StoreError;
-use super::open::{IDENTITY, Store};
-use super::schema::Table;
-use super::view::family;
+use super::open::{Store, put_identity};
 use crate::codec::value::Identity;
 use crate::model::StaticRewards;
 
@@ -19,28 +15,16 @@ impl Store {
     ///
     /// When the disk fails.
     pub fn restate_rewards(&self, stated: StaticRewards) -> Result<StaticRewards, StoreError> {
-        let identity = self.identity();
-        let kept = self
-            .static_rewards()
-            .unwrap_or_else(|| StaticRewards::well_known(identity.chain_id, identity.genesis_hash.into()));
+        let kept = self.identity().rewards();
         let paid = self.view().checkpoint().next_traced;
         if stated == kept || !stated.agrees_before(&kept, paid) {
             return Ok(kept);
         }
         let restated = Identity {
             static_rewards: Some(stated.steps().to_vec()),
-            ..identity.clone()
+            ..self.identity().clone()
         };
-        let mut synced = WriteOptions::default();
-        synced.set_sync(true);
-        self.db
-            .put_cf_opt(
-                family(&self.db, Table::Meta)?,
-                IDENTITY,
-                restated.encode(),
-                &synced,
-            )
-            .map_err(StoreError::rocks_at(Table::Meta.name(), IDENTITY))?;
+        put_identity(&self.db, &restated)?;
         Ok(stated)
     }
 }

@@ -18,7 +18,7 @@ use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck};
 use crate::clock;
-use crate::model::{B256, BlockId as StoredId};
+use crate::model::B256;
 use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
@@ -293,7 +293,8 @@ impl Engine {
             // Nothing comes any more that could name the last block.
             let last = finality.coming.and_then(|_| view.head());
             if let Some(last) = last.filter(|last| view.finalized() < Some(last.number)) {
-                self.finalize_if_there(last, 2, shutdown).await?;
+                let theirs = |number| their_hash(&self.node, number);
+                self.hand.finalize_if_there(last, 2, theirs, shutdown).await?;
             }
             return Ok(Round::Done);
         }
@@ -308,27 +309,10 @@ impl Engine {
         self.fetch(next, last, coming, shutdown).await?;
         if let Some(named) = named.filter(|_| next < self.next_block()) {
             // Once more, as of a batch: who named it may be of a branch that the others left.
-            self.finalize_if_there(named, 1, shutdown).await?;
+            let theirs = |number| their_hash(&self.node, number);
+            self.hand.finalize_if_there(named, 1, theirs, shutdown).await?;
         }
         Ok(Round::Moved)
-    }
-
-    /// Moves finality to a stored block if the node has it, as often as it is asked.
-    async fn finalize_if_there(
-        &mut self,
-        stored: StoredId,
-        times: u32,
-        shutdown: &mut Shutdown,
-    ) -> Result<(), SyncError> {
-        for _ in 0..times {
-            let asked = shutdown.unless(their_hash(&self.node, stored.number)).await;
-            if asked.transpose()? != Some(stored.hash) {
-                return Ok(());
-            }
-        }
-        self.hand
-            .with(move |writer| Ok(writer.finalize(stored.number)?))
-            .await
     }
 
     /// What is final; also keeps `safe` in the status.

@@ -246,12 +246,8 @@ impl Follower {
         let came = self.store.view().checkpoint().next_block;
         if let Some(named) = named.filter(|_| next < came) {
             // Once more, as of a batch.
-            let asked = shutdown.unless(their_hash(source, named.number)).await;
-            if asked.transpose()? == Some(named.hash) {
-                self.hand
-                    .with(move |writer| Ok(writer.finalize(named.number)?))
-                    .await?;
-            }
+            let theirs = |number| their_hash(Arc::clone(&source), number);
+            self.hand.finalize_if_there(named, 1, theirs, shutdown).await?;
         }
         Ok(Round::Moved)
     }

@@ -1,6 +1,8 @@
 //! The writer between two pieces of work.
 
 use super::error::SyncError;
+use crate::model::{B256, BlockId};
+use crate::shutdown::Shutdown;
 use crate::store::Writer;
 use crate::tasks;
 
@@ -37,6 +39,26 @@ impl Hand {
         let (writer, result) = Box::pin(work(self.take()?)).await;
         self.0 = writer;
         result
+    }
+
+    /// Moves finality to a stored block if who gave it has it still, as often as that is asked.
+    pub(super) async fn finalize_if_there<F>(
+        &mut self,
+        stored: BlockId,
+        times: u32,
+        theirs: impl Fn(u64) -> F,
+        shutdown: &mut Shutdown,
+    ) -> Result<(), SyncError>
+    where
+        F: Future<Output = Result<B256, SyncError>>,
+    {
+        for _ in 0..times {
+            let asked = shutdown.unless(theirs(stored.number)).await;
+            if asked.transpose()? != Some(stored.hash) {
+                return Ok(());
+            }
+        }
+        self.with(move |writer| Ok(writer.finalize(stored.number)?)).await
     }
 
     fn take(&mut self) -> Result<Writer, SyncError> {

@@ -4,6 +4,7 @@ use bincode::{Decode, Encode};
 
 use super::super::Corrupt;
 use super::{decode, encode};
+use crate::model::StaticRewards;
 
 /// Which chain a store holds; checked at open.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -22,6 +23,15 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The static rewards of the chain: those that were stated, else those known of its id and genesis hash.
+    #[must_use]
+    pub fn rewards(&self) -> StaticRewards {
+        match &self.static_rewards {
+            Some(steps) => StaticRewards::of_steps(steps.clone()),
+            None => StaticRewards::well_known(self.chain_id, self.genesis_hash.into()),
+        }
+    }
+
     /// As stored.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

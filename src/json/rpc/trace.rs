@@ -35,7 +35,7 @@ pub fn traces(out: &mut Vec<u8>, block: &Block, of_transactions: &[TransactionTr
 /// reads the recording makes it again.
 fn is_made_up(transaction: &Transaction, trace: &TransactionTrace) -> bool {
     match trace.frames.as_slice() {
-        [top] => transaction.gas == 0 && top.error.is_none() && top.kind.is_creation() && top.to.is_none(),
+        [top] => transaction.gas == 0 && top.error.is_none() && made_nothing(top),
         _ => false,
     }
 }
