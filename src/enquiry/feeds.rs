@@ -11,27 +11,34 @@ use crate::shutdown::Shutdown;
 /// A proxy may be given another aggregator any day.
 const AGAIN: Duration = Duration::from_secs(3600);
 
+/// Rounds after which a contract that names no aggregators is taken for one. Behind a balancer a node that lags has no code there yet,
+/// and tells as little.
+const SURE_AFTER: u32 = 10;
+
 /// Phases of a proxy that are asked for, the last ones. The oldest feeds are at 7.
 const PHASES_MAX: u16 = 64;
 
-/// Asks until the end is asked for.
+/// Asks until the end is asked for: every hour, and at first every half minute for as long as a feed names no aggregators.
 pub(super) async fn run(tools: Arc<Tools>, feeds: Vec<Address>, mut shutdown: Shutdown) {
     if feeds.is_empty() {
         return;
     }
-    loop {
+    for round in 1_u32.. {
         let mut wait = AGAIN;
         for feed in &feeds {
-            // An aggregator stays what it is.
-            let known = tools.observed.feed(feed);
-            if known.is_some_and(|known| known.aggregators.is_empty() && known.decimals.is_some()) {
-                continue;
-            }
             match shutdown.unless(Box::pin(ask(&tools, *feed))).await {
                 None => return,
-                Some(Ok(Some(facts))) => tools.observed.put_feed(feed, &facts),
-                // No contract there, or none that tells; it may come.
-                Some(Ok(None)) => {}
+                Some(Ok(told)) => {
+                    let known = tools.observed.feed(feed).unwrap_or_default();
+                    let facts = joined(known, told);
+                    if facts.aggregators.is_empty() && round < SURE_AFTER {
+                        wait = WAIT_MAX;
+                    }
+                    // Else there is no contract, or none that tells; it may come.
+                    if facts != FeedFacts::default() {
+                        tools.observed.put_feed(feed, &facts);
+                    }
+                }
                 Some(Err(error)) => {
                     tracing::debug!(?feed, %error, "a price feed is asked again later");
                     wait = WAIT_MAX;
@@ -44,8 +51,20 @@ pub(super) async fn run(tools: Arc<Tools>, feeds: Vec<Address>, mut shutdown: Sh
     }
 }
 
-/// What a contract tells of itself; `None` for one that tells nothing.
-async fn ask(tools: &Tools, feed: Address) -> Result<Option<FeedFacts>, NodeError> {
+/// What is known of a feed once it was asked again. Aggregators of the past stay: a node that lags, or that has no code there, names none
+/// or only the older ones.
+fn joined(known: FeedFacts, told: FeedFacts) -> FeedFacts {
+    let mut aggregators = known.aggregators;
+    aggregators.retain(|one| !told.aggregators.contains(one));
+    aggregators.extend(told.aggregators);
+    FeedFacts {
+        decimals: told.decimals.or(known.decimals),
+        aggregators,
+    }
+}
+
+/// What a contract tells of itself.
+async fn ask(tools: &Tools, feed: Address) -> Result<FeedFacts, NodeError> {
     let node = &tools.node;
     let mut facts = FeedFacts::default();
     tools.turn().await;
@@ -63,5 +82,42 @@ async fn ask(tools: &Tools, feed: Address) -> Result<Option<FeedFacts>, NodeErro
             facts.aggregators.push(aggregator);
         }
     }
-    Ok((facts != FeedFacts::default()).then_some(facts))
+    Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(decimals: Option<u8>, aggregators: &[u8]) -> FeedFacts {
+        FeedFacts {
+            decimals,
+            aggregators: aggregators
+                .iter()
+                .map(|&byte| Address::repeat_byte(byte))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_node_that_lags_takes_no_aggregators_away() {
+        let known = || facts(Some(8), &[1, 2]);
+        assert_eq!(joined(FeedFacts::default(), known()), known());
+        assert_eq!(joined(known(), FeedFacts::default()), known(), "no code there");
+        assert_eq!(
+            joined(known(), facts(Some(8), &[1])),
+            facts(Some(8), &[2, 1]),
+            "before the last phase"
+        );
+        assert_eq!(
+            joined(known(), facts(Some(8), &[1, 2, 3])),
+            facts(Some(8), &[1, 2, 3])
+        );
+        let taken = facts(Some(8), &[]);
+        assert_eq!(
+            joined(taken, known()),
+            known(),
+            "a proxy that was taken for an aggregator"
+        );
+    }
 }

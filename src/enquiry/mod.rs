@@ -50,9 +50,9 @@ use sweep::Swept;
 /// How hard the node is leant on.
 #[derive(Clone, Copy, Debug)]
 pub struct EnquiryOptions {
-    /// Questions a second at most (`--token-checks`).
+    /// Questions a second (`--token-checks`). Those about holders that a block just touched may come beside them, up to ten times as many.
     pub per_second: u32,
-    /// Jobs at one time; each has one question in flight.
+    /// Jobs at one time. Each has one question in flight, of holders that a block just touched a few.
     pub jobs_max: usize,
     /// How often new blocks are looked for.
     pub tick: Duration,

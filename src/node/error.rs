@@ -403,12 +403,12 @@ impl NodeError {
         let message = head(message);
         let lower = message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        // Before all else: a contract chooses the words of its revert.
-        if method == "eth_call" && failed_execution(code, &lower) {
+        let is_held_back = code == 429 || (code == -32005 && !says(&["more than", "query returned"]));
+        // Before other words: a contract chooses those of its revert.
+        if !is_held_back && method == "eth_call" && failed_execution(code, &lower) {
             return Self::Execution { method, message };
         }
-        if code == 429
-            || (code == -32005 && !says(&["more than", "query returned"]))
+        if is_held_back
             || says(&[
                 "rate limit",
                 "too many requests",

@@ -72,8 +72,7 @@ pub(super) fn failed_execution(code: i64, lower: &str) -> bool {
         "return data out of bounds",
         "outofoffset",
         "gas uint64 overflow",
-        // The rest is revm's: memory, a precompile or an operand that costs more than there is, and what a static call may not do.
-        "oog",
+        // The rest is revm's: what a static call may not do, and what there is not yet.
         "notactivated",
         "precompileerror",
         "insidestatic",
@@ -89,7 +88,10 @@ pub(super) fn failed_execution(code: i64, lower: &str) -> bool {
         "precompile error",
     ];
     let reason = lower.rsplit(": ").next().unwrap_or(lower);
+    // Revm's, for memory, a precompile or an operand that costs more than there is: `MemoryOOG`. Inside a word it would be Google's.
+    let runs_out = |word: &str| word.len() > "goog".len() && word.ends_with("oog");
     matches!(code, 3 | -32015)
+        || lower.split(|one: char| !one.is_alphanumeric()).any(runs_out)
         || WORDS.iter().any(|word| lower.contains(word))
         || REASONS.contains(&reason.trim_end_matches('.'))
 }
@@ -130,6 +132,28 @@ mod tests {
         for message in ["index out of bounds", "the request could not be completed"] {
             assert!(!is_contracts("eth_call", message), "{message}");
         }
+    }
+
+    #[test]
+    fn a_provider_that_refuses_does_not_speak_for_the_contract() {
+        let said = |code, message| NodeError::of_rpc("eth_call", code, message);
+        let quota = "Quota exceeded for quota metric of service 'blockchainnodeengine.googleapis.com'";
+        for code in [429, -32005] {
+            let error = said(code, quota);
+            assert!(matches!(error, NodeError::RateLimited { .. }), "{code}: {error}");
+        }
+        let error = said(-32603, "no answer from googleapis.com");
+        assert!(matches!(error, NodeError::Rpc { .. }), "{error}");
+        for word in [
+            "MemoryOOG",
+            "EVM error: PrecompileOOG.",
+            "InvalidOperandOOG (gas: 5)",
+        ] {
+            let error = said(-32603, word);
+            assert!(matches!(error, NodeError::Execution { .. }), "{error}");
+        }
+        let error = said(-32000, "execution reverted: rate limit exceeded");
+        assert!(matches!(error, NodeError::Execution { .. }), "{error}");
     }
 
     #[test]
