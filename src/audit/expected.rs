@@ -6,7 +6,7 @@ use super::Audit;
 use crate::codec::keys::{PostingKind, Term};
 use crate::model::{Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind, TransactionTrace};
 use crate::query::QueryError;
-use crate::store::View;
+use crate::store::{Direction, PostingCursor, View};
 
 /// Since when terms are dense, of those that are.
 pub(super) type Dense = HashMap<Term, u64>;
@@ -89,18 +89,24 @@ pub(super) fn postings(
     let first = view.first_transaction(number)?;
     let mut log = view.first_log(number)?;
     let mut multi = view.first_multi_transfer(log)?;
-    for ((transaction, receipt), ordinal) in bundle
-        .block
-        .transactions
-        .iter()
-        .zip(&bundle.receipts)
-        .zip(first..)
-    {
+    let transactions = bundle.block.transactions.iter().zip(&bundle.receipts);
+    for (index, ((transaction, receipt), ordinal)) in transactions.zip(first..).enumerate() {
         item(
             Term::account(PostingKind::AccountSent, &transaction.from),
             ordinal,
         );
-        let created = receipt.contract_address.filter(|_| receipt.status != Some(false));
+        let is_created = match receipt.status {
+            Some(success) => success,
+            // Before Byzantium only the trace tells. Where it came later than the block its word came too late for the list.
+            None => {
+                let trace = bundle.traces.as_deref().and_then(|traces| traces.get(index));
+                let failed = trace
+                    .and_then(TransactionTrace::top)
+                    .is_some_and(|top| top.error.is_some());
+                !failed || listed(view, receipt.contract_address, ordinal)?
+            }
+        };
+        let created = receipt.contract_address.filter(|_| is_created);
         let mut parties = vec![transaction.from];
         for party in [transaction.to, created].into_iter().flatten() {
             if !parties.contains(&party) {
@@ -134,6 +140,14 @@ pub(super) fn postings(
         frames(traces, view.first_frame(number)?, item);
     }
     Ok(())
+}
+
+/// Whether a transaction is in the list of an account.
+fn listed(view: &View, account: Option<Address>, ordinal: u64) -> Result<bool, QueryError> {
+    let Some(account) = account else { return Ok(false) };
+    let term = Term::account(PostingKind::AccountTransactions, &account);
+    let mut list = PostingCursor::open(view, term, Direction::Forward)?;
+    Ok(list.seek(ordinal)? == Some(ordinal))
 }
 
 /// The lists of the transfers that a log is; `multi` is the ordinal of the next ERC-1155 transfer.

@@ -39,11 +39,13 @@ pub(super) fn called_for(
     if !are_told(audit, number) {
         return Ok(());
     }
+    let is_old = bundle.receipts.iter().any(|receipt| receipt.status.is_none());
     let mut nonces = Nonces {
         audit,
         number,
         first: audit.view.first_transaction(number)?,
-        new_contract: of_new_contract(audit, number),
+        new_contract: of_new_contract(audit, number, is_old),
+        is_old,
         before: AddressMap::default(),
         sent: AddressMap::default(),
         set: BTreeMap::new(),
@@ -61,18 +63,18 @@ pub(super) fn called_for(
 }
 
 /// The nonce that a new contract begins with (EIP-161), where that is known.
-fn of_new_contract(audit: &Audit<'_>, block: u64) -> Option<u64> {
+fn of_new_contract(audit: &Audit<'_>, block: u64, is_old: bool) -> Option<u64> {
     let identity = audit.view.identity();
     match ForkRules::well_known(identity.chain_id, identity.genesis_hash.into()) {
         Some(forks) => Some(u64::from(
             forks.spurious_dragon.is_some_and(|first| first <= block),
         )),
-        // Spurious Dragon came before Byzantium.
-        None => audit
-            .rules
-            .byzantium_block
-            .is_some_and(|first| first <= block)
-            .then_some(1),
+        // Spurious Dragon came before Byzantium, which a receipt without a status came before, whatever the rules say.
+        None => {
+            let byzantium = audit.rules.byzantium_block;
+            let is_later = byzantium.is_some_and(|first| first <= block) && !is_old;
+            is_later.then_some(1)
+        }
     }
 }
 
@@ -80,7 +82,7 @@ fn of_new_contract(audit: &Audit<'_>, block: u64) -> Option<u64> {
 #[derive(Clone, Copy)]
 struct Set {
     nonce: u64,
-    /// Whether it counts from a new contract's 1, which may have been 0.
+    /// Whether it counts from a new contract's 1, which may have been 0, or not be known at all.
     is_guess: bool,
 }
 
@@ -90,6 +92,8 @@ struct Nonces<'a> {
     /// The block's first transaction.
     first: u64,
     new_contract: Option<u64>,
+    /// A receipt has no status: it may be from before EIP-161.
+    is_old: bool,
     before: AddressMap<Option<u64>>,
     sent: AddressMap<Option<u64>>,
     set: BTreeMap<Address, Set>,
@@ -202,9 +206,10 @@ impl Nonces<'_> {
             let key = keys::account_at(&account, self.number);
             if is_guess
                 && let Some(stored) = self.audit.view.get(Table::Nonces, &key)?
-                && decode(&stored).is_ok_and(|stored| stored.checked_add(1) == Some(nonce))
+                && let Ok(stored) = decode(&stored)
+                && (stored.checked_add(1) == Some(nonce) || (stored == NONCE_UNKNOWN && self.is_old))
             {
-                nonce -= 1;
+                nonce = stored;
             }
             let mut value = Vec::with_capacity(10);
             put_varint(&mut value, nonce);

@@ -103,3 +103,11 @@ pub struct TransactionTrace {
     /// Frames.
     pub frames: Vec<Frame>,
 }
+
+impl TransactionTrace {
+    /// Its top call; `None` of a transaction that ran nothing of its own.
+    #[must_use]
+    pub fn top(&self) -> Option<&Frame> {
+        self.frames.first().filter(|frame| frame.path.is_empty())
+    }
+}

@@ -1,7 +1,8 @@
 //! Traces for blocks that were stored without them.
 //!
 //! Only final blocks are filled: the blocks above are unwound first and come again with their frames, so
-//! that frame ordinals stay in chain order and the bytes are those of a store that had traces all along.
+//! that frame ordinals stay in chain order and the bytes are those of a store that had traces all along. One list is not made again:
+//! before Byzantium only a trace tells that a creation failed, and the transaction stays in the list of the address that it named.
 
 use futures_util::StreamExt;
 

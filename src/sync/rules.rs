@@ -38,7 +38,7 @@ impl ChainRules {
         let nonces = NonceRules {
             chain_id,
             // A fork schedule that names none of the early forks is that of a chain that began after them.
-            spurious_dragon_block: forks.map_or(0, |forks| forks.spurious_dragon.unwrap_or(u64::MAX)),
+            spurious_dragon_block: forks.map(|forks| forks.spurious_dragon.unwrap_or(u64::MAX)),
             genesis_nonces: accounts
                 .iter()
                 .filter(|account| account.nonce > 0)

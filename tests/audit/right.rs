@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use alloy_primitives::{B64, keccak256};
 use quarry::audit::{Audit, Check, Mismatch};
+use quarry::codec::keys::{PostingKind, Term};
 use quarry::model::{
     Address, Authorization, B256, BlockRange, Bundle, FrameKind, Header, Log, StaticRewards, Topics, U256,
 };
-use quarry::store::{OpenOptions, Store, Writer};
+use quarry::query::{Nonce, Reader};
+use quarry::store::{Direction, OpenOptions, PostingCursor, Store, Writer};
 use quarry::sync::authority::authority;
 use quarry::sync::derive::native::touched;
 use quarry::sync::derive::{NonceRules, derive, derive_traces};
@@ -312,6 +314,71 @@ fn without_frames_and_with_some_that_were_filled_in() {
     // A node that tells no frames any more.
     let none = untraced(&[Bundle::clone(Blocks(bundles).push(vec![call(who(1), who(2), 3)]))]);
     commit(&mut writer, &none, &rules, 0);
+    passes(&made.store);
+}
+
+/// From before receipts had a status: a creation that fails, and one that does not and creates in turn; and one of later.
+fn old_chain() -> Vec<Bundle> {
+    let mut blocks = Blocks::new();
+    blocks.push(vec![
+        create(who(1), who(70), 0).failing(&[]),
+        create(who(1), who(71), 3),
+    ]);
+    blocks.push(vec![
+        call(who(1), who(71), 0).with(FrameKind::Create, &[0], who(71), who(72), 0),
+        // Some name whom a call went to.
+        call(who(1), who(70), 2),
+    ]);
+    for receipt in blocks.0.iter_mut().flat_map(|bundle| &mut bundle.receipts) {
+        receipt.status = None;
+        receipt.root = Some(B256::repeat_byte(3));
+    }
+    blocks.push(vec![
+        create(who(1), who(73), 0),
+        create(who(1), who(74), 0).failing(&[]),
+    ]);
+    blocks.0
+}
+
+#[test]
+fn before_byzantium_traces_tell_what_was_created_and_blocks_no_nonces() {
+    let bundles = old_chain();
+    let mut rules = rules();
+    let lists = |store: &Store| {
+        let view = store.view();
+        [70, 71, 73, 74].map(|number| {
+            let term = Term::account(PostingKind::AccountTransactions, &who(number));
+            PostingCursor::open(&view, term, Direction::Forward)
+                .unwrap()
+                .count()
+        })
+    };
+    let nonces = |store: &Store| {
+        let reader = Reader::new(store.view());
+        [71, 72, 73].map(|number| reader.nonce(who(number), 3).unwrap())
+    };
+    // A receipt of later says by its status that EIP-161 came before it.
+    let unknown = [Nonce::AskNode, Nonce::AskNode, Nonce::Exact(1)];
+    for (spurious_dragon, told) in [
+        (None, unknown),
+        (Some(3), [1, 0, 1].map(Nonce::Exact)),
+        (Some(0), [2, 1, 1].map(Nonce::Exact)),
+    ] {
+        rules.spurious_dragon_block = spurious_dragon;
+        let made = made(0, None);
+        commit(&mut made.store.writer().unwrap(), &bundles, &rules, 2);
+        assert_eq!(lists(&made.store), [1, 2, 1, 0], "{spurious_dragon:?}");
+        assert_eq!(nonces(&made.store), told, "{spurious_dragon:?}");
+        passes(&made.store);
+    }
+    // Where traces come later the lists are made already: the failed creation stays in that of the address that it named.
+    rules.spurious_dragon_block = None;
+    let made = made(0, None);
+    let mut writer = made.store.writer().unwrap();
+    commit(&mut writer, &untraced(&bundles), &rules, bundles.len());
+    fill(&made.store, &mut writer, &bundles, &rules);
+    assert_eq!(lists(&made.store), [2, 2, 1, 0]);
+    assert_eq!(nonces(&made.store), unknown);
     passes(&made.store);
 }
 

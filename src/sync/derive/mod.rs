@@ -21,12 +21,12 @@ pub fn derive(bundle: &Bundle, rules: &NonceRules, batch: &mut Batch) -> Result<
     let block = &bundle.block;
     let base = batch.checkpoint().transactions;
     let traced = batch.checkpoint().next_traced == block.number();
+    let traces = bundle.traces.as_deref().filter(|_| traced);
     blocks::derive(bundle, batch)?;
-    transactions::derive(bundle, batch)?;
+    transactions::derive(bundle, traces, batch)?;
     let first_log = batch.checkpoint().logs;
     logs::derive(bundle, batch)?;
     tokens::derive(bundle, first_log, batch)?;
-    let traces = bundle.traces.as_deref().filter(|_| traced);
     if let Some(traces) = traces {
         frames::derive(block, traces, base, None, batch)?;
     }

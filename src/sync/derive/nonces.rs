@@ -17,14 +17,26 @@ use crate::sync::authority::authority;
 pub struct NonceRules {
     /// The chain's id: authorizations for other chains do not count.
     pub chain_id: u64,
-    /// The first block in which a new contract's nonce is 1 (EIP-161).
-    pub spurious_dragon_block: u64,
+    /// The first block in which a new contract's nonce is 1 (EIP-161). `None`: not known; it is 1 where receipts have a status, which came
+    /// later, and before that only the node can tell.
+    pub spurious_dragon_block: Option<u64>,
     /// Nonces that are not zero in the genesis allocation.
     pub genesis_nonces: Vec<(Address, u64)>,
     /// Whether the store begins at block 0, so that an account it never saw has nonce 0.
     pub from_genesis: bool,
     /// What the ledger of native balances depends on.
     pub native: NativeRules,
+}
+
+impl NonceRules {
+    /// The nonce that a contract begins with in a block whose receipts have a status or have none.
+    const fn of_new_contract(&self, block: u64, states_status: bool) -> u64 {
+        match self.spurious_dragon_block {
+            Some(first) => (first <= block) as u64,
+            None if states_status => 1,
+            None => UNKNOWN,
+        }
+    }
 }
 
 pub(super) fn derive(
@@ -43,7 +55,10 @@ pub(super) fn derive(
             authorize(&account, stated, block, rules, batch)?;
         }
         if let Some(trace) = traces.and_then(|traces| traces.get(index)) {
-            frames(&trace.frames, &bundle.block, rules, batch)?;
+            let receipt = bundle.receipts.get(index);
+            let new_contract =
+                rules.of_new_contract(block, receipt.is_some_and(|receipt| receipt.status.is_some()));
+            frames(&trace.frames, &bundle.block, new_contract, rules, batch)?;
         }
     }
     Ok(())
@@ -138,7 +153,13 @@ fn failed_early(frame: &Frame) -> bool {
         .is_some_and(|error| error.contains("balance") || error.contains("depth"))
 }
 
-fn frames(frames: &[Frame], block: &Block, rules: &NonceRules, batch: &mut Batch) -> Result<(), StoreError> {
+fn frames(
+    frames: &[Frame],
+    block: &Block,
+    new_contract: u64,
+    rules: &NonceRules,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
     // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
     let cancun = block.header.blob_gas_used.is_some();
     let block = block.number();
@@ -158,7 +179,7 @@ fn frames(frames: &[Frame], block: &Block, rules: &NonceRules, batch: &mut Batch
             if !frame.reverted
                 && let Some(contract) = frame.to
             {
-                batch.set_nonce(&contract, block, u64::from(block >= rules.spurious_dragon_block))?;
+                batch.set_nonce(&contract, block, new_contract)?;
                 created.push(contract);
             }
         }

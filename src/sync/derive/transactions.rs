@@ -5,10 +5,14 @@ use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
 use crate::codec::transaction_row::{TRANSACTION_UNIT_BYTES_MAX, encode_transaction, signature};
 use crate::codec::value::Creation;
-use crate::model::{Address, Bundle};
+use crate::model::{Address, Bundle, TransactionTrace};
 use crate::store::{Batch, StoreError, Table};
 
-pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreError> {
+pub(super) fn derive(
+    bundle: &Bundle,
+    traces: Option<&[TransactionTrace]>,
+    batch: &mut Batch,
+) -> Result<(), StoreError> {
     let mut units = UnitBuilder::new(bundle.block.number(), TRANSACTION_UNIT_BYTES_MAX);
     let mut next = batch.checkpoint().transactions;
     let mut first_log_index = 0;
@@ -20,7 +24,8 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
         Ok::<_, StoreError>(())
     };
     let mut row = Vec::with_capacity(512);
-    for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+    for (index, (transaction, receipt)) in bundle.block.transactions.iter().zip(&bundle.receipts).enumerate()
+    {
         let ordinal = batch.transaction(&transaction.hash, &signature(transaction), receipt.status);
         row.clear();
         let logs = first_log_index..first_log_index + narrow(receipt.logs.len(), "number of logs")?;
@@ -32,7 +37,10 @@ pub(super) fn derive(bundle: &Bundle, batch: &mut Batch) -> Result<(), StoreErro
             ordinal,
         );
         // Nodes name the address that a failed creation would have had, and some whom a call went to.
-        let is_created = |named: &Address| receipt.status != Some(false) && transaction.to != Some(*named);
+        // Before Byzantium only the trace tells whether it did.
+        let traced = || Some(traces?.get(index)?.top()?.error.is_none());
+        let is_success = receipt.status.or_else(traced);
+        let is_created = |named: &Address| is_success != Some(false) && transaction.to != Some(*named);
         let created = receipt.contract_address.filter(is_created);
         if let Some(contract) = created.filter(|_| receipt.status == Some(true)) {
             let creation = Creation {

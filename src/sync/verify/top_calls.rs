@@ -17,7 +17,7 @@ pub(super) fn check_top_calls(
 ) -> Result<(), VerifyError> {
     let triples = transactions.iter().zip(receipts).zip(traces).enumerate();
     for (transaction, ((tx, receipt), trace)) in triples {
-        let top = trace.frames.first().filter(|frame| frame.path.is_empty());
+        let top = trace.top();
         let top = top.ok_or(VerifyError::TraceTop { transaction })?;
         check_call(transaction, tx, top)?;
         let status = receipt.status.filter(|_| has_status);
