@@ -149,7 +149,9 @@ fn asked(logs: u64) -> Vec<Asked> {
 /// All questions over one chain, by size of the block cache.
 fn table(logs: u64) -> Vec<(String, f64)> {
     const CACHES: [(&str, usize); 3] = [("1 GiB", 1 << 30), ("32 MiB", 32 << 20), ("none", 1 << 10)];
-    println!("\n## {logs} logs: milliseconds with text, by size of the block cache (median)\n");
+    println!(
+        "\n## {logs} logs: milliseconds with text, by size of the block cache (median; of `asc 1 GiB` the lesser of two, before and after all others)\n"
+    );
     println!(
         "| question | rows | kB | asc 1 GiB | desc | asc 32 MiB | desc | asc none | desc | text only | asc/text |"
     );

@@ -175,10 +175,10 @@ impl Report {
             ),
             ("store on disk", format!("{}B", count(store.bytes as f64))),
             (
-                "block cache",
+                "cache",
                 settings.cache_bytes.map_or_else(
                     || "not known".to_owned(),
-                    |bytes| format!("{}B", count(bytes as f64)),
+                    |bytes| format!("{}B for blocks and rows that are kept", count(bytes as f64)),
                 ),
             ),
             ("machine", machine.in_words()),

@@ -115,7 +115,7 @@ struct Sums {
     other_rows: Option<(u64, u64)>,
     rows: u64,
     bytes: u64,
-    /// When it asked first, and when its last answer was there.
+    /// When it asked first, and when its last answer was there, or had failed.
     span: Option<(Instant, Instant)>,
 }
 
@@ -287,7 +287,7 @@ async fn warm_up_to(
             let until = (started + seconds).min(deadline);
             // Each begins at a place of its own.
             let first = number * question.targets.len() / clients;
-            let mut others = Others::default();
+            let (mut others, mut ended) = (Others::default(), started);
             let targets = question.targets.iter().zip(expected.iter().copied()).enumerate();
             for (place, (target, (rows, length))) in targets.cycle().skip(first) {
                 let began = clock::now();
@@ -307,7 +307,8 @@ async fn warm_up_to(
                     }
                 }
                 let of_all = runs.fetch_add(answered, Ordering::Relaxed) + answered;
-                if clock::now() >= until {
+                ended = clock::now();
+                if ended >= until {
                     break;
                 }
                 if of_all >= runs_max {
@@ -322,7 +323,7 @@ async fn warm_up_to(
                     client = again;
                 }
             }
-            sums.span = Some((started, clock::now()));
+            sums.span = Some((started, ended));
             sums
         });
     }
@@ -382,7 +383,7 @@ pub async fn cold(
 ) -> Result<Measurement, String> {
     let mut sums = Sums::default();
     let (mut spent, mut read) = (Duration::ZERO, Some(0));
-    let (mut asked, mut body) = (0, Vec::new());
+    let mut body = Vec::new();
     let until = clock::now() + seconds;
     let looked_at = answers.rows.iter().zip(&answers.lengths);
     let targets = question.targets.iter().zip(looked_at);
@@ -411,9 +412,7 @@ pub async fn cold(
         if got.is_err() && is_cut(took, deadline) {
             break;
         }
-        spent += took;
-        asked += 1;
-        read = (|| Some(read? + disk_bytes()?.saturating_sub(before?)))();
+        let from_disk = disk_bytes().zip(before);
         let counted = got.map_err(|Failure { why, .. }| why);
         match counted.and_then(|bytes| Ok((bytes, rows(&body)?))) {
             Ok((bytes, rows)) => {
@@ -422,6 +421,10 @@ pub async fn cold(
                     sums.counted(rows, looked_at);
                 }
                 sums.answered(bytes, took, rows);
+                spent += took;
+                read = read
+                    .zip(from_disk)
+                    .map(|(read, (now, before))| read + now.saturating_sub(before));
             }
             Err(why) => sums.failed(why),
         }
@@ -432,7 +435,7 @@ pub async fn cold(
         clients: 1,
     };
     let mut measurement = sums.measurement(condition, spent.as_secs_f64(), seconds);
-    measurement.disk_bytes_per_answer = read.and_then(|read: u64| read.checked_div(asked));
+    measurement.disk_bytes_per_answer = read.and_then(|read: u64| read.checked_div(measurement.runs));
     Ok(measurement)
 }
 

@@ -1,5 +1,7 @@
 //! Sums of answers, and how measurements end.
 
+use std::future::pending;
+
 use super::*;
 use crate::bench::set::questions;
 use crate::bench::tests::{only, statistics};
@@ -59,12 +61,110 @@ impl Handler for OneRow {
     }
 }
 
-#[tokio::test]
-async fn a_measurement_that_is_full_ends_for_all_its_clients() {
+/// Answers everything with one row, but fails slowly where it is asked so often, from 0, and never answers from so many times on.
+struct Unsteady {
+    asked: AtomicUsize,
+    fails: usize,
+    hangs: usize,
+}
+
+/// How long a failure takes of one that is unsteady: much longer than all of its answers.
+const FAILING: Duration = Duration::from_millis(500);
+
+impl Unsteady {
+    fn way(fails: usize, hangs: usize) -> Way {
+        Way::InProcess(Arc::new(Self {
+            asked: AtomicUsize::new(0),
+            fails,
+            hangs,
+        }))
+    }
+}
+
+impl Handler for Unsteady {
+    fn handle(&self, _: Request) -> Handled {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let (is_failing, is_hanging) = (asked == self.fails, asked >= self.hangs);
+        Handled::later(async move {
+            if is_failing {
+                tokio::time::sleep(FAILING).await;
+                return json_response(StatusCode::SERVICE_UNAVAILABLE, br#"{"error":"no"}"#.to_vec());
+            }
+            if is_hanging {
+                pending::<()>().await;
+            }
+            json_response(StatusCode::OK, br#"{"logs":[1]}"#.to_vec())
+        })
+    }
+}
+
+/// A service that is always cold.
+struct Cold;
+
+impl Bed for Cold {
+    fn chill(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A question of one path, and what its answers are like.
+async fn one_path() -> (Arc<Question>, Answers) {
     let question = Arc::new(questions(&statistics(), &only("daily-gas-price")).0.remove(0));
     let way = Way::InProcess(Arc::new(OneRow));
     let (answers, failed) = look(&question, &way).await.unwrap();
     assert_eq!((answers.rows.as_slice(), failed), (&[1][..], None));
+    (question, answers)
+}
+
+#[tokio::test]
+async fn rates_of_cold_answers_are_of_the_time_of_those_alone() {
+    let (question, answers) = one_path().await;
+    let bed: Arc<dyn Bed> = Arc::new(Cold);
+    let (way, minute) = (Unsteady::way(3, usize::MAX), 60 * LATE_FROM);
+    let found = cold(&question, &answers, &way, &bed, minute, clock::now() + minute);
+    let found = found.await.unwrap();
+    assert_eq!((found.runs, found.failures), (COLD_RUNS.1 as u64 - 1, 1));
+    assert!(found.seconds < FAILING.as_secs_f64(), "{}", found.seconds);
+    let rows = found.rows_per_second.unwrap() * found.seconds;
+    assert!((rows - found.runs as f64).abs() < 1e-6, "{rows}");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_is_in_no_figure() {
+    let (question, answers) = one_path().await;
+    // One before it is timed, three that are, and the one that never comes.
+    let way = Unsteady::way(usize::MAX, 4);
+    let found = warm(
+        &question,
+        &answers,
+        &way,
+        1,
+        60 * LATE_FROM,
+        clock::now() + FAILING,
+    );
+    let found = found.await.unwrap();
+    assert_eq!((found.runs, found.failures), (3, 0));
+    assert!(found.seconds < FAILING.as_secs_f64() / 2.0, "{}", found.seconds);
+    // What failed was waited for, and clients asked nothing else in that time.
+    let way = Unsteady::way(2, 4);
+    let found = warm(
+        &question,
+        &answers,
+        &way,
+        1,
+        60 * LATE_FROM,
+        clock::now() + 2 * FAILING,
+    );
+    let found = found.await.unwrap();
+    assert_eq!((found.runs, found.failures), (2, 1));
+    let (least, most) = (FAILING.as_secs_f64(), 1.5 * FAILING.as_secs_f64());
+    assert!((least..most).contains(&found.seconds), "{}", found.seconds);
+}
+
+#[tokio::test]
+async fn a_measurement_that_is_full_ends_for_all_its_clients() {
+    let (question, answers) = one_path().await;
+    let way = Way::InProcess(Arc::new(OneRow));
     let measured = async |runs_max, seconds| {
         let times = (Duration::from_millis(seconds), clock::now() + 60 * LATE_FROM);
         warm_up_to(runs_max, &question, &answers, &way, 4, times)

@@ -51,7 +51,7 @@ pub struct Measurement {
     /// Rows of the first of these, and of the one that was looked at.
     #[serde(skip)]
     pub other_rows: Option<(u64, u64)>,
-    /// Seconds from the first request to the last answer; of cold ones those of the answers alone.
+    /// Seconds from the first request to the last answer, or the last that failed; of cold ones those of the answers alone.
     pub seconds: f64,
     /// Seconds that were planned.
     #[serde(skip)]

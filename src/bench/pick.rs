@@ -58,7 +58,7 @@ pub(super) fn topic(s: &Statistics, offset: u64) -> Picked {
     ))
 }
 
-/// Rows of a page and the page that lies nine tenths into a list: 100 rows, fewer of a list of less than 200.
+/// Rows of a page and the page that lies nine tenths into a list: 100 rows, fewer of a list of less than 2,000.
 pub(super) fn deep_page(count: u64) -> (u64, u64) {
     let offset = (count / 20).clamp(1, DEEP_ROWS);
     (offset, count.saturating_mul(9) / 10 / offset + 1)

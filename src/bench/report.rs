@@ -61,7 +61,7 @@ pub struct Settings {
     pub limit: f64,
     /// Clients at a time.
     pub clients: Vec<usize>,
-    /// Block cache of the store, bytes; `None` where a service of another process has one of its own.
+    /// Cache of the store, for blocks and rows that are kept, bytes; `None` where a service of another process has one of its own.
     pub cache_bytes: Option<u64>,
     /// What warm means here.
     pub warm: String,

@@ -179,21 +179,28 @@ impl Session {
             if let Some(asked) = report.questions.last_mut() {
                 let question = Arc::new(question);
                 let looking = self.look_at(&question, asked, &turn);
-                let mut went = tokio::time::timeout_at(turn.deadline.into(), looking).await;
-                if let Ok(true) = went {
-                    let looked = clock::now() - now;
-                    turn.course.plan.looked(looked);
-                    // Who is slow once is so in each step.
-                    let slow = looked * LOOKS_A_STEP * turn.steps.all();
-                    turn.deadline = (turn.deadline + slow).min(deadline);
-                    let until = turn.deadline.into();
-                    let asking = self.ask(Arc::clone(&question), asked, &report.store, &mut turn);
-                    went = tokio::time::timeout_at(until, asking).await.map(|()| true);
+                let went = match tokio::time::timeout_at(turn.deadline.into(), looking).await {
+                    Ok(true) => {
+                        let looked = clock::now() - now;
+                        turn.course.plan.looked(looked);
+                        // Who is slow once is so in each step.
+                        let slow = looked * LOOKS_A_STEP * turn.steps.all();
+                        turn.deadline = (turn.deadline + slow).min(deadline);
+                        let until = turn.deadline.into();
+                        let asking = self.ask(Arc::clone(&question), asked, &report.store, &mut turn);
+                        tokio::time::timeout_at(until, asking).await
+                    }
+                    looked => looked.map(|_| None),
+                };
+                // Behind the end of the question, which would end the cancelling as well.
+                let cut = match went {
+                    Ok(cut) => cut,
+                    Err(_) => turn.course.began.map(|(kind, ..)| kind),
+                };
+                if let (Some(kind), Some(filter)) = (cut, &question.filter) {
+                    self.break_off(kind, filter, &mut asked.comparisons).await;
                 }
                 if went.is_err() {
-                    if let (Some((kind, ..)), Some(filter)) = (turn.course.began, &question.filter) {
-                        self.break_off(kind, filter, &mut asked.comparisons).await;
-                    }
                     let why = if turn.deadline >= deadline {
                         report.ended_early = Some(format!(
                             "the time limit was reached: {} of {all} questions were asked, the last one not to its end (--limit, \
@@ -306,15 +313,16 @@ impl Session {
         true
     }
 
+    /// Measures and compares; who was cut short in the last step and is still to be told of.
     async fn ask(
         &mut self,
         question: Arc<Question>,
         asked: &mut Asked,
         facts: &super::statistics::StoreFacts,
         turn: &mut Turn<'_, '_>,
-    ) {
+    ) -> Option<Kind> {
         let name = question.published.name;
-        let Some(first) = self.ways.first() else { return };
+        let first = self.ways.first()?;
         if let (Some(filter), Some(counted), Some(&rows)) =
             (&question.filter, question.counted, asked.answers.rows.first())
         {
@@ -346,17 +354,15 @@ impl Session {
                 }
             }
         }
-        let (Some(filter), Some(way)) = (&question.filter, self.ways.last()) else {
-            return;
-        };
+        let (filter, way) = (question.filter.as_ref()?, self.ways.last()?);
         if self.asks() == (false, false) {
-            return;
+            return None;
         }
         let mut service = match way.client().await {
             Ok(client) => client,
             Err(why) => {
                 asked.notes.push(format!("not compared: {why}"));
-                return;
+                return None;
             }
         };
         let mut in_process = match first {
@@ -372,15 +378,15 @@ impl Session {
             deadline: turn.deadline,
             found: &mut asked.comparisons,
         };
-        let mut cut = Vec::new();
         if let Some(peer) = self.node.as_mut().filter(|peer| peer.is_asked()) {
             match turn.begins(Kind::Node, &format!("{name} against the node")) {
                 None => self.behind.add(Kind::Node),
                 Some(until) => {
                     round.deadline = until;
-                    let comparing = node::with_node(peer, filter, &mut round);
-                    let went = tokio::time::timeout_at(until.into(), comparing).await;
-                    cut.extend(went.is_err().then_some(Kind::Node));
+                    let ask = async |peer: &mut Peer<_>| node::with_node(peer, filter, &mut round).await;
+                    if peer.asked_until(until, ask).await {
+                        Comparison::break_off(&[NODE], filter, round.found);
+                    }
                 }
             }
         }
@@ -389,15 +395,14 @@ impl Session {
                 None => self.behind.add(Kind::Postgres),
                 Some(until) => {
                     round.deadline = until;
-                    let comparing = postgres::with_postgres(peer, filter, &mut round);
-                    let went = tokio::time::timeout_at(until.into(), comparing).await;
-                    cut.extend(went.is_err().then_some(Kind::Postgres));
+                    let ask =
+                        async |peer: &mut Peer<_>| postgres::with_postgres(peer, filter, &mut round).await;
+                    let is_cut = peer.asked_until(until, ask).await;
+                    return is_cut.then_some(Kind::Postgres);
                 }
             }
         }
-        for kind in cut {
-            self.break_off(kind, filter, &mut asked.comparisons).await;
-        }
+        None
     }
 
     /// Ends what another is being asked for.

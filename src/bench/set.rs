@@ -48,7 +48,7 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Logs,
         "address-hot-deep",
-        "100 logs of the same contract after nine tenths of them",
+        "up to 100 logs of the same contract after nine tenths of them",
         "a far page at the cost of the first one",
         |s| {
             let hot = hot(s)?;
@@ -109,7 +109,7 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Logs,
         "topic-hot-deep",
-        "100 logs with the same topic 0 after nine tenths of them",
+        "up to 100 logs with the same topic 0 after nine tenths of them",
         "a far page of the longest list",
         |s| {
             let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
@@ -139,7 +139,7 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Logs,
         "topic-range-hot",
-        "the first 10,000 logs with the commonest topic 0 in 200 blocks around the middle one of them",
+        "the first 10,000 logs with the commonest topic 0 in 200 blocks around the middle one of them, or in half of a short chain's",
         "a dense range without an address",
         |s| range(s, hottest(&s.signatures)),
     ),
@@ -256,7 +256,7 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Lists,
         "tx-list-deep",
-        "100 transactions of the account with the most, after nine tenths of them",
+        "up to 100 transactions of the account with the most, after nine tenths of them",
         "a far page",
         |s| {
             listed(
@@ -435,21 +435,21 @@ static SET: &[(Published, Pick)] = &[
     entry(
         Days,
         "daily-transactions",
-        "transactions of each of 90 days",
+        "transactions of each of up to 90 days",
         "a row a day",
         |s| series(s, "/api/stats/daily-transaction-count", 90),
     ),
     entry(
         Days,
         "daily-gas-price",
-        "the average gas price of each of 90 days",
+        "the average gas price of each of up to 90 days",
         "a row a day and a division",
         |s| series(s, "/api/gas-tracker/daily-average-gas-price", 90),
     ),
     entry(
         Days,
         "daily-block-time",
-        "the average time between blocks of each of 5 days",
+        "the average time between blocks of each of up to 5 days",
         "the same of a few days",
         |s| series(s, "/api/block/daily-average-block-time", 5),
     ),

@@ -1,5 +1,7 @@
 //! Where reports go, and chains that have too little to ask about.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use quarry::store::{OpenOptions, Store};
@@ -152,4 +154,19 @@ fn a_run_that_fails_before_it_measures_leaves_no_file_behind() {
     let missing = at("missing/r.html");
     bench(&["--demo", "--json", &json, "--html", &missing]).refused(&["missing/r.html"]);
     assert!(!Path::new(&json).exists());
+}
+
+#[test]
+fn a_file_whose_name_is_no_text_is_written_and_the_command_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let html = directory.path().join(OsStr::from_bytes(b"r\xff.html"));
+    let mut args = vec!["bench", "--demo", "--no-cold", "--only", "address-hot-100"];
+    args.extend(SHORT);
+    args.extend(["--json", "-", "--html"]);
+    let outcome = quarry(args.into_iter().map(OsStr::new).chain([html.as_os_str()])).succeeded();
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let command = report["command"].as_str().unwrap();
+    assert!(command.ends_with("/r\u{fffd}.html"), "{command}");
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("<svg") && page.contains("/r\u{fffd}.html"));
 }

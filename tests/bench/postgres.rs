@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::binary::{command, eventually, interrupt, list, number, text};
+use serde_json::Value;
+
+use super::binary::{Server, command, eventually, interrupt, list, number, text};
+use super::service::{Turns, lasting, spoiling, through};
 use super::{SHORT, bench, differs, imported, measuring, question, read};
 
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
@@ -490,4 +493,139 @@ fn a_signal_while_postgres_is_asked_ends_its_statement() {
         (server.sql(left) == "0").then_some(())
     });
     drop(held);
+}
+
+/// What the first question of a report was compared with, and what came of it.
+#[track_caller]
+fn verdicts<'a>(report: &'a Value, name: &str) -> Vec<(&'a str, &'a Value)> {
+    list(&question(report, name)["comparisons"])
+        .iter()
+        .map(|found| (text(&found["with"]), &found["verdict"]))
+        .collect()
+}
+
+#[test]
+fn rows_of_a_part_of_the_chain_that_one_of_both_lacks_are_a_difference() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    // Rows are asked for one by one where the middle one is looked for of the logs that are loaded, and nowhere else.
+    let lacks_the_middle: Turns = |target| {
+        Some(match target.ends_with("&offset=1") {
+            true => format!("{}&page=9999&offset=1", without_page(&target)),
+            false => target,
+        })
+    };
+    let (honest, lacking) = (
+        spoiling(&service, |_| {}, Some),
+        spoiling(&service, |_| {}, lacks_the_middle),
+    );
+    let run = |url: &str, only: &str| {
+        let mut more = vec!["--clients", "1", "--only", only];
+        more.extend(["--against-postgres", &server.url, "--postgres-logs", "100"]);
+        through(directory.path(), &data, url, &more)
+    };
+    let names = ["postgres", "postgres-flat"];
+    let (outcome, report) = run(&honest, "topic-range-hot");
+    outcome.succeeded();
+    let equal = Value::from("equal");
+    assert_eq!(
+        verdicts(&report, "topic-range-hot"),
+        names.map(|name| (name, &equal))
+    );
+
+    let (outcome, report) = run(&lacking, "topic-range-hot");
+    let outcome = outcome.refused(&["2 answers differ"]);
+    assert!(!outcome.stdout.contains("no such log"), "{}", outcome.stdout);
+    let found = verdicts(&report, "topic-range-hot");
+    assert_eq!([found[0].0, found[1].0], names);
+    for (_, verdict) in found {
+        let told = text(&verdict["differ"]["told"][0]);
+        assert!(told.starts_with("the service does not have row "), "{verdict}");
+        assert!(
+            told.contains(" that PostgreSQL has in blocks up to "),
+            "{verdict}"
+        );
+        assert_eq!(verdict["differ"]["rows"], 1, "{verdict}");
+    }
+
+    // None in the database: the service's are too many, of a range and of a far page.
+    server.sql("DELETE FROM quarry_bench_mainnet.logs");
+    for only in ["topic-range-hot", "address-hot-deep"] {
+        let (outcome, report) = run(&honest, only);
+        let outcome = outcome.refused(&["2 answers differ"]);
+        assert!(
+            outcome.stdout.contains("only the service has it"),
+            "{}",
+            outcome.stdout
+        );
+        assert!(
+            verdicts(&report, only)
+                .iter()
+                .all(|(_, found)| found["differ"].is_object())
+        );
+    }
+    // None in either: nothing is compared.
+    for only in ["topic-range-hot", "address-hot-deep"] {
+        let (outcome, report) = run(&lacking, only);
+        outcome.succeeded();
+        for (_, verdict) in verdicts(&report, only) {
+            let told = text(&verdict["unanswered"]);
+            assert!(
+                told.starts_with("no such log lies in the blocks up to "),
+                "{verdict}"
+            );
+        }
+    }
+}
+
+/// The path and query of a page without the page.
+fn without_page(target: &str) -> String {
+    let parts = target.split('&');
+    let kept: Vec<_> = parts
+        .filter(|part| !part.starts_with("page=") && !part.starts_with("offset="))
+        .collect();
+    kept.join("&")
+}
+
+#[test]
+fn a_comparison_that_ends_with_the_time_of_its_question_is_told_of_once() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let hangs: Turns = |target| {
+        if target.ends_with("&offset=1") {
+            std::thread::sleep(Duration::from_secs(100));
+        }
+        Some(target)
+    };
+    let url = spoiling(&service, |_| {}, hangs);
+    // One comparison, which has the time of its question, for other questions are left that are not compared.
+    let more = [
+        "--clients",
+        "1",
+        "--only",
+        "topic-range-hot,lists,days",
+        "--against-postgres",
+        &server.url,
+        "--postgres-logs",
+        "100",
+    ];
+    let time = ["--seconds", "0.02", "--limit", "10"];
+    let (outcome, report) = lasting(directory.path(), &data, &url, &time, &more);
+    let outcome = outcome.succeeded();
+    let asked = question(&report, "topic-range-hot");
+    let comparisons = list(&asked["comparisons"]);
+    assert_eq!(comparisons.len(), 2, "{asked}");
+    for found in comparisons {
+        let told = text(&found["verdict"]["unanswered"]);
+        assert!(told.starts_with("broken off: "), "{found}");
+        assert_eq!(found["untimed"], Value::Null, "{found}");
+    }
+    let told = outcome.stdout.matches("topic-range-hot: not ").count();
+    assert_eq!(told, 2, "{}", outcome.stdout);
+    // Others had their turn behind it.
+    assert!(list(&report["questions"]).len() > 1, "{}", outcome.stdout);
 }

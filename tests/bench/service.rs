@@ -85,10 +85,10 @@ fn a_signal_ends_what_is_prepared_and_leaves_no_file() {
 }
 
 /// What a service loses of the logs of a page.
-type Loses = fn(&mut Vec<Value>);
+pub(super) type Loses = fn(&mut Vec<Value>);
 
 /// What a service makes of a path and query that it is asked for; nothing where it fails.
-type Turns = fn(String) -> Option<String>;
+pub(super) type Turns = fn(String) -> Option<String>;
 
 /// Loses one in the middle.
 fn lacks_one(logs: &mut Vec<Value>) {
@@ -98,12 +98,12 @@ fn lacks_one(logs: &mut Vec<Value>) {
 }
 
 /// A service before another one, which loses logs.
-fn losing(service: &Server, loses: Loses) -> String {
+pub(super) fn losing(service: &Server, loses: Loses) -> String {
     spoiling(service, loses, Some)
 }
 
 /// The same of one that takes some paths for others.
-fn spoiling(service: &Server, loses: Loses, turns: Turns) -> String {
+pub(super) fn spoiling(service: &Server, loses: Loses, turns: Turns) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let behind = service.address.clone();
@@ -150,12 +150,18 @@ fn pass_on(stream: TcpStream, behind: &str, loses: Loses, turns: Turns) -> std::
     }
 }
 
-fn through(directory: &Path, data: &str, url: &str, more: &[&str]) -> (super::Outcome, Value) {
+pub(super) fn through(directory: &Path, data: &str, url: &str, more: &[&str]) -> (super::Outcome, Value) {
     lasting(directory, data, url, &SHORT, more)
 }
 
 /// The same, for as long as is said.
-fn lasting(directory: &Path, data: &str, url: &str, time: &[&str], more: &[&str]) -> (super::Outcome, Value) {
+pub(super) fn lasting(
+    directory: &Path,
+    data: &str,
+    url: &str,
+    time: &[&str],
+    more: &[&str],
+) -> (super::Outcome, Value) {
     let json = directory.join("r.json");
     let json_arg = json.display().to_string();
     let mut args = vec!["--data-dir", data, "--url", url, "--json", &json_arg];

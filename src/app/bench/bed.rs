@@ -168,7 +168,7 @@ impl Bed {
         &self.open.directory
     }
 
-    /// The size of its block cache, bytes.
+    /// The size of its cache, for blocks and rows that are kept, bytes.
     pub(super) const fn cache_bytes(&self) -> usize {
         self.open.cache_bytes
     }

@@ -52,7 +52,7 @@ impl Options {
             limit: Duration::from_secs_f64(args.limit),
             authority: args.url.as_deref().map(authority).transpose()?,
             only,
-            command: command(std::env::args()),
+            command: command(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned())),
         })
     }
 }

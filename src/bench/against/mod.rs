@@ -128,11 +128,12 @@ impl Comparison {
     /// Tells of some of the others, who were being asked, that they are asked no longer: who has no verdict yet gave none, and who was being
     /// timed has no more times.
     pub fn break_off(others: &[&'static str], filter: &LogFilter, found: &mut Vec<Self>) {
-        let why = || "broken off: it would have taken the time of what is behind it (--limit)".to_owned();
+        let why = || "broken off: its part of the time of the run was over (--limit)".to_owned();
         let lacks_verdict = |with: &&&'static str| !found.iter().any(|comparison| comparison.with == **with);
         let without: Vec<_> = others.iter().filter(lacks_verdict).copied().collect();
         let of_others = |comparison: &&mut Self| others.contains(&comparison.with);
         if let Some(last) = found.iter_mut().rev().find(of_others)
+            && last.has_verdict()
             && (without.is_empty() || last.waits_for_times())
         {
             last.untimed.get_or_insert_with(why);
@@ -143,9 +144,14 @@ impl Comparison {
         found.extend(unanswered);
     }
 
-    /// Whether it has a verdict, and neither a time yet nor a reason why not.
+    /// Whether both have answered: who has not is not timed either.
+    const fn has_verdict(&self) -> bool {
+        !matches!(self.verdict, Verdict::Unanswered(_))
+    }
+
+    /// Whether there is neither a time yet nor a reason why not.
     const fn waits_for_times(&self) -> bool {
-        self.rounds == 0 && self.untimed.is_none() && !matches!(self.verdict, Verdict::Unanswered(_))
+        self.rounds == 0 && self.untimed.is_none()
     }
 
     /// A question that was not answered.

@@ -151,6 +151,16 @@ impl<T> Peer<T> {
     pub const fn is_asked(&self) -> bool {
         !self.patience.is_over()
     }
+
+    /// Asks no longer than until `end`; whether that cut it short. An answer that is waited for then is judged at once, by the time that it
+    /// has had: whatever comes next takes time that is not its own.
+    pub async fn asked_until(&mut self, end: Instant, ask: impl AsyncFnOnce(&mut Self)) -> bool {
+        let is_cut = tokio::time::timeout_at(end.into(), ask(self)).await.is_err();
+        if is_cut {
+            self.patience.is_cut();
+        }
+        is_cut
+    }
 }
 
 #[cfg(test)]
@@ -196,5 +206,28 @@ mod tests {
         // Unless it had not had its time.
         cut.is_cut();
         assert!(!cut.ends_question() && !cut.is_over());
+    }
+
+    #[tokio::test]
+    async fn who_is_cut_short_is_not_late_by_the_time_that_others_take_afterwards() {
+        let mut peer = Peer::new((), Duration::ZERO);
+        let began = clock::now();
+        let ask = async |peer: &mut Peer<()>| {
+            let wait = peer.patience.wait(std::future::pending::<Result<(), Refusal>>());
+            wait.await.unwrap_err();
+        };
+        assert!(peer.asked_until(began + Duration::from_millis(1), ask).await);
+        // As a comparison with a database does that comes next.
+        tokio::time::sleep_until((began + peer.patience.answer()).into()).await;
+        peer.patience.is_cut();
+        peer.patience.ends_question();
+        assert_eq!(peer.patience.late, 0);
+        // Who comes to its end is not cut.
+        let ask = async |peer: &mut Peer<()>| {
+            let wait = peer.patience.wait(std::future::ready(Ok(())));
+            wait.await.unwrap();
+        };
+        let end = clock::now() + Duration::from_secs(60);
+        assert!(!peer.asked_until(end, ask).await);
     }
 }

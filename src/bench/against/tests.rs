@@ -54,6 +54,23 @@ fn who_has_times_or_a_reason_is_not_broken_off_for_another() {
 }
 
 #[test]
+fn who_was_broken_off_without_an_answer_is_told_of_once() {
+    let filter = LogFilter::of(crate::model::Address::ZERO, 100);
+    for others in [&[NODE] as &[_], &[POSTGRES, POSTGRES_FLAT]] {
+        let mut found = Vec::new();
+        for _ in 0..2 {
+            Comparison::break_off(others, &filter, &mut found);
+            let told: Vec<_> = found.iter().map(|found| found.with).collect();
+            assert_eq!(told, others);
+            assert!(
+                found.iter().all(|found| found.untimed.is_none()),
+                "not timed and not compared: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn only_equal_answers_have_a_ratio() {
     let differ = Verdict::Differ {
         rows: 1,

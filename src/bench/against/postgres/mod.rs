@@ -17,7 +17,7 @@ pub use self::error::PostgresError;
 use self::error::{failed, within};
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
-use super::{Comparison, Other, Peer, Refusal, Round, Settled, compare};
+use super::{Comparison, Other, Peer, Refusal, Round, Settled, Verdict, compare};
 use crate::bench::compare::{Differences, Row as Compared};
 use crate::bench::figures::median;
 use crate::bench::filter::{LogFilter, SqlValue};
@@ -404,22 +404,22 @@ pub async fn with_postgres(
                 compare(&mut asked, patience, &filter, round).await;
             }
         }
-        Err(why) => {
+        Err(verdict) => {
             let asked = super::in_words(filter);
-            let unanswered =
-                Shape::ALL.map(|shape| Comparison::unanswered(shape.name(), asked.clone(), why.clone()));
-            round.found.extend(unanswered);
+            let found =
+                Shape::ALL.map(|shape| Comparison::untimed(shape.name(), asked.clone(), verdict.clone(), 0));
+            round.found.extend(found);
         }
     }
 }
 
 /// The filter over the blocks that are loaded; of a far page, where they are not all, the page that lies as far in them, and
-/// of a range as many blocks around the middle one of the logs in them.
+/// of a range as many blocks around the middle one of the logs in them. Else what is to be said without asking for it.
 async fn within_loaded(
     peer: &mut Peer<(Postgres, LoadedLogs)>,
     filter: &LogFilter,
     round: &mut Round<'_>,
-) -> Result<LogFilter, String> {
+) -> Result<LogFilter, Verdict> {
     let Peer {
         who: (postgres, loaded),
         patience,
@@ -433,32 +433,48 @@ async fn within_loaded(
     if to == asked || (filter.from.is_none() && filter.page == 1) {
         return Ok(within);
     }
-    patience.wait(postgres.plan_by_values()).await?;
-    let nothing = || format!("no such log lies in the blocks up to {to} that are loaded");
-    let Some(from) = filter.from else {
-        let count = patience.wait(postgres.count(&within)).await?;
-        if count == 0 {
-            return Err(nothing());
-        }
+    let all = LogFilter {
+        from: None,
+        ..within.clone()
+    };
+    let counting = async {
+        patience.wait(postgres.plan_by_values()).await?;
+        patience.wait(postgres.count(&all)).await
+    };
+    let count = counting.await.map_err(Verdict::Unanswered)?;
+    if filter.from.is_none() && count > 0 {
         let (offset, page) = as_far(&within, count);
         return Ok(LogFilter {
             offset,
             page,
             ..within
         });
-    };
-    let all = LogFilter { from: None, ..within };
-    let count = patience.wait(postgres.count(&all)).await?;
+    }
     let one = LogFilter {
         page: count / 2 + 1,
         offset: 1,
         ..all.clone()
     };
-    let middle = round.ours(&one).await?.rows.pop();
-    let middle = middle.ok_or_else(nothing)?;
-    let loaded = (loaded.first_block, to);
-    let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);
-    Ok(all.within(from, to))
+    let middle = round.ours(&one).await.map_err(Verdict::Unanswered)?.rows.pop();
+    match (middle, filter.from) {
+        (Some(middle), Some(from)) => {
+            let loaded = (loaded.first_block, to);
+            let (from, to) = around(middle.log.block_number, (asked + 1).saturating_sub(from), loaded);
+            Ok(all.within(from, to))
+        }
+        // There is none in the database, which shows where both are asked for it.
+        (Some(_), None) => Ok(one),
+        (None, _) if count == 0 => Err(Verdict::Unanswered(format!(
+            "no such log lies in the blocks up to {to} that are loaded"
+        ))),
+        (None, _) => Err(Verdict::Differ {
+            rows: 1,
+            told: vec![format!(
+                "the service does not have row {} of the {count} that PostgreSQL has in blocks up to {to}",
+                one.page
+            )],
+        }),
+    }
 }
 
 #[cfg(test)]
