@@ -21,7 +21,10 @@ use std::sync::Arc;
 use lists::{Row, Whose};
 use plain::{ChainConfig, Rng, account};
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block};
-use quarry::model::{Address, Authorization, B256, Bundle, Frame, FrameKind};
+use quarry::metrics::visits;
+use quarry::model::{
+    Address, Authorization, B256, Bundle, Frame, FrameKind, Transaction, TransactionTrace, U256,
+};
 use quarry::query::{ListQuery, Nonce, Page, Paged as _, QueryError, Reader, RowCursor};
 use quarry::store::{OpenOptions, Store, Writer};
 use quarry::sync::authority::authority;
@@ -591,4 +594,89 @@ fn nonces_of_a_store_that_begins_later_are_exact_where_frames_are_there() {
             Nonce::AskNode => panic!("the account has sent"),
         }
     }
+}
+
+/// The transactions in which an account took part, by a look at all of them; it is created by none.
+fn involved(bundles: &[Bundle], account: &Address, range: std::ops::Range<u64>) -> Vec<u64> {
+    let transactions = bundles.iter().flat_map(|bundle| {
+        let traces = bundle.traces.iter().flatten();
+        bundle.block.transactions.iter().zip(traces)
+    });
+    let took_part = |(transaction, trace): (&Transaction, &TransactionTrace)| {
+        let nested = trace.frames.iter().filter(|frame| !frame.path.is_empty());
+        transaction.from == *account
+            || transaction.to == Some(*account)
+            || nested.into_iter().any(|frame| {
+                let made_nothing = frame.reverted && frame.kind.is_creation();
+                frame.from == *account || frame.to == Some(*account) && !made_nothing
+            })
+    };
+    let found = transactions.enumerate().filter(|&(_, one)| took_part(one));
+    let found = found.map(|(place, _)| place as u64);
+    found.filter(|place| range.contains(place)).collect()
+}
+
+/// A transaction of many calls is looked at about as long as one of two.
+#[test]
+fn calls_of_one_transaction_are_not_read_one_by_one() {
+    const CALLS: u32 = 5_000;
+    let mut bundles = chain(9, 60, None);
+    let busy = Address::repeat_byte(0xbb);
+    let call = |place: u32| Frame {
+        kind: FrameKind::Call,
+        path: vec![place],
+        from: busy,
+        to: Some(account(3)),
+        // Of both lists of an account.
+        value: U256::from(place % 2),
+        ..Frame::default()
+    };
+    let traces = bundles.iter_mut().flat_map(|bundle| &mut bundle.traces);
+    for (place, trace) in traces.flatten().enumerate() {
+        if place % 7 == 3 {
+            trace.frames.truncate(1);
+            let calls = if place == 31 { CALLS } else { 2 };
+            trace.frames.extend((0..calls).map(call));
+        }
+    }
+    let directory = scratch::directory();
+    let store = open(directory.path());
+    let mut writer = store.writer().unwrap();
+    for bundle in &bundles {
+        let mut batch = writer.batch();
+        derive(bundle, &nonce_rules(), &mut batch).unwrap();
+        writer.commit_unfinal(batch).unwrap();
+    }
+    let reader = Reader::new(store.view());
+    let end = reader.transactions_of(0, 59).unwrap().end;
+    let mut rng = Rng(9);
+    for round in 0..200 {
+        let (a, b) = (rng.below(end + 1), rng.below(end + 1));
+        let range = if round < 4 { 0..end } else { a.min(b)..a.max(b) };
+        let who = if round % 2 == 0 {
+            busy
+        } else {
+            account(rng.below(8))
+        };
+        let limit = [usize::MAX, 1 + rng.below(9) as usize][rng.below(2) as usize];
+        let mut expected = involved(&bundles, &who, range.clone());
+        let descending = rng.below(2) == 0;
+        if descending {
+            expected.reverse();
+        }
+        expected.truncate(limit);
+        let _ = visits::take();
+        let found = reader
+            .involving(&[who], range.clone(), descending, limit)
+            .unwrap();
+        let rows = visits::take().rows;
+        assert_eq!(found, expected, "{who} {range:?} {descending} {limit}");
+        if who == busy {
+            assert!(rows < 500, "{rows} rows for {} transactions", found.len());
+        }
+    }
+    // Another account's lists are not begun when the time is over.
+    let late = Some(std::time::Instant::now());
+    let found = reader.involving_until(&[busy], 0..end, (false, usize::MAX), late);
+    assert!(matches!(found, Err(QueryError::TimedOut)), "{found:?}");
 }

@@ -8,7 +8,9 @@
 )]
 
 use quarry::codec::value::Identity;
+use quarry::metrics::visits;
 use quarry::model::{Address, B256, BlockId, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress};
+use quarry::query::from_memory;
 use quarry::store::{Observed, ToldBalance};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -252,4 +254,60 @@ fn where_nothing_can_be_kept_memory_serves() {
         observed.put_metadata(&TOKEN, &metadata("c"));
         assert_eq!(observed.metadata(&TOKEN), Some(metadata("c")));
     }
+}
+
+/// The verdicts are read once for what the zero address holds, and again when one says something else of that.
+#[test]
+fn what_the_zero_address_holds_is_read_once() {
+    let observed = Observed::in_memory();
+    let token = |n: u32| Address::from_word(B256::from(U256::from(n + 1)));
+    let of = |holds: bool| TokenVerdict {
+        zero_address: match holds {
+            true => ZeroAddress::Holds,
+            false => ZeroAddress::Burns,
+        },
+        ..verdict(true)
+    };
+    for n in 0..1_000 {
+        observed.put_verdict(&token(n), &of(n % 10 != 0));
+    }
+    let held = || {
+        let _ = visits::take();
+        let held = observed.held_by_zero().unwrap();
+        (held.len(), visits::take().rows)
+    };
+    let (count, read) = held();
+    assert_eq!(count, 900);
+    assert!(read >= 1_000, "{read}");
+    assert_eq!(held(), (900, 0));
+    // Verdicts are written all the time, and mostly say the same of the zero address.
+    observed.put_verdict(
+        &token(0),
+        &TokenVerdict {
+            compared: 9,
+            ..of(false)
+        },
+    );
+    observed.put_verdict(
+        &token(1),
+        &TokenVerdict {
+            compared: 9,
+            ..of(true)
+        },
+    );
+    assert_eq!(held(), (900, 0));
+    for (n, holds, expected) in [(0, true, 901), (1, false, 900), (5_000, true, 901)] {
+        observed.put_verdict(&token(n), &of(holds));
+        let (count, read) = held();
+        assert_eq!(count, expected);
+        assert!(read >= 1_000, "{read}");
+        let list = observed.held_by_zero().unwrap();
+        assert_eq!(list.contains(&token(n)), holds);
+        assert!(list.is_sorted());
+    }
+    // An attempt out of memory reads none of the rows, and leaves nothing behind.
+    observed.put_verdict(&token(5_000), &of(false));
+    assert_eq!(from_memory(|| observed.held_by_zero()), None);
+    assert_eq!(held().0, 900);
+    assert_eq!(from_memory(|| observed.held_by_zero().unwrap().len()), Some(900));
 }

@@ -7,6 +7,10 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "tokens/again.rs"]
+mod again;
+#[path = "tokens/bounds.rs"]
+mod bounds;
 #[path = "support/token_checks.rs"]
 mod checks;
 #[path = "support/heard.rs"]

@@ -21,15 +21,25 @@ pub(crate) const OPERATORS: [(&str, usize, usize); 6] = [
 /// The topics by position.
 pub(crate) const TOPICS: [&str; 4] = ["topic0", "topic1", "topic2", "topic3"];
 
+/// Most values of a topic, as `eth_getLogs` has it.
+const VALUES_MAX: usize = 1000;
+
+/// Most lists that an expression may call for: without operators there are never so many. Each that is walked over holds up to 8 KB.
+const LISTS_MAX: usize = 4096;
+
 /// How long an expression over several lists may be walked before the client is asked to narrow it.
 pub(crate) const WALK_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Takes address, topics and operators.
+/// Takes address, topics and operators; 400 where they call for too much.
 pub(crate) fn take_query(params: &mut Params) -> Result<LogQuery, HttpError> {
     let address = params.take_address("address", INVALID_ADDRESS)?;
     let mut topics: [Vec<_>; 4] = Default::default();
     for (name, values) in TOPICS.into_iter().zip(&mut topics) {
         *values = params.take_hashes(name, INVALID_TOPIC)?;
+        if values.len() > VALUES_MAX {
+            let text = format!("At most {VALUES_MAX} values of {name} are allowed");
+            return Err(HttpError::bad_request(text));
+        }
     }
     let given = topics.each_ref().map(|values| !values.is_empty());
     if address.is_none() && !given.contains(&true) {
@@ -46,12 +56,18 @@ pub(crate) fn take_query(params: &mut Params) -> Result<LogQuery, HttpError> {
             operators.push((left, right, operator));
         }
     }
-    Ok(LogQuery {
+    let query = LogQuery {
         address,
         topics,
         operators,
         ..LogQuery::default()
-    })
+    };
+    if query.lists() > LISTS_MAX {
+        return Err(HttpError::bad_request(format!(
+            "At most {LISTS_MAX} topic values are allowed, those of a topic once for each of its operators"
+        )));
+    }
+    Ok(query)
 }
 
 /// A page of what is asked for, by [`look_up`].

@@ -80,6 +80,13 @@ impl<'v> TopFrames<'v> {
         Ok(low)
     }
 
+    /// The block of a frame, and the position of its transaction in there.
+    pub(super) fn place_of(&mut self, frame: u64) -> Result<(u64, u64), QueryError> {
+        let row = self.units.row(frame)?;
+        let place = decode_frame_place(row.bytes()).map_err(corrupt)?;
+        Ok((row.block, place.into()))
+    }
+
     /// What became of the top call of the transaction at position `index` of a block; `None` where its frames are not stored.
     pub(super) fn outcome(&mut self, block: u64, index: u64) -> Result<Option<TopOutcome>, QueryError> {
         if self.view.block_frames(block)?.is_none() {

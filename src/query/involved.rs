@@ -1,16 +1,28 @@
 //! Transactions in which accounts took part: as a sender or recipient, or in any call below.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use super::internal::TopFrames;
+use super::limit::Limit;
 use super::{QueryError, Reader};
+use crate::clock;
 use crate::codec::keys::{PostingKind, Term};
-use crate::codec::value::decode_frame_place;
 use crate::model::Address;
-use crate::store::{Direction, PostingCursor, Table, Units};
+use crate::store::{Direction, PostingCursor};
 
 /// The lists of an account that count frames.
 const FRAMES: [PostingKind; 2] = [PostingKind::AccountInternal, PostingKind::AccountCalls];
+
+/// How long transactions of accounts are looked for.
+pub const INVOLVED_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// How often the clock is looked at: a posting takes some ten nanoseconds, or a row of a frame, which takes a microsecond.
+const POSTINGS_PER_LOOK: u32 = 1_024;
+
+/// Calls of one transaction that are passed over one by one before its end is looked for, which takes a dozen rows: what is called through
+/// a proxy has two.
+const ONE_BY_ONE: u32 = 8;
 
 impl Reader {
     /// The places among all transactions of those in blocks `first..=last`, which are indexed.
@@ -24,13 +36,29 @@ impl Reader {
     }
 
     /// The first (or with `descending` the last) `limit` transactions within `range` in which any of the accounts took
-    /// part, in that order. The frames of all their blocks must be stored.
+    /// part, in that order. The frames of all their blocks must be stored. Gives up after 20 seconds.
     pub fn involving(
         &self,
         accounts: &[Address],
         range: Range<u64>,
         descending: bool,
         limit: usize,
+    ) -> Result<Vec<u64>, QueryError> {
+        self.involving_until(
+            accounts,
+            range,
+            (descending, limit),
+            Some(clock::now() + INVOLVED_TIME_MAX),
+        )
+    }
+
+    /// The same; gives up at `deadline`.
+    pub fn involving_until(
+        &self,
+        accounts: &[Address],
+        range: Range<u64>,
+        (descending, limit): (bool, usize),
+        deadline: Option<Instant>,
     ) -> Result<Vec<u64>, QueryError> {
         let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else {
             return Ok(Vec::new());
@@ -43,27 +71,42 @@ impl Reader {
             Direction::Forward
         };
         let frames = self.frame_of(range.start)?..self.frame_of(range.end)?;
+        let mut time = Limit::new(deadline, POSTINGS_PER_LOOK);
+        let mut places = TopFrames::new(&self.view);
         let mut found = Vec::new();
         for account in accounts {
+            // Its lists are opened.
+            time.check()?;
             let mut sent = self.open(PostingKind::AccountTransactions, account, direction)?;
             let mut of_one = Vec::new();
             walk(&mut sent, &range, direction, |ordinal| {
+                time.spend(1)?;
                 of_one.push(ordinal);
-                Ok(of_one.len() < limit)
+                Ok((of_one.len() < limit).then_some(Next::Posting))
             })?;
             found.append(&mut of_one);
             for kind in FRAMES {
                 let mut calls = self.open(kind, account, direction)?;
-                let mut units = Units::new(&self.view, Table::Frames);
+                let mut again = 0;
                 walk(&mut calls, &frames, direction, |frame| {
-                    let row = units.row(frame)?;
-                    let place = decode_frame_place(row.bytes())
-                        .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Frames.name()))?;
-                    let ordinal = self.view.first_transaction(row.block)? + u64::from(place);
+                    time.spend(1)?;
+                    let (block, place) = places.place_of(frame)?;
+                    let ordinal = self.view.first_transaction(block)? + place;
                     if of_one.last() != Some(&ordinal) {
+                        again = 0;
                         of_one.push(ordinal);
+                        return Ok((of_one.len() < limit).then_some(Next::Posting));
                     }
-                    Ok(of_one.len() < limit)
+                    again += 1;
+                    if again < ONE_BY_ONE {
+                        return Ok(Some(Next::Posting));
+                    }
+                    // There may be thousands in the transaction: none of them says anything new.
+                    Ok(match direction {
+                        Direction::Forward => Some(places.first_of(block, place + 1)?),
+                        Direction::Backward => places.first_of(block, place)?.checked_sub(1),
+                    }
+                    .map(Next::From))
                 })?;
                 found.append(&mut of_one);
             }
@@ -104,12 +147,20 @@ impl Reader {
     }
 }
 
-/// Hands the postings of a list within `range` to `visit`, in the direction, until it has enough.
+/// Where a walk goes on.
+enum Next {
+    /// At the next posting.
+    Posting,
+    /// At the first one from this ordinal on, in the direction.
+    From(u64),
+}
+
+/// Hands postings of a list within `range` to `visit`, in the direction, until that says that it goes on nowhere.
 fn walk(
     list: &mut PostingCursor<'_>,
     range: &Range<u64>,
     direction: Direction,
-    mut visit: impl FnMut(u64) -> Result<bool, QueryError>,
+    mut visit: impl FnMut(u64) -> Result<Option<Next>, QueryError>,
 ) -> Result<(), QueryError> {
     let start = match direction {
         Direction::Forward => range.start,
@@ -120,10 +171,11 @@ fn walk(
     };
     let mut at = list.seek(start)?;
     while let Some(posting) = at.filter(|posting| range.contains(posting)) {
-        if !visit(posting)? {
-            break;
-        }
-        at = list.step()?;
+        at = match visit(posting)? {
+            None => break,
+            Some(Next::Posting) => list.step()?,
+            Some(Next::From(target)) => list.seek(target)?,
+        };
     }
     Ok(())
 }

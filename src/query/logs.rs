@@ -75,6 +75,13 @@ impl LogQuery {
         one && single && self.others.is_empty() && self.operators.is_empty()
     }
 
+    /// How many lists its topics call for: one for each value, and again for each combination that names the topic.
+    #[must_use]
+    pub fn lists(&self) -> usize {
+        let values = |position: &usize| self.topics.get(*position).map_or(0, Vec::len);
+        clauses(self).iter().flatten().map(values).sum()
+    }
+
     /// Whether every log matches.
     fn is_open(&self) -> bool {
         self.address.is_none() && self.others.is_empty() && self.topics.iter().all(Vec::is_empty)

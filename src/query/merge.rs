@@ -127,8 +127,17 @@ pub(super) fn meet(
                 hits.reverse();
             }
             for &at in &hits {
-                if !hit(at)? {
-                    return Ok(false);
+                match hit(at) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(false),
+                    Err(error) => {
+                        // Those before it were handed over.
+                        *reached = match direction {
+                            Direction::Forward => at,
+                            Direction::Backward => at.saturating_add(1),
+                        };
+                        return Err(error);
+                    }
                 }
             }
             let beyond = match direction {

@@ -115,6 +115,10 @@ impl FromStr for RowCursor {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
+        // The decoder would take a prefix too.
+        if text.len() != 32 {
+            return Err(());
+        }
         let bytes: [u8; 16] = const_hex::decode_to_array(text).map_err(|_| ())?;
         let (ordinal, block_hash) = bytes.split_first_chunk::<8>().ok_or(())?;
         let block_hash = block_hash.try_into().map_err(|_| ())?;
@@ -483,3 +487,7 @@ impl Page {
         Ok(self.rest.start < end)
     }
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! Expressions over long lists: what a walk over them found is kept, and pages stay what they are.
 
+use quarry::model::Topics;
 use quarry::query::{LogQuery, Operator, QueryError, Reader};
 use quarry::store::OpenOptions;
 
@@ -217,6 +218,66 @@ fn pages_of_expressions_are_the_same_whoever_walked_before() {
         for _ in 0..10 {
             many(&after, &all, 4);
             many(&before, &all_that_went, 4);
+        }
+    }
+}
+
+/// What takes time is how many lists are moved, and not how many places are looked at.
+#[test]
+fn time_is_counted_by_lists_that_are_moved() {
+    let config = ChainConfig {
+        logs_per_block: 300,
+        topics: 2_000,
+        ..ChainConfig::default()
+    };
+    let mut bundles = plain::chain(33, 20, &config);
+    let logs = bundles.iter_mut().flat_map(|bundle| &mut bundle.receipts);
+    let logs = logs.flat_map(|receipt| &mut receipt.logs);
+    let long = logs.filter(|log| log.topics.len() > 2).step_by(2);
+    for log in long {
+        let mut topics = log.topics.to_vec();
+        (topics[0], topics[1]) = (topic(5_000), topic(5_001));
+        log.topics = Topics::new(&topics).unwrap();
+    }
+    let all = rows(&bundles);
+    // A look at the clock for so many places came too late.
+    assert!((500..4_096).contains(&all.len()), "{}", all.len());
+    let directory = scratch::directory();
+    let store = open_with(&options(directory.path()));
+    backfill(&mut store.writer().unwrap(), &bundles, 20);
+    let reader = Reader::new(store.view());
+    let some = || (0..2_000).map(topic).collect::<Vec<_>>();
+    let or = Operator::Or;
+    let unions = LogQuery {
+        topics: [vec![], some(), some(), some()],
+        operators: vec![(1, 2, or), (2, 3, or), (1, 3, or)],
+        ..LogQuery::default()
+    };
+    // Two lists that are met chunk by chunk, and a thousand of which one must have each place that both have.
+    let met = LogQuery {
+        topics: [vec![topic(5_000)], vec![topic(5_001)], some(), vec![]],
+        ..LogQuery::default()
+    };
+    for expression in [unions, met] {
+        for descending in [false, true] {
+            let query = LogQuery {
+                last_block: 19,
+                limit: 10_000,
+                descending,
+                ..expression.clone()
+            };
+            let late = LogQuery {
+                deadline: Some(std::time::Instant::now()),
+                ..query.clone()
+            };
+            let found = reader.logs(&late).map(|_| ());
+            assert!(matches!(found, Err(QueryError::TimedOut)), "{found:?}");
+            let expected = all.iter().filter(|row| matches(row, &query)).count();
+            assert!(
+                (100..1_000).contains(&expected) || query.operators.len() == 3,
+                "{expected}"
+            );
+            assert_eq!(ask(&reader, &query, 64).0.len(), expected);
         }
     }
 }

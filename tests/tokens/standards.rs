@@ -40,12 +40,19 @@ impl TokenFacts for Said {
             .map(|&balance| U256::from(balance)))
     }
 
-    fn held_by(&self, holder: &Address) -> Result<Vec<Address>, StoreError> {
+    fn held_by(
+        &self,
+        holder: &Address,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
         Ok(self
             .balances
             .iter()
             .filter(|((_, who), balance)| who == holder && **balance > 0)
             .map(|((token, _), _)| *token)
+            .filter(|token| after.is_none_or(|after| after < token))
+            .take(limit)
             .collect())
     }
 }

@@ -2,6 +2,7 @@
 //! with nothing behind it metadata is null, and every token that the ledger does not doubt is exact.
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use crate::model::ZeroAddress;
 
@@ -80,14 +81,20 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Tokens of which a holder has some by what their contracts said last, by address.
-    fn held_by(&self, _holder: &Address) -> Result<Vec<Address>, StoreError> {
+    /// Tokens of which a holder has some by what their contracts said last, by address: the first `_limit` of those behind `_after`, or of
+    /// all.
+    fn held_by(
+        &self,
+        _holder: &Address,
+        _after: Option<&Address>,
+        _limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
         Ok(Vec::new())
     }
 
     /// Tokens whose verdict lets the zero address hold what it was sent, by address.
-    fn held_by_zero(&self) -> Result<Vec<Address>, StoreError> {
-        Ok(Vec::new())
+    fn held_by_zero(&self) -> Result<Arc<[Address]>, StoreError> {
+        Ok(Arc::default())
     }
 
     /// How many accounts hold some of the token by what the contract said last.

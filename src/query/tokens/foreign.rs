@@ -9,6 +9,7 @@ use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
 use crate::model::{Address, B256, TokenEvent, TokenKind};
 use crate::query::QueryError;
 use crate::query::expression::{Conjunction, Filter, Union};
+use crate::query::limit::Limit;
 use crate::query::page::{ListQuery, Rows, Selected};
 use crate::store::{Direction, Table, Units, View};
 
@@ -26,7 +27,6 @@ pub(super) fn select(
         cursor.check(view, rows)?;
     }
     let range = query.rest(range);
-    let mut walk = Walk::new(view, token, standard);
     let (mut skipped, mut more, mut hits) = (0, false, Vec::new());
     let mut take = |ordinal: u64| {
         if skipped < query.skip {
@@ -38,66 +38,71 @@ pub(super) fn select(
         }
         !more
     };
-    let logs = walk.logs_of(&range)?;
-    let ended = walk.each(logs, query.direction(), deadline, |found| {
-        found.into_iter().filter(|row| range.contains(row)).all(&mut take)
+    let signatures: &[B256] = match standard {
+        Standard::Erc20 | Standard::Erc721 => &SINGLE,
+        Standard::Erc1155 => &MULTI,
+    };
+    let (logs, direction) = (logs_of(view, standard, &range)?, query.direction());
+    let mut events = Events::new(view, token);
+    let ended = events.walk(signatures, logs, direction, deadline, |event, log| {
+        if event.kind() != standard.kind() {
+            return Ok(true);
+        }
+        let mut found = ordinals(view, &event, log)?.filter(|row| range.contains(row));
+        Ok(match direction {
+            Direction::Forward => found.all(&mut take),
+            Direction::Backward => found.rev().all(&mut take),
+        })
     })?;
     let total = (ended && query.cursor.is_none()).then(|| skipped + hits.len() as u64);
     Ok(Selected { hits, total, more })
 }
 
-/// The transfers of a contract that follows several standards are read to be counted where so few logs may be some.
-const READ_MAX: u64 = 100_000;
+/// The transfers of a contract that follows several standards are read to be counted where so few logs may be some: each takes a few
+/// microseconds. How many there are decides and no clock, so that every service says the same.
+const READ_MAX: u64 = 10_000;
+/// Logs that are read from one look at the clock to the next.
+const READ_PER_LOOK: u32 = 16;
 
 /// How many transfers a contract emitted by other standards than its own, by which it emitted `owned` ones. Of a contract with
-/// very many logs, those with the signature of a transfer: some of them may be none, and a batch counts once.
+/// many logs those with the signature of a transfer: some of them may be none, and a batch counts once.
 pub(super) fn count(view: &View, token: &Address, own: TokenKind, owned: u64) -> Result<u64, QueryError> {
-    let logs_of = |standard: Standard| -> Result<u64, QueryError> {
-        Ok(lists(view, token, standard, Direction::Forward)?.weight())
+    let logs_of = |signatures: &[B256]| -> Result<u64, QueryError> {
+        Ok(lists(view, token, signatures, Direction::Forward)?.weight())
     };
-    let (single, multi) = (logs_of(Standard::Erc20)?, logs_of(Standard::Erc1155)?);
-    if READ_MAX < single + multi {
-        return Ok(match own {
-            TokenKind::Erc1155 => single,
-            _ => single.saturating_sub(owned) + multi,
-        });
+    let (single, multi) = (logs_of(&SINGLE)?, logs_of(&MULTI)?);
+    let (signatures, logs, about): (&[B256], u64, u64) = match own {
+        // What begins as one of its own standard is of no other one.
+        TokenKind::Erc1155 => (&SINGLE, single, single),
+        _ => (&ALL, single + multi, single.saturating_sub(owned) + multi),
+    };
+    if READ_MAX < logs {
+        return Ok(about);
     }
     let end = view.checkpoint().logs;
-    let mut count = 0;
-    for standard in [Standard::Erc20, Standard::Erc721, Standard::Erc1155] {
-        if standard.kind() == own {
-            continue;
-        }
-        Walk::new(view, token, standard).each(0..end, Direction::Forward, None, |found| {
-            count += found.len() as u64;
-            true
-        })?;
-    }
+    let (mut reader, mut count) = (Events::new(view, token), 0);
+    reader.walk(signatures, 0..end, Direction::Forward, None, |event, _| {
+        count += match event {
+            TokenEvent::Multi { items, .. } if event.kind() != own => items.len() as u64,
+            _ => u64::from(event.kind() != own),
+        };
+        Ok(true)
+    })?;
     Ok(count)
 }
 
-/// The logs of the contract that begin as such transfers do.
-fn candidates<'v>(
-    view: &'v View,
-    token: &Address,
-    standard: Standard,
-    direction: Direction,
-) -> Result<Conjunction<'v>, QueryError> {
-    let lists = lists(view, token, standard, direction)?;
-    Ok(Conjunction::new(view, vec![lists], Filter::default(), direction))
-}
+/// What logs of transfers begin with: of ERC-20 and ERC-721, of ERC-1155, and of all.
+const SINGLE: [B256; 1] = [TRANSFER];
+const MULTI: [B256; 2] = [TRANSFER_SINGLE, TRANSFER_BATCH];
+const ALL: [B256; 3] = [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH];
 
-/// The lists of those logs.
+/// The lists of the contract's logs that begin so.
 fn lists<'v>(
     view: &'v View,
     token: &Address,
-    standard: Standard,
+    signatures: &[B256],
     direction: Direction,
 ) -> Result<Union<'v>, QueryError> {
-    let signatures: &[B256] = match standard {
-        Standard::Erc20 | Standard::Erc721 => &[TRANSFER],
-        Standard::Erc1155 => &[TRANSFER_SINGLE, TRANSFER_BATCH],
-    };
     let emitter = view.emitter(token)?;
     let mut terms = Vec::new();
     for topic in signatures {
@@ -108,75 +113,70 @@ fn lists<'v>(
     Ok(Union::open(view, terms, direction)?)
 }
 
-/// Reads the logs on the way.
-struct Walk<'v> {
+/// Reads the contract's logs as events of a token.
+struct Events<'v> {
     view: &'v View,
     token: &'v Address,
-    standard: Standard,
     logs: Units<'v>,
     data: Vec<u8>,
 }
 
-impl<'v> Walk<'v> {
-    fn new(view: &'v View, token: &'v Address, standard: Standard) -> Self {
+impl<'v> Events<'v> {
+    fn new(view: &'v View, token: &'v Address) -> Self {
         Self {
             view,
             token,
-            standard,
             logs: Units::new(view, Table::LogsByBlock),
             data: Vec::new(),
         }
     }
 
-    /// Hands the transfers of each log on, until `take` has enough. Whether it came to the end of the logs.
-    fn each(
+    /// Hands the event of each log that begins so on, with the log's ordinal, until `take` has enough. Whether it came to the end of the logs.
+    fn walk(
         &mut self,
+        signatures: &[B256],
         logs: Range<u64>,
         direction: Direction,
         deadline: Option<Instant>,
-        mut take: impl FnMut(Vec<u64>) -> bool,
+        mut take: impl FnMut(TokenEvent<'_>, u64) -> Result<bool, QueryError>,
     ) -> Result<bool, QueryError> {
-        let mut candidates = candidates(self.view, self.token, self.standard, direction)?;
+        let lists = lists(self.view, self.token, signatures, direction)?;
+        let mut candidates = Conjunction::new(self.view, vec![lists], Filter::default(), direction);
+        let mut limit = Limit::new(deadline, READ_PER_LOOK);
         let mut failed = None;
-        let ended = candidates.walk(logs, deadline, |log| {
-            match self.transfers(log, direction == Direction::Backward) {
-                Ok(found) => take(found),
-                Err(error) => {
-                    failed = Some(error);
-                    false
+        let ended = candidates.walk(logs, None, |log| {
+            let taken = limit.spend(1).and_then(|()| {
+                let whole = self.logs.log(self.view, log, &mut self.data)?;
+                match TokenEvent::of(self.token, &whole.topics, &self.data) {
+                    Some(event) => take(event, log),
+                    None => Ok(true),
                 }
-            }
+            });
+            taken.unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
         })?;
         failed.map_or(Ok(ended), Err)
     }
+}
 
-    /// The logs that the transfers of a range of ordinals lie in.
-    fn logs_of(&self, range: &Range<u64>) -> Result<Range<u64>, QueryError> {
-        Ok(match self.standard.rows() {
-            Rows::MultiTransfers if range.is_empty() => 0..0,
-            Rows::MultiTransfers => {
-                self.view.multi_transfer(range.start)?.0..self.view.multi_transfer(range.end - 1)?.0 + 1
-            }
-            _ => range.clone(),
-        })
-    }
+/// The logs that the transfers of a range of ordinals lie in.
+fn logs_of(view: &View, standard: Standard, range: &Range<u64>) -> Result<Range<u64>, QueryError> {
+    Ok(match standard.rows() {
+        Rows::MultiTransfers if range.is_empty() => 0..0,
+        Rows::MultiTransfers => {
+            view.multi_transfer(range.start)?.0..view.multi_transfer(range.end - 1)?.0 + 1
+        }
+        _ => range.clone(),
+    })
+}
 
-    /// The ordinals of the transfers of a log, in the order of the page; none where it is no such transfer.
-    fn transfers(&mut self, log: u64, descending: bool) -> Result<Vec<u64>, QueryError> {
-        let whole = self.logs.log(self.view, log, &mut self.data)?;
-        let event = TokenEvent::of(self.token, &whole.topics, &self.data);
-        let Some(event) = event.filter(|event| event.kind() == self.standard.kind()) else {
-            return Ok(Vec::new());
-        };
-        let TokenEvent::Multi { items, .. } = event else {
-            return Ok(vec![log]);
-        };
-        let first = self.view.first_multi_transfer(log)?;
-        let ordinals = first..first + items.len() as u64;
-        Ok(if descending {
-            ordinals.rev().collect()
-        } else {
-            ordinals.collect()
-        })
-    }
+/// The ordinals of the transfers of a log.
+fn ordinals(view: &View, event: &TokenEvent<'_>, log: u64) -> Result<Range<u64>, QueryError> {
+    let TokenEvent::Multi { items, .. } = event else {
+        return Ok(log..log + 1);
+    };
+    let first = view.first_multi_transfer(log)?;
+    Ok(first..first + items.len() as u64)
 }

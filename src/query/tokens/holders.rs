@@ -88,7 +88,16 @@ impl Reader {
         let after = after.map_err(corrupt(Table::Holders))?;
         // One more than asked for says whether rows follow.
         let limit = part.limit.saturating_add(1);
-        let (total, _) = self.holder_count(token)?;
+        let (total, by_ledger) = self.holder_count(token)?;
+        if !by_ledger && after.is_none() && total <= part.skip {
+            // What contracts told has no ranks: the whole list would be walked over for nothing.
+            let supply = self.token_facts.supply(&token.address)?;
+            return Ok(HolderPage {
+                total,
+                supply: supply.unwrap_or_else(|| token.supply()),
+                ..HolderPage::default()
+            });
+        }
         if !token.is_exact()
             && let Some(mut holders) = self
                 .token_facts

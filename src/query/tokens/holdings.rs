@@ -1,11 +1,15 @@
 //! What an account holds: tokens (T6, T7).
 
-use std::iter::Peekable;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::places::{KeyPart, TokenCursor};
+use crate::clock;
 use crate::codec::amount::read_amount;
 use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
+use crate::query::limit::Limit;
 use crate::query::{QueryError, Reader};
 use crate::store::{Scan, Table};
 
@@ -34,80 +38,198 @@ pub struct HoldingPage {
     pub next: Option<TokenCursor>,
 }
 
-/// Walks over what an account holds: by the ledger, or by what contracts said last where it is not right.
-struct HoldingWalk<'a> {
+/// How long a page is looked for.
+const TIME_MAX: Duration = Duration::from_secs(20);
+
+/// How often the clock is looked at: a token takes some microseconds.
+const TOKENS_PER_LOOK: u32 = 64;
+
+/// Tokens that were told of are read so many at a time.
+const TOLD_AT_ONCE: usize = 256;
+
+/// Walks over the tokens that an account holds by no row of the ledger: by what their contracts said last, and for the zero address by
+/// verdicts. Each is looked at when the walk comes to it.
+struct ToldWalk<'a> {
     reader: &'a Reader,
     holder: &'a Address,
     kind: TokenKind,
-    scan: Scan<'a>,
-    told: Peekable<std::iter::Copied<std::slice::Iter<'a, (Address, U256)>>>,
+    /// What comes next of the tokens that were told of, and behind which others follow unless there are none.
+    said: VecDeque<Address>,
+    said_to: Option<Address>,
+    said_all: bool,
+    /// What verdicts say, and how much of it was passed.
+    by_verdict: Arc<[Address]>,
+    passed: usize,
 }
 
-impl<'a> HoldingWalk<'a> {
-    /// From the first token behind `after`; `told` are the tokens that no row tells of, by address.
+impl<'a> ToldWalk<'a> {
+    /// From the first token behind `after`.
     fn begin(
         reader: &'a Reader,
         holder: &'a Address,
         kind: TokenKind,
-        told: &'a [(Address, U256)],
-        after: Option<TokenCursor>,
+        after: Option<Address>,
     ) -> Result<Self, QueryError> {
-        let from = tokens::holding(holder, kind, &Address::ZERO);
-        let mut to = tokens::holding(holder, kind, &Address::repeat_byte(0xff)).to_vec();
-        to.push(0);
-        let mut scan = reader.view.scan(Table::Holdings, from.to_vec(), to)?;
-        let mut behind = 0;
-        match after.map(|place| place.token()) {
-            None => scan.seek(&from)?,
-            Some(after) => {
-                behind = told.partition_point(|(token, _)| *token <= after);
-                scan.seek_behind(&tokens::holding(holder, kind, &after))?
-            }
+        let by_verdict = match holder.is_zero() {
+            true => reader.token_facts.held_by_zero()?,
+            false => Arc::default(),
         };
-        let told = told.get(behind..).unwrap_or_default();
+        let passed = after.map_or(0, |after| by_verdict.partition_point(|token| *token <= after));
         Ok(Self {
             reader,
             holder,
             kind,
-            scan,
-            told: told.iter().copied().peekable(),
+            said: VecDeque::new(),
+            said_to: after,
+            said_all: false,
+            by_verdict,
+            passed,
         })
     }
 
+    /// The next token that a contract told of.
+    fn next_said(&mut self) -> Result<Option<Address>, QueryError> {
+        if self.said.is_empty() && !self.said_all {
+            let facts = &self.reader.token_facts;
+            let more = facts.held_by(self.holder, self.said_to.as_ref(), TOLD_AT_ONCE)?;
+            self.said_all = more.len() < TOLD_AT_ONCE;
+            self.said_to = more.last().copied().or(self.said_to);
+            self.said = more.into();
+        }
+        Ok(self.said.front().copied())
+    }
+
     /// The next token and how much of it.
-    fn step(&mut self) -> Result<Option<(Address, U256)>, QueryError> {
-        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
+    fn step(&mut self, limit: &mut Limit) -> Result<Option<(Address, U256)>, QueryError> {
         loop {
-            let row = self.scan.item()?;
-            let row = row
-                .map(|(key, value)| {
-                    let token = tokens::decode_holding(key).map_err(corrupt)?;
-                    let balance = read_amount(value).map_err(corrupt)?;
-                    let refreshed = self.reader.refreshed(&token, self.kind, self.holder)?;
-                    Ok::<_, QueryError>((token, refreshed.unwrap_or(balance)))
-                })
-                .transpose()?;
-            let before = |(token, _): &(Address, U256)| row.is_none_or(|(next, _)| *token < next);
-            let (token, balance) = match (self.told.next_if(before), row) {
-                (Some(told), _) => told,
-                (None, Some(row)) => {
-                    self.scan.step()?;
-                    row
+            limit.spend(1)?;
+            let by_verdict = self.by_verdict.get(self.passed).copied();
+            let (token, balance) = match (self.next_said()?, by_verdict) {
+                (Some(said), by_verdict) if by_verdict.is_none_or(|token| said <= token) => {
+                    self.said.pop_front();
+                    (said, self.said_of(&said)?)
                 }
-                (None, None) => return Ok(None),
+                (_, Some(token)) => {
+                    self.passed += 1;
+                    (token, self.by_verdict_of(&token)?)
+                }
+                _ => return Ok(None),
             };
-            // By events it has some, by the contract none.
-            if !balance.is_zero() {
+            if let Some(balance) = balance {
                 return Ok(Some((token, balance)));
             }
         }
     }
 
-    /// How many tokens there are, with the `walked` ones before this place, where they are not many.
+    /// What its contract said of a token, where that counts and no row tells of it.
+    fn said_of(&self, token: &Address) -> Result<Option<U256>, QueryError> {
+        let (reader, holder, kind) = (self.reader, self.holder, self.kind);
+        if reader.is_told_of(token, kind)? && reader.view.holding(holder, kind, token)?.is_zero() {
+            return Ok(reader.token_facts.balance(token, holder)?);
+        }
+        Ok(None)
+    }
+
+    /// What the zero address was sent of a token, where it holds that.
+    fn by_verdict_of(&self, token: &Address) -> Result<Option<U256>, QueryError> {
+        let token = self.reader.token(token)?;
+        let token = token.filter(|token| token.kind() == self.kind && token.is_exact());
+        token
+            .map(|token| self.reader.token_balance(&token, self.holder))
+            .transpose()
+    }
+}
+
+/// Walks over what an account holds: by the ledger, or by what contracts said last where it is not right.
+struct HoldingWalk<'a> {
+    scan: Scan<'a>,
+    told: ToldWalk<'a>,
+    limit: Limit,
+    /// What comes next of each.
+    next_row: Option<(Address, U256)>,
+    next_told: Option<(Address, U256)>,
+}
+
+impl<'a> HoldingWalk<'a> {
+    /// From the first token behind `after`, until `deadline`.
+    fn begin(
+        reader: &'a Reader,
+        holder: &'a Address,
+        kind: TokenKind,
+        after: Option<TokenCursor>,
+        deadline: Option<Instant>,
+    ) -> Result<Self, QueryError> {
+        let after = after.map(|place| place.token());
+        let from = tokens::holding(holder, kind, &Address::ZERO);
+        let mut to = tokens::holding(holder, kind, &Address::repeat_byte(0xff)).to_vec();
+        to.push(0);
+        let mut scan = reader.view.scan(Table::Holdings, from.to_vec(), to)?;
+        match &after {
+            None => scan.seek(&from)?,
+            Some(after) => scan.seek_behind(&tokens::holding(holder, kind, after))?,
+        };
+        let mut walk = Self {
+            scan,
+            told: ToldWalk::begin(reader, holder, kind, after)?,
+            limit: Limit::new(deadline, TOKENS_PER_LOOK),
+            next_row: None,
+            next_told: None,
+        };
+        walk.next_row = walk.read_row()?;
+        walk.next_told = walk.told.step(&mut walk.limit)?;
+        Ok(walk)
+    }
+
+    /// The next token by the ledger's rows.
+    fn read_row(&mut self) -> Result<Option<(Address, U256)>, QueryError> {
+        let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
+        self.limit.spend(1)?;
+        let Some((key, value)) = self.scan.item()? else {
+            return Ok(None);
+        };
+        let token = tokens::decode_holding(key).map_err(corrupt)?;
+        let balance = read_amount(value).map_err(corrupt)?;
+        let ToldWalk {
+            reader, holder, kind, ..
+        } = self.told;
+        let refreshed = reader.refreshed(&token, kind, holder)?;
+        self.scan.step()?;
+        Ok(Some((token, refreshed.unwrap_or(balance))))
+    }
+
+    /// The next token and how much of it.
+    fn step(&mut self) -> Result<Option<(Address, U256)>, QueryError> {
+        loop {
+            let is_told = match (self.next_told, self.next_row) {
+                (Some((told, _)), Some((row, _))) => told < row,
+                (told, _) => told.is_some(),
+            };
+            let next = match is_told {
+                true => {
+                    let told = self.told.step(&mut self.limit)?;
+                    std::mem::replace(&mut self.next_told, told)
+                }
+                false if self.next_row.is_none() => None,
+                false => {
+                    let row = self.read_row()?;
+                    std::mem::replace(&mut self.next_row, row)
+                }
+            };
+            // By events it has some, by the contract none.
+            if next.is_none_or(|(_, balance)| !balance.is_zero()) {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// How many tokens there are, with the `walked` ones before this place, where they are not many and there is time to count them.
     fn few(mut self, walked: u64) -> Result<Option<u64>, QueryError> {
         for count in walked..=COUNTED_MAX {
-            if self.step()?.is_none() {
-                return Ok(Some(count));
+            match self.step() {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(Some(count)),
+                Err(QueryError::TimedOut) => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(None)
@@ -115,15 +237,25 @@ impl<'a> HoldingWalk<'a> {
 }
 
 impl Reader {
-    /// The tokens of a kind that an account holds, by contract address (T6, T7).
+    /// The tokens of a kind that an account holds, by contract address (T6, T7). Gives up after 20 seconds.
     pub fn holdings(
         &self,
         holder: &Address,
         kind: TokenKind,
         part: &KeyPart<TokenCursor>,
     ) -> Result<HoldingPage, QueryError> {
-        let told = self.without_rows(holder, kind)?;
-        let mut walk = HoldingWalk::begin(self, holder, kind, &told, part.after)?;
+        self.holdings_until(holder, kind, part, Some(clock::now() + TIME_MAX))
+    }
+
+    /// The same; gives up at `deadline`.
+    pub fn holdings_until(
+        &self,
+        holder: &Address,
+        kind: TokenKind,
+        part: &KeyPart<TokenCursor>,
+        deadline: Option<Instant>,
+    ) -> Result<HoldingPage, QueryError> {
+        let mut walk = HoldingWalk::begin(self, holder, kind, part.after, deadline)?;
         let mut place = 0;
         while part.after.is_none() && place < part.skip && walk.step()?.is_some() {
             place += 1;
@@ -145,34 +277,14 @@ impl Reader {
         page.total = match part.after {
             None if ended => Some(walked),
             None => walk.few(walked)?,
-            Some(_) => HoldingWalk::begin(self, holder, kind, &told, None)?.few(0)?,
+            Some(_) => match HoldingWalk::begin(self, holder, kind, None, deadline) {
+                Ok(walk) => walk.few(0)?,
+                Err(QueryError::TimedOut) => None,
+                Err(error) => return Err(error),
+            },
         };
         page.next = part.cut(&mut page.tokens, |held| TokenCursor::of(&held.token));
         Ok(page)
-    }
-
-    /// Tokens of a kind that an account holds by no row of the ledger, by address: by what their contracts said last, and for
-    /// the zero address by verdicts.
-    fn without_rows(&self, holder: &Address, kind: TokenKind) -> Result<Vec<(Address, U256)>, QueryError> {
-        let mut found = Vec::new();
-        for token in self.token_facts.held_by(holder)? {
-            if self.is_told_of(&token, kind)?
-                && self.view.holding(holder, kind, &token)?.is_zero()
-                && let Some(balance) = self.token_facts.balance(&token, holder)?
-            {
-                found.push((token, balance));
-            }
-        }
-        if holder.is_zero() {
-            for address in self.token_facts.held_by_zero()? {
-                let token = self.token(&address)?;
-                if let Some(token) = token.filter(|token| token.kind() == kind && token.is_exact()) {
-                    found.push((address, self.token_balance(&token, holder)?));
-                }
-            }
-            found.sort_unstable();
-        }
-        Ok(found)
     }
 
     /// What the contract said last that an account holds by a standard, where the ledger does not know it.

@@ -99,7 +99,8 @@ impl Token {
 /// What the chain tells of a token besides its balances (T5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenStory {
-    /// Transfers of whatever standard; those of an ERC-1155 batch count each.
+    /// Transfers of whatever standard; those of an ERC-1155 batch count each. Of a contract of several standards with many of them it is
+    /// about as many.
     pub transfers: u64,
     /// How its contract came to be.
     pub created: Created,

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::places::{HeldIdCursor, KeyPart};
-use crate::clock;
 use crate::codec::Corrupt;
 use crate::codec::keys::{PostingKind, Term};
 use crate::codec::tokens;
 use crate::model::{Address, TokenEvent, TokenKind, TokenMetadata, U256};
+use crate::query::limit::Limit;
 use crate::query::{QueryError, Reader};
 use crate::store::{Direction, PostingCursor, Table, Units, View};
 
@@ -23,7 +23,7 @@ const COUNTED_MAX: u64 = 1_000;
 /// An account's transfers are looked through for tokens where they are no more than these: each takes a microsecond.
 const LOOKED_THROUGH_MAX: u64 = 16_384;
 
-/// How often the clock is looked at.
+/// How often the clock is looked at, beside once for each token: a transfer takes a microsecond.
 const TRANSFERS_PER_LOOK: u32 = 1_024;
 
 /// Units of an id that an account holds.
@@ -61,15 +61,16 @@ impl Reader {
         part: &KeyPart<HeldIdCursor>,
         deadline: Option<Instant>,
     ) -> Result<HeldIdPage, QueryError> {
+        let mut limit = Limit::new(deadline, TRANSFERS_PER_LOOK);
         let after = part.after.map(|place| place.token_and_id());
-        let all = self.multi_tokens(holder, token)?;
+        let all = self.multi_tokens(holder, token, &mut limit)?;
         let from = after.map_or(Address::ZERO, |(token, _)| token);
         let mut tokens = all.range(from..);
         let (mut page, mut walked) = (HeldIdPage::default(), 0);
         // One more than asked for says whether rows follow.
         while page.ids.len() <= part.limit {
             let Some(&token) = tokens.next() else { break };
-            let units = self.units_by_id(holder, &token, deadline)?;
+            let units = self.units_by_id(holder, &token, &mut limit)?;
             let behind = |id: &U256| after.is_none_or(|after| (token, *id) > after);
             let mut metadata = None;
             for (id, balance) in units.into_iter().filter(|(id, _)| behind(id)) {
@@ -90,8 +91,8 @@ impl Reader {
             }
         }
         page.total = match after {
-            None => self.with_the_rest(holder, walked, tokens, deadline)?,
-            Some(_) => self.with_the_rest(holder, 0, all.iter(), deadline)?,
+            None => self.with_the_rest(holder, walked, tokens, &mut limit)?,
+            Some(_) => self.with_the_rest(holder, 0, all.iter(), &mut limit)?,
         };
         page.next = part.cut(&mut page.ids, |held| HeldIdCursor::of_id(&held.token, &held.id));
         Ok(page)
@@ -102,6 +103,7 @@ impl Reader {
         &self,
         holder: &Address,
         only: Option<&Address>,
+        limit: &mut Limit,
     ) -> Result<BTreeSet<Address>, QueryError> {
         let corrupt = |corrupt| QueryError::Corrupt(corrupt, Table::Holdings.name());
         if let Some(token) = only {
@@ -114,6 +116,7 @@ impl Reader {
         let mut scan = self.view.scan(Table::Holdings, start.to_vec(), end)?;
         scan.seek(&start)?;
         while let Some((key, _)) = scan.item()? {
+            limit.spend(1)?;
             found.insert(tokens::decode_holding(key).map_err(corrupt)?);
             scan.step()?;
         }
@@ -123,6 +126,7 @@ impl Reader {
             let mut emitters = BTreeSet::new();
             transfers.seek(0)?;
             while let Some(ordinal) = transfers.current() {
+                limit.spend(1)?;
                 let (log, _) = self.view.multi_transfer(ordinal)?;
                 emitters.insert(self.view.log_emitter(log)?);
                 transfers.step()?;
@@ -140,15 +144,16 @@ impl Reader {
         holder: &Address,
         mut count: u64,
         rest: impl Iterator<Item = &'a Address>,
-        deadline: Option<Instant>,
+        limit: &mut Limit,
     ) -> Result<Option<u64>, QueryError> {
         let mut transfers = 0;
         for token in rest {
+            limit.check()?;
             transfers += Sum::list(&self.view, holder, token)?.map_or(0, |list| list.count());
             if transfers > COUNTED_MAX {
                 return Ok(None);
             }
-            count += self.units_by_id(holder, token, deadline)?.len() as u64;
+            count += self.units_by_id(holder, token, limit)?.len() as u64;
         }
         Ok(Some(count))
     }
@@ -158,11 +163,13 @@ impl Reader {
         &self,
         holder: &Address,
         token: &Address,
-        deadline: Option<Instant>,
+        limit: &mut Limit,
     ) -> Result<BTreeMap<U256, U256>, QueryError> {
+        // Lists are opened, which takes longer than to read the clock.
+        limit.check()?;
         let mut sum = Sum::default();
         if let Some(list) = Sum::list(&self.view, holder, token)? {
-            sum.add_up(&self.view, holder, token, list, deadline)?;
+            sum.add_up(&self.view, holder, token, list, limit)?;
         }
         sum.held.retain(|_, units| !units.is_zero());
         Ok(sum.held)
@@ -198,19 +205,14 @@ impl Sum {
         holder: &Address,
         token: &Address,
         mut list: PostingCursor<'_>,
-        deadline: Option<Instant>,
+        limit: &mut Limit,
     ) -> Result<(), QueryError> {
         let wrong = || QueryError::Corrupt(Corrupt("transfer"), Table::LogsByBlock.name());
         let mut logs = Units::new(view, Table::LogsByBlock);
-        let (mut data, mut last, mut steps) = (Vec::new(), None, 0u32);
+        let (mut data, mut last) = (Vec::new(), None);
         list.seek(0)?;
         while let Some(ordinal) = list.current() {
-            steps = steps.wrapping_add(1);
-            if steps.is_multiple_of(TRANSFERS_PER_LOOK)
-                && deadline.is_some_and(|deadline| clock::now() >= deadline)
-            {
-                return Err(QueryError::TimedOut);
-            }
+            limit.spend(1)?;
             let (log, position) = view.multi_transfer(ordinal)?;
             // The items of a batch follow each other.
             let topics = match &last {

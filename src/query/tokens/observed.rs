@@ -126,12 +126,22 @@ impl TokenFacts for ObservedFacts {
         Ok(told.filter(|_| self.told(token).is_some()))
     }
 
-    fn held_by(&self, holder: &Address) -> Result<Vec<Address>, StoreError> {
-        let held = self.observed.held_by(holder, &Address::ZERO, usize::MAX);
-        Ok(held.unwrap_or_default())
+    fn held_by(
+        &self,
+        holder: &Address,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<Address>, StoreError> {
+        let from = after.copied().unwrap_or_default();
+        // The first may be `after` itself.
+        let held = self.observed.held_by(holder, &from, limit.saturating_add(1));
+        let mut held = held.unwrap_or_default();
+        held.retain(|token| after != Some(token));
+        held.truncate(limit);
+        Ok(held)
     }
 
-    fn held_by_zero(&self) -> Result<Vec<Address>, StoreError> {
+    fn held_by_zero(&self) -> Result<Arc<[Address]>, StoreError> {
         Ok(self.observed.held_by_zero().unwrap_or_default())
     }
 

@@ -1,6 +1,6 @@
 //! Balances of tokens that are not exact, as their contracts told them, and their order.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use rocksdb::{Direction, IteratorMode, WriteBatch};
 
@@ -8,6 +8,7 @@ use super::super::memory;
 use super::Observed;
 use crate::codec::observed as codec;
 use crate::codec::observed::Refreshed;
+use crate::metrics::visits;
 use crate::model::{Address, U256, ZeroAddress};
 
 /// What `balanceOf` said of a holder.
@@ -155,21 +156,33 @@ impl Observed {
             .collect()
     }
 
-    /// Tokens whose verdict lets the zero address hold what it was sent, by address. `None` when the rows cannot be read.
+    /// Tokens whose verdict lets the zero address hold what it was sent, by address. `None` when the rows cannot be read. All verdicts
+    /// are read for it once, and again when one says something else of that.
     #[must_use]
-    pub fn held_by_zero(&self) -> Option<Vec<Address>> {
+    pub fn held_by_zero(&self) -> Option<Arc<[Address]>> {
+        let known = self.verdicts.read().unwrap_or_else(PoisonError::into_inner);
+        let writes = known.writes;
+        if let Some(held) = &known.held_by_zero {
+            return Some(Arc::clone(held));
+        }
+        drop(known);
         let held = |row: Option<(Vec<u8>, Box<[u8]>)>| {
             let (key, value) = row?;
             let holds = codec::decode_verdict(&value).ok()?.zero_address == ZeroAddress::Holds;
             Some((codec::decode_verdict_key(&key).ok()?, holds))
         };
-        self.rows(&codec::VERDICTS, &codec::VERDICTS)
-            .map(held)
-            .filter_map(|row| match row {
-                Some((token, holds)) => holds.then_some(Some(token)),
-                None => Some(None),
-            })
-            .collect()
+        let rows = self.rows(&codec::VERDICTS, &codec::VERDICTS).map(held);
+        let tokens = rows.filter_map(|row| match row {
+            Some((token, holds)) => holds.then_some(Some(token)),
+            None => Some(None),
+        });
+        let held: Arc<[Address]> = tokens.collect::<Option<_>>()?;
+        let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
+        // An attempt out of memory reads none of the rows.
+        if known.writes == writes && !memory::has_missed() {
+            known.held_by_zero = Some(Arc::clone(&held));
+        }
+        Some(held)
     }
 
     /// The keys that begin with `prefix`, from `from` on; `None` where one cannot be read.
@@ -187,6 +200,7 @@ impl Observed {
             .map(|db| db.iterator(IteratorMode::From(from, Direction::Forward)))
             .into_iter()
             .flatten()
+            .inspect(|_| visits::row())
             .map_while(move |item| match item {
                 _ if failed => None,
                 Ok((key, value)) => key.starts_with(&prefix).then(|| Some((key.into_vec(), value))),

@@ -25,7 +25,7 @@ use super::view::in_tier;
 pub use crate::codec::observed::Refreshed;
 use crate::codec::{Corrupt, observed as codec};
 use crate::metrics::visits;
-use crate::model::{Address, FeedFacts, NATIVE_COIN, TokenVerdict, ToldMetadata};
+use crate::model::{Address, FeedFacts, NATIVE_COIN, TokenVerdict, ToldMetadata, ZeroAddress};
 
 /// What a node told of one chain.
 pub struct Observed {
@@ -53,6 +53,20 @@ struct KnownVerdicts {
     by_token: HashMap<Address, Arc<TokenVerdict>>,
     /// That on the native coin, or that there is none: every answer about a native balance asks.
     native: Option<Option<Arc<TokenVerdict>>>,
+    /// The tokens of which the zero address holds what it was sent, by address: every list of what it holds asks.
+    held_by_zero: Option<Arc<[Address]>>,
+}
+
+impl KnownVerdicts {
+    /// Forgets what a verdict that was written says otherwise. The list stays where it says the same: verdicts are written all the time.
+    fn forget(&mut self, token: &Address, written: &TokenVerdict) {
+        self.writes += 1;
+        self.by_token.remove(token);
+        self.native = None;
+        let holds = written.zero_address == ZeroAddress::Holds;
+        let is_listed = |held: &Arc<[Address]>| held.binary_search(token).is_ok();
+        self.held_by_zero = self.held_by_zero.take().filter(|held| is_listed(held) == holds);
+    }
 }
 
 impl std::fmt::Debug for Observed {
@@ -154,9 +168,7 @@ impl Observed {
         self.put(&codec::verdict_key(token), &codec::encode_verdict(verdict));
         {
             let mut known = self.verdicts.write().unwrap_or_else(PoisonError::into_inner);
-            known.writes += 1;
-            known.by_token.remove(token);
-            known.native = None;
+            known.forget(token, verdict);
         }
         if before.as_ref().map(shown) != Some(shown(verdict)) {
             self.changed();
@@ -175,6 +187,7 @@ impl Observed {
         known.writes += 1;
         known.by_token.clear();
         known.native = None;
+        known.held_by_zero = None;
     }
 
     fn get(&self, key: &[u8]) -> Option<DBPinnableSlice<'_>> {
