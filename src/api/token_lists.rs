@@ -10,7 +10,7 @@ use crate::desk::faults::{
 use crate::desk::frames::Known;
 use crate::desk::lists::{Envelope, Found};
 use crate::desk::rows::TransferRows;
-use crate::desk::tokens::{SUM_TIME_MAX, check_holdings, find_whole, nft_ids, source};
+use crate::desk::tokens::{self, SUM_TIME_MAX, check_holdings, find_whole, nft_ids, source};
 use crate::http::{HttpError, Params};
 use crate::json::{held_id, holder, holding, inventory_item, transfer};
 use crate::model::{Address, TokenKind, U256};
@@ -71,11 +71,7 @@ fn holdings(input: &mut Input<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     let list = take_pages(input, None)?;
     let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
-        check_holdings(snapshot)?;
-        let page = snapshot
-            .reader
-            .holdings(&account, kind, &part)
-            .map_err(query_failed)?;
+        let page = tokens::holdings(snapshot, &account, kind, &part)?;
         let envelope = Envelope::new("tokens", |object| {
             object.hex("address", account);
             object.string("chain", snapshot.chain.as_str());

@@ -397,6 +397,10 @@ impl Upstream for NodeUpstream {
         self.ask(move |node| async move { node.balance(address, block).await.map_err(failed) })
     }
 
+    fn has_code(&self, address: Address, block: u64) -> UpstreamFuture<'_, bool> {
+        self.ask(move |node| async move { node.has_code(address, block).await.map_err(failed) })
+    }
+
     fn holds(&self, block: BlockId) -> UpstreamFuture<'_, bool> {
         self.ask(move |node| async move {
             let there = node.block_id(block.number).await.map_err(failed)?;
@@ -458,5 +462,8 @@ mod tests {
         let upstream = Registry::new(vec![chain]).upstream(ChainName::Mainnet).unwrap();
         upstream.balance(Address::ZERO, 0).await.unwrap_err();
         assert_eq!(node.stats().requests.load(Ordering::Relaxed), 3);
+        // Not as what is passed on, which is sent once.
+        upstream.has_code(Address::ZERO, 0).await.unwrap_err();
+        assert_eq!(node.stats().requests.load(Ordering::Relaxed), 6);
     }
 }

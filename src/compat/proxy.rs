@@ -23,6 +23,16 @@ fn require_tag(ask: &mut Ask<'_>) -> Result<Tag, HttpError> {
     tag_of(&ask.params.require("tag")?)
 }
 
+fn tag_or_latest(ask: &mut Ask<'_>) -> Result<Tag, HttpError> {
+    let tag = ask.params.take("tag")?;
+    tag.map_or(Ok(Tag::Latest), |tag| tag_of(&tag))
+}
+
+fn require_index(ask: &mut Ask<'_>) -> Result<u64, HttpError> {
+    let index = ask.params.require("index")?;
+    parse_quantity(&index).ok_or_else(|| HttpError::invalid("index"))
+}
+
 pub(super) fn block_number(_: &mut Ask<'_>) -> Result<Plan, HttpError> {
     Ok(proxy::block_number())
 }
@@ -43,9 +53,13 @@ pub(super) fn transaction_by_hash(ask: &mut Ask<'_>) -> Result<Plan, HttpError> 
 
 pub(super) fn transaction_by_position(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let tag = require_tag(ask)?;
-    let index = ask.params.require("index")?;
-    let index = parse_quantity(&index).ok_or_else(|| HttpError::invalid("index"))?;
-    Ok(proxy::transaction_by_position(tag, index))
+    Ok(proxy::transaction_by_position(tag, require_index(ask)?))
+}
+
+/// `eth_getUncleByBlockNumberAndIndex`.
+pub(super) fn uncle(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
+    let tag = tag_or_latest(ask)?;
+    Ok(proxy::uncle(tag, require_index(ask)?))
 }
 
 pub(super) fn transaction_receipt(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
@@ -54,9 +68,7 @@ pub(super) fn transaction_receipt(ask: &mut Ask<'_>) -> Result<Plan, HttpError> 
 
 pub(super) fn transaction_count(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let address = ask.address()?;
-    let tag = ask.params.take("tag")?;
-    let tag = tag.map_or(Ok(Tag::Latest), |tag| tag_of(&tag))?;
-    Ok(proxy::transaction_count(address, tag))
+    Ok(proxy::transaction_count(address, tag_or_latest(ask)?))
 }
 
 /// `eth_call`.
@@ -93,13 +105,6 @@ pub(super) fn gas_price(_: &mut Ask<'_>) -> Result<Plan, HttpError> {
     pass_on("eth_gasPrice", &json!([]))
 }
 
-/// `eth_getUncleByBlockNumberAndIndex`.
-pub(super) fn uncle(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
-    let tag = node_tag(ask)?;
-    let index = require_hex(ask, "index")?;
-    pass_on("eth_getUncleByBlockNumberAndIndex", &json!([tag, index]))
-}
-
 /// A tag as the node takes it.
 fn node_tag(ask: &mut Ask<'_>) -> Result<String, HttpError> {
     let Some(text) = ask.params.take("tag")? else {
@@ -120,15 +125,6 @@ fn is_hex(text: &str) -> bool {
 fn decimal(text: &str) -> Option<U256> {
     let digits = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
     digits.then(|| U256::from_str_radix(text, 10).ok()).flatten()
-}
-
-fn require_hex(ask: &mut Ask<'_>, name: &'static str) -> Result<String, HttpError> {
-    let text = ask.params.require(name)?;
-    if is_hex(&text) && text.len() > 2 {
-        Ok(text)
-    } else {
-        Err(HttpError::invalid(name))
-    }
 }
 
 /// A slot; clients that know it as a number send it in decimal.

@@ -9,7 +9,7 @@ use crate::desk::caching::Reach;
 use crate::desk::faults::query_failed;
 use crate::desk::lists::{Found, ListParams};
 use crate::desk::prices;
-use crate::desk::tokens::{self, TokenInfo, check_holdings, find_whole, nft_ids, source};
+use crate::desk::tokens::{self, TokenInfo, find_whole, nft_ids, source};
 use crate::http::HttpError;
 use crate::model::{Address, TokenKind};
 use crate::query::{Created, HolderCursor, KeyPart};
@@ -218,9 +218,8 @@ fn holdings(ask: &mut Ask<'_>, kind: TokenKind) -> Result<Plan, HttpError> {
     let account = ask.address()?;
     let (list, part) = ask.keyed_list()?;
     Ok(Plan::scan(move |snapshot| {
-        check_holdings(snapshot)?;
         let reader = &snapshot.reader;
-        let page = reader.holdings(&account, kind, &part).map_err(query_failed)?;
+        let page = tokens::holdings(snapshot, &account, kind, &part)?;
         let head = reader.head_time().map_err(query_failed)?;
         let fungible = kind == TokenKind::Erc20;
         let mut holdings = Vec::with_capacity(page.tokens.len());

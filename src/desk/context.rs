@@ -71,14 +71,14 @@ pub trait Upstream: Send + Sync {
     /// `eth_getBalance` of `address` after `block`, wei.
     fn balance(&self, address: Address, block: u64) -> UpstreamFuture<'_, U256>;
 
-    /// Whether there is code at `address` after `block` (`eth_getCode`).
+    /// Whether there is code at `address` after `block` (`eth_getCode`). What stands in for a node is asked by [`Upstream::call`].
     fn has_code(&self, address: Address, block: u64) -> UpstreamFuture<'_, bool> {
         let params = format!("[\"{address:#x}\",\"{block:#x}\"]");
         Box::pin(async move {
             let params =
                 RawValue::from_string(params).map_err(|error| UpstreamError::Failed(error.to_string()))?;
             match self.call("eth_getCode", params).await? {
-                NodeReply::Result(code) => Ok(!matches!(code.get(), "\"0x\"" | "null")),
+                NodeReply::Result(code) => Ok(!matches!(code.get(), "\"0x\"" | "\"\"" | "null")),
                 NodeReply::Error { message, .. } => Err(UpstreamError::Failed(message)),
             }
         })
@@ -148,6 +148,10 @@ pub struct Settings {
     pub upstream_timeout: Duration,
     /// Whether methods of state (`eth_call` and its like) are passed on to the node.
     pub rpc_passthrough: bool,
+    /// How long one batch of calls may take before the rest of it is refused.
+    pub batch_time_max: Duration,
+    /// So many bytes of answers to one batch are held before the rest of it is refused.
+    pub batch_bytes_max: usize,
     /// Bytes of short answers that are kept to be given again; 0 for none.
     pub kept_bytes: usize,
 }
@@ -159,6 +163,8 @@ impl Default for Settings {
             replica_unseen_max: Duration::from_secs(10),
             upstream_timeout: Duration::from_secs(10),
             rpc_passthrough: false,
+            batch_time_max: Duration::from_secs(20),
+            batch_bytes_max: 32 << 20,
             kept_bytes: 16 << 20,
         }
     }

@@ -26,6 +26,7 @@ pub(crate) const CONTRACTS_MAX: usize = 5;
 pub(crate) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are allowed";
 pub(crate) const TWO_FILTERS: &str = "Duplicate parameter: contractaddress";
 pub(crate) const TOO_MANY_TRANSFERS: &str = "The account has too many transfers to add up in time";
+pub(crate) const TOO_MANY_TOKENS: &str = "The account holds too many tokens to look through in time";
 pub(crate) const TOO_MANY_TRANSFERS_OF_ALL: &str =
     "The account has too many transfers to add up in time, ask for one token by contractaddress";
 

@@ -11,8 +11,10 @@ use crate::model::Address;
 
 pub(crate) mod amounts;
 pub(crate) mod answer;
+pub(crate) mod asking;
 mod at_hand;
 pub(crate) mod balances;
+pub(crate) mod batch;
 pub(crate) mod blocks;
 pub(crate) mod bounds;
 pub(crate) mod caching;
@@ -45,11 +47,13 @@ fn distinct(
     most: usize,
     too_many: &'static str,
 ) -> Result<Vec<Address>, HttpError> {
+    if given.is_empty() {
+        return Err(HttpError::missing(name));
+    }
+    if given.len() > most {
+        return Err(HttpError::bad_request(too_many));
+    }
     let mut seen = BTreeSet::new();
     given.retain(|address| seen.insert(*address));
-    match given.len() {
-        0 => Err(HttpError::missing(name)),
-        count if count <= most => Ok(given),
-        _ => Err(HttpError::bad_request(too_many)),
-    }
+    Ok(given)
 }

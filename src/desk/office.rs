@@ -1,35 +1,24 @@
 //! The desk that every dialect answers at: takes snapshots, does look-ups on the pool, asks the node, makes responses.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::clock;
 use crate::http::{
-    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Handled, Holding, HttpError, Lane, Lifetime, Pool,
-    Request, Response, Traffic,
+    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Handled, HttpError, Lane, Lifetime, Pool, Request,
+    Response, Traffic,
 };
 use crate::metrics::Page;
 use crate::model::ChainName;
 use crate::query::{from_memory, give_up, is_from_memory};
 
 use super::answer::{Answer, Extra, Facts, Plan, Question, Quick, Snapshot, begun, whole};
+use super::asking::Patience;
 use super::caching::Determinants;
-use super::context::{Chains, Settings, UpstreamError};
+use super::context::{Chains, Settings};
 use super::counting::{Counted, counted, counted_from_memory};
-use super::faults::{not_configured, still_indexing, upstream_failed_with};
+use super::faults::{not_configured, still_indexing};
 use super::kept::{KeptAnswers, Question as Asked};
-
-/// How long the look-ups of one batch may take before the rest of them is refused.
-const ALL_TIME_MAX: Duration = Duration::from_secs(20);
-
-/// So many bytes of answers to one batch are held before the rest of it is refused.
-const ALL_BYTES_MAX: usize = 32 << 20;
-
-/// Where the node has another branch than the snapshot, the index follows in a moment: so long is waited before the next
-/// snapshot, and how often.
-const MOVED_WAITS_MS: [u64; 5] = [50, 100, 200, 400, 800];
 
 /// What all dialects share; one for a process.
 pub struct Desk {
@@ -69,24 +58,6 @@ enum Tried {
     Found(Found),
     /// Nothing: this is to be done on the pool.
     Not(Plan),
-}
-
-/// Why there is no answer of the node.
-pub(crate) enum Unanswered {
-    /// Its chain has another block where the snapshot has the one that was asked about; with what is said of that if it
-    /// stays so.
-    Elsewhere(Result<Answer, HttpError>),
-    Refused(HttpError),
-}
-
-impl Unanswered {
-    /// The last word.
-    pub(crate) fn settled(self) -> Result<Answer, HttpError> {
-        match self {
-            Self::Elsewhere(word) => word,
-            Self::Refused(error) => Err(error),
-        }
-    }
 }
 
 impl Desk {
@@ -162,8 +133,7 @@ impl Desk {
         chain: ChainName,
         mut tried: Tried,
     ) -> Result<Response, HttpError> {
-        let mut until = None;
-        let mut waits = MOVED_WAITS_MS.map(Duration::from_millis).into_iter();
+        let mut patience = Patience::default();
         loop {
             let found = match tried {
                 Tried::Found(found) => found,
@@ -172,18 +142,13 @@ impl Desk {
             let (facts, told) = match found {
                 Found::Answer(response, _) => return Ok(response),
                 Found::Refused(facts, error) => (facts, Err(error)),
-                Found::Question(facts, question) => {
-                    let until = *until.get_or_insert_with(|| clock::now() + self.settings.upstream_timeout);
-                    let told = match self.ask(chain, question).await {
-                        Err(Unanswered::Elsewhere(_)) if clock::now() < until && waits.len() > 0 => {
-                            tokio::time::sleep(waits.next().unwrap_or_default()).await;
-                            tried = self.try_at_once(dialect, request, chain, dialect.plan(request)?)?;
-                            continue;
-                        }
-                        told => told.or_else(Unanswered::settled),
-                    };
-                    (Some(facts), told)
-                }
+                Found::Question(facts, question) => match self.ask(chain, question, &mut patience).await {
+                    Some(told) => (Some(facts), told),
+                    None => {
+                        tried = self.try_at_once(dialect, request, chain, dialect.plan(request)?)?;
+                        continue;
+                    }
+                },
             };
             let mut response = match told {
                 Ok(Answer::Whole(body, extra)) => self.delivered(Delivery::of(request), body, extra).await,
@@ -349,7 +314,7 @@ impl Desk {
 
     /// Refuses a list while those that are not sent yet take all the room that they may; its own connection holds so many bytes of
     /// them.
-    fn admit(&self, lane: Lane, connection: usize) -> Result<(), HttpError> {
+    pub(super) fn admit(&self, lane: Lane, connection: usize) -> Result<(), HttpError> {
         if lane == Lane::Point {
             return Ok(());
         }
@@ -358,50 +323,6 @@ impl Desk {
             self.traffic.list_refused();
         }
         admitted
-    }
-
-    /// Does several plans on one snapshot, in order, each counted at its place: what each found, and what headers say of
-    /// the snapshot. After a while, or many bytes, the rest is refused.
-    pub(crate) async fn look_up_all(
-        self: &Arc<Self>,
-        chain: ChainName,
-        lane: Lane,
-        plans: Vec<(usize, Plan)>,
-        mut holding: Holding,
-    ) -> Result<(Option<Facts>, Vec<Result<Answer, HttpError>>, Holding), HttpError> {
-        self.admit(lane, holding.of_connection())?;
-        let inner = Arc::clone(self);
-        let work = move || {
-            let snapshot = match inner.snapshot(chain) {
-                Ok(snapshot) => snapshot,
-                Err(error) => {
-                    let refused = plans.iter().map(|_| Err(error.clone())).collect();
-                    return (None, refused, holding);
-                }
-            };
-            let (mut bytes, until) = (0, clock::now() + ALL_TIME_MAX);
-            let found = plans.into_iter().map(|(place, plan)| {
-                if bytes > ALL_BYTES_MAX || clock::now() > until {
-                    let text = "The batch is too large: ask for less at once";
-                    return Err(HttpError::new(ErrorStatus::ContentTooLarge, text));
-                }
-                // Others may have filled the room while this one waited, and does so itself.
-                inner.admit(lane, holding.of_connection())?;
-                let found = counted(&inner.traffic, place, || (plan.work)(&snapshot));
-                bytes += found.as_ref().map_or(0, Answer::bytes_held);
-                holding.change(bytes);
-                found.map(|answer| match answer {
-                    Answer::Begun(first, source, extra) => {
-                        let source = Counted::new(source, &inner.traffic, place);
-                        Answer::Begun(first, Box::new(source), extra)
-                    }
-                    other => other,
-                })
-            });
-            let found = found.collect();
-            (Some(snapshot.facts()), found, holding)
-        };
-        Ok(self.pool.run(lane, work).await?)
     }
 
     /// A snapshot of a chain. Blocks.
@@ -427,32 +348,6 @@ impl Desk {
             status,
             buffers: self.buffers.clone(),
         })
-    }
-
-    /// Asks the node what only it knows, within the time that a client waits, and whether it speaks of the same chain.
-    pub(crate) async fn ask(&self, chain: ChainName, question: Question) -> Result<Answer, Unanswered> {
-        let alone = |unless: Result<Box<Answer>, HttpError>| unless.map(|answer| *answer);
-        let Some(node) = self.chains.upstream(chain) else {
-            return alone(question.unless).map_err(Unanswered::Refused);
-        };
-        let (failure, block) = (question.failure, question.block);
-        let asked = async {
-            let told = (question.ask)(Arc::clone(&node)).await;
-            // Asked afterwards: a node that has the block now had it then, but for one that went and came back.
-            let same = match block {
-                Some(block) if !matches!(told, Err(UpstreamError::TimedOut)) => node.holds(block).await?,
-                _ => true,
-            };
-            Ok(if same { Some(told?) } else { None })
-        };
-        let asked = tokio::time::timeout(self.settings.upstream_timeout, asked).await;
-        match asked.unwrap_or(Err(UpstreamError::TimedOut)) {
-            Ok(Some(answer)) => answer.map_err(Unanswered::Refused),
-            Ok(None) if question.or_else_alone => Err(Unanswered::Elsewhere(alone(question.unless))),
-            Ok(None) => Err(Unanswered::Elsewhere(Err(still_indexing()))),
-            Err(_) if question.or_else_alone => alone(question.unless).map_err(Unanswered::Refused),
-            Err(error) => Err(Unanswered::Refused(upstream_failed_with(failure, &error))),
-        }
     }
 
     /// The refusal as a response; what only the log may know goes there.

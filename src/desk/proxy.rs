@@ -1,4 +1,4 @@
-//! The JSON-RPC subset of the specification, answered from the store.
+//! The JSON-RPC subset of the specification, and uncles, answered from the store.
 
 use crate::http::{HttpError, parse_quantity};
 use crate::json::rpc;
@@ -7,7 +7,7 @@ use crate::query::{Nonce, QueryError};
 
 use super::answer::{Answer, Extra, LEDGER, NODE, Plan, Question, Snapshot, X_NONCE_SOURCE};
 use super::caching::Reach;
-use super::faults::{never_indexed, no_node, query_failed};
+use super::faults::{needs_uncles, never_indexed, no_node, query_failed};
 
 /// A block as JSON-RPC names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +174,24 @@ pub(crate) fn block_transaction_count(tag: Tag) -> Plan {
             .map_err(query_failed)?
             .ok_or_else(|| HttpError::internal(format!("indexed block {number} has no counts")))?;
         Ok(quantity(counts.transactions, tag.reach(number)))
+    })
+}
+
+/// `eth_getUncleByBlockNumberAndIndex`. 503 where the block came without its uncles' headers.
+pub(crate) fn uncle(tag: Tag, index: u64) -> Plan {
+    Plan::point(move |snapshot| {
+        let Some(number) = tag.indexed(snapshot)? else {
+            return Ok(null());
+        };
+        let uncles = snapshot.reader.uncles(number).map_err(query_failed)?;
+        let place = usize::try_from(index).unwrap_or(usize::MAX);
+        let Some(uncle) = uncles.get(place) else {
+            return Ok(null());
+        };
+        let header = uncle.header.as_ref().ok_or_else(needs_uncles)?;
+        Ok(result(tag.reach(number), |body| {
+            rpc::uncle(body, &uncle.hash, header);
+        }))
     })
 }
 

@@ -7,16 +7,19 @@ use serde_json::value::RawValue;
 
 use crate::clock;
 use crate::http::HttpError;
-use crate::model::{Address, TokenMetadata, TokenProject, U256, Usd};
-use crate::query::{ContractCreation, Created, IdCursor, KeyPart, NftPage, QueryError, Token, TokenStory};
+use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256, Usd};
+use crate::query::{
+    ContractCreation, Created, HoldingPage, IdCursor, KeyPart, NftPage, QueryError, Token, TokenCursor,
+    TokenStory,
+};
 
 use super::amounts::Unit;
 use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
 use super::context::{NodeReply, Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, needs_traces, never_indexed,
-    query_failed, still_indexing, upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, needs_traces,
+    never_indexed, query_failed, still_indexing, upstream_failed_with,
 };
 use super::prices;
 
@@ -46,6 +49,21 @@ pub(crate) fn check_holdings(snapshot: &Snapshot) -> Result<(), HttpError> {
         0 => Ok(()),
         _ => Err(never_indexed()),
     }
+}
+
+/// The tokens of a kind that an account holds (T6, T7).
+pub(crate) fn holdings(
+    snapshot: &Snapshot,
+    account: &Address,
+    kind: TokenKind,
+    part: &KeyPart<TokenCursor>,
+) -> Result<HoldingPage, HttpError> {
+    check_holdings(snapshot)?;
+    let page = snapshot.reader.holdings(account, kind, part);
+    page.map_err(|error| match error {
+        QueryError::TimedOut => HttpError::unavailable(TOO_MANY_TOKENS),
+        error => query_failed(error),
+    })
 }
 
 /// How long the transfers of an account may be added up.

@@ -22,6 +22,14 @@ pub(super) fn head(id: &RawValue) -> Vec<u8> {
     text
 }
 
+/// About how much memory what came of a call holds.
+pub(super) fn bytes_held(result: &Result<Answer, Fault>) -> usize {
+    match result {
+        Ok(answer) => answer.bytes_held(),
+        Err(fault) => fault.bytes_held(),
+    }
+}
+
 /// A piece of a body.
 enum Piece {
     Text(Bytes),

@@ -49,22 +49,23 @@ impl BlockRef {
         }
     }
 
-    /// The same as a tag, for questions of state, where a block that does not exist is an error, and one that is not indexed yet
-    /// another.
-    pub(super) fn tag(self, snapshot: &Snapshot) -> Result<Tag, HttpError> {
-        match self {
-            Self::Tag(tag) => {
-                let extent = snapshot.extent();
-                match tag.number(snapshot) {
-                    Some(number) if number > extent.head => extent.check_block(number).map(|()| tag),
-                    _ => Ok(tag),
-                }
+    /// The same as a tag with its number, for questions of state, where a block that does not exist is an error, and one that is not
+    /// indexed yet another.
+    pub(super) fn tag(self, snapshot: &Snapshot) -> Result<(Tag, u64), HttpError> {
+        let found = match self {
+            Self::Tag(tag) => tag.number(snapshot).map(|number| (tag, number)),
+            Self::Hash(_) => {
+                let number = self.indexed(snapshot)?;
+                number.map(|number| (Tag::Number(number), number))
             }
-            Self::Hash(_) => self
-                .indexed(snapshot)?
-                .map(Tag::Number)
-                .ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND)),
+        };
+        // Nothing may be final yet, or safe.
+        let (tag, number) = found.ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))?;
+        let extent = snapshot.extent();
+        if number > extent.head {
+            extent.check_block(number)?;
         }
+        Ok((tag, number))
     }
 }
 

@@ -4,7 +4,7 @@ use super::args::{Args, BlockRef};
 use super::fault::Fault;
 use super::methods::{Work, at_block, null, shared, store, text};
 use crate::desk::answer::{Answer, Plan, Quick, Snapshot};
-use crate::desk::faults::{needs_uncles, query_failed};
+use crate::desk::faults::query_failed;
 use crate::desk::proxy;
 use crate::http::HttpError;
 use crate::json::object::Object;
@@ -104,13 +104,5 @@ pub(super) fn uncle_count(args: &mut Args) -> Result<Work, Fault> {
 pub(super) fn uncle(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block("block")?;
     let index = args.number("index")?;
-    Ok(store(of_block(block, move |snapshot, number| {
-        let uncles = snapshot.reader.uncles(number).map_err(query_failed)?;
-        let place = usize::try_from(index).unwrap_or(usize::MAX);
-        let Some(uncle) = uncles.get(place) else {
-            return Ok(null());
-        };
-        let header = uncle.header.as_ref().ok_or_else(needs_uncles)?;
-        Ok(text(|out| rpc::uncle(out, &uncle.hash, header)))
-    })))
+    Ok(at_block(block, move |tag| proxy::uncle(tag, index)))
 }

@@ -88,6 +88,12 @@ impl Fault {
         Self::new(code, error.text().to_owned())
     }
 
+    /// About how much memory it holds; a node's own may say much.
+    pub(super) fn bytes_held(&self) -> usize {
+        let data = self.data.as_ref().map_or(0, |data| data.get().len());
+        self.message.len() + data
+    }
+
     /// Appends the error object.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::begin(out);

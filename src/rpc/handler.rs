@@ -5,29 +5,25 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 
-use super::answer::{Made, Pieces};
-use super::fault::{Fault, told};
+use super::answer::{Made, Pieces, bytes_held};
+use super::fault::Fault;
 use super::message::{Body, Message};
 use super::methods::{METHODS, PASSED_ON, Work, place_of, read};
-use crate::desk::answer::{Answer, Extra, Facts, Plan, begun};
-use crate::desk::faults::{invalid_chain, not_configured, upstream_failed};
-use crate::desk::office::Unanswered;
-use crate::desk::{Desk, UpstreamError};
+use crate::desk::Desk;
+use crate::desk::answer::{Answer, Extra, Facts, begun};
+use crate::desk::asking::Patience;
+use crate::desk::faults::invalid_chain;
 use crate::http::header::RETRY_AFTER;
 use crate::http::{
-    Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, Holding, HttpError, Lane, Lifetime, Params, Pool,
-    Request, Response, StatusCode, Traffic, header_number, json_response,
+    Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, HttpError, Lane, Lifetime, Params, Pool, Request,
+    Response, StatusCode, Traffic, header_number, json_response,
 };
 use crate::model::ChainName;
 
 /// The longest body of a request, bytes.
 const UPLOAD_BYTES_MAX: usize = 1 << 20;
-
-/// Questions to the node in flight for one request.
-const IN_FLIGHT_MAX: usize = 8;
 
 /// Bodies up to this length are not worth a compressor's thread.
 const PLAIN_MAX: usize = 1024;
@@ -42,39 +38,30 @@ pub struct Rpc {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    desk: Arc<Desk>,
-    first_operation: usize,
+pub(super) struct Inner {
+    pub(super) desk: Arc<Desk>,
+    pub(super) first_operation: usize,
 }
 
 /// A call that is to be answered.
-struct Prepared {
-    id: Box<RawValue>,
+pub(super) struct Prepared {
+    pub(super) id: Box<RawValue>,
     /// Its place among the operations.
-    place: usize,
-    work: Result<Work, Fault>,
+    pub(super) place: usize,
+    pub(super) work: Result<Work, Fault>,
 }
 
 /// What a body asks for.
-struct Asked {
-    chain: ChainName,
-    calls: Vec<Prepared>,
-    is_batch: bool,
+pub(super) struct Asked {
+    pub(super) chain: ChainName,
+    pub(super) calls: Vec<Prepared>,
+    pub(super) is_batch: bool,
 }
 
 /// A body, and what headers say of the snapshot, where there was one.
-struct Reply {
-    body: Made,
-    facts: Option<Facts>,
-}
-
-/// What came of a call so far.
-enum Step {
-    Done(Result<Answer, Fault>),
-    /// A look-up left a question to the node.
-    Found(Result<Answer, HttpError>),
-    /// The node's own answer.
-    Node(&'static str, Box<RawValue>),
+pub(super) struct Reply {
+    pub(super) body: Made,
+    pub(super) facts: Option<Facts>,
 }
 
 impl Rpc {
@@ -152,7 +139,7 @@ fn refused(error: &HttpError) -> Response {
 }
 
 /// What an error says to the client; what it says to the log goes there.
-fn fault(request: &str, error: &HttpError) -> Fault {
+pub(super) fn fault(request: &str, error: &HttpError) -> Fault {
     if error.detail().is_some() {
         if error.status() == ErrorStatus::Internal {
             tracing::error!(target: "quarry::rpc", request_id = request, %error, "refused");
@@ -273,7 +260,7 @@ impl Inner {
         facts: Option<Facts>,
     ) -> Reply {
         let mut holding = request.hold(self.desk.pool().unsent());
-        holding.change(result.as_ref().map_or(0, Answer::bytes_held));
+        holding.change(bytes_held(&result));
         let mut pieces = Pieces::new(holding);
         pieces.add(id, is_response, result);
         Reply {
@@ -282,138 +269,21 @@ impl Inner {
         }
     }
 
-    async fn answer(&self, request: &Request, asked: Asked) -> Response {
-        match self.work(request, asked).await {
-            Ok(made) => self.deliver(request, made).answer().await,
-            Err(error) => {
-                fault(request.id().as_str(), &error);
-                refused(&error)
+    async fn answer(&self, request: &Request, mut asked: Asked) -> Response {
+        let mut patience = Patience::default();
+        let error = loop {
+            match self.work(request, asked, &mut patience).await {
+                Ok(Some(made)) => return self.deliver(request, made).answer().await,
+                // The plan went with the look-up. It was made of the request alone, and is made of it again.
+                Ok(None) => match self.read(request) {
+                    Ok(again) => asked = again,
+                    Err(response) => return *response,
+                },
+                Err(error) => break error,
             }
-        }
-    }
-
-    /// Looks up, asks the node, puts together.
-    async fn work(
-        &self,
-        request: &Request,
-        Asked {
-            chain,
-            calls,
-            is_batch,
-        }: Asked,
-    ) -> Result<Reply, HttpError> {
-        let mut ids = Vec::with_capacity(calls.len());
-        let mut steps = Vec::with_capacity(calls.len());
-        let mut plans = Vec::new();
-        for (at, Prepared { id, place, work }) in calls.into_iter().enumerate() {
-            let is_response = matches!(
-                work,
-                Ok(Work::Store {
-                    is_response: true,
-                    ..
-                })
-            );
-            ids.push((id, is_response));
-            steps.push(match work {
-                Err(fault) => Step::Done(Err(fault)),
-                Ok(Work::Known(text)) => Step::Done(Ok(Answer::Whole(text, Extra::default()))),
-                Ok(Work::Node { method, params }) => Step::Node(method, params),
-                Ok(Work::Store { plan, .. }) => {
-                    plans.push((at, self.first_operation + place, plan));
-                    Step::Done(Err(Fault::limit("The call was not looked up")))
-                }
-            });
-        }
-        let holding = request.hold(self.desk.pool().unsent());
-        let (facts, mut holding) = self.look_up(chain, plans, holding, &mut steps).await?;
-        let id = request.id().as_str();
-        let asked = steps.into_iter().map(|step| self.finish(id, chain, step));
-        let results: Vec<_> = futures_util::stream::iter(asked)
-            .buffered(IN_FLIGHT_MAX)
-            .collect()
-            .await;
-        let held = results.iter().filter_map(|result| result.as_ref().ok());
-        holding.change(held.map(Answer::bytes_held).sum());
-        let mut pieces = Pieces::new(holding);
-        for (at, ((id, is_response), result)) in ids.iter().zip(results).enumerate() {
-            if is_batch {
-                pieces.mark(if at == 0 { b'[' } else { b',' });
-            }
-            pieces.add(id, *is_response, result);
-        }
-        if is_batch {
-            pieces.mark(b']');
-        }
-        Ok(Reply {
-            body: pieces.end(),
-            facts,
-        })
-    }
-
-    /// Does what is looked up in the store, all of it on one snapshot.
-    async fn look_up(
-        &self,
-        chain: ChainName,
-        plans: Vec<(usize, usize, Plan)>,
-        holding: Holding,
-        steps: &mut [Step],
-    ) -> Result<(Option<Facts>, Holding), HttpError> {
-        if plans.is_empty() {
-            return Ok((None, holding));
-        }
-        let is_point = plans.len() == 1 && plans.iter().all(|(_, _, plan)| plan.lane == Lane::Point);
-        let lane = if is_point { Lane::Point } else { Lane::Scan };
-        let (slots, plans): (Vec<usize>, Vec<_>) = plans
-            .into_iter()
-            .map(|(at, place, plan)| (at, (place, plan)))
-            .unzip();
-        let (facts, found, holding) = self.desk.look_up_all(chain, lane, plans, holding).await?;
-        for (at, found) in slots.into_iter().zip(found) {
-            if let Some(step) = steps.get_mut(at) {
-                *step = Step::Found(found);
-            }
-        }
-        Ok((facts, holding))
-    }
-
-    /// Asks the node where it takes it.
-    async fn finish(&self, request: &str, chain: ChainName, step: Step) -> Result<Answer, Fault> {
-        let found = match step {
-            Step::Done(result) => return result,
-            Step::Node(method, params) => return self.pass_on(request, chain, method, params).await,
-            Step::Found(Ok(Answer::AskNode(question))) => {
-                let told = self.desk.ask(chain, question).await;
-                told.or_else(Unanswered::settled)
-            }
-            Step::Found(found) => found,
         };
-        found.map_err(|error| fault(request, &error))
-    }
-
-    async fn pass_on(
-        &self,
-        request: &str,
-        chain: ChainName,
-        method: &'static str,
-        params: Box<RawValue>,
-    ) -> Result<Answer, Fault> {
-        let Some(node) = self.desk.chains().upstream(chain) else {
-            let error = match self.desk.chains().status(chain) {
-                Some(_) => HttpError::unavailable("The node cannot be reached"),
-                None => not_configured(chain),
-            };
-            return Err(fault(request, &error));
-        };
-        let timeout = self.desk.settings().upstream_timeout;
-        let reply = tokio::time::timeout(timeout, node.call(method, params)).await;
-        match reply.unwrap_or(Err(UpstreamError::TimedOut)) {
-            Ok(reply) => {
-                let text = told(reply)?;
-                let text = text.get().as_bytes().to_vec();
-                Ok(Answer::Whole(text.into(), Extra::default()))
-            }
-            Err(error) => Err(fault(request, &upstream_failed(&error))),
-        }
+        fault(request.id().as_str(), &error);
+        refused(&error)
     }
 
     /// The response with a body that was made: at once, unless it is to be compressed.

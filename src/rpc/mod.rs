@@ -8,6 +8,7 @@
 mod answer;
 mod args;
 mod blocks;
+mod calls;
 mod fault;
 mod handler;
 mod lists;

@@ -5,6 +5,7 @@ use super::blocks::of_block;
 use super::fault::Fault;
 use super::methods::{Work, null, store, text};
 use super::traces::{is_operation, traced, traces_failed};
+use crate::clock;
 use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::blocks;
 use crate::desk::faults::{needs_traces, query_failed};
@@ -12,11 +13,18 @@ use crate::http::{HttpError, Lane};
 use crate::json::object::array;
 use crate::json::rpc::{self, BlockDetails};
 use crate::json::writer;
-use crate::model::{Address, B256, U256};
-use crate::query::{Created, Execution};
+use crate::model::{Address, B256, TransactionEntry, U256};
+use crate::query::{Created, Execution, INVOLVED_TIME_MAX, QueryError, Reader};
 
 /// Most transactions of a page.
 const PAGE_MAX: u64 = 500;
+
+/// A page of a search ends with the block in which its text gets about as long, bytes.
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Of that: a transaction and its receipt without input and logs, and a log without its data.
+const ENTRY_BYTES: usize = 3 << 10;
+const LOG_BYTES: usize = 900;
 
 fn page_size(args: &mut Args) -> Result<u64, Fault> {
     match args.number("pageSize")? {
@@ -192,7 +200,36 @@ struct Side {
     is_end: bool,
 }
 
-/// A page of whole blocks with at least `size` transactions, the newest first.
+/// About how long the text of a transaction with its receipt is, bytes.
+fn text_bytes(entry: &TransactionEntry) -> usize {
+    let logs = entry.receipt.logs.iter();
+    let logs: usize = logs.map(|log| LOG_BYTES + 2 * log.data.len()).sum();
+    ENTRY_BYTES + 2 * entry.transaction.input.len() + logs
+}
+
+/// The transactions at these places, and whether all: once their text gets long they end with a block.
+fn whole_blocks(
+    reader: &Reader,
+    ordinals: Vec<u64>,
+    bytes_max: usize,
+) -> Result<(Vec<TransactionEntry>, bool), QueryError> {
+    let mut entries: Vec<TransactionEntry> = Vec::with_capacity(ordinals.len());
+    let mut bytes = 0;
+    for ordinal in ordinals {
+        if bytes >= bytes_max
+            && let Some(last) = entries.last()
+            && reader.block_of(ordinal)? != last.block.number
+        {
+            return Ok((entries, false));
+        }
+        let entry = reader.transaction_by_ordinal(ordinal)?;
+        bytes += text_bytes(&entry);
+        entries.push(entry);
+    }
+    Ok((entries, true))
+}
+
+/// A page of whole blocks with at least `size` transactions, or as many as make a long text, the newest first.
 fn found(
     snapshot: &Snapshot,
     account: Address,
@@ -203,11 +240,17 @@ fn found(
     let reader = &snapshot.reader;
     let accounts = [account];
     let (mut ordinals, mut more) = (Vec::new(), false);
+    let deadline = clock::now() + INVOLVED_TIME_MAX;
     if let Some((first, last)) = blocks {
         let all = reader.transactions_of(first, last).map_err(query_failed)?;
         let involving = |range, limit| {
-            let found = reader.involving(&accounts, range, side.before, limit);
-            found.map_err(traces_failed)
+            let found = reader.involving_until(&accounts, range, (side.before, limit), Some(deadline));
+            found.map_err(|error| match error {
+                QueryError::TimedOut => {
+                    HttpError::unavailable("The account took part in too much to be searched in time")
+                }
+                error => traces_failed(error),
+            })
         };
         ordinals = involving(all.clone(), size)?;
         if let Some(&end) = ordinals.last() {
@@ -223,14 +266,12 @@ fn found(
             more = !involving(beyond, 1)?.is_empty();
         }
     }
+    // What the search comes upon first is kept: the next page goes on where this one ends.
+    let (mut entries, are_all) = whole_blocks(reader, ordinals, PAGE_BYTES_MAX).map_err(query_failed)?;
+    more |= !are_all;
     if !side.before {
-        ordinals.reverse();
+        entries.reverse();
     }
-    let entries: Result<Vec<_>, _> = ordinals
-        .into_iter()
-        .map(|ordinal| reader.transaction_by_ordinal(ordinal))
-        .collect();
-    let entries = entries.map_err(query_failed)?;
     let (is_first, is_last) = if side.before {
         (side.is_end, !more)
     } else {

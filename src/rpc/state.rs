@@ -6,9 +6,7 @@ use super::methods::{Work, store, text};
 use crate::desk::answer::{Answer, Plan, Question};
 use crate::desk::balances;
 use crate::desk::bounds::{AskedBlock, Bound};
-use crate::desk::faults::BLOCK_NOT_FOUND;
 use crate::desk::proxy::{self, Tag, bare};
-use crate::desk::{NodeReply, UpstreamError};
 use crate::http::HttpError;
 use crate::json::writer;
 
@@ -18,11 +16,8 @@ pub(super) fn balance(args: &mut Args) -> Result<Work, Fault> {
     let block = args.block_or_latest("block")?;
     Ok(store(Plan::quick(move |snapshot| {
         let bound = match block.tag(snapshot)? {
-            Tag::Latest => Bound::Latest,
-            tag => Bound::Number(
-                tag.number(snapshot)
-                    .ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))?,
-            ),
+            (Tag::Latest, _) => Bound::Latest,
+            (_, number) => Bound::Number(number),
         };
         let asked = AskedBlock::new("block", bound);
         balances::of_account_at(snapshot, account, asked, |_, balance, _, _| {
@@ -36,7 +31,8 @@ pub(super) fn transaction_count(args: &mut Args) -> Result<Work, Fault> {
     let account = args.address("address")?;
     let block = args.block_or_latest("block")?;
     Ok(store(Plan::quick(move |snapshot| {
-        let plan = proxy::transaction_count(account, block.tag(snapshot)?);
+        let (tag, _) = block.tag(snapshot)?;
+        let plan = proxy::transaction_count(account, tag);
         (plan.work)(snapshot).map(bare)
     })))
 }
@@ -46,23 +42,13 @@ pub(super) fn has_code(args: &mut Args) -> Result<Work, Fault> {
     let account = args.address("address")?;
     let block = args.block_or_latest("block")?;
     Ok(store(Plan::point(move |snapshot| {
-        let number = block
-            .tag(snapshot)?
-            .indexed(snapshot)?
-            .ok_or_else(|| HttpError::not_found(BLOCK_NOT_FOUND))?;
+        let (_, number) = block.tag(snapshot)?;
+        snapshot.extent().check_block(number)?;
         let nobody = HttpError::unavailable("Code is asked of the node, and there is none");
         let question = Question::after(snapshot, number, Err(nobody), move |node| {
             Box::pin(async move {
-                let params = format!("[\"{account:?}\",\"0x{number:x}\"]");
-                let params = serde_json::value::RawValue::from_string(params);
-                let params = params.map_err(|error| UpstreamError::Failed(error.to_string()))?;
-                match node.call("eth_getCode", params).await? {
-                    NodeReply::Result(code) => {
-                        let has = !matches!(code.get(), "\"0x\"" | "null");
-                        Ok(Ok(text(|out| writer::boolean(out, has))))
-                    }
-                    NodeReply::Error { message, .. } => Err(UpstreamError::Failed(message)),
-                }
+                let has = node.has_code(account, number).await?;
+                Ok(Ok(text(|out| writer::boolean(out, has))))
             })
         });
         Ok(Answer::AskNode(question))

@@ -130,7 +130,10 @@ struct Matcher {
 impl Matcher {
     fn passes(&self, frame: &CallFrame) -> bool {
         let from = self.from.contains(&frame.from);
-        let to = frame.to.is_some_and(|to| self.to.contains(&to)) && !rpc::made_nothing(frame);
+        // What an ancestor undid made nothing either, and is in no list of the address that it had.
+        let is_undone = frame.kind.is_creation() && frame.reverted;
+        let to = frame.to.filter(|_| !is_undone && !rpc::made_nothing(frame));
+        let to = to.is_some_and(|to| self.to.contains(&to));
         match (self.from.is_empty(), self.to.is_empty()) {
             (true, true) => true,
             (false, true) => from,
@@ -331,5 +334,27 @@ mod tests {
         assert_eq!(passes(&matcher(&[], &[a, c], false)), [false, true, true]);
         assert_eq!(passes(&matcher(&[b], &[b], false)), [true, true, false]);
         assert_eq!(passes(&matcher(&[a], &[b], true)), [true, false, false]);
+    }
+
+    #[test]
+    fn a_creation_that_was_undone_has_no_recipient() {
+        let [a, b] = [1, 2].map(Address::repeat_byte);
+        let mut frame = CallFrame {
+            kind: FrameKind::Create,
+            from: a,
+            to: Some(b),
+            ..CallFrame::default()
+        };
+        let [to, both] = [(Vec::new(), false), (vec![a], true)].map(|(from, both)| Matcher {
+            from,
+            to: vec![b],
+            both,
+        });
+        assert!(to.passes(&frame) && both.passes(&frame));
+        frame.reverted = true;
+        assert!(!to.passes(&frame) && !both.passes(&frame));
+        // A call was made all the same.
+        frame.kind = FrameKind::Call;
+        assert!(to.passes(&frame) && both.passes(&frame));
     }
 }

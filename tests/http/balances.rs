@@ -98,6 +98,11 @@ async fn balances_of_several() {
     assert_eq!(body["balances"][6]["balance"], "0.000000000000000008");
     let too_many = world.server.get(&target(many(101))).await;
     too_many.assert_error(400, "At most 100 addresses are allowed");
+    let once_more = world
+        .server
+        .get(&target(format!("{},{}", many(100), hex(1))))
+        .await;
+    once_more.assert_error(400, "At most 100 addresses are allowed");
     let missing = world.server.get("/api/account/balance-multi").await;
     missing.assert_error(400, "Missing required parameter: address");
     let malformed = world.server.get(&target(format!("{},0x1", hex(1)))).await;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use quarry::http::Limits;
 use quarry::model::{B256, BlockId};
+use serde_json::json;
 
+use crate::client::{Reply, Server};
 use crate::mined::Mined;
 
 /// An account of which only the node knows.
@@ -73,6 +75,81 @@ async fn an_answer_of_the_node_is_of_the_branch_that_the_headers_name() {
     mined.node.compared.store(0, Ordering::Relaxed);
     assert_eq!(mined.server.get(TARGET).await.status, 200);
     assert_eq!(mined.node.compared.load(Ordering::Relaxed), 0);
+}
+
+/// The answer to a call of JSON-RPC about that account, alone or the only one of a batch.
+async fn state(server: &Server, is_batch: bool) -> Reply {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionCount","params":["0x7777777777777777777777777777777777777777"]}"#;
+    let body = if is_batch {
+        format!("[{call}]")
+    } else {
+        call.to_owned()
+    };
+    let reply = server.post("/rpc", &body).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply
+}
+
+#[tokio::test]
+async fn a_json_rpc_call_that_comes_alone_waits_for_the_branch_of_the_node() {
+    let mut mined = Mined::without_allocation(3).await;
+    mined.mine(1);
+    let old = newest(&mined);
+    mined.unwind();
+    mined.mine(2);
+    let new = newest(&mined);
+    mined.unwind();
+    mined.mine(1);
+    *mined.node.branch.lock().unwrap() = Some(new);
+
+    // A batch is of one snapshot, and says what that one cannot.
+    let reply = state(&mined.server, true).await.json();
+    let indexing = "Data for the requested range is still being indexed";
+    assert_eq!(reply[0]["error"], json!({"code": -32002, "message": indexing}));
+    assert_eq!(mined.node.compared.swap(0, Ordering::Relaxed), 1);
+
+    let server = Arc::clone(&mined.server);
+    let asked = tokio::spawn(async move { state(&server, false).await });
+    let node = Arc::clone(&mined.node);
+    while node.compared.load(Ordering::Relaxed) < 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    mined.unwind();
+    mined.mine(2);
+    let reply = asked.await.unwrap();
+    assert_eq!(reply.json()["result"], "0x3", "{}", reply.body);
+    assert_eq!(
+        reply.header("x-indexed-block-hash"),
+        Some(format!("{:?}", new.hash).as_str())
+    );
+
+    // A branch that nobody else sees is waited for as often as elsewhere.
+    *mined.node.branch.lock().unwrap() = Some(old);
+    mined.node.compared.store(0, Ordering::Relaxed);
+    let reply = state(&mined.server, false).await.json();
+    assert_eq!(reply["error"], json!({"code": -32002, "message": indexing}));
+    assert_eq!(mined.node.compared.load(Ordering::Relaxed), 6);
+}
+
+#[tokio::test]
+async fn state_at_a_block_that_is_not_there_yet_is_refused() {
+    let world = Mined::not_final(4).await;
+    let account = "0x7777777777777777777777777777777777777777";
+    for tag in ["safe", "finalized"] {
+        for method in ["eth_getTransactionCount", "eth_getBalance", "ots_hasCode"] {
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": [account, tag]});
+            let answer = world.server.post("/rpc", &body.to_string()).await.json();
+            let expected = json!({"code": -32001, "message": "Block not found"});
+            assert_eq!(answer["error"], expected, "{method} at {tag}: {answer}");
+        }
+        // The specification has `null` there.
+        let target = format!("/api/proxy?action=eth_getTransactionCount&address={account}&tag={tag}");
+        let reply = world.server.get(&target).await;
+        assert_eq!(
+            (reply.status, reply.json()),
+            (200, json!({"jsonrpc": "2.0", "id": 1, "result": null}))
+        );
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quarry::api::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 use quarry::app::front::front;
 use quarry::desk::NodeReply;
-use quarry::http::Limits;
+use quarry::http::{Limits, Pool};
 use quarry::model::{Address, B256, Bundle, ChainName, StaticRewards, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
@@ -23,7 +23,7 @@ const NODE_HEAD: u64 = 80;
 struct OneChain {
     store: Arc<Store>,
     status: Arc<ChainStatus>,
-    node: Option<Arc<Node>>,
+    node: Option<Arc<dyn Upstream>>,
     static_rewards: Option<Arc<StaticRewards>>,
     excluded: Arc<[Address]>,
 }
@@ -82,7 +82,7 @@ impl Chains for OneChain {
         (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
     }
     fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
-        self.node.clone().map(|node| node as Arc<dyn Upstream>)
+        self.node.clone()
     }
     fn store_bytes(&self, _: ChainName) -> u64 {
         12
@@ -94,6 +94,14 @@ pub(crate) struct World {
     pub(crate) bundles: Vec<Bundle>,
     pub(crate) status: Arc<ChainStatus>,
     _directory: tempfile::TempDir,
+}
+
+/// What the node offers is passed on.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        rpc_passthrough: true,
+        ..Settings::default()
+    }
 }
 
 impl World {
@@ -128,9 +136,8 @@ impl World {
         static_rewards: Option<&str>,
         rules: NonceRules,
     ) -> Self {
-        let node = node.map(|answer| Node(answer, None));
         let (directory, store) = Self::filled(&bundles, &rules);
-        Self::beside(directory, store, bundles, node, static_rewards, &[]).await
+        Self::serving(directory, store, bundles, node, static_rewards, &[]).await
     }
 
     /// A server over a store that begins with the first of these blocks, with a node that tells balances and nonces.
@@ -141,8 +148,22 @@ impl World {
         rules: NonceRules,
     ) -> Self {
         let (directory, store) = Self::filled(&bundles, &rules);
-        let node = Node(balance, nonce);
-        Self::beside(directory, store, bundles, Some(node), None, &[]).await
+        let node: Arc<dyn Upstream> = Arc::new(Node(balance, nonce));
+        let under = (settings(), Limits::default(), pool());
+        Self::beside(directory, store, bundles, Some(node), (None, &[]), under).await
+    }
+
+    /// A server over the usual chain with this node, these settings, limits and room.
+    pub(crate) async fn with_node(
+        node: Arc<dyn Upstream>,
+        settings: Settings,
+        limits: Limits,
+        pool: Pool,
+    ) -> Self {
+        let bundles = plain::chain(5, HEAD + 1, &ChainConfig::default());
+        let (directory, store) = Self::filled(&bundles, &NonceRules::default());
+        let under = (settings, limits, pool);
+        Self::beside(directory, store, bundles, Some(node), (None, &[]), under).await
     }
 
     /// A store of these blocks by these rules.
@@ -176,17 +197,18 @@ impl World {
         static_rewards: Option<&str>,
         excluded: &[Address],
     ) -> Self {
-        let node = node.map(|answer| Node(answer, None));
-        Self::beside(directory, store, bundles, node, static_rewards, excluded).await
+        let node = node.map(|answer| Arc::new(Node(answer, None)) as Arc<dyn Upstream>);
+        let under = (settings(), Limits::default(), pool());
+        Self::beside(directory, store, bundles, node, (static_rewards, excluded), under).await
     }
 
     async fn beside(
         directory: tempfile::TempDir,
         store: Arc<Store>,
         bundles: Vec<Bundle>,
-        node: Option<Node>,
-        static_rewards: Option<&str>,
-        excluded: &[Address],
+        node: Option<Arc<dyn Upstream>>,
+        (static_rewards, excluded): (Option<&str>, &[Address]),
+        (settings, limits, pool): (Settings, Limits, Pool),
     ) -> Self {
         let status = Arc::new(ChainStatus::default());
         status.set_node_head(NODE_HEAD);
@@ -194,17 +216,13 @@ impl World {
         let chains = OneChain {
             store,
             status: Arc::clone(&status),
-            node: node.map(Arc::new),
+            node,
             static_rewards: static_rewards.map(|text| Arc::new(text.parse().unwrap())),
             excluded: excluded.into(),
         };
-        let settings = Settings {
-            rpc_passthrough: true,
-            ..Settings::default()
-        };
-        let front = Arc::new(front(Arc::new(chains), pool(), settings));
+        let front = Arc::new(front(Arc::new(chains), pool, settings));
         Self {
-            server: Server::start(front, Limits::default()).await,
+            server: Server::start(front, limits).await,
             bundles,
             status,
             _directory: directory,

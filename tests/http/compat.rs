@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 
 use crate::chain::{HEAD, World};
-use crate::plain::account;
+use crate::plain::{account, topic};
 
 /// A form and a query of many pairs, which would be tens of millions to compare one by one, cost about what a form of other names does.
 #[tokio::test]
@@ -57,4 +57,46 @@ async fn the_list_of_chains_says_where_its_client_found_it() {
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let body = String::from_utf8(body.to_vec()).unwrap();
     assert_eq!(url(&body), "http://explorer.example:8080/v2/api?chainid=7");
+}
+
+/// A form has room for thousands of topics, and each may call for a list in each of the operators.
+#[tokio::test]
+async fn forms_of_too_many_topics_are_refused() {
+    let world = World::start(HEAD + 1, None).await;
+    let ask = async |counts: [u64; 4], operators: &str| {
+        let topics = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let topics = topics.map(|(position, &count)| {
+            let values: Vec<String> = (0..count).map(|n| topic(n).to_string()).collect();
+            format!("&topic{position}={}", values.join(","))
+        });
+        let form = format!(
+            "module=logs&action=getLogs{}{operators}",
+            topics.collect::<String>()
+        );
+        world.server.post("/api", &form).await.whole_body()
+    };
+    let or =
+        "&topic0_1_opr=or&topic1_2_opr=or&topic2_3_opr=or&topic0_2_opr=or&topic0_3_opr=or&topic1_3_opr=or";
+    for (counts, operators, refused) in [
+        ([1_000, 1_000, 0, 0], "", None),
+        (
+            [0, 0, 1_001, 0],
+            "",
+            Some("At most 1000 values of topic2 are allowed"),
+        ),
+        // Each topic is in three of the six.
+        ([341; 4], or, None),
+        (
+            [342; 4],
+            or,
+            Some("At most 4096 topic values are allowed, those of a topic once for each of its operators"),
+        ),
+        ([342; 4], &or.replace("or&", "and&"), None),
+    ] {
+        let body = ask(counts, operators).await;
+        match refused {
+            Some(text) => assert!(body.contains(text), "{counts:?}: {body}"),
+            None => assert!(!body.contains("At most"), "{counts:?}: {body}"),
+        }
+    }
 }

@@ -308,10 +308,12 @@ async fn lists_of_contracts() {
     }
     // Blanks around commas, any case, the same one many times.
     let spaced = format!(
-        "{path}?contractaddresses=+{one}+,%20{},{one},{one},{one},{one}",
+        "{path}?contractaddresses=+{one}+,%20{},{one},{one},{one}",
         one.to_uppercase().replace("0X", "0x")
     );
     let found = world.json(&spaced).await;
     assert_eq!(found, world.json(&ask(&[known])).await);
     assert_eq!(found["contracts"].as_array().map(Vec::len), Some(1));
+    let once_more = world.server.get(&format!("{spaced},{one}")).await;
+    once_more.assert_error(400, "At most 5 contract addresses are allowed");
 }

@@ -103,6 +103,15 @@ impl Mined {
         Self::ruled(blocks, Limits::default(), pool(), rules).await
     }
 
+    /// A service over this many blocks of which none is final.
+    pub(crate) async fn not_final(blocks: u64) -> Self {
+        let mut mined = Self::start(0, Limits::default()).await;
+        for _ in 0..blocks {
+            mined.mine(0);
+        }
+        mined
+    }
+
     async fn ruled(blocks: u64, limits: Limits, pool: Pool, rules: NonceRules) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
@@ -150,7 +159,7 @@ impl Mined {
     ) -> Self {
         let writer = store.writer().unwrap();
         let status = Arc::new(ChainStatus::default());
-        status.set_node_head(bundles.len() as u64 - 1);
+        status.set_node_head((bundles.len() as u64).saturating_sub(1));
         let node = Arc::new(Node::default());
         let chains = Served {
             store: Arc::clone(&store),
@@ -177,8 +186,8 @@ impl Mined {
 
     /// Adds a block that is not final; `fork` tells branches apart.
     pub(crate) fn mine(&mut self, fork: u64) {
-        let parent = self.bundles.last().unwrap().block.hash;
-        let number = self.head() + 1;
+        let parent = self.bundles.last().map_or(B256::ZERO, |bundle| bundle.block.hash);
+        let number = self.store.view().head().map_or(0, |head| head.number + 1);
         let bundle = plain::block(11, number, parent, fork, &self.config);
         let mut batch = self.writer.batch();
         derive(&bundle, &self.rules, &mut batch).unwrap();
@@ -235,6 +244,9 @@ impl Mined {
 
 /// Commits final blocks, and brings them to the disk.
 fn fill(store: &Arc<Store>, bundles: &[Bundle], rules: &NonceRules) {
+    if bundles.is_empty() {
+        return;
+    }
     let mut writer = store.writer().unwrap();
     let mut batch = writer.batch();
     for bundle in bundles {
