@@ -60,7 +60,7 @@ fn program() -> Option<PathBuf> {
         .map(PathBuf::from);
     let found = named.or_else(|| installed.is_file().then_some(installed));
     if found.is_none() {
-        println!("skipped: no anvil (set QUARRY_ANVIL or run `tools/setup.sh npm`)");
+        crate::binary::skipped::skipped("no anvil (set QUARRY_ANVIL or run `tools/setup.sh npm`)");
     }
     found
 }

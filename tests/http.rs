@@ -47,6 +47,8 @@ mod malformed;
 mod metrics;
 #[path = "http/mined.rs"]
 mod mined;
+#[path = "support/pace.rs"]
+mod pace;
 #[path = "http/parameters.rs"]
 mod parameters;
 #[path = "support/participants.rs"]

@@ -429,7 +429,7 @@ fn promtool(arguments: [&str; 3], folder: &Path) -> bool {
     {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: promtool: {error}");
+            crate::binary::skipped::skipped(&format!("promtool: {error}"));
             return false;
         }
     };

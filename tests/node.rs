@@ -42,5 +42,8 @@ mod recorded;
 #[path = "node/reconnect.rs"]
 mod reconnect;
 
+#[path = "support/skipped.rs"]
+mod skipped;
+
 #[path = "node/wire.rs"]
 mod wire;

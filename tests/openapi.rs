@@ -324,7 +324,7 @@ fn the_document_is_served_and_names_every_operation_once() {
 fn the_document_is_valid_by_a_public_validator() {
     let modules = Path::new(ROOT).join("tools/node_modules");
     if !modules.join("@seriousme/openapi-schema-validator").exists() {
-        eprintln!("skipped: the npm packages of tools/package-lock.json are not installed");
+        crate::binary::skipped::skipped("the npm packages of tools/package-lock.json are not installed");
         return;
     }
     let directory = tempfile::tempdir().unwrap();

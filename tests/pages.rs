@@ -74,7 +74,7 @@ fn the_front_door_is_a_page_for_browsers_and_links_for_programs() {
 #[test]
 fn the_pages_work_in_a_browser() {
     let Ok(version) = Command::new("node").arg("--version").output() else {
-        eprintln!("skipped: node is not installed");
+        crate::binary::skipped::skipped("node is not installed");
         return;
     };
     assert!(version.status.success());
@@ -92,7 +92,7 @@ fn the_pages_work_in_a_browser() {
     );
     let found: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
     if let Some(reason) = found["skipped"].as_str() {
-        eprintln!("skipped: {reason}");
+        crate::binary::skipped::skipped(reason);
         return;
     }
     check_operations(&server, &found["docs"]);

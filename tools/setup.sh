@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing that is there. Usage: tools/setup.sh build | npm | python | demo | all | anvil
+# Installs what is missing, and nothing that is there. Usage: tools/setup.sh build | npm | python | postgres | demo | all | anvil
 #
-#   build   a C++ compiler and libclang (RocksDB is compiled, its bindings are generated)
-#   npm     node, npm and the packages pinned in tools/package-lock.json (anvil, solc, ethers, clients of Etherscan)
-#   python  python and, in tools/python, the packages pinned in tests/clients/requirements.txt
-#   demo    npm, and zstd to compress the recording
-#   all     build, npm and python
-#   anvil   print the path of the anvil program, or nothing
+#   build     a C++ compiler and libclang (RocksDB is compiled, its bindings are generated)
+#   npm       node, npm and the packages pinned in tools/package-lock.json (anvil, solc, ethers, clients of Etherscan)
+#   python    python and, in tools/python, the packages pinned in tests/clients/requirements.txt
+#   postgres  a PostgreSQL server for tests, where that asks nobody for a password; never a reason to fail
+#   demo      npm, and zstd to compress the recording
+#   all       build, npm, python and postgres
+#   anvil     print the path of the anvil program, or nothing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -130,12 +131,32 @@ python_packages() {
   stop "pip could not install the packages of tests/clients/requirements.txt; see its message above"
 }
 
+# A database whose answers are held against ours. The tests start a server of their own from where Debian puts its programs, or from
+# QUARRY_POSTGRES; without one they say that they are skipped.
+postgres_server() {
+  if [ -n "${QUARRY_POSTGRES:-}" ]; then return; fi
+  if compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && have psql; then return; fi
+  have apt-get && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; } || {
+    say "no PostgreSQL server, and none can be installed without a password: its tests are skipped (apt-get install postgresql)"
+    return 0
+  }
+  # Only its programs are wanted: while this file is there the package makes no database and starts no service.
+  local none=/etc/postgresql-common/createcluster.d/quarry-setup.conf
+  (
+    trap 'as_root rm -f "$none"; as_root rmdir --ignore-fail-on-non-empty "${none%/*}" || true' EXIT
+    as_root mkdir -p "${none%/*}"
+    echo 'create_main_cluster = false' | as_root tee "$none" >/dev/null
+    apt_install postgresql
+  ) || say "PostgreSQL could not be installed: its tests are skipped"
+}
+
 case "${1:-}" in
   build) build_tools ;;
   npm) npm_packages ;;
   demo) npm_packages; have zstd || apt_install zstd ;;
   python) python_packages ;;
-  all) build_tools; npm_packages; python_packages ;;
+  postgres) postgres_server ;;
+  all) build_tools; npm_packages; python_packages; postgres_server ;;
   anvil) anvil_path ;;
-  *) stop "usage: tools/setup.sh build | npm | python | demo | all | anvil" ;;
+  *) stop "usage: tools/setup.sh build | npm | python | postgres | demo | all | anvil" ;;
 esac

@@ -175,10 +175,6 @@ impl Vitals {
         &self.awaited
     }
 
-    fn milliseconds(&self) -> u64 {
-        self.milliseconds_at(clock::now())
-    }
-
     fn milliseconds_at(&self, now: Instant) -> u64 {
         u64::try_from(now.saturating_duration_since(self.began).as_millis()).unwrap_or(u64::MAX)
     }
@@ -203,7 +199,7 @@ impl Vitals {
         }
         self.holds(0, length);
         let number = self.frames.fetch_add(1, Ordering::Relaxed);
-        self.handed().insert(number, self.milliseconds());
+        self.handed().insert(number, self.milliseconds_at(clock::now()));
         let vitals = Arc::clone(self);
         Bytes::from_owner(Handed {
             bytes,
@@ -214,47 +210,51 @@ impl Vitals {
     }
 
     /// For how long the oldest frame that was handed over is not let go.
-    fn oldest_handed(&self) -> Option<Duration> {
+    fn oldest_handed(&self, now: Instant) -> Option<Duration> {
         let at = self.handed().first_key_value().map(|(_, &at)| at)?;
-        Some(Duration::from_millis(self.milliseconds().saturating_sub(at)))
+        Some(Duration::from_millis(
+            self.milliseconds_at(now).saturating_sub(at),
+        ))
     }
 
     /// Whether one of the answers that come beside each other waits for the client that long, whatever else goes to and fro.
-    fn has_stalled_for(&self, patience: Duration) -> bool {
+    fn has_stalled_for(&self, patience: Duration, now: Instant) -> bool {
         if !self.multiplexed.load(Ordering::Relaxed) || self.held() == 0 {
             return false;
         }
-        let now = self.milliseconds();
-        let since = |at: u64| Duration::from_millis(now.saturating_sub(at));
+        let since = |at: u64| Duration::from_millis(self.milliseconds_at(now).saturating_sub(at));
         let is_left = |request: &Arc<Progress>| {
             !request.ours.load(Ordering::Relaxed) && since(request.moved.load(Ordering::Relaxed)) > patience
         };
         // Of a frame some may be taken at a time, and one may be kept after its request has ended.
-        let is_kept = self.oldest_handed().is_some_and(|age| age > 2 * patience);
+        let is_kept = self.oldest_handed(now).is_some_and(|age| age > 2 * patience);
         is_kept || self.requests().iter().any(is_left)
     }
 
     /// Where there is no room for more answers (`is_cramped`), one that is not taken is waited for a third as long, and each by itself.
     pub(super) fn verdict(&self, limits: &Limits, is_cramped: bool) -> Verdict {
+        self.verdict_at(limits, is_cramped, clock::now())
+    }
+
+    fn verdict_at(&self, limits: &Limits, is_cramped: bool, now: Instant) -> Verdict {
         let patience = match is_cramped {
             true => cramped_patience(limits.write_timeout),
             false => limits.write_timeout,
         };
-        if is_cramped && self.has_stalled_for(patience) {
+        if is_cramped && self.has_stalled_for(patience, now) {
             return Verdict::Stalled;
         }
         if self.blocked.load(Ordering::Relaxed) {
-            self.see_taken();
+            self.see_taken(now);
         }
-        let now = clock::now();
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
-        let still = (now - self.began).saturating_sub(moved);
+        let still = now.saturating_duration_since(self.began).saturating_sub(moved);
         let oldest = self.requests().front().map(|request| request.began);
         let waits_for_client = oldest.is_some() && self.ours.load(Ordering::Relaxed) == 0;
         // A body that nobody comes for is not asked whether its time is over.
         let request_timeout = limits.answer_timeout.saturating_add(limits.body_timeout);
         let is_over = |age: Duration| age > request_timeout;
-        if oldest.is_some_and(|began| is_over(now - began)) || self.oldest_handed().is_some_and(is_over) {
+        if oldest.is_some_and(|began| is_over(now - began)) || self.oldest_handed(now).is_some_and(is_over) {
             Verdict::Stalled
         } else if self.blocked.load(Ordering::Relaxed) || waits_for_client {
             if still > patience {
@@ -276,7 +276,7 @@ impl Vitals {
 
     /// Sees whether the client took enough since it last did. The kernel takes some hundred kilobytes at a time, long before the client
     /// does and long after.
-    fn see_taken(&self) {
+    fn see_taken(&self, now: Instant) {
         let socket = self.socket.load(Ordering::Relaxed);
         let Some(left) = (socket >= 0).then(|| machine::unacknowledged(socket)).flatten() else {
             return;
@@ -284,12 +284,8 @@ impl Vitals {
         let taken = self.written.load(Ordering::Relaxed).saturating_sub(left);
         if taken >= self.acknowledged.load(Ordering::Relaxed) + TAKEN_MIN as u64 {
             self.acknowledged.store(taken, Ordering::Relaxed);
-            self.touch();
+            self.touch_at(self.milliseconds_at(now));
         }
-    }
-
-    fn touch(&self) {
-        self.touch_at(self.milliseconds());
     }
 
     fn touch_at(&self, milliseconds: u64) {
@@ -298,19 +294,24 @@ impl Vitals {
     }
 
     pub(super) fn wrote(&self, outcome: &Poll<io::Result<usize>>) {
+        self.wrote_at(outcome, clock::now);
+    }
+
+    /// The same; most writes need not know the time.
+    fn wrote_at(&self, outcome: &Poll<io::Result<usize>>, now: impl FnOnce() -> Instant) {
         match outcome {
             Poll::Ready(written) => {
                 self.blocked.store(false, Ordering::Relaxed);
                 let written = written.as_ref().map_or(0, |&bytes| bytes);
                 self.written.fetch_add(written as u64, Ordering::Relaxed);
                 if self.taken.fetch_add(written, Ordering::Relaxed) + written >= TAKEN_MIN {
-                    self.touch();
+                    self.touch_at(self.milliseconds_at(now()));
                 }
             }
             // The clock runs from the first refusal of the socket, not from the last try, nor from the last little taken.
             Poll::Pending => {
                 if !self.blocked.swap(true, Ordering::Relaxed) && self.taken.load(Ordering::Relaxed) == 0 {
-                    self.touch();
+                    self.touch_at(self.milliseconds_at(now()));
                 }
             }
         }
@@ -373,7 +374,10 @@ pub(super) struct InFlight {
 
 impl InFlight {
     pub(super) fn begin(vitals: &Arc<Vitals>) -> Self {
-        let began = clock::now();
+        Self::begin_at(vitals, clock::now())
+    }
+
+    fn begin_at(vitals: &Arc<Vitals>, began: Instant) -> Self {
         let progress = Arc::new(Progress {
             began,
             ours: AtomicBool::new(false),

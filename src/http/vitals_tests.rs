@@ -1,5 +1,6 @@
 //! Who counts as one that takes its answers.
 
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -23,18 +24,19 @@ fn limits() -> Limits {
 /// What is said at last of a client that takes so many bytes of a ready answer each tick.
 fn after(ticks: u32, bytes: usize) -> Verdict {
     let (vitals, limits) = (Vitals::new(), limits());
-    let request = InFlight::begin(&vitals);
-    request.answered();
-    vitals.wrote(&Poll::Pending);
+    let mut now = vitals.began;
+    let request = InFlight::begin_at(&vitals, now);
+    request.turn.set_at(false, now);
+    vitals.wrote_at(&Poll::Pending, || now);
     for _ in 0..ticks {
-        std::thread::sleep(TICK);
-        vitals.wrote(&Poll::Ready(Ok(bytes)));
-        vitals.wrote(&Poll::Pending);
-        if vitals.verdict(&limits, false) != Verdict::Alive {
+        now += TICK;
+        vitals.wrote_at(&Poll::Ready(Ok(bytes)), || now);
+        vitals.wrote_at(&Poll::Pending, || now);
+        if vitals.verdict_at(&limits, false, now) != Verdict::Alive {
             break;
         }
     }
-    vitals.verdict(&limits, false)
+    vitals.verdict_at(&limits, false, now)
 }
 
 #[test]
@@ -64,19 +66,23 @@ fn where_there_is_no_room_who_takes_nothing_has_a_third_of_the_time() {
     );
     let vitals = Vitals::new();
     vitals.note_multiplexed();
-    let mut request = InFlight::begin(&vitals);
+    let mut now = vitals.began;
+    let mut request = InFlight::begin_at(&vitals, now);
     request.weigh(1000);
-    std::thread::sleep(Duration::from_millis(2_200));
+    now += Duration::from_millis(2_200);
     // It is our turn.
-    assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
-    request.answered();
-    std::thread::sleep(Duration::from_millis(2_200));
+    assert_eq!(vitals.verdict_at(&limits, true, now), Verdict::Alive);
+    request.turn.set_at(false, now);
+    now += Duration::from_millis(2_200);
     // Others come and go meanwhile.
-    drop(InFlight::begin(&vitals));
-    assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
-    assert_eq!(vitals.verdict(&limits, true), Verdict::Stalled);
+    let mut other = InFlight::begin_at(&vitals, now);
+    other.end(now);
+    drop(other);
+    assert_eq!(vitals.verdict_at(&limits, false, now), Verdict::Alive);
+    assert_eq!(vitals.verdict_at(&limits, true, now), Verdict::Stalled);
+    request.end(now);
     drop(request);
-    assert_eq!(vitals.verdict(&limits, true), Verdict::Alive);
+    assert_eq!(vitals.verdict_at(&limits, true, now), Verdict::Alive);
     assert_eq!(vitals.held(), 0);
 }
 
@@ -127,7 +133,9 @@ fn requests_leave_as_they_end() {
     assert_eq!(vitals.requests().len(), 3);
     drop(requests);
     assert_eq!(vitals.requests().len(), 0);
-    assert_eq!(vitals.verdict(&limits, false), Verdict::Alive);
-    std::thread::sleep(limits.header_read_timeout + TICK);
-    assert_eq!(vitals.verdict(&limits, false), Verdict::Idle);
+    // Since the last of them left.
+    let now = vitals.began + Duration::from_millis(vitals.moved.load(Ordering::Relaxed));
+    assert_eq!(vitals.verdict_at(&limits, false, now), Verdict::Alive);
+    let now = now + limits.header_read_timeout + TICK;
+    assert_eq!(vitals.verdict_at(&limits, false, now), Verdict::Idle);
 }

@@ -272,7 +272,7 @@ impl StoreError {
                 Self::NotWritable { path, words }
             }
             ErrorKind::IOError if says(&["Too many open files"]) => Self::TooManyFiles { path, words },
-            ErrorKind::IOError if says(&["LOCK"]) => Self::Busy { path },
+            ErrorKind::IOError if says(&["/LOCK:"]) => Self::Busy { path },
             ErrorKind::Corruption => Self::Damaged { path, words },
             // A manifest that lost its end names less than was made.
             ErrorKind::InvalidArgument if says(&["Column family not found"]) => Self::Damaged { path, words },

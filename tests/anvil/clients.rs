@@ -433,7 +433,7 @@ fn same_questions(calls: &mut Calls, world: &World, names: &[(&str, &str)]) {
 
 fn with_javascript(world: &World) {
     if !tools().join("node_modules/etherscan-api").is_dir() {
-        println!("skipped: no etherscan-api (run `tools/setup.sh npm`)");
+        crate::binary::skipped::skipped("no etherscan-api (run `tools/setup.sh npm`)");
         return;
     }
     let mut calls = world.calls(Path::new("node"), "with_javascript.mjs");
@@ -609,7 +609,7 @@ fn with_javascript(world: &World) {
 fn with_python(world: &World) {
     let python = tools().join("python/bin/python");
     if !python.is_file() {
-        println!("skipped: no etherscan-python (run `tools/setup.sh python`)");
+        crate::binary::skipped::skipped("no etherscan-python (run `tools/setup.sh python`)");
         return;
     }
     let mut calls = world.calls(&python, "with_python.py");
@@ -751,7 +751,7 @@ fn with_python(world: &World) {
 fn with_cast(world: &World) {
     let cast = tools().join("node_modules/.bin/cast");
     if !cast.is_file() {
-        println!("skipped: no cast (run `tools/setup.sh npm`)");
+        crate::binary::skipped::skipped("no cast (run `tools/setup.sh npm`)");
         return;
     }
     // Its own file says where the explorer of a chain is; `source` has a parameter of its own for it.
@@ -803,8 +803,8 @@ fn with_cast(world: &World) {
 
 fn with_rust(world: &World) {
     let Some(program) = std::env::var_os("QUARRY_EXPLORERS").filter(|path| Path::new(path).is_file()) else {
-        println!(
-            "skipped: QUARRY_EXPLORERS names no program (`make test` builds it from tests/clients/explorers)"
+        crate::binary::skipped::skipped(
+            "QUARRY_EXPLORERS names no program (`make test` builds it from tests/clients/explorers)",
         );
         return;
     };

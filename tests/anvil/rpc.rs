@@ -435,7 +435,7 @@ fn client(script: &str, server: &Server, anvil: &Anvil, emitter: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let package = script.split('.').next().unwrap();
     if !root.join("tools/node_modules").join(package).is_dir() {
-        println!("skipped: {package} is not installed (run `tools/setup.sh npm`)");
+        crate::binary::skipped::skipped(&format!("{package} is not installed (run `tools/setup.sh npm`)"));
         return;
     }
     let ran = Command::new("node")
@@ -444,7 +444,7 @@ fn client(script: &str, server: &Server, anvil: &Anvil, emitter: &str) {
         .env("NODE_PATH", root.join("tools/node_modules"))
         .output();
     let Ok(ran) = ran else {
-        println!("skipped: no node on the path");
+        crate::binary::skipped::skipped("no node on the path");
         return;
     };
     let (out, err) = (

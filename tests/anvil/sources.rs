@@ -81,7 +81,7 @@ fn compiled() -> Option<Value> {
 pub(crate) fn compile(sources: Value) -> Option<Value> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
     if !tools.join("node_modules/solc").is_dir() {
-        println!("skipped: no solc (run `tools/setup.sh npm`)");
+        crate::binary::skipped::skipped("no solc (run `tools/setup.sh npm`)");
         return None;
     }
     let input = json!({

@@ -26,8 +26,8 @@ fn programs() -> Option<PathBuf> {
     installed.sort();
     let found = named.or_else(|| installed.pop());
     if found.is_none() {
-        println!(
-            "skipped: no PostgreSQL server (apt-get install postgresql, or set QUARRY_POSTGRES to its bin directory)"
+        crate::binary::skipped::skipped(
+            "no PostgreSQL server (apt-get install postgresql, or set QUARRY_POSTGRES to its bin directory)",
         );
     }
     found

@@ -42,7 +42,7 @@ fn beside_mount(mounted: &Path, program: &Command) -> Outcome {
 fn can_mount(directory: &Path) -> bool {
     let tried = beside_mount(directory, &Command::new("true"));
     if tried.code != Some(0) {
-        println!("skipped, no mount can be made: {}", tried.stderr.trim());
+        crate::binary::skipped::skipped(&format!("no mount can be made: {}", tried.stderr.trim()));
     }
     tried.code == Some(0)
 }

@@ -81,7 +81,7 @@ impl Quarry {
                 lines.lock().unwrap().push(line);
             }
         });
-        let address = serving.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| {
+        let address = serving.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| {
             let _ = child.kill();
             panic!("not serving: {:#?}", log.lock().unwrap())
         });
@@ -181,7 +181,7 @@ impl Quarry {
                 break status;
             }
             assert!(
-                began.elapsed() < Duration::from_secs(20),
+                began.elapsed() < Duration::from_secs(60),
                 "does not end: {:#?}",
                 self.log.lock().unwrap()
             );

@@ -24,7 +24,7 @@ impl SmallDisk {
             .arg(directory.path())
             .output();
         if !mounted.is_ok_and(|output| output.status.success()) {
-            println!("skipped: this user may not mount a small file system");
+            crate::binary::skipped::skipped("this user may not mount a small file system");
             return None;
         }
         Some(Self { directory })

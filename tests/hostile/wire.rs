@@ -141,11 +141,3 @@ pub(crate) fn ask(address: &str, target: &str) -> Answer {
 pub(crate) fn alive(address: &str) {
     assert_eq!(ask(address, "/health").status, 200);
 }
-
-/// Most open files of this process.
-pub(crate) fn files_max() -> usize {
-    let text = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let soft = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    soft.unwrap_or(1024)
-}

@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::client::{Server, pool};
 use crate::mined::{Mined, ask, header};
+use crate::pace::at_most;
 
 /// Samples by name and labels. Fails on anything that is not OpenMetrics text.
 pub(crate) fn parse(text: &str) -> BTreeMap<String, f64> {
@@ -136,28 +137,18 @@ async fn the_cap_on_requests_is_told_and_counted() {
         ..Limits::default()
     };
     let world = Mined::start(40, limits).await;
-    let list = format!("/api/logs/get-logs?address={}", world.busiest());
+    let list = format!("/api/logs/get-logs?address={}&offset=10000", world.busiest());
     // Its answer is not taken, so it stays under way.
-    let mut held = world.server.connect().await;
-    let request = format!("GET {list} HTTP/1.1\r\nhost: x\r\n\r\n");
-    held.write_all(request.repeat(400).as_bytes()).await.unwrap();
-    held.read_exact(&mut [0; 16]).await.unwrap();
-    // Until the buffers in between are full one answer after the other is over.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let mut taker = Taker::connect(&world.server).await;
+    assert_eq!(taker.ask(&list, "identity").await, 200);
     let count = "/api/block/1/transaction-count";
-    let refused = loop {
-        let reply = world.get(count, &[]).await;
-        if reply.status() == 503 {
-            break reply;
-        }
-        assert!(std::time::Instant::now() < deadline, "nothing was refused");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    };
+    let refused = world.get(count, &[]).await;
+    assert_eq!(refused.status(), 503);
     assert_eq!(refused.body(), "{\"error\":\"Too many requests\"}");
     assert_eq!(header(&refused, "retry-after"), Some("1"));
     // Whether the process answers is told all the same.
     assert_eq!(world.get("/health", &[]).await.status(), 200);
-    drop(held);
+    taker.go();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while world.get(count, &[]).await.status() != 200 {
         assert!(
@@ -278,10 +269,14 @@ impl Taker {
         status
     }
 
-    /// Goes, and waits until nothing is held.
-    async fn leave(self, world: &Mined) {
+    fn go(self) {
         drop((self.kept, self.client));
         self.connection.abort();
+    }
+
+    /// Goes, and waits until nothing is held.
+    async fn leave(self, world: &Mined) {
+        self.go();
         let dropped = std::time::Instant::now();
         while figures(world).await["quarry_http_unsent_bytes"] > 0.0 {
             assert!(
@@ -384,24 +379,26 @@ async fn slow_requests_are_remembered_without_secrets() {
     let server = Server::start(Arc::new(handler), Limits::default()).await;
     for target in [
         "/plain/0",
-        "/plain/400?a=1&ApiKey=S3CRET",
+        "/plain/2000?a=1&ApiKey=S3CRET",
         "/frames/10",
-        "/frames/150?b=2",
+        "/frames/800?b=2",
         "/plain/300",
     ] {
         ask(&server, "GET", target, &[]).await;
     }
     let figures = traffic.figures();
-    assert_eq!((figures.answered, figures.failed, figures.slow), (5, 3, 3));
+    assert_eq!((figures.answered, figures.failed), (5, 3));
+    let (whole, plain) = ("plain 503 /plain/2000?a=1&ApiKey=...", "plain 503 /plain/300");
+    let frames = "frames 200 /frames/800?b=2";
+    let show = |one: &quarry::http::SlowRequest| format!("{} {} {}", one.operation, one.status, one.target);
+    // Where the machine is slow, so are the others.
     let shown = |kept: &[quarry::http::SlowRequest]| -> Vec<String> {
-        kept.iter()
-            .map(|one| format!("{} {} {}", one.operation, one.status, one.target))
-            .collect()
+        assert_eq!(kept.len() as u64, figures.slow);
+        let named = |one: &String| [whole, plain, frames].contains(&&**one);
+        kept.iter().map(show).filter(named).collect()
     };
-    let (whole, plain) = ("plain 503 /plain/400?a=1&ApiKey=...", "plain 503 /plain/300");
-    let frames = "frames 200 /frames/150?b=2";
     assert_eq!(shown(&figures.slow_latest), [plain, frames, whole]);
-    // Three frames of 150 ms that were waited for, but for what was made ahead.
+    // Three frames of 800 ms that were waited for, but for what was made ahead.
     let longest = shown(&figures.slow_longest);
     assert_eq!(longest.len(), 3);
     assert!(
@@ -410,13 +407,14 @@ async fn slow_requests_are_remembered_without_secrets() {
     );
     for one in &figures.slow_latest {
         assert!(one.own >= quarry::http::SLOW && one.own <= one.whole, "{one:?}");
-        assert!(one.whole < Duration::from_secs(5), "{one:?}");
+        assert!(one.whole < at_most(Duration::from_secs(5)), "{one:?}");
+        assert!(show(one) != frames || one.bytes == 20, "{one:?}");
     }
-    assert_eq!(figures.slow_latest[1].bytes, 20);
+    // Over the seconds since it began.
+    let (minute, age) = (&figures.minute, figures.age.as_secs_f64());
     assert!(
-        figures.minute.answered > 0.5 && figures.minute.failed > 0.3,
-        "{:?}",
-        figures.minute
+        minute.answered * age > 4.5 && minute.failed * age > 2.5,
+        "{minute:?} after {age} s"
     );
     let kept = format!("{figures:?}");
     assert!(!kept.contains("S3CRET") && !kept.contains("127.0.0.1"), "{kept}");

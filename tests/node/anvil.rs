@@ -33,7 +33,7 @@ impl Drop for Anvil {
 
 fn start(ipc: &Path) -> Option<Anvil> {
     let Some(program) = program() else {
-        println!("skipped: no anvil (set QUARRY_ANVIL or run `npm install @foundry-rs/anvil`)");
+        crate::skipped::skipped("no anvil (set QUARRY_ANVIL or run `npm install @foundry-rs/anvil`)");
         return None;
     };
     let mut child = Command::new(program)

@@ -1,14 +1,17 @@
 //! `--log` and `--log-format`.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::binary::{Server, command, eventually, import_demo, interrupt, quarry};
+use crate::running::next;
 
 #[test]
 fn a_wrong_filter_is_a_sentence() {
@@ -78,28 +81,27 @@ fn full() -> File {
     File::options().write(true).open("/dev/full").unwrap()
 }
 
-/// `quarry serve` of the demo's chain, which it imports, at an address that is free.
-fn serving(store: &str) -> (Command, SocketAddr) {
+/// `quarry serve` of the demo's chain, which it imports, with its log in `log`; where it serves, which it tells its supervisor, too.
+fn serving(data: &Path, log: impl Into<Stdio>) -> (Child, SocketAddr) {
+    let store = data.to_str().unwrap();
     import_demo(store);
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    let serve = command(["serve", "--data-dir", store, "--listen", &address.to_string()]);
-    (serve, address)
-}
-
-/// A connection, once it listens.
-fn connected(address: SocketAddr) -> TcpStream {
-    eventually("it listens", Duration::from_secs(30), || {
-        TcpStream::connect(address).ok()
-    })
+    let path = data.join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut serve: Command = command(["serve", "--data-dir", store, "--listen", "127.0.0.1:0"]);
+    let child = serve.env("NOTIFY_SOCKET", &path).stderr(log).spawn().unwrap();
+    let told = next(&socket);
+    let address = told
+        .lines()
+        .find_map(|line| line.strip_prefix("STATUS=serving on "));
+    let address = address.unwrap_or_else(|| panic!("{told}"));
+    (child, address.parse().unwrap())
 }
 
 #[test]
 fn a_log_that_cannot_be_written_is_lost_and_nothing_else() {
     let data = tempfile::tempdir().unwrap();
-    let store = data.path().to_str().unwrap();
-    let (mut serve, address) = serving(store);
-    let mut child = serve.stderr(full()).spawn().unwrap();
+    let (mut child, address) = serving(data.path(), full());
     for _ in 0..20 {
         let answer = eventually("it answers", Duration::from_secs(30), || {
             let mut stream = TcpStream::connect(address).ok()?;
@@ -120,11 +122,9 @@ fn a_log_that_cannot_be_written_is_lost_and_nothing_else() {
 fn nobody_waits_for_who_reads_the_log() {
     const REQUESTS: usize = 3000;
     let data = tempfile::tempdir().unwrap();
-    let store = data.path().to_str().unwrap();
-    let (mut serve, address) = serving(store);
-    let mut child = serve.spawn().unwrap();
+    let (mut child, address) = serving(data.path(), Stdio::piped());
     let mut log = child.stderr.take().unwrap();
-    let mut stream = connected(address);
+    let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     // Some 600 KB of lines, where a pipe takes 64.
     let requests = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
@@ -133,7 +133,11 @@ fn nobody_waits_for_who_reads_the_log() {
         stream.write_all(requests.as_bytes()).unwrap();
         let mut answers = 0;
         while answers < 100 {
-            let length = stream.read(&mut taken).unwrap();
+            let length = match stream.read(&mut taken) {
+                // Whoever stops the tests for a while interrupts the waiting.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.unwrap(),
+            };
             assert!(length > 0, "it should answer while nobody reads its log");
             answers += taken[..length].iter().filter(|&&byte| byte == b'{').count();
         }
@@ -152,8 +156,6 @@ fn nobody_waits_for_who_reads_the_log() {
 #[test]
 fn who_reads_no_log_at_all_does_not_keep_the_process() {
     let data = tempfile::tempdir().unwrap();
-    let store = data.path().to_str().unwrap();
-    let (mut serve, address) = serving(store);
     // A pipe that is full before.
     let (reader, writer) = std::io::pipe().unwrap();
     let filler = std::thread::spawn({
@@ -161,12 +163,12 @@ fn who_reads_no_log_at_all_does_not_keep_the_process() {
         move || while writer.write_all(&[b'x'; 4096]).is_ok() {}
     });
     std::thread::sleep(Duration::from_millis(200));
-    let mut child = serve.stderr(writer).spawn().unwrap();
-    drop(connected(address));
+    let (mut child, address) = serving(data.path(), writer);
+    drop(TcpStream::connect(address).unwrap());
     interrupt(&child);
     let status = eventually("it ends", Duration::from_secs(30), || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
-    drop((serve, reader));
+    drop(reader);
     filler.join().unwrap();
 }
 

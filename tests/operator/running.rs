@@ -1,17 +1,31 @@
 //! A service and who watches it: systemd's socket, `quarry health`.
 
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use quarry::store::Heartbeat;
 
 use crate::binary::{Server, command, eventually, import_demo, quarry};
 
-fn next(socket: &UnixDatagram) -> String {
+/// The next message, within the socket's time-out. Whoever stops the tests for a while interrupts the waiting.
+fn try_next(socket: &UnixDatagram) -> std::io::Result<String> {
     let mut message = [0u8; 4096];
-    let length = socket.recv(&mut message).expect("a message within the time-out");
-    String::from_utf8_lossy(&message[..length]).into_owned()
+    loop {
+        match socket.recv(&mut message) {
+            Ok(length) => return Ok(String::from_utf8_lossy(&message[..length]).into_owned()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+pub(crate) fn next(socket: &UnixDatagram) -> String {
+    try_next(socket).expect("a message within the time-out")
 }
 
 #[test]
@@ -35,7 +49,7 @@ fn systemd_is_told_when_it_listens_and_when_it_stops() {
     let stopping = next(&socket);
     assert!(stopping.lines().any(|line| line == "STOPPING=1"), "{stopping}");
     socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-    assert!(socket.recv(&mut [0; 16]).is_err(), "nothing else is said");
+    assert!(try_next(&socket).is_err(), "nothing else is said");
 }
 
 #[cfg(target_os = "linux")]
@@ -328,8 +342,9 @@ fn help_that_cannot_be_written_is_a_failure() {
     }
 }
 
-/// `quarry serve` with SIGHUP as `way` of `env` sets it, whatever whoever runs the tests has done with it.
-fn served_with_hang_up(way: &str, data: &str) -> std::process::Child {
+/// `quarry serve` with SIGHUP as `way` of `env` sets it, whatever whoever runs the tests has done with it; where it serves, and its
+/// log.
+fn served_with_hang_up(way: &str, data: &str) -> (Child, String, JoinHandle<String>) {
     let quarry = command(["serve", "--data-dir", data, "--listen", "127.0.0.1:0"]);
     let mut child = std::process::Command::new("env");
     child.arg(way).arg(quarry.get_program()).args(quarry.get_args());
@@ -339,8 +354,35 @@ fn served_with_hang_up(way: &str, data: &str) -> std::process::Child {
             None => child.env_remove(name),
         };
     }
-    let none = std::process::Stdio::null;
-    child.stdin(none()).stdout(none()).stderr(none()).spawn().unwrap()
+    child
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let (sender, serving) = std::sync::mpsc::channel();
+    let log = std::thread::spawn(move || {
+        let mut log = String::new();
+        for line in lines.map_while(Result::ok) {
+            if let Some((_, address)) = line.split_once("serving address=") {
+                let _ = sender.send(address.trim().to_owned());
+            }
+            log += &format!("{line}\n");
+        }
+        log
+    });
+    let address = serving.recv_timeout(Duration::from_secs(60));
+    (child, address.expect("it should serve"), log)
+}
+
+/// What it says to `/health` on a connection of its own.
+fn health(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// A terminal that is closed ends the service as a signal to end does, and leaves it alone under `nohup`.
@@ -353,18 +395,25 @@ fn a_closed_terminal_ends_the_service_politely() {
         ("--default-signal=HUP", &["-HUP"][..]),
         ("--ignore-signal=HUP", &["-HUP", "-TERM"]),
     ] {
-        let mut child = served_with_hang_up(way, store);
-        std::thread::sleep(Duration::from_secs(1));
+        let (mut child, address, log) = served_with_hang_up(way, store);
         for signal in signals {
+            assert!(
+                health(&address).starts_with("HTTP/1.1 200"),
+                "{way} before {signal}"
+            );
             assert!(child.try_wait().unwrap().is_none(), "{way} ended before {signal}");
             let sent = std::process::Command::new("kill")
                 .args([signal, &*child.id().to_string()])
                 .status();
             assert!(sent.unwrap().success());
-            std::thread::sleep(Duration::from_millis(500));
         }
         let ended = eventually("it ends", Duration::from_secs(10), || child.try_wait().unwrap());
         assert_eq!(ended.code(), Some(0), "{way}");
+        let log = log.join().unwrap();
+        let (before, _) = log.split_once("stopping; ").expect(&log);
+        // It was not about to end when it answered.
+        let asked = before.matches("quarry::http::request").count();
+        assert_eq!(asked, signals.len(), "{way}: {log}");
     }
 }
 

@@ -10,6 +10,12 @@
 )]
 #[path = "pace.rs"]
 mod pace;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test programs with and without `support` use this file"
+)]
+#[path = "skipped.rs"]
+pub mod skipped;
 
 use std::cell::RefCell;
 use std::ffi::OsStr;

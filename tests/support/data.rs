@@ -1,5 +1,12 @@
 //! Real chain data that lies beside the repository, where it is there at all.
 
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test programs with and without `support` use this file"
+)]
+#[path = "skipped.rs"]
+mod skipped;
+
 use std::path::{Path, PathBuf};
 
 /// The path of `name` in the shared data; prints why and gives `None` when it is absent.
@@ -10,6 +17,6 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!("skipped: no shared data at {}", path.display());
+    skipped::skipped(&format!("no shared data at {}", path.display()));
     None
 }

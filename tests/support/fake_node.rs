@@ -284,6 +284,11 @@ impl FakeNode {
         self.state().contracts = Some(Box::new(script));
     }
 
+    /// The requests that are being answered.
+    pub fn in_flight(&self) -> u64 {
+        self.state().in_flight
+    }
+
     /// The most requests at one time so far.
     pub fn in_flight_max(&self) -> u64 {
         self.state().in_flight_max

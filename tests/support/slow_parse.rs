@@ -1,6 +1,13 @@
 //! From the JSON of a node to the model, by way of `serde_json::Value`: slow, short, and independent of the
 //! parser that the product uses, so that each can be held against the other. Panics on what it cannot read.
 
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test programs with and without `support` use this file"
+)]
+#[path = "skipped.rs"]
+mod skipped;
+
 use std::{fmt::Debug, fs::File, io::BufRead, io::BufReader, path::PathBuf, str::FromStr};
 
 use quarry::model::{
@@ -17,7 +24,7 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     if full.exists() {
         return Some(full);
     }
-    eprintln!("skipped: {} is absent", full.display());
+    skipped::skipped(&format!("no shared data at {}", full.display()));
     None
 }
 

@@ -211,8 +211,18 @@ async fn among_many_bodies_a_frame_is_made_when_it_is_asked_for() {
         let first = Bytes::from_static(b"first");
         let mut body = stream_frames(&pool, first, Box::new(source.clone()), None);
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        let made = || source.next.load(Ordering::SeqCst);
+        let comes = async {
+            while made() < ahead {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), comes)
+            .await
+            .unwrap();
+        // And no more than that.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        assert_eq!(source.next.load(Ordering::SeqCst), ahead, "{}", others.len());
+        assert_eq!(made(), ahead, "{}", others.len());
         let rest = body.collect().await.unwrap().to_bytes();
         assert_eq!([first, rest].concat(), all_parts());
     }
