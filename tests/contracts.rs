@@ -13,10 +13,14 @@
 mod binary;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use binary::{Outcome, Server, eventually, import_demo, list, quarry, text};
+use quarry::model::{Address, MatchKind};
+use quarry::store::{ImportWriter, OpenOptions, Store};
 use serde_json::Value;
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
@@ -83,9 +87,14 @@ impl Rig {
     }
 
     fn import(&self, path: &Path, address: Option<&str>) -> Outcome {
+        self.import_with(path, address, &[])
+    }
+
+    fn import_with(&self, path: &Path, address: Option<&str>, more: &[&str]) -> Outcome {
         let (path, data) = (path.display().to_string(), self.data());
         let mut args = vec!["import", "contracts", &path, "--data-dir", &data];
         args.extend(address.iter().flat_map(|address| ["--address", address]));
+        args.extend(more);
         quarry(args)
     }
 }
@@ -152,15 +161,14 @@ fn a_tree_is_taken_entry_by_entry_beside_a_service() {
     said(
         &outcome,
         &[
-            "mainnet: 3 contracts taken (3 new or changed)",
-            "1 of other chains skipped, 8 refused",
+            "mainnet: 4 contracts taken (3 new or changed)",
+            "1 of other chains skipped, 7 refused",
             "the contract's code names other metadata",
             "source `Coin.sol` has another hash than the metadata states",
             "source `Coin.sol` lies outside of the contract's directory",
             "source `OddCoins.sol` is not there",
             "it has no metadata.json",
             "the metadata cannot be read",
-            "what is there of its contract already is worth more",
         ],
     );
     assert!(outcome.stdout.matches("lies outside").count() == 2, "{outcome:?}");
@@ -244,7 +252,7 @@ fn a_tree_is_taken_entry_by_entry_beside_a_service() {
     let again = rig.import(&rig.path("repository"), None).succeeded();
     said(
         &again,
-        &["mainnet: 3 contracts taken (0 new or changed)", "8 refused"],
+        &["mainnet: 4 contracts taken (0 new or changed)", "7 refused"],
     );
     assert_eq!(server.get(&source(COIN)).header("etag"), Some(tag.as_str()));
 
@@ -260,7 +268,10 @@ fn a_tree_is_taken_entry_by_entry_beside_a_service() {
     });
     // And stays when the directory of one contract comes that says less.
     let less = at("partial_match", 31337, TOLL);
-    rig.import(&less, None).refused(&["nothing was imported"]);
+    said(
+        &rig.import(&less, None).succeeded(),
+        &["1 contracts taken (0 new or changed)"],
+    );
     assert_eq!(server.json(&source(TOLL))["matchType"], "full");
     server.stop();
 }
@@ -350,6 +361,34 @@ fn single_files_name_their_contract() {
     });
     assert_eq!(server.json(&source(TOLL))["matchType"], "full");
     server.stop();
+}
+
+#[test]
+fn a_file_with_a_byte_order_mark_is_taken() {
+    let rig = Rig::new();
+    let own = fs::read_to_string(Path::new(DEMO).join("contracts/Signals.abi.json")).unwrap();
+    let marked = rig.file("marked.json", &format!("\u{feff}{own}"));
+    said(
+        &rig.import(&marked, Some(SIGNALS)).succeeded(),
+        &["1 contracts taken (1 new or changed)"],
+    );
+}
+
+#[test]
+fn what_lies_below_another_chain_is_not_refused() {
+    let rig = Rig::new();
+    let tree = rig.path("repository");
+    copy(&demo(COIN), &tree.join("full_match/31337").join(COIN));
+    let other = tree.join("full_match/1");
+    copy(&demo(COIN), &other.join(COIN));
+    fs::create_dir_all(other.join("notes")).unwrap();
+    fs::create_dir_all(other.join(COIN.replacen("Fb", "FB", 1))).unwrap();
+    std::os::unix::fs::symlink("notes", other.join("latest")).unwrap();
+    let outcome = rig.import_with(&tree, None, &["--strict"]).succeeded();
+    said(
+        &outcome,
+        &["1 contracts taken", "2 of other chains skipped, 0 refused"],
+    );
 }
 
 /// What build information has of the contracts of the tree: no code, but the metadata.
@@ -489,6 +528,200 @@ fn what_is_of_another_contract_is_refused() {
     );
     assert_eq!(server.json(&abi(SIGNALS))["abi"], stated["abi"]);
     server.stop();
+}
+
+/// What solc makes of the demo's factory and of the contracts in its file; nothing where it is not installed.
+fn compiled_factory() -> Option<Value> {
+    const SCRIPT: &str = "const solc = require('solc'); let text = ''; process.stdin.on('data', d => text += d); \
+        process.stdin.on('end', () => process.stdout.write(solc.compile(text)));";
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
+    if !tools.join("node_modules/solc").is_dir() {
+        crate::binary::skipped::skipped("no solc (run `tools/setup.sh npm`)");
+        return None;
+    }
+    let source = fs::read_to_string(Path::new(DEMO).join("scenario/contracts/Factory.sol")).unwrap();
+    let input = serde_json::json!({
+        "language": "Solidity",
+        "sources": { "Factory.sol": { "content": source } },
+        "settings": {
+            "optimizer": { "enabled": true, "runs": 200 },
+            "evmVersion": "prague",
+            "outputSelection": { "*": { "*": ["abi", "metadata", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
+        },
+    });
+    let mut node = Command::new("node")
+        .args(["-e", SCRIPT])
+        .current_dir(tools)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = input.to_string();
+    node.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = node.wait_with_output().unwrap();
+    let output: Value = serde_json::from_slice(&output.stdout).unwrap();
+    Some(serde_json::json!({ "input": input, "output": output }))
+}
+
+/// A store of the demo chain that has no traces knows what created a contract, and not what that left.
+fn without_traces() -> (Rig, String) {
+    let rig = Rig {
+        root: tempfile::tempdir().unwrap(),
+    };
+    let packed = fs::read(Path::new(DEMO).join("chain.jsonl.zst")).unwrap();
+    let lines = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    let bare: Vec<String> = lines
+        .lines()
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("traces");
+            line.to_string()
+        })
+        .collect();
+    let bare = rig.file("bare.jsonl", &bare.join("\n"));
+    let genesis = Path::new(DEMO).join("genesis.json").display().to_string();
+    let data = rig.data();
+    let bare = bare.display().to_string();
+    quarry([
+        "import",
+        "chain",
+        &bare,
+        "--genesis",
+        &genesis,
+        "--data-dir",
+        &data,
+    ])
+    .succeeded();
+
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(Path::new(DEMO).join("chain.json")).unwrap()).unwrap();
+    let factory = text(&manifest["contracts"]["factory"]["address"]).to_owned();
+    (rig, factory)
+}
+
+/// The same build information without the code that was compiled; `named` is the contract that is meant.
+fn without_code(built: &Value, named: Option<&str>) -> Value {
+    let mut untold = built.clone();
+    let contracts = untold["output"]["contracts"]["Factory.sol"].as_object_mut();
+    for contract in contracts.unwrap().values_mut() {
+        contract.as_object_mut().unwrap().remove("evm").unwrap();
+    }
+    if let Some(name) = named {
+        untold["contractName"] = name.into();
+    }
+    untold
+}
+
+#[test]
+fn a_factory_is_not_shown_as_its_child_in_a_store_without_traces() {
+    let Some(built) = compiled_factory() else { return };
+    let (rig, factory) = without_traces();
+    let server = rig.serve();
+    // Its child alone, as an artifact, and as metadata beside which there is no code.
+    let child = &built["output"]["contracts"]["Factory.sol"]["Child"];
+    let artifact = serde_json::json!({
+        "contractName": "Child", "abi": child["abi"], "metadata": child["metadata"],
+        "bytecode": child["evm"]["bytecode"],
+    });
+    let artifact = rig.file("Child.json", &artifact.to_string());
+    let outcome = rig.import(&artifact, Some(&factory));
+    said(
+        &outcome,
+        &["1 refused", "is not what the file's `Child` was compiled to"],
+    );
+    outcome.refused(&["nothing was imported"]);
+    let untold = rig.file("untold.json", &without_code(&built, None).to_string());
+    rig.import(&untold, Some(&factory)).refused(&[
+        "3 contracts (Factory.sol:Child, Factory.sol:Factory, Factory.sol:Workshop)",
+        "name it as `contractName`",
+    ]);
+    server.assert_error(&source(&factory), 404, NOT_VERIFIED);
+
+    let build = rig.file("build.json", &built.to_string());
+    rig.import(&build, Some(&factory)).succeeded();
+    let shown = eventually("the factory is served", SOON, || {
+        let reply = server.get(&source(&factory));
+        (reply.status == 200).then(|| reply.json())
+    });
+    assert_eq!(
+        (
+            &shown["contractName"],
+            &shown["matchType"],
+            &shown["constructorArguments"]
+        ),
+        (&"Factory".into(), &"full".into(), &"0x".into())
+    );
+    server.stop();
+}
+
+/// Rows as an earlier version wrote them: whichever metadata the creation code names was a full match.
+#[test]
+fn what_an_earlier_version_took_of_a_factory_is_mended_or_stays() {
+    let Some(built) = compiled_factory() else { return };
+    let (rig, factory) = without_traces();
+    let file = |name: &str| {
+        rig.file(
+            &format!("{name}.json"),
+            &without_code(&built, Some(name)).to_string(),
+        )
+    };
+    let (child, whole) = (file("Child"), file("Factory"));
+    // A tree without a claim.
+    let tree = format!("tree/31337/{factory}");
+    let metadata = &built["output"]["contracts"]["Factory.sol"]["Factory"]["metadata"];
+    rig.file(&format!("{tree}/metadata.json"), text(metadata));
+    let source = text(&built["input"]["sources"]["Factory.sol"]["content"]);
+    rig.file(&format!("{tree}/sources/Factory.sol"), source);
+    let tree = rig.path("tree");
+
+    let store = Store::open(&OpenOptions {
+        read_only: true,
+        ..OpenOptions::new(rig.path("data/mainnet"))
+    })
+    .unwrap();
+    let address: Address = factory.parse().unwrap();
+    let imports = || ImportWriter::open(store.directory(), store.identity()).unwrap();
+    let known = || {
+        let facts = imports().contract(&address).unwrap().unwrap();
+        (facts.name.unwrap(), facts.match_kind)
+    };
+    // Puts what the operator stated into the words of then.
+    let age = || {
+        let writer = imports();
+        let mut facts = writer.contract(&address).unwrap().unwrap();
+        assert!(facts.checked);
+        (facts.match_kind, facts.stated) = (MatchKind::Full, false);
+        let rows = ImportWriter::contract_rows(&address, &facts, None, Vec::new());
+        let rows: Vec<_> = rows.into_iter().filter(|(_, value)| value.is_some()).collect();
+        writer.write(&rows).unwrap();
+    };
+    let is = |name: &str, kind| (name.to_owned(), kind);
+    for (right, given) in [(&whole, Some(factory.as_str())), (&tree, None)] {
+        let import = || rig.import_with(right, given, &["--strict"]).succeeded().stdout;
+        rig.import(&child, Some(&factory)).succeeded();
+        age();
+        assert_eq!(known(), is("Child", MatchKind::Full));
+        let said = import();
+        assert!(said.contains("(1 new or changed)"), "{said}");
+        assert_eq!(known(), is("Factory", MatchKind::Partial));
+        age();
+        for _ in 0..2 {
+            let said = import();
+            assert!(
+                said.contains("(0 new or changed)") && said.contains("0 refused"),
+                "{said}"
+            );
+            assert_eq!(known(), is("Factory", MatchKind::Full));
+        }
+        // Compiled code tells for good.
+        let build = rig.file("build.json", &built.to_string());
+        rig.import(&build, Some(&factory)).succeeded();
+        let outcome = rig.import(&child, Some(&factory));
+        assert!(outcome.stdout.contains("worth more"), "{outcome:?}");
+        outcome.refused(&["nothing was imported"]);
+        assert_eq!(known(), is("Factory", MatchKind::Full));
+        imports().write(&ImportWriter::forgotten(&address)).unwrap();
+    }
 }
 
 #[test]

@@ -18,7 +18,11 @@ use std::time::Duration;
 use binary::{Outcome, Server, command, demo, eventually, import_demo, quarry};
 use serde_json::{Value, json};
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(if option_env!("QUARRY_STRICT_TIMES").is_some() {
+    5
+} else {
+    50
+});
 const TOKEN: &str = "0x948b3c65b89df0b4894abe91e6d02fe579834f8f";
 const PRICE: &str = "/api/stats/token-price";
 
@@ -271,6 +275,115 @@ fn refused_entries_and_files() {
     let fits = place.write("long.json", &list(9_000, 3 << 20));
     let said = place.import("tokens", &fits).succeeded().stdout;
     assert!(said.contains("2 tokens taken (2 new or changed)"), "{said}");
+}
+
+/// What stands in a file twice, however far apart, is put back to its first value by no later import of it.
+#[test]
+fn the_same_import_again_changes_nothing_whatever_stands_in_the_file_twice() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    import_demo(place.data().to_str().unwrap());
+    let mut prices = "time,asset,usd\n7,native,1\n7,stable,5\n".to_owned();
+    for time in 100..45_000 {
+        prices += &format!("{time},native,3\n");
+    }
+    prices += "7,native,2\n";
+    let prices = place.write("prices.csv", &prices);
+    let said = place.import("prices", &prices).succeeded().stdout;
+    assert!(said.contains("44903 prices taken"), "{said}");
+    let again = place.import("prices", &prices).succeeded().stdout;
+    assert!(again.contains("44903 prices taken (0 new or changed)"), "{again}");
+
+    // Two lists of a directory tell otherwise of a token: the last one counts.
+    let list = |name: &str, others: u64| {
+        let mut entries = vec![format!("{{\"address\":\"{TOKEN}\",\"name\":\"{name}\"}}")];
+        entries.extend((0..others).map(|of| format!("{{\"address\":\"0x{of:040x}\",\"symbol\":\"T{of}\"}}")));
+        format!("[{}]", entries.join(","))
+    };
+    place.write("lists/a.json", &list("First", 4_500));
+    place.write("lists/b.json", &list("Last", 0));
+    let lists = place.directory.path().join("lists");
+    let said = place.import("tokens", &lists).succeeded().stdout;
+    assert!(said.contains("4502 tokens taken"), "{said}");
+    let again = place.import("tokens", &lists).succeeded().stdout;
+    assert!(again.contains("4502 tokens taken (0 new or changed)"), "{again}");
+}
+
+#[test]
+fn a_carriage_return_inside_of_a_line_hides_no_price() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    import_demo(place.data().to_str().unwrap());
+    let prices = place.write(
+        "prices.csv",
+        "time,asset,usd\n0,native,5\r86400,native,6\n172800,native,7\rrubbish\n1,native,4\r\n",
+    );
+    let strict = place.import_with("prices", &prices, &["--strict"]);
+    for words in [
+        "refused: line 2: a carriage return stands in it: lines end with LF or CRLF",
+        "refused: line 3: a carriage return",
+        "1 prices taken (1 new or changed)",
+        "2 refused",
+    ] {
+        assert!(strict.stdout.contains(words), "{words}: {strict:?}");
+    }
+    strict.refused(&["2 entries of", "--strict"]);
+    // Of a file with no other line ends the first line is all of it.
+    let old = place.write("old.csv", "time,asset,usd\r0,native,5\r");
+    place
+        .import("prices", &old)
+        .refused(&["old.csv", "line 1: a carriage return stands in it"]);
+}
+
+#[test]
+fn a_file_of_a_directory_that_cannot_be_read_is_a_bad_entry() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    import_demo(place.data().to_str().unwrap());
+    let token = format!("{{\"symbol\": \"ANC\", \"address\": \"{TOKEN}\"}}");
+    let last = place.write("tokens/z.json", &token);
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, last.with_file_name(name)).unwrap();
+    link("nowhere", "a.json");
+    // It can be opened, and reading it fails, whoever does.
+    link("/proc/self/mem", "b.json");
+    let directory = place.directory.path().join("tokens");
+    let said = place.import("tokens", &directory).succeeded().stdout;
+    for words in [
+        "refused: a.json: it cannot be read: No such file",
+        "refused: b.json: it cannot be read: ",
+        "1 tokens taken (1 new or changed)",
+        "2 refused",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // Alone it is the whole import.
+    place
+        .import("tokens", &directory.join("b.json"))
+        .refused(&["cannot read", "b.json"]);
+}
+
+/// RocksDB's words hold the path, whatever they are about.
+#[test]
+fn imports_below_a_directory_named_blockchain_are_not_in_use_when_they_are_damaged() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    let data = place.directory.path().join("blockchain");
+    let data = data.to_str().unwrap();
+    import_demo(data);
+    let prices = place.write("prices.csv", "time,asset,usd\n1,stable,1\n");
+    let import = || quarry(["import", "prices", prices.to_str().unwrap(), "--data-dir", data]);
+    let imports = Path::new(data).join("mainnet/imports");
+    std::fs::create_dir_all(&imports).unwrap();
+    std::fs::write(imports.join("CURRENT"), "MANIFEST-000001\n").unwrap();
+    let outcome = import();
+    assert!(!outcome.stderr.contains("in use"), "{outcome:?}");
+    outcome.refused(&["damaged"]);
+    std::fs::remove_dir_all(&imports).unwrap();
+    import().succeeded();
 }
 
 /// A container may have no directory for temporary files that can be written to.

@@ -2,7 +2,7 @@
 //!
 //! An import says how far it is and what it refuses, entry by entry. A file that is broken as a whole (it cannot be read,
 //! or is not what it should be) changes nothing: it is read to its end before anything is written. The same import
-//! again changes nothing either.
+//! again changes nothing either, where no more than half a batch stands in it several times and differently.
 
 mod contracts;
 mod elements;
@@ -126,3 +126,6 @@ impl Target {
         self.view.identity().chain_id
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,12 +19,17 @@ use crate::codec::imported::prices::{encode_price, price_key};
 use crate::model::{AddressFault, Asset, Day, Usd, written_address};
 use crate::store::ImportWriter;
 
-/// Entries written at once.
+/// Entries looked up at once.
 const BATCH: usize = 20_000;
+/// Of these, how many may wait for more before they are written: one that stands in the file again, further on, is then written
+/// once, or not at all where it is there already.
+const WAITING: usize = BATCH / 2;
 /// The last second of the year 9999; later numbers are milliseconds by mistake.
 const TIME_MAX: u64 = 253_402_300_799;
 /// The columns.
 const HEADER: [&str; 3] = ["time", "asset", "usd"];
+/// What is said of a line with a carriage return inside: what stands behind it would be taken for another line's.
+const CARRIAGE_RETURN: &str = "a carriage return stands in it: lines end with LF or CRLF";
 
 /// Imports a file of prices.
 ///
@@ -51,7 +56,7 @@ pub fn prices_of(
     let mut report = Report::default();
     let mut batch = BTreeMap::new();
     let progress = |done| watcher.progress(source.size + done, all);
-    read(&source, file, &progress, &mut |place, entry| {
+    let outcome = read(&source, file, &progress, &mut |place, entry| {
         match entry {
             Ok(Price { asset, time, usd }) => {
                 report.taken += 1;
@@ -63,13 +68,16 @@ pub fn prices_of(
             }
         }
         if batch.len() >= BATCH {
-            report.changed += write(&target.writer, &mut batch)?;
+            report.changed += write(&target.writer, &mut batch, WAITING)?;
             stop_if_asked(watcher)?;
         }
         Ok(())
-    })?;
-    report.changed += write(&target.writer, &mut batch)?;
-    Ok(report)
+    });
+    // What was taken before it was stopped stays.
+    if matches!(outcome, Ok(()) | Err(ImportError::Interrupted)) {
+        report.changed += write(&target.writer, &mut batch, 0)?;
+    }
+    outcome.map(|()| report)
 }
 
 fn stop_if_asked(watcher: &dyn Watcher) -> Result<(), ImportError> {
@@ -79,9 +87,21 @@ fn stop_if_asked(watcher: &dyn Watcher) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn write(writer: &ImportWriter, batch: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) -> Result<u64, ImportError> {
+/// Writes what is not there already, where that is more than `waiting`; else it stays in the batch.
+fn write(
+    writer: &ImportWriter,
+    batch: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    waiting: usize,
+) -> Result<u64, ImportError> {
     let rows: Vec<_> = std::mem::take(batch).into_iter().collect();
-    Ok(writer.write(&rows)? as u64)
+    let news = writer.are_news(&rows)?;
+    let news = rows.into_iter().zip(news).filter(|(_, is_news)| *is_news);
+    let news: Vec<_> = news.map(|(row, _)| row).collect();
+    if news.len() > waiting {
+        return Ok(writer.put(&news)? as u64);
+    }
+    batch.extend(news);
+    Ok(0)
 }
 
 /// An entry that is in order.
@@ -116,6 +136,9 @@ fn read(
                     header_seen = true;
                     return match record {
                         Ok(HEADER) => Ok(()),
+                        Err(reason) if reason == CARRIAGE_RETURN => {
+                            Err(source.malformed(format!("line {number}: {reason}")))
+                        }
                         _ => {
                             Err(source.malformed(format!("line {number} is not the header `time,asset,usd`")))
                         }
@@ -232,6 +255,9 @@ impl Fields {
         {
             return Err("a quote is not closed: an entry is one line".to_owned());
         }
+        if line.contains('\r') {
+            return Err(CARRIAGE_RETURN.to_owned());
+        }
         self.reader.reset();
         // Nothing grows by being unquoted; the end asks for room too.
         self.text.resize(line.len() + 1, 0);
@@ -341,6 +367,9 @@ mod tests {
             ("0,native,1,2", "three fields"),
             ("0,native,1,2,3,4,5,6", "three fields"),
             ("# a comment", "three fields"),
+            ("0,native,5\r86400,native,6", "a carriage return stands in it"),
+            ("0,native,7\rrubbish", "a carriage return stands in it"),
+            ("0,native,\"7\r\"", "a carriage return stands in it"),
             ("\"0,native,1", "quote"),
             ("0,native,\"1", "quote"),
         ] {
@@ -408,6 +437,10 @@ mod tests {
             (b"\n\n".to_vec(), "empty"),
             (b"asset,time,usd\n".to_vec(), "line 1 is not the header"),
             (b"0,native,1\n".to_vec(), "line 1 is not the header"),
+            (
+                b"time,asset,usd\r0,native,5\r".to_vec(),
+                "line 1: a carriage return stands in it",
+            ),
             (b"\xff\xfet\0i\0".to_vec(), "not UTF-8"),
             (
                 b"time,asset,usd\n0,native,1\n0,\xff,1\n".to_vec(),

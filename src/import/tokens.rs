@@ -22,8 +22,11 @@ use super::{ImportError, Report, Target, Watcher, token_entry};
 use crate::codec::imported::tokens::{encode_token, token_key};
 use crate::model::{Address, TokenProject};
 
-/// Tokens written at once.
+/// Tokens held at once.
 const BATCH: usize = 2_000;
+/// Of these, how many may wait for more before they are written: one that is told again, further on, is then written once, or
+/// not at all where it is there already.
+const WAITING: usize = BATCH / 2;
 /// How a list is told from a token.
 const NAMES: Names = Names {
     list: "tokens",
@@ -33,26 +36,17 @@ const NAMES: Names = Names {
 /// Imports a list of tokens, or a directory of them.
 ///
 /// # Errors
-/// A list that is broken as a whole: nothing is written then. In a directory a broken file is an entry that is refused.
+/// A list that is broken as a whole: nothing is written then. In a directory a file that is broken or cannot be read is an entry
+/// that is refused.
 pub fn tokens(target: &Target, path: &Path, watcher: &dyn Watcher) -> Result<Report, ImportError> {
     let mut taking = Taking::new(target, watcher);
-    if path.is_dir() {
-        let files = taking.json_files(path)?;
-        let all = Some(files.len() as u64);
-        for (done, path) in (1..).zip(&files) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let mut file = File::open(path).map_err(ImportError::read(path))?;
-            match taking.file(path, &mut file, &name) {
-                Err(ImportError::Malformed { reason, .. }) => taking.reject(&name, &reason),
-                outcome => outcome?,
-            }
-            watcher.progress(done, all);
-        }
+    let outcome = if path.is_dir() {
+        taking.directory(path)
     } else {
         let mut file = File::open(path).map_err(ImportError::read(path))?;
-        taking.file(path, &mut file, "")?;
-    }
-    taking.finish()
+        taking.file(path, &mut file, "")
+    };
+    taking.finish(outcome)
 }
 
 /// Imports a list of tokens out of what is open already; `path` is what messages call it.
@@ -63,8 +57,8 @@ pub fn tokens_of(
     watcher: &dyn Watcher,
 ) -> Result<Report, ImportError> {
     let mut taking = Taking::new(target, watcher);
-    taking.file(path, file, "")?;
-    taking.finish()
+    let outcome = taking.file(path, file, "");
+    taking.finish(outcome)
 }
 
 /// An import in the making.
@@ -72,7 +66,13 @@ struct Taking<'a> {
     target: &'a Target,
     watcher: &'a dyn Watcher,
     report: Report,
-    batch: BTreeMap<Address, TokenProject>,
+    batch: BTreeMap<Address, Told>,
+}
+
+/// What is told of a token, and what lies in the store.
+struct Told {
+    stored: Option<TokenProject>,
+    now: TokenProject,
 }
 
 impl<'a> Taking<'a> {
@@ -85,15 +85,37 @@ impl<'a> Taking<'a> {
         }
     }
 
+    /// Takes the files of a directory; one that is broken or cannot be read is an entry that is refused.
+    fn directory(&mut self, path: &Path) -> Result<(), ImportError> {
+        let files = self.json_files(path)?;
+        let all = Some(files.len() as u64);
+        for (done, path) in (1..).zip(&files) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let opened = File::open(path).map_err(ImportError::read(path));
+            match opened.and_then(|mut file| self.file(path, &mut file, &name)) {
+                Err(ImportError::Malformed { reason, .. }) => self.reject(&name, &reason),
+                Err(ImportError::Read { source, .. }) => {
+                    self.reject(&name, &format!("it cannot be read: {source}"));
+                }
+                outcome => outcome?,
+            }
+            self.watcher.progress(done, all);
+        }
+        Ok(())
+    }
+
     /// The files of a directory whose names end in `.json`, by name; directories in it are counted.
     fn json_files(&mut self, path: &Path) -> Result<Vec<PathBuf>, ImportError> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(path).map_err(ImportError::read(path))? {
             let file = entry.map_err(ImportError::read(path))?.path();
-            if file.is_dir() {
-                self.report.directories += 1;
-            } else if file.extension().is_some_and(|extension| extension == "json") && file.is_file() {
-                files.push(file);
+            let is_json = file.extension().is_some_and(|extension| extension == "json");
+            match file.metadata() {
+                Ok(about) if about.is_dir() => self.report.directories += 1,
+                Ok(about) if is_json && about.is_file() => files.push(file),
+                // A link that leads nowhere: opening it says what is wrong.
+                Err(_) if is_json => files.push(file),
+                _ => {}
             }
         }
         files.sort();
@@ -175,14 +197,17 @@ impl<'a> Taking<'a> {
                 let told = match self.batch.entry(address) {
                     Entry::Occupied(told) => told.into_mut(),
                     Entry::Vacant(none) => {
-                        none.insert(self.target.writer.token(&address)?.unwrap_or_default())
+                        let stored = self.target.writer.token(&address)?;
+                        let now = stored.clone().unwrap_or_default();
+                        none.insert(Told { stored, now })
                     }
                 };
-                told.update(project);
+                told.now.update(project);
             }
         }
         if self.batch.len() >= BATCH {
-            self.write()?;
+            self.write(WAITING)?;
+            self.stop_if_asked()?;
         }
         Ok(())
     }
@@ -201,17 +226,25 @@ impl<'a> Taking<'a> {
         Ok(chain == self.target.chain_id())
     }
 
-    fn write(&mut self) -> Result<(), ImportError> {
-        let rows: Vec<_> = std::mem::take(&mut self.batch)
-            .into_iter()
-            .map(|(address, project)| (token_key(&address).to_vec(), Some(encode_token(&project))))
-            .collect();
-        self.report.changed += self.target.writer.write(&rows)? as u64;
-        self.stop_if_asked()
+    /// Writes what is not there already, where that is more than `waiting`; else it stays in the batch.
+    fn write(&mut self, waiting: usize) -> Result<(), ImportError> {
+        self.batch
+            .retain(|_, told| told.stored.as_ref() != Some(&told.now));
+        if self.batch.len() > waiting {
+            let rows: Vec<_> = std::mem::take(&mut self.batch)
+                .into_iter()
+                .map(|(address, told)| (token_key(&address).to_vec(), Some(encode_token(&told.now))))
+                .collect();
+            self.report.changed += self.target.writer.put(&rows)? as u64;
+        }
+        Ok(())
     }
 
-    fn finish(mut self) -> Result<Report, ImportError> {
-        self.write()?;
-        Ok(self.report)
+    /// Ends with the outcome; what was taken before it was stopped stays.
+    fn finish(mut self, outcome: Result<(), ImportError>) -> Result<Report, ImportError> {
+        if matches!(outcome, Ok(()) | Err(ImportError::Interrupted)) {
+            self.write(0)?;
+        }
+        outcome.map(|()| self.report)
     }
 }

@@ -40,7 +40,8 @@ pub struct ContractFacts {
     pub match_kind: MatchKind,
     /// Whether code of the contract was there to be compared with.
     pub checked: bool,
-    /// Nothing but the operator's word says that the sources are the contract's: no hash, no code, no repository.
+    /// Nothing but the operator's word says that the sources are the contract's: no hash, no code, no repository. Of a full match, which no
+    /// word alone makes: code or a repository told it where the chain's code names several hashes.
     pub stated: bool,
     /// The contract's name.
     pub name: Option<String>,

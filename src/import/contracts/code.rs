@@ -10,6 +10,8 @@ use crate::query::ContractCode;
 pub(super) enum Word {
     /// It names it by its hash.
     Same,
+    /// Creation code names it beside others: it may be that of a contract which this one makes.
+    Among,
     /// It names other metadata.
     Other,
     /// It names none, or is not known.
@@ -49,8 +51,11 @@ pub(super) fn judge(
                     own = Some(trailer.bytes.to_vec());
                 }
                 Word::Other if word == Word::Nothing => word = Word::Other,
-                Word::Other | Word::Nothing => {}
+                Word::Other | Word::Among | Word::Nothing => {}
             }
+        }
+        if word == Word::Same && names_several(code) {
+            word = Word::Among;
         }
     }
     let arguments = own.and_then(|own| {
@@ -59,6 +64,18 @@ pub(super) fn judge(
         Some(init.slice(end..))
     });
     (word, arguments.filter(|arguments| takes(arguments)))
+}
+
+/// Whether nothing but creation code is known, and it names several metadata: the contract's own, and those of what it makes.
+pub(super) fn names_several(code: &ContractCode) -> bool {
+    let has_runtime = code.runtime.as_deref().is_some_and(|code| !code.is_empty());
+    let Some(init) = code.init.as_deref().filter(|_| !has_runtime) else {
+        return false;
+    };
+    let mut hashes = trailer::within(init).map(|(_, trailer)| trailer.hash);
+    hashes
+        .next()
+        .is_some_and(|first| hashes.any(|hash| hash != first))
 }
 
 /// The hash by which a contract's code names its metadata.
@@ -138,7 +155,7 @@ mod tests {
         // Made inside of a factory: other contracts' trailers stand in its code.
         let factory = [b"\x60".as_slice(), &other, &ours, &other].concat();
         let (word, rest) = judge(Some(b"{}"), &code(None, Some(factory)), all);
-        assert_eq!((word, rest), (Word::Same, Some(Bytes::from(other))));
+        assert_eq!((word, rest), (Word::Among, Some(Bytes::from(other))));
         // A loader's code names nothing, and neither does nothing at all.
         let nothing = (Word::Nothing, None);
         assert_eq!(

@@ -59,7 +59,7 @@ impl OnChain {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Fit {
     /// The code names its metadata by its hash.
-    Metadata,
+    Metadata(Creation),
     /// The code is what it was compiled to, but for hashes of metadata.
     Code(Creation),
     /// The code is another's: why that is certain.
@@ -107,8 +107,15 @@ impl Outputs {
         }
         let metadata = self.metadata.as_deref();
         let (word, _) = judge(metadata, &on_chain.code, |_| false);
-        if word == Word::Same {
-            return Fit::Metadata;
+        let created = self.created(on_chain);
+        let is_its_own = match (word, on_chain.runtime(), &created) {
+            (Word::Same, Some(_), _) | (Word::Among, _, Creation::Matched(_)) => true,
+            // Creation code names the metadata of contracts that it makes, too.
+            (Word::Same, None, created) => *created != Creation::Other,
+            _ => false,
+        };
+        if is_its_own {
+            return Fit::Metadata(created);
         }
         let contract = on_chain.contract;
         if self.is_bodiless {
@@ -116,7 +123,6 @@ impl Outputs {
                 "{name} has no code (it is abstract or an interface), and `{contract}` has"
             ));
         }
-        let created = self.created(on_chain);
         let fits = match (on_chain.runtime(), &self.runtime, &created) {
             (Some(runtime), Some(compiled), _) => Some(compiled.is_runtime(runtime)),
             (_, _, Creation::Matched(_)) => Some(true),
@@ -327,7 +333,10 @@ mod tests {
         assert_eq!(fit(&only_runtime, &known), Fit::Code(Creation::Unknown));
         let only_creation = compiled(other, Some(&init(other)), None);
         assert_eq!(fit(&only_creation, &known), matched);
-        assert_eq!(fit(&compiled(b"{}", None, None), &known), Fit::Metadata);
+        assert_eq!(
+            fit(&compiled(b"{}", None, None), &known),
+            Fit::Metadata(Creation::Unknown)
+        );
         // Another contract, by each of what is known of it.
         let mut changed = runtime(other, 0);
         changed[1] ^= 1;
@@ -361,6 +370,35 @@ mod tests {
             fit(&compiled(other, None, Some(b"\x60\x2a\x00")), &bare),
             Fit::Code(Creation::Unknown)
         );
+    }
+
+    /// Creation code alone does not tell whose the hashes in it are, unless it begins with what was compiled.
+    #[test]
+    fn a_factory_is_not_its_child() {
+        let (child, factory): (&[u8], &[u8]) = (b"{\"child\":1}", b"{\"factory\":1}");
+        let made = [b"\x60\x01".as_slice(), &trailer(child)].concat();
+        let making = [b"\x60\x02".as_slice(), &made, b"\x60\x03", &trailer(factory)].concat();
+        let arguments = [9; 32];
+        let known = on_chain(None, Some(&[making.as_slice(), &arguments].concat()));
+        let fit =
+            |metadata: &[u8], creation: Option<&[u8]>| compiled(metadata, creation, None).fit("`A`", &known);
+        let matched = Fit::Metadata(Creation::Matched(arguments.to_vec().into()));
+        assert_eq!(fit(factory, Some(&making)), matched);
+        let Fit::Other(why) = fit(child, Some(&made)) else {
+            panic!("a factory is its child")
+        };
+        assert!(why.contains("is not what `A` was compiled to"), "{why}");
+        // Without code nothing tells which of the two it is.
+        assert_eq!(fit(factory, None), Fit::Unknown);
+        assert_eq!(fit(child, None), Fit::Unknown);
+        // The only hash may be a child's, too.
+        let unnamed = on_chain(None, Some(&[b"\x60\x02".as_slice(), &made].concat()));
+        assert!(matches!(
+            compiled(child, Some(&made), None).fit("`A`", &unnamed),
+            Fit::Other(_)
+        ));
+        let alone = compiled(child, None, None).fit("`A`", &unnamed);
+        assert_eq!(alone, Fit::Metadata(Creation::Unknown));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod settle;
 mod single;
 mod trailer;
 mod tree;
+mod worth;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,8 +25,9 @@ use self::fit::{Fit, OnChain};
 use self::metadata::Metadata;
 use self::settle::{Contradicted, Refused, Settled, settle};
 use self::tree::{Claim, Step, walk};
+use self::worth::{Worth, is_doubtful, is_of_same};
 use super::{ImportError, Report, Target, Watcher};
-use crate::model::{Address, B256, ContractFacts, MatchKind};
+use crate::model::{Address, B256, ContractFacts};
 use crate::query::Reader;
 use crate::store::{ImportRow, ImportWriter};
 
@@ -83,37 +85,6 @@ struct Import<'a> {
     bytes: usize,
     /// Contracts whose rows are not written yet.
     pending: BTreeSet<Address>,
-}
-
-/// How much is known of a contract; less never takes the place of more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Worth {
-    Abi,
-    /// Sources for which only the operator speaks.
-    Stated,
-    Sources(MatchKind),
-}
-
-impl Worth {
-    fn of(facts: &ContractFacts) -> Self {
-        if facts.sources.is_empty() {
-            Self::Abi
-        } else if facts.stated {
-            Self::Stated
-        } else {
-            Self::Sources(facts.match_kind)
-        }
-    }
-
-    /// The same of what is there already. What was taken before there was code is a claim that the code did not confirm
-    /// yet: what matches the code partially takes its place.
-    fn of_known(facts: &ContractFacts, has_code: bool) -> Self {
-        let worth = Self::of(facts);
-        if has_code && !facts.checked {
-            return worth.min(Self::Sources(MatchKind::Partial));
-        }
-        worth
-    }
 }
 
 impl<'a> Import<'a> {
@@ -197,13 +168,17 @@ impl<'a> Import<'a> {
         match settled {
             Ok(settled) => self.keep(entry, on_chain, known.as_ref(), settled)?,
             Err(Refused { reason, contradicted }) => {
-                // What was taken before there was code to hold it against, and is contradicted now.
-                let forgets = known.is_some_and(|known| !known.checked && contradicted.is(&known));
-                if forgets {
+                let known = known.filter(|known| contradicted.is(known));
+                // What was taken before there was code to hold it against, or before several hashes were told apart.
+                let forgets = known.and_then(|known| match known.checked {
+                    false => Some(" before there was code"),
+                    true => is_doubtful(&known, on_chain).then_some(" for one of several hashes in its code"),
+                });
+                if let Some(when) = forgets {
                     self.target
                         .writer
                         .write(&ImportWriter::forgotten(&on_chain.contract))?;
-                    let also = "what was taken of its contract before there was code is forgotten";
+                    let also = format!("what was taken of its contract{when} is forgotten");
                     self.reject(entry, &format!("{reason}; {also}"));
                 } else {
                     self.reject(entry, &reason);
@@ -244,17 +219,27 @@ impl<'a> Import<'a> {
     ) -> Result<(), ImportError> {
         let contract = &on_chain.contract;
         let abi = settled.abi.as_ref().map(|(text, names)| (text.as_str(), names));
-        let known = known.map(|known| Worth::of_known(known, on_chain.has_code()));
         let worth = Worth::of(&settled.facts);
-        if known.is_some_and(|known| known > worth) {
-            let is_there = worth == Worth::Abi
-                && self.target.writer.contract_abi(contract)?.as_deref() == abi.map(|(text, _)| text);
-            if is_there {
-                self.report.taken += 1;
+        if let Some(known) = known {
+            let counts = Worth::of_known(known, on_chain);
+            // What is in doubt gives way, but not to less that says the same.
+            let shown = if is_doubtful(known, on_chain) {
+                Worth::of(known)
             } else {
-                self.reject(entry, "what is there of its contract already is worth more");
+                counts
+            };
+            let says_same = worth == Worth::Abi || is_of_same(known, &settled.facts);
+            if shown > worth
+                && says_same
+                && self.target.writer.contract_abi(contract)?.as_deref() == abi.map(|(text, _)| text)
+            {
+                self.report.taken += 1;
+                return Ok(());
             }
-            return Ok(());
+            if counts > worth {
+                self.reject(entry, "what is there of its contract already is worth more");
+                return Ok(());
+            }
         }
         let rows = ImportWriter::contract_rows(contract, &settled.facts, abi, settled.texts);
         let mut changed = false;
@@ -288,7 +273,9 @@ impl Contradicted {
     fn is(&self, known: &ContractFacts) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Sources(sources) => known.sources == *sources,
+            Self::Sources(name, sources) => {
+                (name.is_none() || known.name == *name) && known.sources == *sources
+            }
             Self::Everything => true,
         }
     }
@@ -313,3 +300,5 @@ fn read_directory(directory: &Path, claim: Claim) -> Result<Candidate, String> {
 mod solc_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod worth_tests;

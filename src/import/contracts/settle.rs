@@ -1,7 +1,7 @@
 //! What is believed of a contract's sources: by who claims it, and by what the chain says.
 
 use super::Candidate;
-use super::code::{Word, judge};
+use super::code::{Word, judge, names_several};
 use super::fit::{Creation, Fit, OnChain};
 use super::metadata::license;
 use super::trailer;
@@ -28,8 +28,8 @@ pub(super) struct Refused {
 pub(super) enum Contradicted {
     /// It says nothing.
     Nothing,
-    /// These sources, by path and hash.
-    Sources(Vec<(String, B256)>),
+    /// The contract of this name, where one is told, of these sources, by path and hash.
+    Sources(Option<String>, Vec<(String, B256)>),
     /// Whatever there is: it has no code.
     Everything,
 }
@@ -72,11 +72,16 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
         None => arguments.len().is_multiple_of(32) && trailer::within(arguments).next().is_none(),
     };
     let (word, behind) = judge(candidate.metadata.as_deref(), &on_chain.code, takes);
+    // The file's code told which of several hashes is the contract's own.
+    let word = match (&candidate.fit, word) {
+        (Fit::Metadata(_), Word::Among) => Word::Same,
+        (_, word) => word,
+    };
     if let Some(reason) = contradiction(&candidate, word, on_chain) {
         let sources = candidate.sources.into_iter().map(|(path, hash, _)| (path, hash));
         return Err(Refused {
             reason,
-            contradicted: Contradicted::Sources(sources.collect()),
+            contradicted: Contradicted::Sources(candidate.facts.name, sources.collect()),
         });
     }
     if candidate.abi.is_none() {
@@ -85,7 +90,7 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
              the contract's ABI before",
         ));
     }
-    let fits = matches!(candidate.fit, Fit::Metadata | Fit::Code(_)) || word == Word::Same;
+    let fits = matches!(candidate.fit, Fit::Metadata(_) | Fit::Code(_)) || word == Word::Same;
     let vouched = fits || matches!(candidate.claim, Claim::Full | Claim::Partial);
     // What the repository says counts where the creating input ends with it.
     let told = || {
@@ -94,7 +99,7 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
         init.ends_with(told).then(|| Bytes::from(told.clone()))
     };
     let arguments = match &candidate.fit {
-        Fit::Code(Creation::Matched(rest)) => Some(rest.clone()),
+        Fit::Metadata(Creation::Matched(rest)) | Fit::Code(Creation::Matched(rest)) => Some(rest.clone()),
         Fit::Code(Creation::Other) => None,
         // Where the contract's creation ends is of use only if it is that of these sources.
         _ if vouched => behind.or_else(told),
@@ -102,7 +107,7 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
     };
     let mut facts = std::mem::take(&mut candidate.facts);
     facts.constructor_arguments = arguments;
-    // A full match is one of the hash of metadata: code without such a hash has none.
+    // A full match is one of the hash of metadata: code without such a hash has none, and of several the own one is not known.
     let has_runtime = on_chain
         .code
         .runtime
@@ -114,7 +119,9 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
         (Claim::Partial | Claim::None | Claim::File, _) => MatchKind::Partial,
     };
     facts.checked = on_chain.has_code();
-    facts.stated = !vouched && !candidate.sources.is_empty();
+    // The mark of a full match among several metadata: see `worth`.
+    let told = facts.match_kind == MatchKind::Full && names_several(&on_chain.code);
+    facts.stated = (!vouched || told) && !candidate.sources.is_empty();
     Ok(complete(facts, candidate))
 }
 

@@ -93,6 +93,8 @@ const EMPTY_ABI: &str = "its ABI is empty and there is nothing else: there is no
 
 /// Reads a file's text. What is on the chain tells which contract of several is meant.
 pub(super) fn read(text: &str, on_chain: &OnChain) -> Result<Candidate, String> {
+    // Some editors put a byte order mark before it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let candidate = read_any(text, on_chain)?;
     // A contract may have no function; a file that tells just that is a mistake.
     let is_empty = candidate.abi.as_ref().is_some_and(|abi| abi.text == "[]");
@@ -300,7 +302,7 @@ fn meant<'a>(
         facts.name.as_deref() == Some(*name) && facts.main.as_deref().is_none_or(|main| main == *path)
     };
     let rank = |fit: &Fit| match fit {
-        Fit::Metadata => 3,
+        Fit::Metadata(_) => 3,
         Fit::Code(_) => 2,
         Fit::Unknown => 1,
         Fit::Other(_) => 0,
@@ -329,7 +331,6 @@ fn meant<'a>(
     let chosen = match (named.next(), named.next(), of_best.next(), of_best.next()) {
         (Some(one), None, ..) => one,
         (None, None, Some(one), None) if best > 1 || !names_other => one,
-        (None, None, Some(one), Some(_)) if best == 3 => one,
         _ => {
             return Err(format!(
                 "it holds {} contracts ({}), and nothing tells which of them is meant: name it as `contractName`",

@@ -2,7 +2,7 @@
 
 use super::fit::Creation;
 use super::*;
-use crate::model::Bytes;
+use crate::model::{Bytes, MatchKind};
 use crate::query::ContractCode;
 
 const METADATA: &str = r#"{"compiler":{"version":"0.8.1"},"language":"Solidity","output":{"abi":[]},
@@ -116,13 +116,14 @@ fn less_never_replaces_more() {
     assert!(worth.is_sorted());
     // What was claimed before there was code gives way to what matches it partially, and to nothing less.
     let claimed = settle(candidate(Claim::Full), &OnChain::default()).unwrap().facts;
-    assert_eq!(Worth::of_known(&claimed, false), Worth::Sources(MatchKind::Full));
+    let (none, ours) = (OnChain::default(), code_naming(METADATA.as_bytes()));
+    assert_eq!(Worth::of_known(&claimed, &none), Worth::Sources(MatchKind::Full));
     assert_eq!(
-        Worth::of_known(&claimed, true),
+        Worth::of_known(&claimed, &ours),
         Worth::Sources(MatchKind::Partial)
     );
     let stated = settle(candidate(Claim::File), &OnChain::default()).unwrap().facts;
-    assert_eq!(Worth::of_known(&stated, true), Worth::Stated);
+    assert_eq!(Worth::of_known(&stated, &ours), Worth::Stated);
 }
 
 #[test]
@@ -165,7 +166,10 @@ fn what_cannot_be_of_the_contract_is_refused() {
             "{said:?}"
         );
         let expected = vec![("A.sol".to_owned(), B256::repeat_byte(1))];
-        assert_eq!(said.contradicted, Contradicted::Sources(expected));
+        assert_eq!(
+            said.contradicted,
+            Contradicted::Sources(Some("A".to_owned()), expected)
+        );
     }
     let abi = Candidate {
         abi: candidate(Claim::File).abi,
@@ -196,7 +200,10 @@ fn arguments_follow_creation_code_that_matched() {
     };
     let none = Some(Bytes::new());
     assert_eq!(of(Claim::None, Fit::Unknown, &ours), (none.clone(), false));
-    assert_eq!(of(Claim::File, Fit::Metadata, &ours), (none.clone(), false));
+    assert_eq!(
+        of(Claim::File, Fit::Metadata(Creation::Unknown), &ours),
+        (none.clone(), false)
+    );
     assert_eq!(of(Claim::Partial, Fit::Unknown, &other), (none, false));
     // Nothing says that the creation is theirs.
     assert_eq!(of(Claim::None, Fit::Unknown, &other), (None, true));
@@ -204,5 +211,130 @@ fn arguments_follow_creation_code_that_matched() {
     assert_eq!(of(Claim::File, Fit::Code(Creation::Other), &other), (None, false));
     let rest = Bytes::from_static(b"rest");
     let matched = Fit::Code(Creation::Matched(rest.clone()));
-    assert_eq!(of(Claim::File, matched, &other), (Some(rest), false));
+    assert_eq!(of(Claim::File, matched, &other), (Some(rest.clone()), false));
+    // Also where another contract's code stands behind the own one.
+    let matched = Fit::Metadata(Creation::Matched(rest.clone()));
+    assert_eq!(of(Claim::File, matched, &ours), (Some(rest), false));
+}
+
+/// Build information of a factory and its child, and the factory's creation code.
+pub(super) struct Built {
+    pub(super) input: serde_json::Value,
+    pub(super) output: serde_json::Value,
+    pub(super) factory: Vec<u8>,
+}
+
+/// `with_code` leaves the compiled code out or not.
+pub(super) fn built(with_code: bool) -> Built {
+    let metadata = |name: &str| {
+        format!(
+            r#"{{"compiler":{{"version":"0.8.1"}},"language":"Solidity","output":{{"abi":[]}},
+                "settings":{{"compilationTarget":{{"F.sol":"{name}"}}}},"sources":{{"F.sol":{{}}}}}}"#
+        )
+    };
+    let (child, factory) = (metadata("Child"), metadata("Factory"));
+    let made = [b"\x60\x01".as_slice(), &trailer::of_solc(child.as_bytes())].concat();
+    let making = [
+        b"\x60\x02".as_slice(),
+        &made,
+        b"\x60\x03",
+        &trailer::of_solc(factory.as_bytes()),
+    ]
+    .concat();
+    let compiled = |metadata: &str, code: &[u8]| {
+        let mut compiled = serde_json::json!({ "abi": [], "metadata": metadata });
+        if with_code {
+            compiled["evm"] = serde_json::json!({ "bytecode": { "object": const_hex::encode(code) } });
+        }
+        compiled
+    };
+    Built {
+        output: serde_json::json!({ "contracts": { "F.sol": {
+            "Child": compiled(&child, &made), "Factory": compiled(&factory, &making) } } }),
+        input: serde_json::json!({ "language": "Solidity", "sources": { "F.sol": { "content": "x" } } }),
+        factory: making,
+    }
+}
+
+pub(super) fn deployed(init: &[u8]) -> OnChain {
+    with_code(ContractCode {
+        init: Some(init.to_vec().into()),
+        runtime: None,
+    })
+}
+
+#[test]
+fn a_factory_is_not_shown_as_its_child_where_only_its_creation_is_known() {
+    let read = |built: &Built, name: Option<&str>| {
+        let mut file = serde_json::json!({ "input": built.input, "output": built.output });
+        if let Some(name) = name {
+            file["contractName"] = name.into();
+        }
+        let on_chain = deployed(&[built.factory.as_slice(), &[9; 32]].concat());
+        let candidate = single::read(&file.to_string(), &on_chain)?;
+        let settled = settle(candidate, &on_chain).map_err(|refused| refused.reason)?;
+        let facts = settled.facts;
+        let worth = Worth::of(&facts);
+        Ok((facts.name.unwrap(), worth, facts.constructor_arguments))
+    };
+    let factory = |worth, arguments| Ok::<_, String>(("Factory".to_owned(), worth, arguments));
+    // The code that was compiled tells; what follows it is what the constructor was given.
+    let whole = built(true);
+    let given = Some(Bytes::from(vec![9; 32]));
+    for name in [None, Some("Factory"), Some("Child")] {
+        assert_eq!(
+            read(&whole, name),
+            factory(Worth::Sources(MatchKind::Full), given.clone()),
+            "{name:?}"
+        );
+    }
+    let mut alone = built(true);
+    let contracts = alone.output["contracts"]["F.sol"].as_object_mut().unwrap();
+    contracts.remove("Factory").unwrap();
+    let said = read(&alone, None).unwrap_err();
+    assert!(
+        said.contains("is not what `F.sol:Child` was compiled to"),
+        "{said}"
+    );
+    // Metadata alone tells nothing: both are named in the code.
+    let bare = built(false);
+    let said = read(&bare, None).unwrap_err();
+    assert!(
+        said.contains("2 contracts (F.sol:Child, F.sol:Factory)")
+            && said.contains("name it as `contractName`"),
+        "{said}"
+    );
+    // And what is named is the operator's word.
+    assert_eq!(read(&bare, Some("Factory")), factory(Worth::Stated, None));
+}
+
+#[test]
+fn a_tree_without_a_claim_is_no_full_match_of_code_that_names_several_metadata() {
+    let other = trailer::of_solc(b"{}");
+    let init = [b"\x60".as_slice(), &other, &trailer::of_solc(METADATA.as_bytes())].concat();
+    let of = |claim| Worth::of(&settle(candidate(claim), &deployed(&init)).unwrap().facts);
+    assert_eq!(of(Claim::None), Worth::Stated);
+    // Who compiled it is believed, as the code says nothing against it.
+    assert_eq!(of(Claim::Full), Worth::Sources(MatchKind::Full));
+    assert_eq!(of(Claim::Partial), Worth::Sources(MatchKind::Partial));
+    let only = [b"\x60".as_slice(), &trailer::of_solc(METADATA.as_bytes())].concat();
+    let facts = settle(candidate(Claim::None), &deployed(&only)).unwrap().facts;
+    assert_eq!((facts.match_kind, facts.stated), (MatchKind::Full, false));
+}
+
+#[test]
+fn a_file_may_begin_with_a_byte_order_mark() {
+    let abi = r#"[{"type":"function","name":"f","inputs":[]}]"#;
+    let input = r#"{"language":"Solidity","sources":{"A.sol":{"content":"\ufeffx"}}}"#;
+    for text in [abi, input, METADATA] {
+        let read = |text: &str| single::read(text, &OnChain::default());
+        let (plain, marked) = (read(text).unwrap(), read(&format!("\u{feff}{text}")).unwrap());
+        assert_eq!(marked.abi, plain.abi, "{text}");
+        // What is hashed stays as it is.
+        assert_eq!(
+            (marked.sources, marked.metadata),
+            (plain.sources, plain.metadata),
+            "{text}"
+        );
+    }
 }

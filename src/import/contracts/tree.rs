@@ -1,6 +1,7 @@
 //! A walk over a repository of sources, contract by contract; nothing of it is kept.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::ImportError;
@@ -86,7 +87,7 @@ pub(super) fn walk(
     root: &Path,
     chain_id: u64,
     given: Option<Address>,
-    each: &mut dyn FnMut(Step) -> Result<(), ImportError>,
+    each: Each<'_>,
 ) -> Result<(), ImportError> {
     let real = root.canonicalize().map_err(ImportError::read(root))?;
     let malformed = |reason: &str| ImportError::Malformed {
@@ -122,33 +123,76 @@ pub(super) fn walk(
     visit(&real, place, chain_id, 0, each)
 }
 
+/// Takes what is met.
+type Each<'a> = &'a mut dyn FnMut(Step) -> Result<(), ImportError>;
+
+/// Tells of what is no part of a repository; below the directory of another chain nothing has to be one.
+fn reject(path: PathBuf, reason: &str, other_chain: bool, each: Each<'_>) -> Result<(), ImportError> {
+    if other_chain {
+        return Ok(());
+    }
+    each(Step::Rejected(path, reason.to_owned()))
+}
+
+/// Tells of what cannot be read: one directory of many, unless it is the root.
+fn unread(
+    path: &Path,
+    error: io::Error,
+    depth: usize,
+    other_chain: bool,
+    each: Each<'_>,
+) -> Result<(), ImportError> {
+    if depth == 0 {
+        return Err(ImportError::read(path)(error));
+    }
+    let reason = format!("it cannot be read: {error}");
+    reject(path.to_path_buf(), &reason, other_chain, each)
+}
+
 fn visit(
     directory: &Path,
     place: Place,
     chain_id: u64,
     depth: usize,
-    each: &mut dyn FnMut(Step) -> Result<(), ImportError>,
+    each: Each<'_>,
 ) -> Result<(), ImportError> {
     let other_chain = place.chain.is_some_and(|chain| chain != chain_id);
     let mut below: Vec<(PathBuf, Place)> = Vec::new();
     let mut contracts = 0;
-    for entry in fs::read_dir(directory).map_err(ImportError::read(directory))? {
-        let entry = entry.map_err(ImportError::read(directory))?;
+    let mut entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => return unread(directory, error, depth, other_chain, each),
+    };
+    loop {
+        let entry = match entries.next() {
+            Some(Ok(entry)) => entry,
+            Some(Err(error)) => {
+                unread(directory, error, depth, other_chain, each)?;
+                break;
+            }
+            None => break,
+        };
         let path = entry.path();
-        let kind = entry.file_type().map_err(ImportError::read(&path))?;
+        let kind = match entry.file_type() {
+            Ok(kind) => kind,
+            Err(error) => {
+                unread(&path, error, depth + 1, other_chain, each)?;
+                continue;
+            }
+        };
         if kind.is_file() {
             continue;
         }
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
-            each(Step::Rejected(path, "its name is no text".to_owned()))?;
+            reject(path, "its name is no text", other_chain, each)?;
             continue;
         };
         if name.starts_with('.') {
             continue;
         }
         if kind.is_symlink() {
-            each(Step::Rejected(path, "it is a symbolic link".to_owned()))?;
+            reject(path, "it is a symbolic link", other_chain, each)?;
             continue;
         }
         match written_address(name) {
@@ -167,7 +211,7 @@ fn visit(
             Err(AddressFault::Form) => {}
         }
         if depth == DEPTH_MAX {
-            each(Step::Rejected(path, "it lies too deep".to_owned()))?;
+            reject(path, "it lies too deep", other_chain, each)?;
         } else if let Some(claim) = claim(name) {
             below.push((path, Place { claim, ..place }));
         } else if let chain @ Some(_) = chain(name) {
@@ -176,7 +220,7 @@ fn visit(
             below.push((path, place));
         } else {
             let reason = "it is named after no chain, no contract and no kind of match";
-            each(Step::Rejected(path, reason.to_owned()))?;
+            reject(path, reason, other_chain, each)?;
         }
     }
     if contracts > 0 {
@@ -288,5 +332,59 @@ mod tests {
         assert_eq!(steps(&odd, Some(Address::repeat_byte(3))).unwrap(), [" None 3"]);
         assert!(steps(root, Some(Address::ZERO)).is_err());
         assert!(walk(&root.join("absent"), 5, None, &mut |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_a_bad_entry_and_the_others_are_walked_over() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        contract(root, &format!("full_match/5/{A}"));
+        contract(root, &format!("partial_match/5/{A}"));
+        contract(root, &format!("5/{B}"));
+        // Gone before it is come to: the names below the root are known by then.
+        let mut seen = Vec::new();
+        walk(root, 5, None, &mut |step| {
+            match step {
+                Step::Contract(_, address, claim) => {
+                    let _ = fs::remove_dir_all(root.join("5"));
+                    seen.push(format!("{claim:?} {:x}", address.0.0[19]));
+                }
+                Step::Rejected(path, reason) => {
+                    assert!(
+                        path.ends_with("5") && reason.starts_with("it cannot be read: "),
+                        "{reason}"
+                    );
+                    seen.push("rejected".to_owned());
+                }
+                Step::OtherChain(_) => seen.push("other".to_owned()),
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, ["Full aa", "rejected", "Partial aa"]);
+    }
+
+    #[test]
+    fn nothing_is_refused_below_another_chain() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        contract(root, &format!("full_match/5/{A}"));
+        let other = root.join("full_match/1");
+        contract(&other, A);
+        for odd in [
+            "strange",
+            "0x5fBDB2315678afecb367f032d93F642f64180aa3",
+            "a/b/c/d/e/f/g",
+        ] {
+            fs::create_dir_all(other.join(odd)).unwrap();
+        }
+        let link = |name: &std::ffi::OsStr| std::os::unix::fs::symlink(root, other.join(name)).unwrap();
+        link("link".as_ref());
+        link(std::os::unix::ffi::OsStrExt::from_bytes(b"\xff"));
+        let deep = other.join("full_match/contracts/contracts/contracts/contracts/contracts");
+        fs::create_dir_all(deep).unwrap();
+        let mut all = steps(root, None).unwrap();
+        all.sort();
+        assert_eq!(all, [format!("full_match/5/{A} Full aa"), "other 2".to_owned()]);
     }
 }

@@ -36,16 +36,8 @@ impl ImportWriter {
             torn::mend(&directory)?;
             check_before_writing(&directory, &options)?;
         }
-        let db = DB::open(&options, &directory).map_err(|source| {
-            // RocksDB names no kind for it.
-            if source.to_string().contains("lock") {
-                StoreError::Busy {
-                    path: directory.clone(),
-                }
-            } else {
-                damaged(StoreError::of_opening(source, &directory), &directory)
-            }
-        })?;
+        let db = DB::open(&options, &directory)
+            .map_err(|source| damaged(StoreError::of_opening(source, &directory), &directory))?;
         match db.get(codec::IDENTITY).map_err(StoreError::rocks(NAME))? {
             Some(found) if found == wanted => {}
             Some(_) => return Err(StoreError::OtherImports { path: directory }),
@@ -61,13 +53,25 @@ impl ImportWriter {
 
     /// Puts rows (`None` deletes), all or none; those that are there already cost no write. Answers how many changed.
     pub fn write(&self, rows: &[ImportRow]) -> Result<usize, StoreError> {
-        let mut write = WriteBatch::default();
+        let news = self.are_news(rows)?;
+        let news = rows.iter().zip(news).filter(|(_, is_news)| *is_news);
+        self.put(news.map(|(row, _)| row))
+    }
+
+    /// Of each row, whether something else lies under its key.
+    pub fn are_news(&self, rows: &[ImportRow]) -> Result<Vec<bool>, StoreError> {
         let stored = self.db.multi_get(rows.iter().map(|(key, _)| key));
-        for ((key, value), stored) in rows.iter().zip(stored) {
+        let is_news = |((_, value), stored): (&ImportRow, Result<Option<Vec<u8>>, rocksdb::Error>)| {
             let stored = stored.map_err(StoreError::rocks(NAME))?;
-            if stored.as_deref() == value.as_deref() {
-                continue;
-            }
+            Ok(stored.as_deref() != value.as_deref())
+        };
+        rows.iter().zip(stored).map(is_news).collect()
+    }
+
+    /// Puts rows, all or none, whatever lies there. Answers how many.
+    pub fn put<'a>(&self, rows: impl IntoIterator<Item = &'a ImportRow>) -> Result<usize, StoreError> {
+        let mut write = WriteBatch::default();
+        for (key, value) in rows {
             match value {
                 Some(value) => write.put(key, value),
                 None => write.delete(key),
@@ -109,4 +113,33 @@ fn check_before_writing(directory: &Path, options: &Options) -> Result<(), Store
     let opened = DB::open_for_read_only(options, directory, false);
     let db = opened.map_err(|source| damaged(StoreError::of_opening(source, directory), directory))?;
     check_identity(&db, directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF_CHAIN: Identity = Identity {
+        schema: 0,
+        chain_id: 1,
+        genesis_hash: [0; 32],
+        first_block: 0,
+        static_rewards: None,
+    };
+
+    /// RocksDB's words hold the path, whatever they are about.
+    #[test]
+    fn damaged_imports_below_a_directory_named_blockchain_are_not_in_use() {
+        let root = tempfile::tempdir().unwrap();
+        let store = root.path().join("blockchain");
+        std::fs::create_dir(&store).unwrap();
+        let writer = ImportWriter::open(&store, &OF_CHAIN).unwrap();
+        let busy = ImportWriter::open(&store, &OF_CHAIN).unwrap_err();
+        assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
+        drop(writer);
+        let directory = Imported::directory_of(&store);
+        std::fs::write(directory.join("CURRENT"), "MANIFEST-999999\n").unwrap();
+        let said = ImportWriter::open(&store, &OF_CHAIN).unwrap_err();
+        assert!(matches!(said, StoreError::DamagedImports { .. }), "{said}");
+    }
 }
