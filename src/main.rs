@@ -5,6 +5,6 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> std::process::ExitCode {
+fn main() {
     quarry::app::main(quarry::cli::Cli::read())
 }

@@ -29,8 +29,6 @@ mod supervisor;
 mod verify;
 mod verify_node;
 
-use std::process::ExitCode;
-
 use crate::bench::figures::differing;
 use crate::cli::{Cli, Command, ConfigFormat, Export, Import, LogArgs};
 use crate::config::{Config, ConfigError, LogConfig};
@@ -118,7 +116,7 @@ impl AppError {
 const MISCONFIGURED: u8 = 2;
 
 /// Says so, and how to end: a file that cannot be read may be there the next time.
-fn misconfigured(error: &ConfigError) -> ExitCode {
+fn misconfigured(error: &ConfigError) -> u8 {
     let sentence = error.to_string();
     match error {
         ConfigError::Read { .. } => process::fail(&sentence),
@@ -126,20 +124,18 @@ fn misconfigured(error: &ConfigError) -> ExitCode {
     }
 }
 
-fn not_understood(sentence: &str) -> ExitCode {
+fn not_understood(sentence: &str) -> u8 {
     process::fail(sentence);
-    ExitCode::from(MISCONFIGURED)
+    MISCONFIGURED
 }
 
-/// Runs a command to its end; the exit code is for scripts.
-#[must_use]
-pub fn main(cli: Cli) -> ExitCode {
+/// Runs a command to its end, and ends the process; the exit code is for scripts.
+pub fn main(cli: Cli) -> ! {
     let code = command(cli);
-    stderr::flush(stderr::PATIENCE);
-    code
+    process::end(code.into(), stderr::PATIENCE)
 }
 
-fn command(cli: Cli) -> ExitCode {
+fn command(cli: Cli) -> u8 {
     let log = match LogConfig::merge(&cli.log, cli.config_file()) {
         Ok(log) => log,
         Err(error) => return misconfigured(&error),
@@ -161,7 +157,7 @@ fn command(cli: Cli) -> ExitCode {
     // Threads that still read or flush are waited for; requests were drained before.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     match outcome.and_then(|()| process::check_output()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(AppError::Config(error)) => misconfigured(&error),
         Err(AppError::NotUnderstood(sentence)) => not_understood(&sentence),
         Err(error) => process::fail(&error.to_string()),

@@ -1,7 +1,6 @@
 //! The process: log, signals, words for the terminal.
 
 use std::io::Write as _;
-use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -124,10 +123,13 @@ pub(super) fn check_output() -> Result<(), AppError> {
     }
 }
 
+/// The exit code of a command that failed.
+const FAILED: u8 = 1;
+
 /// Says why the command failed.
-pub(super) fn fail(sentence: &str) -> ExitCode {
+pub(super) fn fail(sentence: &str) -> u8 {
     stderr::say(&format!("quarry: {sentence}"));
-    ExitCode::FAILURE
+    FAILED
 }
 
 /// Runs work that blocks off the async threads.
@@ -182,14 +184,19 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
     Ok((trigger, shutdown))
 }
 
-/// Ends the process as it stands. What `exit` runs first would take RocksDB to pieces under its own threads, which then may abort.
+/// Ends the process as it stands, once its log is written or nobody took it for so long. What `exit` runs first would take RocksDB to
+/// pieces under threads that still read or close a store, which then abort.
 #[expect(
     unsafe_code,
     reason = "a call that does not come back, of a function without conditions"
 )]
-fn end_at_once(code: i32) -> ! {
-    stderr::flush(AT_ONCE);
+pub(super) fn end(code: i32, patience: Duration) -> ! {
+    stderr::flush(patience);
     unsafe { libc::_exit(code) }
+}
+
+fn end_at_once(code: i32) -> ! {
+    end(code, AT_ONCE)
 }
 
 /// Has SIGINT and SIGTERM end a command that does not listen to them by itself, also as the first process of a container: what a signal

@@ -49,6 +49,9 @@ const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Failed accepts have a line this often at most: where there are no descriptors each connection that ends makes room for one that fails.
 const ACCEPT_LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// How long the threads of sockets are waited for at the end. They have nothing left but to drop what requests left behind.
+const THREADS_END_MAX: Duration = Duration::from_secs(1);
+
 /// Serves HTTP/1.1 and HTTP/2 without TLS on `listener` until `shutdown` resolves, then lets open
 /// requests finish for at most `limits.drain_timeout`. Answers how many connections had to be cut off.
 ///
@@ -126,7 +129,9 @@ pub async fn serve<H: Handler>(
     }
     drop(listener);
     drop(end);
-    drain(connections, limits.drain_timeout).await
+    let cut = drain(connections, limits.drain_timeout).await;
+    sockets.end(THREADS_END_MAX).await;
+    cut
 }
 
 fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {

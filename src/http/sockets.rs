@@ -7,6 +7,7 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -19,30 +20,35 @@ struct Thread {
     handle: Handle,
     /// Connections that it has.
     open: Arc<AtomicUsize>,
-    _ends: oneshot::Sender<()>,
+    ends: oneshot::Sender<()>,
+    /// Comes to its end with the thread.
+    gone: oneshot::Receiver<()>,
 }
 
 impl Thread {
     fn start(number: usize) -> io::Result<Self> {
         let (ends, ended) = oneshot::channel::<()>();
+        let (is_here, gone) = oneshot::channel::<()>();
         let (tells, told) = std::sync::mpsc::channel();
         // Where no thread can be had, no runtime must be dropped either: that panics among async work.
         std::thread::Builder::new()
             .name(format!("sockets-{number}"))
-            .spawn(
-                move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            .spawn(move || {
+                match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                     Ok(runtime) => {
                         let _ = tells.send(Ok(runtime.handle().clone()));
                         drop(runtime.block_on(ended));
                     }
                     Err(error) => drop(tells.send(Err(error))),
-                },
-            )?;
+                }
+                drop(is_here);
+            })?;
         let handle = told.recv().map_err(io::Error::other)??;
         Ok(Self {
             handle,
             open: Arc::default(),
-            _ends: ends,
+            ends,
+            gone,
         })
     }
 }
@@ -67,6 +73,25 @@ impl Sockets {
             .map(Thread::start)
             .collect::<io::Result<_>>()
             .map(Self)
+    }
+
+    /// Ends the threads, and waits so long for them to be gone: what requests of HTTP/2 left behind is dropped on them, and with it what
+    /// they hold of stores.
+    pub(super) async fn end(self, patience: Duration) {
+        let ended: Vec<_> = self
+            .0
+            .into_iter()
+            .map(|Thread { ends, gone, .. }| {
+                drop(ends);
+                gone
+            })
+            .collect();
+        let all = async {
+            for gone in ended {
+                let _ = gone.await;
+            }
+        };
+        drop(tokio::time::timeout(patience, all).await);
     }
 
     /// Serves a connection on the thread that has fewest of them.
@@ -101,7 +126,6 @@ impl Sockets {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use tokio::net::TcpListener;
     use tokio::sync::watch;

@@ -9,6 +9,7 @@ use quarry::model::{BlockId, Log, TokenMetadata, TokenVerdict, Topics};
 use quarry::query::{KeyPart, ObservedFacts, QueryError, TokenFacts, Verdict};
 use quarry::store::{Observed, StoreError, ToldBalance};
 
+use super::known::verdict;
 use super::*;
 
 /// A store of some blocks, the first of which with transactions have these logs.
@@ -57,19 +58,6 @@ fn units(token: Address, to: Address, id: u64) -> Log {
 
 fn token(n: u64) -> Address {
     Address::from_word(B256::from(U256::from(0x00ab_0000 + n)))
-}
-
-fn verdict(exact: bool, checked: BlockId) -> TokenVerdict {
-    TokenVerdict {
-        exact,
-        zero_address: ZeroAddress::Holds,
-        checked,
-        anchor: None,
-        compared: 1,
-        reason: String::new(),
-        supply: None,
-        differed: None,
-    }
 }
 
 /// However short the lists of an account's tokens are, they are many together.

@@ -74,7 +74,7 @@ fn first_transfers_new_blocks_and_reorgs_are_seen_at_once() {
     }
 }
 
-fn verdict(exact: bool, checked: BlockId) -> TokenVerdict {
+pub(super) fn verdict(exact: bool, checked: BlockId) -> TokenVerdict {
     TokenVerdict {
         exact,
         zero_address: ZeroAddress::Holds,
