@@ -286,14 +286,19 @@ impl Walk for Until<'_, '_> {
         let width = others
             .iter()
             .fold(driver.width(), |sum, other| sum + other.width());
+        let mut places = limit.paid(width);
         'candidates: while let Some(at) = candidate.filter(|&at| !outside(at)) {
-            if limit.is_over(width) {
-                *reached = match direction {
-                    Direction::Forward => at,
-                    Direction::Backward => at.saturating_add(1),
-                };
-                return Err(QueryError::TimedOut);
+            if places == 0 {
+                if limit.look() {
+                    *reached = match direction {
+                        Direction::Forward => at,
+                        Direction::Backward => at.saturating_add(1),
+                    };
+                    return Err(QueryError::TimedOut);
+                }
+                places = limit.paid(width);
             }
+            places -= 1;
             for other in others.iter_mut() {
                 match other.seek(at)? {
                     None => return Ok(true),

@@ -38,6 +38,14 @@ impl Limit {
         self.every <= self.steps && self.look()
     }
 
+    /// How many times so many steps may be taken before the next look is due, once at least. They count as taken: what is not taken of
+    /// them brings the next look nearer.
+    pub(super) fn paid(&mut self, steps: u32) -> u32 {
+        let left = self.every.saturating_sub(self.steps);
+        self.steps = self.every;
+        left.div_ceil(steps.max(1)).max(1)
+    }
+
     /// Looks at the clock, however few steps there were; whether the time is over.
     #[cold]
     pub(super) fn look(&mut self) -> bool {
@@ -79,6 +87,17 @@ mod tests {
         assert!(limit.spend(99).is_ok());
         assert!(matches!(limit.spend(u32::MAX), Err(QueryError::TimedOut)));
         assert!(matches!(limit.check(), Err(QueryError::TimedOut)));
+    }
+
+    #[test]
+    fn steps_that_are_paid_at_once_count_as_taken() {
+        let mut limit = Limit::new(Some(clock::now()), 100);
+        assert!(!limit.is_over(40));
+        assert_eq!(limit.paid(7), 9);
+        assert!(limit.is_over(1), "and the next one is looked at");
+        assert_eq!((limit.paid(100), limit.paid(100)), (1, 1));
+        assert!(limit.look());
+        assert_eq!(limit.paid(1_000), 1);
     }
 
     #[test]
