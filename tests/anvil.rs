@@ -30,6 +30,8 @@ mod days;
 mod prices;
 #[path = "anvil/rpc.rs"]
 mod rpc;
+#[path = "support/solc.rs"]
+mod solc;
 #[path = "anvil/sources.rs"]
 mod sources;
 #[path = "anvil/verdicts.rs"]

@@ -11,11 +11,11 @@
 
 #[path = "support/binary.rs"]
 mod binary;
+#[path = "support/solc.rs"]
+mod solc;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use binary::{Outcome, Server, eventually, import_demo, list, quarry, text};
@@ -532,13 +532,6 @@ fn what_is_of_another_contract_is_refused() {
 
 /// What solc makes of the demo's factory and of the contracts in its file; nothing where it is not installed.
 fn compiled_factory() -> Option<Value> {
-    const SCRIPT: &str = "const solc = require('solc'); let text = ''; process.stdin.on('data', d => text += d); \
-        process.stdin.on('end', () => process.stdout.write(solc.compile(text)));";
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-    if !tools.join("node_modules/solc").is_dir() {
-        crate::binary::skipped::skipped("no solc (run `tools/setup.sh npm`)");
-        return None;
-    }
     let source = fs::read_to_string(Path::new(DEMO).join("scenario/contracts/Factory.sol")).unwrap();
     let input = serde_json::json!({
         "language": "Solidity",
@@ -549,17 +542,7 @@ fn compiled_factory() -> Option<Value> {
             "outputSelection": { "*": { "*": ["abi", "metadata", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
         },
     });
-    let mut node = Command::new("node")
-        .args(["-e", SCRIPT])
-        .current_dir(tools)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let text = input.to_string();
-    node.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = node.wait_with_output().unwrap();
-    let output: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = solc::compile(&input)?;
     Some(serde_json::json!({ "input": input, "output": output }))
 }
 

@@ -934,7 +934,7 @@ async fn holders_that_are_not_told_of_have_what_events_say() {
             assert_eq!(page.total, page.holders.len() as u64);
             for (holder, balance) in &page.holders {
                 let part = KeyPart::skipping(0, 1_000);
-                let held = reader.holdings(holder, TokenKind::Erc20, &part).unwrap();
+                let held = reader.holdings(holder, TokenKind::Erc20, &part, None).unwrap();
                 let held = held.tokens.into_iter().find(|held| held.token == toll.address);
                 assert_eq!(held.map(|held| held.balance), Some(*balance), "{holder}");
             }

@@ -667,7 +667,7 @@ fn calls_of_one_transaction_are_not_read_one_by_one() {
         expected.truncate(limit);
         let _ = visits::take();
         let found = reader
-            .involving(&[who], range.clone(), descending, limit)
+            .involving(&[who], range.clone(), (descending, limit), None)
             .unwrap();
         let rows = visits::take().rows;
         assert_eq!(found, expected, "{who} {range:?} {descending} {limit}");
@@ -677,6 +677,6 @@ fn calls_of_one_transaction_are_not_read_one_by_one() {
     }
     // Another account's lists are not begun when the time is over.
     let late = Some(std::time::Instant::now());
-    let found = reader.involving_until(&[busy], 0..end, (false, usize::MAX), late);
+    let found = reader.involving(&[busy], 0..end, (false, usize::MAX), late);
     assert!(matches!(found, Err(QueryError::TimedOut)), "{found:?}");
 }

@@ -59,14 +59,15 @@ pub(crate) fn holdings(
     part: &KeyPart<TokenCursor>,
 ) -> Result<HoldingPage, HttpError> {
     check_holdings(snapshot)?;
-    let page = snapshot.reader.holdings(account, kind, part);
+    let deadline = clock::now() + SUM_TIME_MAX;
+    let page = snapshot.reader.holdings(account, kind, part, Some(deadline));
     page.map_err(|error| match error {
         QueryError::TimedOut => HttpError::unavailable(TOO_MANY_TOKENS),
         error => query_failed(error),
     })
 }
 
-/// How long the transfers of an account may be added up.
+/// How long the transfers of an account may be added up, or its tokens looked through.
 pub(crate) const SUM_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The ids of an ERC-721 token that an account owns.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::limit::Limit;
-use super::walk::Walk;
+use super::walk::{Walk, reached_before};
 use super::{QueryError, merge};
 use crate::codec::keys::Term;
 use crate::store::{Direction, PostingCursor, StoreError, View};
@@ -252,10 +252,7 @@ impl Walk for Until<'_, '_> {
             last
         };
         if limit.is_over(driver.width()) {
-            *reached = match direction {
-                Direction::Forward => first,
-                Direction::Backward => end,
-            };
+            *reached = reached_before(start, direction);
             return Err(QueryError::TimedOut);
         }
         let wanted = |at: u64| filter.passes(view, at);
@@ -290,10 +287,7 @@ impl Walk for Until<'_, '_> {
         'candidates: while let Some(at) = candidate.filter(|&at| !outside(at)) {
             if places == 0 {
                 if limit.look() {
-                    *reached = match direction {
-                        Direction::Forward => at,
-                        Direction::Backward => at.saturating_add(1),
-                    };
+                    *reached = reached_before(at, direction);
                     return Err(QueryError::TimedOut);
                 }
                 places = limit.paid(width);

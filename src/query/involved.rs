@@ -1,21 +1,17 @@
 //! Transactions in which accounts took part: as a sender or recipient, or in any call below.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::internal::TopFrames;
 use super::limit::Limit;
 use super::{QueryError, Reader};
-use crate::clock;
 use crate::codec::keys::{PostingKind, Term};
 use crate::model::Address;
 use crate::store::{Direction, PostingCursor};
 
 /// The lists of an account that count frames.
 const FRAMES: [PostingKind; 2] = [PostingKind::AccountInternal, PostingKind::AccountCalls];
-
-/// How long transactions of accounts are looked for.
-pub const INVOLVED_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// How often the clock is looked at: a posting takes some ten nanoseconds, or a row of a frame, which takes a microsecond.
 const POSTINGS_PER_LOOK: u32 = 1_024;
@@ -36,24 +32,8 @@ impl Reader {
     }
 
     /// The first (or with `descending` the last) `limit` transactions within `range` in which any of the accounts took
-    /// part, in that order. The frames of all their blocks must be stored. Gives up after 20 seconds.
+    /// part, in that order. The frames of all their blocks must be stored. Gives up at `deadline`.
     pub fn involving(
-        &self,
-        accounts: &[Address],
-        range: Range<u64>,
-        descending: bool,
-        limit: usize,
-    ) -> Result<Vec<u64>, QueryError> {
-        self.involving_until(
-            accounts,
-            range,
-            (descending, limit),
-            Some(clock::now() + INVOLVED_TIME_MAX),
-        )
-    }
-
-    /// The same; gives up at `deadline`.
-    pub fn involving_until(
         &self,
         accounts: &[Address],
         range: Range<u64>,

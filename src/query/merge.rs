@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use super::QueryError;
+use super::walk::reached_before;
 use crate::clock;
 use crate::store::{Direction, PostingCursor};
 
@@ -132,10 +133,7 @@ pub(super) fn meet(
                     Ok(false) => return Ok(false),
                     Err(error) => {
                         // Those before it were handed over.
-                        *reached = match direction {
-                            Direction::Forward => at,
-                            Direction::Backward => at.saturating_add(1),
-                        };
+                        *reached = reached_before(at, direction);
                         return Err(error);
                     }
                 }

@@ -44,7 +44,6 @@ pub use creations::{ContractCreation, Created};
 pub use days::{DayReward, DayRow};
 pub use gas::{GasPaid, GasTeller};
 pub use internal::InternalPage;
-pub use involved::INVOLVED_TIME_MAX;
 pub use log_page::LogPage;
 pub use logs::{LogQuery, Operator};
 pub use names::CallNames;

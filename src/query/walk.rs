@@ -20,6 +20,14 @@ pub(super) trait Walk {
     ) -> Result<bool, QueryError>;
 }
 
+/// How far a walk came that is to go on with this one.
+pub(super) const fn reached_before(at: u64, direction: Direction) -> u64 {
+    match direction {
+        Direction::Forward => at,
+        Direction::Backward => at.saturating_add(1),
+    }
+}
+
 /// The rows of a page being taken.
 struct Taken {
     /// Rows still to be left out, and those that were.

@@ -9,12 +9,13 @@ use crate::clock;
 use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::blocks;
 use crate::desk::faults::{needs_traces, query_failed};
+use crate::desk::logs::WALK_TIME_MAX;
 use crate::http::{HttpError, Lane};
 use crate::json::object::array;
 use crate::json::rpc::{self, BlockDetails};
 use crate::json::writer;
 use crate::model::{Address, B256, TransactionEntry, U256};
-use crate::query::{Created, Execution, INVOLVED_TIME_MAX, QueryError, Reader};
+use crate::query::{Created, Execution, QueryError, Reader};
 
 /// Most transactions of a page.
 const PAGE_MAX: u64 = 500;
@@ -240,11 +241,11 @@ fn found(
     let reader = &snapshot.reader;
     let accounts = [account];
     let (mut ordinals, mut more) = (Vec::new(), false);
-    let deadline = clock::now() + INVOLVED_TIME_MAX;
+    let deadline = clock::now() + WALK_TIME_MAX;
     if let Some((first, last)) = blocks {
         let all = reader.transactions_of(first, last).map_err(query_failed)?;
         let involving = |range, limit| {
-            let found = reader.involving_until(&accounts, range, (side.before, limit), Some(deadline));
+            let found = reader.involving(&accounts, range, (side.before, limit), Some(deadline));
             found.map_err(|error| match error {
                 QueryError::TimedOut => {
                     HttpError::unavailable("The account took part in too much to be searched in time")

@@ -15,6 +15,7 @@ use super::methods::{Work, null, store, text};
 use crate::clock;
 use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::faults::query_failed;
+use crate::desk::logs::WALK_TIME_MAX;
 use crate::desk::proxy::Tag;
 use crate::http::{HttpError, Lane};
 use crate::json::object;
@@ -248,9 +249,13 @@ impl Traces {
             return Ok(self.rest.next());
         }
         if self.known.is_empty() {
-            let found = self
-                .reader
-                .involving(&self.accounts, self.rest.clone(), false, LOOKED_UP);
+            let deadline = clock::now() + WALK_TIME_MAX;
+            let found = self.reader.involving(
+                &self.accounts,
+                self.rest.clone(),
+                (false, LOOKED_UP),
+                Some(deadline),
+            );
             self.known = found.map_err(traces_failed)?.into();
             self.rest.start = match self.known.back() {
                 Some(last) => last + 1,

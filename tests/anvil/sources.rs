@@ -79,24 +79,13 @@ fn compiled() -> Option<Value> {
 
 /// What solc makes of sources: its input and output in one file, as build information has them.
 pub(crate) fn compile(sources: Value) -> Option<Value> {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools");
-    if !tools.join("node_modules/solc").is_dir() {
-        crate::binary::skipped::skipped("no solc (run `tools/setup.sh npm`)");
-        return None;
-    }
     let input = json!({
         "language": "Solidity",
         "sources": sources,
         "settings": {"optimizer": {"enabled": true, "runs": 7}, "evmVersion": "cancun", "outputSelection":
             {"*": {"*": ["abi", "metadata", "evm.bytecode.object"]}}},
     });
-    let script = "const solc = require('solc'); process.stdout.write(solc.compile(process.argv[1]));";
-    let output = Command::new("node")
-        .args(["-e", script, &input.to_string()])
-        .current_dir(tools)
-        .output()
-        .unwrap();
-    let output: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = crate::solc::compile(&input)?;
     Some(json!({"input": input, "output": output, "id": "all"}))
 }
 

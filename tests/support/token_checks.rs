@@ -129,7 +129,7 @@ pub fn check_present(reader: &Reader, now: &Ledger, zero: ZeroAddress, (accounts
                 .collect();
             for (skip, limit) in [(0, 100), (1, 1), (9, 3)] {
                 let part = KeyPart::skipping(skip, limit);
-                let page = reader.holdings(who, kind, &part).unwrap();
+                let page = reader.holdings(who, kind, &part, None).unwrap();
                 let found: Vec<_> = page
                     .tokens
                     .iter()

@@ -44,7 +44,7 @@ pub fn ids(reader: &Reader, token: &Token, owner: &Address, all: &[U256]) {
 
 pub fn holdings(reader: &Reader, who: &Address, kind: TokenKind, all: &[(Address, U256)]) {
     walk(all, |part: &KeyPart<TokenCursor>| {
-        let page = reader.holdings(who, kind, part).unwrap();
+        let page = reader.holdings(who, kind, part, None).unwrap();
         assert_eq!(page.total, Some(all.len() as u64));
         let rows = page.tokens.iter().map(|held| (held.token, held.balance));
         (rows.collect(), page.next)

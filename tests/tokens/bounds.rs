@@ -198,7 +198,9 @@ fn a_page_of_what_the_zero_address_holds_does_not_look_at_all_verdicts() {
         let facts = facts();
         let reader = Reader::new(store.view()).with_token_facts(Arc::clone(&facts) as Arc<dyn TokenFacts>);
         let _ = visits::take();
-        let page = reader.holdings(&Address::ZERO, TokenKind::Erc20, part).unwrap();
+        let page = reader
+            .holdings(&Address::ZERO, TokenKind::Erc20, part, None)
+            .unwrap();
         let rows = visits::take().rows;
         let tokens: Vec<_> = page
             .tokens
@@ -234,7 +236,7 @@ fn a_page_of_what_the_zero_address_holds_does_not_look_at_all_verdicts() {
     let reader = Reader::new(store.view()).with_token_facts(facts());
     let late = Some(Instant::now());
     let part = KeyPart::skipping(2_000, 5);
-    let page = reader.holdings_until(&Address::ZERO, TokenKind::Erc20, &part, late);
+    let page = reader.holdings(&Address::ZERO, TokenKind::Erc20, &part, late);
     assert!(matches!(page, Err(QueryError::TimedOut)), "{page:?}");
 }
 

@@ -160,7 +160,9 @@ fn the_zero_address_lists_what_it_holds() {
         let facts = ObservedFacts::new(Arc::clone(&observed), store.view(), true);
         let reader = Reader::new(store.view()).with_token_facts(Arc::new(facts));
         let part = KeyPart::skipping(skip, 10);
-        let page = reader.holdings(&Address::ZERO, TokenKind::Erc20, &part).unwrap();
+        let page = reader
+            .holdings(&Address::ZERO, TokenKind::Erc20, &part, None)
+            .unwrap();
         for held in &page.tokens {
             let token = reader.token(&held.token).unwrap().unwrap();
             assert_eq!(

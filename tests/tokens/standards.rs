@@ -103,7 +103,9 @@ fn what_a_contract_tells_is_of_one_standard() {
     };
     let held = |said: &[(Address, Address, u64)], who: Address, kind: TokenKind| {
         let reader = reader(said);
-        let page = reader.holdings(&who, kind, &KeyPart::skipping(0, 10)).unwrap();
+        let page = reader
+            .holdings(&who, kind, &KeyPart::skipping(0, 10), None)
+            .unwrap();
         let held = page
             .tokens
             .iter()

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::places::{KeyPart, TokenCursor};
-use crate::clock;
 use crate::codec::amount::read_amount;
 use crate::codec::tokens;
 use crate::model::{Address, TokenKind, TokenMetadata, U256};
@@ -37,9 +36,6 @@ pub struct HoldingPage {
     /// Where the next page begins, where there is one.
     pub next: Option<TokenCursor>,
 }
-
-/// How long a page is looked for.
-const TIME_MAX: Duration = Duration::from_secs(20);
 
 /// How often the clock is looked at: a token takes some microseconds.
 const TOKENS_PER_LOOK: u32 = 64;
@@ -237,18 +233,8 @@ impl<'a> HoldingWalk<'a> {
 }
 
 impl Reader {
-    /// The tokens of a kind that an account holds, by contract address (T6, T7). Gives up after 20 seconds.
+    /// The tokens of a kind that an account holds, by contract address (T6, T7). Gives up at `deadline`.
     pub fn holdings(
-        &self,
-        holder: &Address,
-        kind: TokenKind,
-        part: &KeyPart<TokenCursor>,
-    ) -> Result<HoldingPage, QueryError> {
-        self.holdings_until(holder, kind, part, Some(clock::now() + TIME_MAX))
-    }
-
-    /// The same; gives up at `deadline`.
-    pub fn holdings_until(
         &self,
         holder: &Address,
         kind: TokenKind,
