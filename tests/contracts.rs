@@ -663,7 +663,7 @@ fn what_an_earlier_version_took_of_a_factory_is_mended_or_stays() {
     })
     .unwrap();
     let address: Address = factory.parse().unwrap();
-    let imports = || ImportWriter::open(store.directory(), store.identity()).unwrap();
+    let imports = || ImportWriter::open(store.directory(), &store.identity()).unwrap();
     let known = || {
         let facts = imports().contract(&address).unwrap().unwrap();
         (facts.name.unwrap(), facts.match_kind)

@@ -80,7 +80,7 @@ impl Desk {
         let store = Store::open_or_create(&options, CHAIN_ID, genesis, Some(0)).unwrap();
         let last = bundles.len() as u64 - 1;
         fill(&store, bundles, tail.map_or(u64::MAX, |tail| last - tail)).await;
-        let observed = Observed::open(directory.path(), store.identity(), false);
+        let observed = Observed::open(directory.path(), &store.identity(), false);
         Self {
             node,
             store,

@@ -832,7 +832,7 @@ impl Filled {
         let directory = Path::new(&self.data()).join("mainnet");
         let genesis = self.node.bundles()[0].block.hash;
         let store = index::open(&directory, genesis, 0).unwrap();
-        let observed: Arc<Observed> = Observed::open(&directory, store.identity(), false);
+        let observed: Arc<Observed> = Observed::open(&directory, &store.identity(), false);
         let verdict = TokenVerdict {
             exact,
             zero_address: ZeroAddress::Burns,

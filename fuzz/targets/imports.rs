@@ -43,7 +43,7 @@ impl Importing {
         Self {
             target: Target {
                 view: store.view(),
-                writer: ImportWriter::open(store.directory(), store.identity()).expect("the only importer"),
+                writer: ImportWriter::open(store.directory(), &store.identity()).expect("the only importer"),
             },
             directory,
         }

@@ -252,7 +252,7 @@ fn put<T>(place: &RwLock<Option<Arc<T>>>, value: Arc<T>) {
 }
 
 fn follow(store: &Store) -> Arc<Imported> {
-    Imported::follow(store.directory(), store.identity())
+    Imported::follow(store.directory(), &store.identity())
 }
 
 /// All chains of the process.

@@ -95,7 +95,7 @@ pub(super) async fn fill(
     };
     let store = import.run(shutdown).await?.store;
     import_sources(&store, data_dir)?;
-    let observed = Observed::open(store.directory(), store.identity(), false);
+    let observed = Observed::open(store.directory(), &store.identity(), false);
     let node = DemoNode::load()?;
     node.tell(&observed, &Reader::new(store.view()))?;
     import_facts(&store)?;

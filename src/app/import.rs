@@ -166,11 +166,11 @@ impl ChainImport {
             }
             .into());
         }
-        let writer = store
+        let mut writer = store
             .writer()
             .ok_or_else(|| AppError::Usage("the store is being written".to_owned()))?;
         let told = (genesis, self.static_rewards.as_ref());
-        let rules = rules_of(self.name, &store, told, self.trust_node)?;
+        let rules = rules_of(self.name, &mut writer, told, self.trust_node)?;
         let pipeline = Pipeline {
             rules: rules.clone(),
             finalized: u64::MAX,

@@ -29,7 +29,7 @@ pub(super) fn into_store(
 ) -> Result<Report, AppError> {
     let target = Target {
         view: store.view(),
-        writer: ImportWriter::open(store.directory(), store.identity())?,
+        writer: ImportWriter::open(store.directory(), &store.identity())?,
     };
     let report = work(&target, path, watcher)?;
     target.writer.finish(&report.record(kind, path))?;

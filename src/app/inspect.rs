@@ -80,7 +80,7 @@ fn summary(store: &Store, view: &View) -> Result<(), AppError> {
             checkpoint.tokens
         ),
     );
-    for record in Imported::follow(store.directory(), identity).records()? {
+    for record in Imported::follow(store.directory(), &identity).records()? {
         line(
             "import",
             &format!(

@@ -24,7 +24,7 @@ const WORD_EVERY: Duration = Duration::from_secs(30);
 const SILENCE_MAX: f64 = 5.0;
 
 fn side_store(store: &Store) -> Arc<Observed> {
-    Observed::follow(store.directory(), store.identity()).unwrap_or_else(|| Arc::new(Observed::in_memory()))
+    Observed::follow(store.directory(), &store.identity()).unwrap_or_else(|| Arc::new(Observed::in_memory()))
 }
 
 /// Serves what is stored, and follows it.
@@ -133,7 +133,7 @@ impl Follower {
         let follows = observed
             .as_ref()
             .is_some_and(|observed| observed.is_followed() && matches!(observed.catch_up(), Ok(true)));
-        if !follows && let Some(observed) = Observed::follow(store.directory(), store.identity()) {
+        if !follows && let Some(observed) = Observed::follow(store.directory(), &store.identity()) {
             self.chain.set_observed(observed);
         }
     }

@@ -128,7 +128,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         // What is stored is served at once, also while the node is down.
         match Store::open(&open).and_then(|store| Ok((store.is_blank()?, store))) {
             Ok((false, store)) => {
-                let observed = Observed::open(store.directory(), store.identity(), false);
+                let observed = Observed::open(store.directory(), &store.identity(), false);
                 chain.remember(Heartbeat::read(store.directory()));
                 chain.set_store(store, observed);
             }
@@ -304,7 +304,7 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
         open.read_only = true;
         match Store::open(&open) {
             Ok(store) => {
-                let observed = Observed::open(store.directory(), store.identity(), true);
+                let observed = Observed::open(store.directory(), &store.identity(), true);
                 let stated = Stated::of(&config, name);
                 chains.push(Chain::stored(name, store, observed, stated));
             }

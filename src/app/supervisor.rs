@@ -14,7 +14,7 @@ use crate::model::{BlockRange, ChainName, StaticRewards};
 use crate::node::{Capabilities, Node, NodeConfig, NodeError};
 use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
-use crate::store::{Observed, OpenOptions, Store, StoreError, View};
+use crate::store::{Observed, OpenOptions, Store, StoreError, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{ChainRules, Engine, Patience, SyncError, SyncOptions};
 use crate::tasks;
@@ -80,15 +80,15 @@ pub(super) fn stated_rewards(
     stated.cloned().or_else(by_file)
 }
 
-/// The rules by which an open store is gone on with. Rewards that are stated become its own where they agree with what its ledger has; the log
-/// tells where they do not.
+/// The rules by which a store is gone on with that is being written. Rewards that are stated become its own, and those of whoever reads it,
+/// where they agree with what its ledger has; the log tells where they do not.
 pub(super) fn rules_of(
     name: ChainName,
-    store: &Store,
+    writer: &mut Writer,
     (genesis, stated): (Option<&ChainGenesis>, Option<&StaticRewards>),
     trust_node: bool,
 ) -> Result<ChainRules, StoreError> {
-    let identity = store.identity();
+    let identity = writer.store().identity();
     let (chain_id, hash) = (identity.chain_id, identity.genesis_hash.into());
     let said = stated_rewards(stated, genesis);
     let is_stated = said.is_some() || identity.static_rewards.is_some();
@@ -98,7 +98,7 @@ pub(super) fn rules_of(
     let rewards = match said {
         None => identity.rewards(),
         Some(said) => {
-            let kept = store.restate_rewards(said.clone())?;
+            let kept = writer.restate_rewards(said.clone())?;
             if said != kept {
                 tracing::warn!(
                     chain = %name,
@@ -191,11 +191,11 @@ impl Supervisor {
         };
         // Not before it is known to be a node of this chain: what is asked of it is told as ours.
         self.chain.set_node(Some(node.clone()));
-        let Some(writer) = store.writer() else {
+        let Some(mut writer) = store.writer() else {
             return Err(AppError::Usage("the store is being written already".to_owned()));
         };
         let told = (self.genesis.as_ref(), self.chain.static_rewards());
-        let rules = rules_of(self.chain.name, &store, told, self.settings.trust_node)?;
+        let rules = rules_of(self.chain.name, &mut writer, told, self.settings.trust_node)?;
         let stop_at = self.stop_at.map(|stop| stop.unwrap_or(capabilities.head));
         let options = SyncOptions {
             stop_at,
@@ -379,7 +379,7 @@ impl Supervisor {
         open.static_rewards = stated_rewards(self.chain.static_rewards(), self.genesis.as_ref());
         let opened = tasks::blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
-            let observed = Observed::open(store.directory(), store.identity(), false);
+            let observed = Observed::open(store.directory(), &store.identity(), false);
             Ok::<_, StoreError>((store, observed))
         });
         let (store, observed) = opened
@@ -424,10 +424,16 @@ mod tests {
         let hash = B256::repeat_byte(9);
         let home = tempfile::tempdir().unwrap();
         let opened = || Store::open_or_create(&OpenOptions::new(home.path()), 61, hash, Some(0)).unwrap();
+        // Whoever reads the store meanwhile goes by the same ones, and so does whoever opens it next.
         let rewards = |stated: Option<&str>| {
-            let said = stated.map(of);
-            let rules = rules_of(ChainName::Mainnet, &opened(), (None, said.as_ref()), false);
-            rules.unwrap().nonces.native.static_rewards
+            let (said, store) = (stated.map(of), opened());
+            let mut writer = store.writer().unwrap();
+            let rules = rules_of(ChainName::Mainnet, &mut writer, (None, said.as_ref()), false);
+            let kept = rules.unwrap().nonces.native.static_rewards;
+            assert_eq!(store.view().identity().rewards(), kept);
+            drop((writer, store));
+            assert_eq!(opened().identity().rewards(), kept);
+            kept
         };
         let push = |blocks: std::ops::Range<u8>| {
             let store = opened();

@@ -102,7 +102,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
     let with_node = node.is_some();
     let audited = Arc::clone(&view);
     let (mut lines, drawn, differs) = process::blocking(move || {
-        let observed = Observed::open(store.directory(), store.identity(), true);
+        let observed = Observed::open(store.directory(), &store.identity(), true);
         let facts = ObservedFacts::new(observed, Arc::clone(&audited), with_node);
         let audit = Audit::new(audited, range, rules, &*told).with_token_facts(Arc::new(facts));
         let lines = audited_lines(&audit);

@@ -28,7 +28,7 @@ impl Bed {
         Self {
             target: Target {
                 view: store.view(),
-                writer: ImportWriter::open(store.directory(), store.identity()).unwrap(),
+                writer: ImportWriter::open(store.directory(), &store.identity()).unwrap(),
             },
             _store: store,
             root,

@@ -215,7 +215,7 @@ impl Batch {
     /// The first block that the store holds.
     #[must_use]
     pub fn first_block(&self) -> u64 {
-        self.store.identity.first_block
+        self.store.identity().first_block
     }
 
     /// How far the store will be after this batch.

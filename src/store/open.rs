@@ -70,7 +70,6 @@ impl OpenOptions {
 pub struct Store {
     pub(super) db: Arc<DB>,
     pub(super) directory: PathBuf,
-    pub(super) identity: Arc<Identity>,
     pub(super) caches: Caches,
     pub(super) observer: Option<Observer>,
     /// The bound that RocksDB keeps memtables in use to, bytes.
@@ -111,10 +110,11 @@ impl Store {
         first_block: Option<u64>,
     ) -> Result<Arc<Self>, StoreError> {
         let store = Self::open_to_fill(options, chain_id, genesis_hash, first_block.unwrap_or(0))?;
+        let found = store.identity().first_block;
         match first_block {
-            Some(wanted) if wanted != store.identity.first_block => Err(StoreError::OtherStart {
+            Some(wanted) if wanted != found => Err(StoreError::OtherStart {
                 path: options.directory.clone(),
-                found: store.identity.first_block,
+                found,
                 wanted,
             }),
             _ => Ok(store),
@@ -156,14 +156,15 @@ impl Store {
             found,
             wanted,
         };
-        if self.identity.chain_id != chain_id {
+        let identity = self.identity();
+        if identity.chain_id != chain_id {
             return Err(other(
                 "chain id",
-                self.identity.chain_id.to_string(),
+                identity.chain_id.to_string(),
                 chain_id.to_string(),
             ));
         }
-        let found = B256::from(self.identity.genesis_hash);
+        let found = B256::from(identity.genesis_hash);
         // A recorded chain that begins after its genesis does not tell it.
         if found != genesis_hash && !found.is_zero() && !genesis_hash.is_zero() {
             return Err(other(
@@ -301,11 +302,7 @@ impl Store {
         let corrupt = |key: &'static [u8]| StoreError::corrupt(Table::Meta.name(), key);
         let checkpoint = match meta(CHECKPOINT)? {
             Some(bytes) => Checkpoint::decode(&bytes).map_err(corrupt(CHECKPOINT))?,
-            None => Checkpoint {
-                next_block: identity.first_block,
-                next_traced: identity.first_block,
-                ..Checkpoint::default()
-            },
+            None => Checkpoint::begun(identity.first_block),
         };
         let finality = match meta(FINALITY)? {
             Some(bytes) => Finality::decode(&bytes).map_err(corrupt(FINALITY))?,
@@ -329,14 +326,13 @@ impl Store {
             let tail = load_tail(&db, number)?;
             flats.push_tail(&tail.arrays);
         }
-        let identity = Arc::new(identity);
         let over = if still { View::still } else { View::new };
         let view = over(
             &db,
             flats.view(),
             checkpoint,
             finality.clone(),
-            Arc::clone(&identity),
+            Arc::new(identity),
         )
         .keeping(&caches);
         let state = State {
@@ -350,7 +346,6 @@ impl Store {
         Ok(Arc::new(Self {
             db,
             directory: options.directory.clone(),
-            identity,
             caches,
             observer: options.observer.clone(),
             memtable_bytes: options.memtable_bytes,
@@ -361,16 +356,20 @@ impl Store {
         }))
     }
 
-    /// Which chain this is.
+    /// Which chain this is, as the last view says: nothing of it changes but the static rewards, which may be
+    /// [stated](Writer::restate_rewards) later.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
-        &self.identity
+    pub fn identity(&self) -> Arc<Identity> {
+        Arc::clone(self.view().identity())
     }
 
-    /// The static rewards that were stated when the store was made.
+    /// The static rewards that were stated.
     #[must_use]
     pub fn static_rewards(&self) -> Option<StaticRewards> {
-        self.identity.static_rewards.clone().map(StaticRewards::of_steps)
+        self.identity()
+            .static_rewards
+            .clone()
+            .map(StaticRewards::of_steps)
     }
 
     /// The store's directory.

@@ -22,7 +22,7 @@ use super::schema::Table;
 use super::stages::{Point, Stage, Step};
 use super::view::{View, family};
 use crate::clock;
-use crate::codec::value::{Checkpoint, Finality, Tail, Undo};
+use crate::codec::value::{Checkpoint, Finality, Identity, Tail, Undo};
 use crate::codec::{Corrupt, keys};
 
 /// A crash loses no more than the unlogged writes of this span: a slow backfill fills memtables slowly.
@@ -185,11 +185,7 @@ impl Pen {
         let checkpoint = match checkpoint {
             Some(bytes) => Checkpoint::decode(&bytes)
                 .map_err(StoreError::corrupt(Table::Undo.name(), &keys::number(number)))?,
-            None => Checkpoint {
-                next_block: self.store.identity.first_block,
-                next_traced: self.store.identity.first_block,
-                ..Checkpoint::default()
-            },
+            None => Checkpoint::begun(self.store.identity().first_block),
         };
         self.write_logged(write)?;
         self.state.flats.pop_tail(&tail.arrays);
@@ -314,12 +310,17 @@ impl Pen {
     }
 
     fn publish(&self) {
+        self.publish_as(self.store.identity());
+    }
+
+    /// Publishes how the store stands, as a store of this identity.
+    pub(super) fn publish_as(&self, identity: Arc<Identity>) {
         let view = View::new(
             &self.store.db,
             self.state.flats.view(),
             self.state.checkpoint,
             self.state.finality.clone(),
-            Arc::clone(&self.store.identity),
+            identity,
         );
         self.store.publish(view.keeping(&self.store.caches));
     }

@@ -236,7 +236,7 @@ pub(super) fn render(batch: &mut Batch, rows: &mut Rows<'_>) -> Result<(), Store
     let groups: Vec<_> = groups.map(Lists::Postings).collect();
     render_lists(&groups, rows, |_| Ok(()))?;
     render_tokens(&moves, &told.totals, rows)?;
-    let first = before.next_block == rows.store.identity.first_block;
+    let first = before.next_block == rows.store.identity().first_block;
     let old = (!first).then(|| before.encode());
     rows.put(
         Table::Meta,

@@ -154,7 +154,7 @@ impl View {
 
     /// Which chain this is.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub const fn identity(&self) -> &Arc<Identity> {
         &self.identity
     }
 

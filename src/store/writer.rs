@@ -136,7 +136,10 @@ impl Writer {
     }
 
     /// A step of the pen.
-    fn step(&mut self, step: impl FnOnce(&mut Pen) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    pub(super) fn step(
+        &mut self,
+        step: impl FnOnce(&mut Pen) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let mut pen = self.take_pen()?;
         let result = step(&mut pen);
         self.take_up(pen);

@@ -200,7 +200,7 @@ impl World {
             }
             let target = Target {
                 view: store.view(),
-                writer: ImportWriter::open(store.directory(), store.identity()).unwrap(),
+                writer: ImportWriter::open(store.directory(), &store.identity()).unwrap(),
             };
             let report = prices_of(&target, Path::new("x"), &mut Cursor::new(text), &Silent).unwrap();
             assert_eq!(
@@ -210,7 +210,7 @@ impl World {
         }
         let status = Arc::new(ChainStatus::default());
         let chains = Priced {
-            imported: Imported::follow(store.directory(), store.identity()),
+            imported: Imported::follow(store.directory(), &store.identity()),
             store: Arc::clone(&store),
             feeds: Arc::new(if feeds {
                 PriceFeeds {
@@ -545,7 +545,7 @@ async fn tokens_have_the_prices_of_files() {
     let world = filed(&[("native", 0, "5")]).await;
     let token = Asset::Token(account(NATIVE));
     let reader = Reader::new(world.store.view())
-        .with_imported(Imported::follow(world.store.directory(), world.store.identity()));
+        .with_imported(Imported::follow(world.store.directory(), &world.store.identity()));
     assert!(reader.prices(token).unwrap().at(u64::MAX).unwrap().is_none());
     assert!(
         reader

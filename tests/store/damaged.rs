@@ -302,7 +302,7 @@ fn damaged_imports_are_told_and_left_as_they_are() {
     drop(filled(&live));
     let writing = options(&live);
     let store = Store::open(&writing).unwrap();
-    let writer = ImportWriter::open(&live, store.identity()).unwrap();
+    let writer = ImportWriter::open(&live, &store.identity()).unwrap();
     writer.write(&[(vec![2, 7, 7], Some(b"a row".to_vec()))]).unwrap();
     let record = ImportRecord {
         kind: ImportKind::Prices,
@@ -313,7 +313,7 @@ fn damaged_imports_are_told_and_left_as_they_are() {
     };
     writer.finish(&record).unwrap();
     drop(writer);
-    let identity = store.identity().clone();
+    let identity = store.identity();
     drop(store);
     let imports = live.join("imports");
     let kept = home.path().join("kept");

@@ -138,7 +138,7 @@ impl Rig {
         };
         self.cut = None;
         watch.opened(store.view().checkpoint().next_block);
-        let imported = Imported::follow(&self.directory, store.identity());
+        let imported = Imported::follow(&self.directory, &store.identity());
         let writer = store.writer().expect("the one writer");
         let status = Arc::new(ChainStatus::default());
         let rules = match self.knows_genesis {

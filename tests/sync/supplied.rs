@@ -41,7 +41,7 @@ fn asset(name: &str) -> Asset {
 fn target(store: &Store) -> Target {
     Target {
         view: store.view(),
-        writer: ImportWriter::open(store.directory(), store.identity()).unwrap(),
+        writer: ImportWriter::open(store.directory(), &store.identity()).unwrap(),
     }
 }
 

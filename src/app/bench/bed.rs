@@ -86,7 +86,7 @@ impl Bed {
 
     fn reopen(&self) -> Result<(), AppError> {
         let store = Store::open(&self.open)?;
-        let observed = Observed::open(store.directory(), store.identity(), true);
+        let observed = Observed::open(store.directory(), &store.identity(), true);
         let chain = match &self.place {
             Place::Stored(config) => Chain::stored(
                 self.name,

@@ -309,7 +309,7 @@ async fn open(
             store.check_chain(chain_id, hash)?;
             store
         };
-        let observed = Observed::open(store.directory(), store.identity(), !is_synced);
+        let observed = Observed::open(store.directory(), &store.identity(), !is_synced);
         Ok::<_, StoreError>((store, observed))
     });
     let died = |error: tokio::task::JoinError| ServiceError::Config(format!("a worker died: {error}"));
@@ -320,12 +320,12 @@ async fn open(
     let (Some(source), Some(status)) = (wanted.source, chain.status.clone()) else {
         return Ok((chain, None));
     };
-    let Some(writer) = store.writer() else {
+    let Some(mut writer) = store.writer() else {
         let text = format!("the store of {} is being written already", wanted.name);
         return Err(ServiceError::Config(text));
     };
     let told = (genesis, stated.as_ref());
-    let rules = rules_of(wanted.name, &store, told, wanted.trusts_source)?;
+    let rules = rules_of(wanted.name, &mut writer, told, wanted.trusts_source)?;
     // One that is there may begin at another block than a new one would.
     let first = store.identity().first_block;
     let options = FollowOptions {

@@ -122,6 +122,16 @@ impl NativeFaultReason {
 }
 
 impl Checkpoint {
+    /// That of a store with no block yet, which begins at `first_block`.
+    #[must_use]
+    pub fn begun(first_block: u64) -> Self {
+        Self {
+            next_block: first_block,
+            next_traced: first_block,
+            ..Self::default()
+        }
+    }
+
     /// As stored.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
