@@ -180,7 +180,7 @@ fn write_fields(page: &mut String, fields: &[Field], within: &str) -> fmt::Resul
             page,
             "<tr><td><code><span class=\"soft\">{within}</span>{}</code></td><td>{}{}</td><td>{}</td></tr>",
             field.name,
-            form_name(field.form),
+            prose(&form_name(field.form)),
             if field.nullable { " or null" } else { "" },
             prose(field.doc)
         )?;

@@ -311,7 +311,9 @@
       if (link) link.parentElement.hidden = !fits;
       count += fits ? 1 : 0;
     });
-    for (const group of all("main > section, #side section")) group.hidden = !find("details:not([hidden]), li:not([hidden])", group);
+    // Operations and links alone: what is inside of a hidden operation is not hidden itself.
+    for (const group of all("main > section")) group.hidden = !find("details.op:not([hidden])", group);
+    for (const group of all("#side section")) group.hidden = !find("li:not([hidden])", group);
     find("#found").textContent = words.length ? count + " of " + operations.length + " operations" : "";
   }
 
