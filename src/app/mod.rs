@@ -148,6 +148,7 @@ fn command(cli: Cli) -> u8 {
     if let Err(sentence) = process::init_log(&filter, log.format) {
         return not_understood(&sentence);
     }
+    warn_of_variables(&cli);
     files::raise();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -164,6 +165,24 @@ fn command(cli: Cli) -> u8 {
     }
 }
 
+/// Says so where a variable is none of ours: what it was to say is not heard. `quarry config` prints that itself, and what only tells or asks
+/// something is set by hardly any.
+fn warn_of_variables(cli: &Cli) {
+    if !matches!(
+        cli.command,
+        Command::Config(_)
+            | Command::Openapi
+            | Command::Health(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+    ) {
+        cli.given
+            .unknown()
+            .iter()
+            .for_each(|sentence| tracing::warn!("{sentence}"));
+    }
+}
+
 async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
     if matches!(
         command,
@@ -177,7 +196,7 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
         Command::Sync(args) => Box::pin(run::sync(Config::run(&args.settings())?, args.to)).await,
         Command::Serve(args) => {
             let config = Config::run(&args.settings())?;
-            if args.secondary {
+            if args.secondary == Some(true) {
                 Box::pin(replica::serve(config)).await
             } else {
                 Box::pin(run::serve(config)).await

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 
 use clap::builder::Resettable;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
@@ -18,7 +19,7 @@ const PREFIX: &str = "QUARRY_";
 pub struct Given {
     /// Ids of options, as the fields of their structs are called.
     environment: BTreeSet<String>,
-    /// Variables that look like ours and name no option.
+    /// A sentence for each variable that looks like ours and names no option.
     unknown: Vec<String>,
     /// The nodes of `mainnet` and `testnet`.
     nodes: [Option<String>; 2],
@@ -38,7 +39,10 @@ impl Given {
             .collect();
         Self {
             environment,
-            unknown: unknown(&Cli::command(), std::env::vars_os().map(|(name, _)| name)),
+            unknown: unknown(&Cli::command(), std::env::vars_os().map(|(name, _)| name))
+                .iter()
+                .map(|name| told(name))
+                .collect(),
             nodes: ["mainnet_rpc", "testnet_rpc"]
                 .map(|id| std::env::var(variable(id)).ok().filter(|url| !url.is_empty())),
         }
@@ -62,7 +66,7 @@ impl Given {
         }
     }
 
-    /// Variables of the environment that look like ours and name no option.
+    /// A sentence for each variable of the environment that looks like ours and names no option, without its value, which may be a key.
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
@@ -93,6 +97,33 @@ fn unknown(command: &clap::Command, names: impl Iterator<Item = OsString>) -> Ve
     unknown
 }
 
+/// The sentence about a variable that names no option.
+fn told(name: &str) -> String {
+    let nearest = nearest(name).map(|near| format!("; {near} does, and is the nearest"));
+    format!(
+        "{name} is in the environment and names no option{}",
+        nearest.unwrap_or_default()
+    )
+}
+
+/// The variable that may be meant by one that names no option: as clap helps with a flag that is misspelt.
+fn nearest(name: &str) -> Option<String> {
+    let typed = flag(&name.strip_prefix(PREFIX)?.to_ascii_lowercase());
+    let error = Cli::command()
+        .try_get_matches_from(["quarry", "run", &typed])
+        .err()?;
+    match error.get(ContextKind::SuggestedArg)? {
+        ContextValue::String(near) => Some(variable(&id_of(near)?)),
+        _ => None,
+    }
+}
+
+/// The id of an option by how clap shows it: `--cache-size <SIZE>`.
+fn id_of(shown: &str) -> Option<String> {
+    let flag = shown.split([' ', '[', '=']).next()?;
+    Some(flag.strip_prefix("--")?.replace('-', "_"))
+}
+
 fn collect(command: &clap::Command, known: &mut BTreeSet<OsString>) {
     let variables = command.get_arguments().filter_map(|arg| arg.get_env());
     known.extend(variables.map(ToOwned::to_owned));
@@ -120,14 +151,39 @@ fn as_read(command: clap::Command, empty: &dyn Fn(&OsStr) -> bool) -> clap::Comm
     })
 }
 
+/// Has an error about a value name the variable that holds it, where nobody typed the flag that clap names.
+fn with_variable(mut error: clap::Error, typed: &[OsString], is_set: &dyn Fn(&str) -> bool) -> clap::Error {
+    let is_of_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg).filter(|_| is_of_value) else {
+        return error;
+    };
+    let Some(id) = id_of(shown) else {
+        return error;
+    };
+    let (flag, variable) = (flag(&id), variable(&id));
+    let is_typed = typed
+        .iter()
+        .any(|arg| arg.to_string_lossy().split('=').next() == Some(&flag));
+    if !is_typed && is_set(&variable) {
+        let named = ContextValue::String(format!("{shown} (from {variable})"));
+        error.insert(ContextKind::InvalidArg, named);
+    }
+    error
+}
+
 /// Reads the command line and the environment; ends the process where they are not understood.
 pub(super) fn read() -> Cli {
     let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
     let given = as_read(Cli::command(), &is_empty).try_get_matches();
-    let mut matches = given.unwrap_or_else(|error| end(&error));
+    let mut matches = given.unwrap_or_else(|error| {
+        let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        end(&with_variable(error, &typed, &is_set))
+    });
     let given = Given::of(&matches);
     match Cli::from_arg_matches_mut(&mut matches) {
         Ok(mut cli) => {
+            cli.given.clone_from(&given);
             match &mut cli.command {
                 Command::Config(args) => args.given = given,
                 Command::Verify(args) => args.given = given,
@@ -214,6 +270,67 @@ mod tests {
     fn variables_that_name_no_option() {
         let names = ["QUARRY_MAINET_RPC", "QUARRY_LISTEN", "HOME", "QUARRY_LOG"].map(OsString::from);
         assert_eq!(unknown(&Cli::command(), names.into_iter()), ["QUARRY_MAINET_RPC"]);
+    }
+
+    #[test]
+    fn the_nearest_variable_is_named_where_there_is_one() {
+        for (name, near) in [
+            ("QUARRY_CACHESIZE", Some("QUARRY_CACHE_SIZE")),
+            ("QUARRY_MAINET_RPC", Some("QUARRY_MAINNET_RPC")),
+            ("QUARRY_LOGFORMAT", Some("QUARRY_LOG_FORMAT")),
+            // What clap answers by itself, and what is no word.
+            ("QUARRY_HELP", None),
+            ("QUARRY_VERSION", None),
+            ("QUARRY_", None),
+            ("QUARRY_XYZ", None),
+        ] {
+            assert_eq!(nearest(name).as_deref(), near, "{name}");
+        }
+        let sentence = "QUARRY_XYZ is in the environment and names no option";
+        assert_eq!(told("QUARRY_XYZ"), sentence);
+    }
+
+    #[test]
+    fn an_error_about_a_value_names_the_variable_that_holds_it() {
+        let said = |typed: &[&str], is_set: bool| {
+            let args = ["quarry", "serve", "--max-connections=abc"];
+            let error = Cli::command().try_get_matches_from(args).unwrap_err();
+            let typed: Vec<OsString> = typed.iter().map(Into::into).collect();
+            let is_set = |name: &str| is_set && name == "QUARRY_MAX_CONNECTIONS";
+            with_variable(error, &typed, &is_set).to_string()
+        };
+        let from = "'abc' for '--max-connections <N> (from QUARRY_MAX_CONNECTIONS)'";
+        assert!(said(&["serve"], true).contains(from));
+        for typed in [&["--max-connections", "abc"][..], &["--max-connections=abc"]] {
+            assert!(!said(typed, true).contains("from"), "{typed:?}");
+        }
+        assert!(!said(&["serve"], false).contains("from"));
+    }
+
+    #[test]
+    fn every_switch_that_a_variable_may_hold_takes_the_same_words() {
+        fn check(command: &clap::Command, seen: &mut usize) {
+            for arg in command.get_arguments().filter(|arg| arg.get_env().is_some()) {
+                let is_switch =
+                    arg.get_value_parser().type_id() == clap::builder::ValueParser::bool().type_id();
+                if !is_switch {
+                    continue;
+                }
+                for word in ["true", "false", "yes", "no", "on", "off", "1", "0"] {
+                    let id = arg.get_id().as_str();
+                    let line = ["quarry".to_owned(), format!("{}={word}", flag(id))];
+                    let taken = clap::Command::new("quarry")
+                        .arg(arg.clone())
+                        .try_get_matches_from(line);
+                    assert!(taken.is_ok(), "{id} of {command}: {word}");
+                }
+                *seen += 1;
+            }
+            command.get_subcommands().for_each(|deeper| check(deeper, seen));
+        }
+        let mut seen = 0;
+        check(&Cli::command(), &mut seen);
+        assert!(seen > 5, "{seen}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ Failed, or something is wrong with what was looked at; one sentence on standard 
 The command line was not understood.
 .TP
 \fB130\fR
-A second signal during shutdown.
+A second signal during shutdown, 0.2 seconds after the first one or later.
 "#;
 
 /// The completions of a shell.
@@ -64,7 +64,11 @@ fn built() -> clap::Command {
 
 fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    Man::new(command).manual("Quarry").render(&mut out)?;
+    let source = format!("{NAME} {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command)
+        .manual("Quarry")
+        .source(source)
+        .render(&mut out)?;
     out.extend_from_slice(MORE.as_bytes());
     Ok(out)
 }

@@ -36,6 +36,9 @@ pub struct Cli {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub log: LogArgs,
+    /// What the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 impl Cli {
@@ -161,7 +164,8 @@ pub struct NodeArgs {
     /// Blocks below the head that count as final where a node names no `finalized` block [default: 64].
     #[arg(long, env = "QUARRY_FINALITY_DEPTH", value_name = "N")]
     pub finality_depth: Option<u64>,
-    /// How long a node may contradict what is final, or be of another chain, before the sync stops [default: 15].
+    /// How long a node may contradict what is final, or be of another chain, before the sync stops; a day at most
+    /// [default: 15].
     #[arg(long, env = "QUARRY_CONTRADICTION_WAIT", value_name = "SECONDS")]
     pub contradiction_wait: Option<u64>,
     /// Do not check hashes, roots and blooms: for chains whose encoding is not Ethereum's.
@@ -279,8 +283,9 @@ impl std::str::FromStr for SyncTo {
 #[derive(Clone, Debug, Args)]
 pub struct ServeArgs {
     /// Follow the process that writes the stores: a read-only replica on the same disk.
-    #[arg(long, env = "QUARRY_SECONDARY")]
-    pub secondary: bool,
+    #[arg(long, env = "QUARRY_SECONDARY", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", hide_possible_values = true, value_parser = BoolishValueParser::new())]
+    pub secondary: Option<bool>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub store: StoreArgs,

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::merge::{Merge, Origin, as_is};
+use super::merge::{Merge, Origin, as_is, between};
 use super::{ChainFile, ConfigError, prices};
 use crate::cli::{NodeArgs, RunArgs};
 use crate::model::{Address, ChainName, StatedPrices, StaticRewards, written_address};
 
 /// Far more blocks than any chain has.
 const START_BLOCK_MAX: u64 = 1 << 48;
+/// A day: who waits longer looks at the node before.
+const CONTRADICTION_WAIT_MAX: u64 = 86_400;
 
 /// Settings of one chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +118,7 @@ pub(super) fn merge(
             ("contradiction_wait", node.contradiction_wait),
             section.contradiction_wait,
             15,
-            as_is,
+            between(0, CONTRADICTION_WAIT_MAX),
         )?,
         trust_node: merge.value(
             key("trust_node"),

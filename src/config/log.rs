@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::merge::{Merge, as_is};
+use super::merge::Merge;
 use super::{ConfigError, ConfigFile};
 use crate::cli::{Given, LogArgs, LogFormat};
 
@@ -13,6 +13,14 @@ pub struct LogConfig {
     pub filter: String,
     /// How.
     pub format: LogFormat,
+}
+
+/// A filter that names nothing would silence everything, and is mostly a variable of a script that is not set.
+fn some_filter(text: String) -> Result<String, String> {
+    match text.split(',').all(|directive| directive.trim().is_empty()) {
+        true => Err("empty: leave it out, or give it a filter such as `info`; `off` is silence".to_owned()),
+        false => Ok(text),
+    }
 }
 
 impl LogConfig {
@@ -34,7 +42,7 @@ impl LogConfig {
                 ("log", args.log.clone()),
                 file.log.clone(),
                 "info".to_owned(),
-                as_is,
+                some_filter,
             )?,
             format: merge.value(
                 "log_format",

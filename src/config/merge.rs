@@ -232,3 +232,16 @@ pub(super) fn fault(key: &str, reason: String, origin: &Origin) -> ConfigError {
 pub(super) const fn as_is<T>(value: T) -> Result<T, String> {
     Ok(value)
 }
+
+/// A number within bounds.
+pub(super) fn between<T: PartialOrd + fmt::Display>(
+    least: T,
+    most: T,
+) -> impl FnOnce(T) -> Result<T, String> {
+    move |value| {
+        if value < least || value > most {
+            return Err(format!("`{value}` is not between {least} and {most}"));
+        }
+        Ok(value)
+    }
+}

@@ -63,8 +63,8 @@ impl Report {
             };
             let _ = writeln!(out, "{line:ORIGIN_COLUMN$}  # {origin}{more}");
         }
-        for name in &self.unknown {
-            let _ = writeln!(out, "\n# {name} is in the environment and names no option");
+        for sentence in &self.unknown {
+            let _ = writeln!(out, "\n# {sentence}");
         }
         out
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::merge::{Merge, as_is};
+use super::merge::{Merge, as_is, between};
 use super::{ByteSize, ConfigError, ConfigFile};
 use crate::cli::ListenArgs;
 
@@ -38,15 +38,6 @@ const UNSENT_LEAST: usize = 128 << 20;
 
 /// Far more than a kernel gives descriptors for.
 const CONNECTIONS_MAX: usize = 1 << 24;
-
-fn between<T: PartialOrd + std::fmt::Display>(least: T, most: T) -> impl FnOnce(T) -> Result<T, String> {
-    move |value| {
-        if value < least || value > most {
-            return Err(format!("`{value}` is not between {least} and {most}"));
-        }
-        Ok(value)
-    }
-}
 
 impl ServiceConfig {
     /// Flag or environment, then file, then default.

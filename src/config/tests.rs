@@ -71,6 +71,14 @@ fn nonsense_is_named() {
         error(far),
         "start-block: `18446744073709551615` is above the most, 281474976710656"
     );
+    let mut patient = args("127.0.0.1:1", "1GiB");
+    patient.node.contradiction_wait = Some(86_400);
+    assert!(Config::run(&patient).is_ok());
+    patient.node.contradiction_wait = Some(86_401);
+    assert_eq!(
+        error(patient),
+        "contradiction-wait: `86401` is not between 0 and 86400"
+    );
     assert!(error(args("127.0.0.1:1", "512")).starts_with("cache-size: 512 is below the least, 1MiB"));
     let mut reward = args("127.0.0.1:1", "1GiB");
     reward.reward.static_reward = Some("5 ether".to_owned());
@@ -295,6 +303,25 @@ fn flags_beside_the_name_of_a_chain_speak_of_that_one() {
     }
     let config = Config::of_chain(ChainName::Testnet, &args, &Given::default()).unwrap();
     assert_eq!(config.genesis_of(ChainName::Mainnet), Some(Path::new("m")));
+}
+
+/// An empty filter would log nothing at all; so would one that is forgotten between commas.
+#[test]
+fn an_empty_filter_is_refused() {
+    let log = |text: &str| {
+        let args = LogArgs {
+            log: Some(text.to_owned()),
+            ..LogArgs::default()
+        };
+        LogConfig::merge(&args, None)
+    };
+    for text in ["", " ", ",", " , "] {
+        let error = log(text).unwrap_err().to_string();
+        assert!(error.starts_with("log: empty: leave it out"), "{text}: {error}");
+    }
+    for text in ["off", "info,"] {
+        assert_eq!(log(text).unwrap().filter, text);
+    }
 }
 
 #[test]

@@ -83,16 +83,12 @@ impl NodeConfig {
         match scheme.as_deref() {
             Some("http" | "https") => Ok(Endpoint::Http(url.to_owned())),
             Some("ws" | "wss") => Ok(Endpoint::Ws(url.to_owned())),
-            Some("file" | "ipc") => Ok(Endpoint::Ipc(
-                url.split_once("://").map_or(url, |(_, path)| path).to_owned(),
-            )),
+            Some("file" | "ipc") => socket(url.split_once("://").map_or(url, |(_, path)| path)),
             Some(other) => Err(NodeError::Url(format!(
                 "unknown scheme `{other}`: expected http, https, ws, wss or a path"
             ))),
             None if url.is_empty() => Err(NodeError::Url("empty".to_owned())),
-            None if crate::model::is_path(url) || Path::new(url).exists() => {
-                Ok(Endpoint::Ipc(url.to_owned()))
-            }
+            None if crate::model::is_path(url) || Path::new(url).exists() => socket(url),
             // A host without its scheme, whatever follows it.
             None => Err(NodeError::Url(format!(
                 "`{}` is neither a URL nor the path of a socket: it lacks http:// or https://, or / or ./ where it begins",
@@ -149,6 +145,16 @@ impl std::fmt::Debug for NodeConfig {
     }
 }
 
+/// The socket with a path. A shell has replaced `~` where it does so; files of variables and what stands behind `=` have none.
+fn socket(path: &str) -> Result<Endpoint, NodeError> {
+    if path.starts_with('~') {
+        return Err(NodeError::Url(format!(
+            "`{path}` begins with ~, which only a shell replaces: write the home directory out, or ./ before a name that begins so"
+        )));
+    }
+    Ok(Endpoint::Ipc(path.to_owned()))
+}
+
 /// Where a URL leads.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Endpoint {
@@ -174,6 +180,9 @@ mod tests {
             "127.0.0.1:8545/key",
             "https//node.example/key",
             "node.example/v3/key",
+            "~/geth.ipc",
+            "~alice/geth.ipc",
+            "ipc://~/geth.ipc",
         ] {
             assert!(
                 matches!(NodeConfig::new(url).check(), Err(NodeError::Url(_))),
@@ -186,6 +195,7 @@ mod tests {
             "/run/geth.ipc",
             "geth.ipc",
             "./node/socket",
+            "./~/socket",
             "../socket",
             // A socket that is there.
             "src/lib.rs",

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::binary::{Outcome, command, demo, quarry};
+use crate::binary::{Outcome, Server, command, demo, import_demo, quarry};
 
 /// Runs a command with variables in its environment.
 fn run(mut command: Command) -> Outcome {
@@ -199,6 +199,75 @@ fn an_empty_variable_says_nothing() {
     assert!(config(&[], &["QUARRY_RATELIMIT"]).contains("QUARRY_RATELIMIT"));
 }
 
+/// A misspelt variable is a setting that is not heard.
+#[test]
+fn a_service_tells_of_variables_that_are_none() {
+    let data = tempfile::tempdir().unwrap();
+    let store = data.path().to_str().unwrap();
+    import_demo(store);
+    let mut serve = command(["serve", "--data-dir", store]);
+    serve
+        .env("QUARRY_CACHESIZE", "s3cret")
+        .env("QUARRY_XYZ", "s3cret");
+    let log = Server::of(serve).unwrap().stop_logged();
+    for sentence in [
+        "QUARRY_CACHESIZE is in the environment and names no option; QUARRY_CACHE_SIZE does, and is the nearest",
+        "QUARRY_XYZ is in the environment and names no option\n",
+    ] {
+        let lines: Vec<&str> = log
+            .split_inclusive('\n')
+            .filter(|line| line.contains(sentence))
+            .collect();
+        assert!(matches!(lines[..], [line] if line.contains(" WARN ")), "{log}");
+    }
+    assert!(!log.contains("s3cret"), "{log}");
+    // What only prints something does not.
+    let mut printing = command(["completions", "bash"]);
+    printing.env("QUARRY_CACHESIZE", "1GiB");
+    assert_eq!(run(printing).succeeded().stderr, "");
+}
+
+/// What clap reads it blames on the flag, which nobody typed where the value is a variable's.
+#[test]
+fn a_wrong_value_of_a_variable_names_the_variable() {
+    for (name, value, words) in [
+        (
+            "QUARRY_MAX_CONNECTIONS",
+            "abc",
+            "'--max-connections <N> (from QUARRY_MAX_CONNECTIONS)'",
+        ),
+        (
+            "QUARRY_LOG_FORMAT",
+            "xml",
+            "'--log-format <FORMAT> (from QUARRY_LOG_FORMAT)'",
+        ),
+        (
+            "QUARRY_TRUST_PROXY",
+            "maybe",
+            "'--trust-proxy[=<BOOL>] (from QUARRY_TRUST_PROXY)'",
+        ),
+        (
+            "QUARRY_SECONDARY",
+            "maybe",
+            "'--secondary[=<BOOL>] (from QUARRY_SECONDARY)'",
+        ),
+    ] {
+        let asked = |flags: &[&str]| {
+            let mut asked = command(["serve"].iter().chain(flags));
+            asked.env(name, value);
+            let outcome = run(asked);
+            assert_eq!(outcome.code, Some(2), "{outcome:?}");
+            outcome.stderr
+        };
+        let said = asked(&[]);
+        assert!(said.contains(words), "{said}");
+        // A flag is read in its place, and is what was typed.
+        let flag = words.trim_start_matches('\'').split([' ', '[']).next().unwrap();
+        let said = asked(&[&format!("{flag}=nonsense")]);
+        assert!(said.contains("'nonsense'") && !said.contains("from"), "{said}");
+    }
+}
+
 #[test]
 fn what_is_beyond_all_bounds_is_refused() {
     for (flag, value, words) in [
@@ -252,7 +321,7 @@ fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
     // Nor these, which clap does not read, whatever else is wrong; by flags and by the environment.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let wrong: [(&[&str], &str, &str); 11] = [
+    let wrong: [(&[&str], &str, &str); 15] = [
         (&["run"], "", "no node is configured"),
         (&["sync", "--to", "latest"], "", "no node is configured"),
         (&["run", "--listen", &taken], "", "no node is configured"),
@@ -274,6 +343,14 @@ fn options_that_are_not_understood_have_an_exit_code_of_their_own() {
         ),
         (&["verify", "--mainnet-rpc", "htp://x"], "", "unknown scheme"),
         (&["run"], "QUARRY_LOG=inf", "log: `inf` is not a filter"),
+        (&["run", "--log", ""], "", "log: empty: leave it out"),
+        (&["run", "--mainnet-rpc=~/x.ipc"], "", "`~/x.ipc` begins with ~"),
+        (&["run"], "QUARRY_MAINNET_RPC=~/x.ipc", "`~/x.ipc` begins with ~"),
+        (
+            &["run", "--contradiction-wait", "86401"],
+            "QUARRY_MAINNET_RPC=http://127.0.0.1:1",
+            "contradiction-wait: `86401` is not between 0 and 86400",
+        ),
         (
             &["serve", "--log", "quarry=lots"],
             "",

@@ -125,6 +125,13 @@ fn pages_of_the_manual() {
     ] {
         assert!(run.contains(word), "{word}: {run}");
     }
+    // The foot of each page.
+    let version = format!("\"quarry {}\"", env!("CARGO_PKG_VERSION"));
+    for file in &files {
+        let page = std::fs::read_to_string(pages.join(file)).unwrap();
+        let title = page.lines().find(|line| line.starts_with(".TH ")).unwrap();
+        assert!(title.contains(&version), "{file}: {title}");
+    }
     // What sets pages has nothing to say against them.
     for file in &files {
         if !is_installed("groff") {
