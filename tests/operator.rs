@@ -25,6 +25,8 @@ mod log;
 mod manual;
 #[path = "operator/running.rs"]
 mod running;
+#[path = "operator/signals.rs"]
+mod signals;
 #[path = "operator/terminal.rs"]
 mod terminal;
 #[path = "operator/upgrading.rs"]

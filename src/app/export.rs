@@ -109,16 +109,30 @@ impl Recording<'_> {
     fn write_file(&self, path: &Path) -> Result<(), AppError> {
         let shown = path.display().to_string();
         let making = || AppError::io(format!("make `{shown}`"));
-        let taken = || making()(io::ErrorKind::AlreadyExists.into());
+        let taken = || AppError::Usage(format!("`{shown}` exists already: name a file that does not"));
         let name = path
             .file_name()
-            .ok_or_else(|| making()(io::ErrorKind::InvalidInput.into()))?;
+            .ok_or_else(|| AppError::Usage(format!("`{shown}` is no name of a file")))?;
         if path.symlink_metadata().is_ok() {
             return Err(taken());
         }
         let parent = path.parent().unwrap_or(Path::new(""));
-        if !(parent.as_os_str().is_empty() || parent.is_dir()) {
-            return Err(making()(io::ErrorKind::NotFound.into()));
+        let directory = Some(parent).filter(|parent| !parent.as_os_str().is_empty());
+        match directory.map(Path::metadata).transpose() {
+            Ok(about) if about.as_ref().is_none_or(fs::Metadata::is_dir) => {}
+            Ok(_) => {
+                return Err(AppError::Usage(format!(
+                    "`{}` is not a directory",
+                    parent.display()
+                )));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(AppError::Usage(format!(
+                    "there is no directory `{}`",
+                    parent.display()
+                )));
+            }
+            Err(error) => return Err(making()(error)),
         }
         let place = Place::begin(parent, &format!(".{}.partial-", name.to_string_lossy()))?;
         let partial: PathBuf = place.path().join("recording");
@@ -133,8 +147,7 @@ impl Recording<'_> {
             Err(_) => fs::rename(&partial, path).map_err(making())?,
         }
         drop(place);
-        let parent = Some(parent).filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))
+        File::open(directory.unwrap_or(Path::new(".")))
             .and_then(|parent| parent.sync_all())
             .map_err(failed(&shown))
     }

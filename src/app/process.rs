@@ -1,8 +1,8 @@
 //! The process: log, signals, words for the terminal.
 
-use std::io::Write as _;
+use std::io::{Error, Write as _};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing_subscriber::EnvFilter;
 
@@ -19,6 +19,9 @@ const MERGING_LOOK: Duration = Duration::from_millis(50);
 
 /// A process that is to end at once waits so long for whoever reads its log.
 const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// A signal that comes so soon after the first one is the same: `timeout` sends its own to the process, and to the group that it is in.
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
 
 /// Waits until the files that a bulk load left are merged, for a while: questions to them cost up to half as much again
 /// before. Nothing is lost where it ends early.
@@ -94,7 +97,7 @@ fn read_filter(filter: &str) -> Result<EnvFilter, String> {
 }
 
 /// What could not be written to standard output.
-static LOST: OnceLock<std::io::Error> = OnceLock::new();
+static LOST: OnceLock<Error> = OnceLock::new();
 
 /// Writes to standard output. A closed pipe is no reason to fail; what is lost for another one is told at the end of the command
 /// ([`check_output`]).
@@ -119,7 +122,12 @@ pub(super) fn say(line: &str) {
 pub(super) fn check_output() -> Result<(), AppError> {
     match LOST.get() {
         None => Ok(()),
-        Some(error) => Err(AppError::io("write to standard output")(error.kind().into())),
+        Some(error) => {
+            // The same once more, in the system's words where it has a number there.
+            let number = error.raw_os_error().map(Error::from_raw_os_error);
+            let again = number.unwrap_or_else(|| error.kind().into());
+            Err(AppError::io("write to standard output")(again))
+        }
     }
 }
 
@@ -157,7 +165,7 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
     let (trigger, shutdown) = pair();
     let fire = trigger.clone();
     tokio::spawn(async move {
-        let mut is_stopping = false;
+        let mut began = None;
         loop {
             let hung_up = async {
                 match &mut hang_up {
@@ -170,18 +178,35 @@ pub(super) fn on_signals() -> Result<(Trigger, Shutdown), AppError> {
                 _ = terminate.recv() => true,
                 _ = hung_up => false,
             };
-            match is_stopping {
-                false => {
+            match meaning(began, is_asked, clock::now()) {
+                Meaning::Stop => {
                     tracing::info!("stopping; a second signal stops at once");
                     fire.fire();
-                    is_stopping = true;
+                    began = Some(clock::now());
                 }
-                true if is_asked => end_at_once(130),
-                true => {}
+                Meaning::EndAtOnce => end_at_once(130),
+                Meaning::Nothing => {}
             }
         }
     });
     Ok((trigger, shutdown))
+}
+
+/// What a signal says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    Stop,
+    EndAtOnce,
+    Nothing,
+}
+
+/// What a signal says `now`, where the first one came when the end `began`; `is_asked` is not so for one of a terminal that was closed.
+fn meaning(began: Option<Instant>, is_asked: bool, now: Instant) -> Meaning {
+    match began {
+        None => Meaning::Stop,
+        Some(began) if is_asked && now.saturating_duration_since(began) >= SAME_SIGNAL => Meaning::EndAtOnce,
+        Some(_) => Meaning::Nothing,
+    }
 }
 
 /// Ends the process as it stands, once its log is written or nobody took it for so long. What `exit` runs first would take RocksDB to
@@ -228,6 +253,25 @@ fn ignores_hang_up() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_signal_is_one_that_comes_later() {
+        let first = clock::now();
+        let after = |millis: u64, is_asked: bool| {
+            let now = first + Duration::from_millis(millis);
+            meaning(Some(first), is_asked, now)
+        };
+        for is_asked in [true, false] {
+            assert_eq!(meaning(None, is_asked, first), Meaning::Stop);
+        }
+        for millis in [0, 1, 199] {
+            assert_eq!(after(millis, true), Meaning::Nothing, "{millis}");
+        }
+        for millis in [200, 1_000, 100_000] {
+            assert_eq!(after(millis, true), Meaning::EndAtOnce, "{millis}");
+            assert_eq!(after(millis, false), Meaning::Nothing, "{millis}");
+        }
+    }
 
     #[test]
     fn filters() {

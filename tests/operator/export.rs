@@ -13,7 +13,20 @@ fn a_recording_has_its_name_when_it_is_whole() {
     import_demo(&store);
     quarry(["export", "chain", &wanted, "--data-dir", &store]).succeeded();
     let whole = std::fs::read(&wanted).unwrap();
-    quarry(["export", "chain", &wanted, "--data-dir", &store]).refused(&["cannot make", "exists"]);
+    let nowhere = at("nowhere/chain.zst");
+    for (file, sentence) in [
+        (
+            &wanted,
+            format!("`{wanted}` exists already: name a file that does not"),
+        ),
+        (&nowhere, format!("there is no directory `{}`", at("nowhere"))),
+        (&at("wanted.zst/x"), format!("`{wanted}` is not a directory")),
+        (&at("wanted.zst/x/y"), "Not a directory (os error 20)".to_owned()),
+        (&at(".."), format!("`{}` is no name of a file", at(".."))),
+    ] {
+        let outcome = quarry(["export", "chain", file, "--data-dir", &store]).refused(&[&sentence]);
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    }
     let place = home.path().join("out");
     std::fs::create_dir(&place).unwrap();
     let target = place.join("chain.zst");

@@ -82,7 +82,7 @@ fn full() -> File {
 }
 
 /// `quarry serve` of the demo's chain, which it imports, with its log in `log`; where it serves, which it tells its supervisor, too.
-fn serving(data: &Path, log: impl Into<Stdio>) -> (Child, SocketAddr) {
+pub(crate) fn serving(data: &Path, log: impl Into<Stdio>) -> (Child, SocketAddr) {
     let store = data.to_str().unwrap();
     import_demo(store);
     let path = data.join("notify");
@@ -179,7 +179,7 @@ fn output_that_cannot_be_written_is_a_failure() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{told:?}: {said}");
         assert!(
-            said.contains("cannot write to standard output"),
+            said.contains("cannot write to standard output: No space left on device (os error 28)"),
             "{told:?}: {said}"
         );
     }
