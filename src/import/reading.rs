@@ -69,6 +69,15 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The parser's words alone do not tell what it took the file for.
+    fn not_json(&self, error: &serde_json::Error) -> ImportError {
+        let fault = json_fault(error);
+        self.malformed(match error.is_syntax() || error.is_eof() {
+            true => format!("it is not JSON: {fault}"),
+            false => fault,
+        })
+    }
+
     fn rewind(&self, file: &mut dyn ReadSeek) -> Result<(), ImportError> {
         file.seek(SeekFrom::Start(self.start))
             .map(drop)
@@ -155,7 +164,7 @@ impl<'a> Source<'a> {
             (None, Err(error)) => {
                 return Err(match error.io_error_kind() {
                     Some(io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidData) | None => {
-                        self.malformed(json_fault(&error))
+                        self.not_json(&error)
                     }
                     Some(kind) => ImportError::read(self.path)(kind.into()),
                 });
@@ -177,8 +186,7 @@ impl<'a> Source<'a> {
         if text.len() as u64 > ENTRY_BYTES_MAX {
             return Err(self.malformed(format!("its only entry {TOO_LONG}")));
         }
-        let entry: &RawValue =
-            serde_json::from_str(&text).map_err(|error| self.malformed(json_fault(&error)))?;
+        let entry: &RawValue = serde_json::from_str(&text).map_err(|error| self.not_json(&error))?;
         each(1, entry)
     }
 }
@@ -323,6 +331,9 @@ mod tests {
             ("5", "the number 5 stands where"),
             ("{\"tokens\": [1], ", "EOF"),
             ("{\"tokens\": [1]} x", "trailing"),
+            // Not JSON at all.
+            ("time,asset,usd\n", "it is not JSON: expected "),
+            ("", "it is not JSON: EOF "),
         ] {
             let error = read(text.as_bytes()).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
