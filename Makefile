@@ -1,7 +1,7 @@
 # Quarry. `make run` and `make test` do all set-up themselves on a bare Debian machine with Rust.
 #
 #   make run                  serve the demo chain that ships in the binary; no node needed
-#   make run RPC=http://…     follow the archive node at this address (TESTNET_RPC=… for a second chain)
+#   make run RPC=http://…     follow the archive node at this address (TESTNET_RPC=… for a second chain, or that one alone)
 #   make test                 formatting, lints and all tests; at the end what is not tested here, and why
 #   make simulate SEEDS=1000  long: simulated lives of chain, node and store (SEED=42 for one of them)
 #   make kill KILLS=1000      long: the real program killed at random moments
@@ -48,9 +48,9 @@ build: setup-build ## Build the release binary
 dist: setup-build ## Build the binary that is installed for good: slower to build, faster to answer
 	$(CARGO) build --profile dist --locked --bin quarry
 
-run: build ## Serve the demo chain, or with RPC=… follow a node
-	@if [ -n "$(RPC)" ]; then \
-		exec "$(BIN)" run --mainnet-rpc "$(RPC)" $(if $(TESTNET_RPC),--testnet-rpc "$(TESTNET_RPC)") \
+run: build ## Serve the demo chain, or with RPC=… or TESTNET_RPC=… follow a node
+	@if [ -n "$(RPC)$(TESTNET_RPC)" ]; then \
+		exec "$(BIN)" run $(if $(RPC),--mainnet-rpc "$(RPC)") $(if $(TESTNET_RPC),--testnet-rpc "$(TESTNET_RPC)") \
 			--data-dir "$(DATA_DIR)" $(ARGS); \
 	else \
 		exec "$(BIN)" demo $(ARGS); \

@@ -235,6 +235,48 @@ fn the_image_runs_what_the_program_knows() {
     );
 }
 
+#[test]
+fn what_is_said_of_compose_names_its_file() {
+    let compose = text("docs/deploy/compose.yaml");
+    let commands: Vec<&str> = compose.split("`docker compose ").skip(1).collect();
+    assert!(commands.len() > 1, "{compose}");
+    for command in commands {
+        assert!(command.starts_with("-f docs/deploy/compose.yaml "), "{command}");
+    }
+}
+
+/// A node that is named is followed, whichever chain it is of.
+#[test]
+fn make_runs_what_it_is_given() {
+    let run = |nodes: &[&str]| {
+        let mut make = Command::new("make");
+        // Nothing is installed or built, and the program says what it was given.
+        make.args(["--silent", "run", "SETUP=:", "CARGO=:", "BIN=echo", "DATA_DIR=d"]);
+        // A test that make runs is not a part of it.
+        for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "RPC", "TESTNET_RPC", "ARGS"] {
+            make.env_remove(name);
+        }
+        let output = make.args(nodes).current_dir(root()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    if says("make", &["--version"]).is_none() {
+        println!("make is not installed");
+        return;
+    }
+    for (nodes, given) in [
+        (&[][..], "demo"),
+        (&["RPC=http://a"], "run --mainnet-rpc http://a --data-dir d"),
+        (&["TESTNET_RPC=ws://x"], "run --testnet-rpc ws://x --data-dir d"),
+        (
+            &["RPC=http://a", "TESTNET_RPC=ws://x"],
+            "run --mainnet-rpc http://a --testnet-rpc ws://x --data-dir d",
+        ),
+    ] {
+        assert_eq!(run(nodes).trim(), given, "{nodes:?}");
+    }
+}
+
 /// Whether a program is installed; a test of what it says is left out else.
 fn says(program: &str, args: &[&str]) -> Option<(bool, String)> {
     let output = Command::new(program)
