@@ -5,7 +5,7 @@ use std::path::Path;
 use super::AppError;
 use super::inspect_key::one_key;
 use super::process::say;
-use super::supervisor::open_stored;
+use super::supervisor::{open_options, open_stored};
 use crate::cli::{InspectArgs, MigrateArgs};
 use crate::config::Config;
 use crate::store::{FlatArray, Imported, Observed, Store, View};
@@ -98,8 +98,8 @@ fn summary(store: &Store, view: &View) -> Result<(), AppError> {
 
 /// `quarry migrate`.
 pub(super) fn migrate(args: &MigrateArgs) -> Result<(), AppError> {
-    let directory = Config::of_store(&args.store)?.store_dir(args.chain);
-    let (found, done) = crate::store::migrate(&directory)?;
+    let open = open_options(&Config::of_store(&args.store)?, args.chain, 1);
+    let (found, done) = crate::store::migrate(&open)?;
     if done.is_empty() {
         say(&format!(
             "{}: layout version {found} is the one of this quarry, there is nothing to do",

@@ -23,7 +23,7 @@ const BULK: i32 = 12;
 const USUAL: i32 = 4;
 
 /// Files of level 0 of one table that a writer waits for, as long as anything is merged: what RocksDB has by itself, and more in bulk.
-const FILES_MAX: u64 = 36;
+pub(super) const FILES_MAX: u64 = 36;
 const FILES_MAX_IN_BULK: u64 = 60;
 
 /// How much was written since a block could last be unwound.

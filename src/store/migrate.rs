@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteBatch, WriteOptions};
 
-use super::open::IDENTITY;
+use super::open::{IDENTITY, OpenOptions, memtable_of_table};
 use super::presence::holds_database;
 use super::schema::{SCHEMA_VERSION, Table};
 use super::{
@@ -16,19 +16,14 @@ use super::{
     transaction_rows,
 };
 
-/// Memory of a migration: the blocks that it reads, and the rows that it writes until they are flushed.
-const CACHE_BYTES: usize = 256 << 20;
-const MEMTABLE_BYTES: usize = 256 << 20;
-
 /// From one layout version to the next.
 pub(super) struct Step {
     /// The version that it begins with; it ends with the next one.
     pub(super) from: u32,
     /// What it does, for the operator.
     pub(super) about: &'static str,
-    /// Does it, over and over if need be; `Path` is the store's directory. Answers what is to be written together with the new
-    /// version.
-    pub(super) apply: fn(&Arc<DB>, &Path) -> Result<WriteBatch, StoreError>,
+    /// Does it, over and over if need be, as the store was opened. Answers what is to be written together with the new version.
+    pub(super) apply: fn(&Arc<DB>, &OpenOptions) -> Result<WriteBatch, StoreError>,
 }
 
 /// The steps that there are, by version. None leads from versions 1 to 4: their rows lack what only blocks tell, so
@@ -139,20 +134,21 @@ pub(super) fn check_before_opening(directory: &Path, database: &Path) -> Result<
     }
 }
 
-/// Brings a store up to this quarry's layout. Answers from which version, and what was done.
+/// Brings a store up to this quarry's layout, with the memory that the options give. Answers from which version, and what was done.
 ///
 /// # Errors
 /// [`StoreError::Absent`] without a store, [`StoreError::Schema`] where no steps lead here, [`StoreError::Busy`]
 /// while another process writes it.
-pub fn migrate(directory: &Path) -> Result<(u32, Vec<&'static str>), StoreError> {
-    run(directory, STEPS, SCHEMA_VERSION)
+pub fn migrate(options: &OpenOptions) -> Result<(u32, Vec<&'static str>), StoreError> {
+    run(options, STEPS, SCHEMA_VERSION)
 }
 
 pub(super) fn run(
-    directory: &Path,
+    options: &OpenOptions,
     steps: &[Step],
     wanted: u32,
 ) -> Result<(u32, Vec<&'static str>), StoreError> {
+    let directory = options.directory.as_path();
     let database = directory.join("rocksdb");
     if !holds_database(&database, directory)? {
         return Err(StoreError::Absent {
@@ -168,20 +164,21 @@ pub(super) fn run(
     let way = way.ok_or_else(|| other(directory, found, steps, wanted))?;
     live_files::check_before_writing(&database, directory, live_files::Layout::Any)?;
     // All tables that are there, those of the old layout too, and those that are to be.
-    let cache = options::cache(CACHE_BYTES);
+    let cache = options::cache(options.cache_bytes);
     let old = tables(&database)?.into_iter();
     let old = old.filter(|name| Table::from_name(name).is_none());
     let old = old.map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
-    let new = options::tables(&cache, MEMTABLE_BYTES / 2, options::Filters::InParts)
+    let per_table = memtable_of_table(options.memtable_bytes);
+    let new = options::tables(&cache, per_table, options::Filters::InParts)
         .map(|(name, options)| ColumnFamilyDescriptor::new(name, options));
-    let opening = options::database(MEMTABLE_BYTES, options::OPEN_TABLES_MAX);
+    let opening = options::database(options.memtable_bytes, options.open_tables_max);
     let db = DB::open_cf_descriptors(&opening, &database, old.chain(new))
         .map_err(|source| StoreError::of_opening(source, directory))?;
     let db = Arc::new(db);
     let mut done = Vec::new();
     for step in way {
         tracing::info!(from = step.from, to = step.from + 1, "{}", step.about);
-        let last = (step.apply)(&db, directory)?;
+        let last = (step.apply)(&db, options)?;
         raise(&db, step.from + 1, last)?;
         done.push(step.about);
     }
@@ -213,7 +210,8 @@ mod tests {
 
     use super::*;
     use crate::model::B256;
-    use crate::store::{OpenOptions, Store};
+    use crate::store::Store;
+    use crate::store::options::written_in;
 
     thread_local! {
         /// The first step stops so often before its end.
@@ -225,7 +223,7 @@ mod tests {
     const ROWS: u32 = 20;
 
     /// Writes rows, and stops in the middle where it is told to.
-    fn first(db: &Arc<DB>, _: &Path) -> Result<WriteBatch, StoreError> {
+    fn first(db: &Arc<DB>, _: &OpenOptions) -> Result<WriteBatch, StoreError> {
         BEGUN.set(BEGUN.get() + 1);
         let failed = || StoreError::rocks("database");
         let days = super::super::view::family(db, Table::Days)?;
@@ -240,7 +238,7 @@ mod tests {
     }
 
     /// Builds on the rows of the first.
-    fn second(db: &Arc<DB>, _: &Path) -> Result<WriteBatch, StoreError> {
+    fn second(db: &Arc<DB>, _: &OpenOptions) -> Result<WriteBatch, StoreError> {
         BEGUN.set(BEGUN.get() + 1);
         let failed = || StoreError::rocks("database");
         let days = super::super::view::family(db, Table::Days)?;
@@ -279,13 +277,13 @@ mod tests {
         let wanted = SCHEMA_VERSION + 2;
         for stops in [2, 1] {
             STOPS.set(1);
-            let error = run(home.path(), NEXT, wanted).unwrap_err();
+            let error = run(&OpenOptions::new(home.path()), NEXT, wanted).unwrap_err();
             assert!(matches!(error, StoreError::Stopped), "{error}");
             assert_eq!(peek(&database).unwrap(), Some(SCHEMA_VERSION), "{stops}");
         }
         // Still ours: a step that did not end has changed no version.
         make(home.path()).unwrap();
-        let done = run(home.path(), NEXT, wanted).unwrap();
+        let done = run(&OpenOptions::new(home.path()), NEXT, wanted).unwrap();
         assert_eq!(done, (SCHEMA_VERSION, vec!["the first", "the second"]));
         assert_eq!(peek(&database).unwrap(), Some(wanted));
         let db =
@@ -295,7 +293,10 @@ mod tests {
             .unwrap();
         assert_eq!(last.as_deref(), Some(&b"of the second"[..]));
         assert_eq!(BEGUN.get(), 4);
-        assert_eq!(run(home.path(), NEXT, wanted).unwrap(), (wanted, Vec::new()));
+        assert_eq!(
+            run(&OpenOptions::new(home.path()), NEXT, wanted).unwrap(),
+            (wanted, Vec::new())
+        );
         // Ours no more.
         let refused = make(home.path()).unwrap_err().to_string();
         assert!(
@@ -309,9 +310,29 @@ mod tests {
     fn a_migration_goes_on_from_the_step_that_it_reached() {
         let home = tempfile::tempdir().unwrap();
         make(home.path()).unwrap();
-        run(home.path(), NEXT, SCHEMA_VERSION + 1).unwrap();
-        let done = run(home.path(), NEXT, SCHEMA_VERSION + 2).unwrap();
+        run(&OpenOptions::new(home.path()), NEXT, SCHEMA_VERSION + 1).unwrap();
+        let done = run(&OpenOptions::new(home.path()), NEXT, SCHEMA_VERSION + 2).unwrap();
         assert_eq!(done, (SCHEMA_VERSION + 1, vec!["the second"]));
+    }
+
+    #[test]
+    fn a_migration_takes_the_memory_that_it_is_given() {
+        let home = tempfile::tempdir().unwrap();
+        make(home.path()).unwrap();
+        let options = OpenOptions {
+            cache_bytes: 24 << 20,
+            memtable_bytes: 48 << 20,
+            open_tables_max: 77,
+            ..OpenOptions::new(home.path())
+        };
+        run(&options, NEXT, SCHEMA_VERSION + 1).unwrap();
+        let having = |line: &str| written_in(&home.path().join("rocksdb"), line);
+        assert_eq!(having(&format!("db_write_buffer_size={}", 48 << 20)), 1);
+        assert_eq!(
+            having(&format!("write_buffer_size={}", 24 << 20)),
+            Table::ALL.len()
+        );
+        assert_eq!(having("max_open_files=77"), 1);
     }
 
     #[test]
@@ -327,7 +348,7 @@ mod tests {
     fn one_writer_at_a_time() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
-        let refused = run(home.path(), NEXT, SCHEMA_VERSION + 2).unwrap_err();
+        let refused = run(&OpenOptions::new(home.path()), NEXT, SCHEMA_VERSION + 2).unwrap_err();
         assert!(matches!(refused, StoreError::Busy { .. }), "{refused}");
         drop(store);
     }

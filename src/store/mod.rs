@@ -46,6 +46,7 @@ mod recut;
 mod render;
 mod replica;
 mod restate;
+mod room;
 mod scan;
 pub mod schema;
 mod schema_doc;

@@ -3,14 +3,15 @@
 //! In layout 5 a list ended in an open chunk of 1 to 1,024 postings. What overwrote it stands in the undo records of
 //! blocks that are not final, so those blocks are taken off first.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rocksdb::{DB, DBPinnableSlice, IteratorMode, ReadOptions, WriteBatch, WriteOptions};
 
 use super::StoreError;
+use super::open::{OpenOptions, Store};
 use super::pen::taken_off;
 use super::schema::Table;
+use super::second_standards::settled_store;
 use super::view::family;
 use crate::codec::keys::{self, Term};
 use crate::codec::open_postings::Cut;
@@ -25,9 +26,8 @@ const LISTS_A_LINE: u64 = 10_000_000;
 type Row = (Box<[u8]>, Box<[u8]>);
 
 /// Does it. What was moved already is known by its piece.
-pub(super) fn apply(db: &Arc<DB>, _: &Path) -> Result<WriteBatch, StoreError> {
-    take_unfinal_off(db)?;
-    move_ends(db)?;
+pub(super) fn apply(db: &Arc<DB>, options: &OpenOptions) -> Result<WriteBatch, StoreError> {
+    move_ends(&*settled_store(db, options)?)?;
     Ok(WriteBatch::default())
 }
 
@@ -47,12 +47,11 @@ pub(super) fn take_unfinal_off(db: &DB) -> Result<(), StoreError> {
     }
 }
 
-fn move_ends(db: &DB) -> Result<(), StoreError> {
+fn move_ends(store: &Store) -> Result<(), StoreError> {
+    let db = &store.db;
     let (chunks, pieces) = (Table::Postings, Table::OpenPostings);
     let (chunk_family, piece_family) = (family(db, chunks)?, family(db, pieces)?);
     let failed = || StoreError::rocks(chunks.name());
-    let mut unlogged = WriteOptions::default();
-    unlogged.disable_wal(true);
     let mut options = ReadOptions::default();
     options.set_total_order_seek(true);
     options.fill_cache(false);
@@ -95,13 +94,10 @@ fn move_ends(db: &DB) -> Result<(), StoreError> {
                 tracing::info!(lists, "lists of postings moved");
             }
         }
-        if write.size_in_bytes() >= WRITE_BYTES {
-            db.write_opt(std::mem::take(&mut write), &unlogged)
-                .map_err(failed())?;
-        }
+        store.write_unlogged(&mut write, WRITE_BYTES)?;
         before = Some((key, chunk));
     }
-    db.write_opt(write, &unlogged).map_err(failed())
+    store.write_unlogged(&mut write, 0)
 }
 
 #[cfg(test)]
@@ -110,7 +106,6 @@ mod tests {
     use crate::codec::open_postings::OpenPostings;
     use crate::codec::posting::CHUNK_POSTINGS;
     use crate::model::B256;
-    use crate::store::{OpenOptions, Store};
 
     /// A list of every kind of end.
     const LENGTHS: [u64; 16] = [
@@ -163,7 +158,7 @@ mod tests {
         }
         // A second time it finds nothing to do.
         for _ in 0..2 {
-            move_ends(db).unwrap();
+            move_ends(&store).unwrap();
             assert_eq!(rows(db, Table::Postings), chunks);
             assert_eq!(rows(db, Table::OpenPostings), pieces);
         }

@@ -179,7 +179,7 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
     // 1 MiB each was all that `--backfill-memory 256MiB` gives (decision 0035).
     let arena = 2 * memtable_bytes / (ARENA_BLOCKS * Table::ALL.len());
     options.set_arena_block_size(arena.clamp(16 << 10, 1 << 20));
-    // RocksDB never stops a write, for memtables, files of level 0 or bytes to be merged: the writer itself waits (`Pen::make_room`). A
+    // RocksDB never stops a write, for memtables, files of level 0 or bytes to be merged: the writer itself waits (`Store::make_room`). A
     // write that is stopped keeps RocksDB's own recovery from a full disk waiting for it, for ever (decision 0027). Without a limit of
     // bytes, merges of several tables may run at a time, whatever is waiting.
     options.set_max_write_buffer_number(1000);
@@ -298,7 +298,13 @@ pub(super) fn change(db: &DB, which: impl Fn(Profile) -> bool, changes: &[(&str,
 /// How many tables have a line in the newest file of options.
 #[cfg(test)]
 pub(super) fn written(store: &super::Store, line: &str) -> usize {
-    let files = std::fs::read_dir(store.directory().join("rocksdb")).unwrap();
+    written_in(&store.directory().join("rocksdb"), line)
+}
+
+/// The same of a database that need not be open.
+#[cfg(test)]
+pub(super) fn written_in(database: &std::path::Path, line: &str) -> usize {
+    let files = std::fs::read_dir(database).unwrap();
     let files = files.map(|file| file.unwrap().path());
     let newest = files
         .filter(|path| path.to_string_lossy().contains("OPTIONS-"))

@@ -3,12 +3,12 @@
 //! What they hold is told by the lists of the terms and by the arrays of contracts and signatures, which are read a stretch of logs at a
 //! time, as a batch of so many logs would add to them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
 use super::batch::NO_SIGNATURE;
+use super::open::OpenOptions;
 use super::pairs::{DensePart, Pairs};
 use super::render::render_postings;
 use super::schema::Table;
@@ -25,12 +25,12 @@ const WRITE_BYTES: usize = 16 << 20;
 const LISTS_AT_ONCE: usize = 4_096;
 
 /// Does it. Rows that an interrupted run left are taken off first.
-pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
-    apply_by(db, directory, STRETCH)
+pub(super) fn apply(db: &Arc<DB>, options: &OpenOptions) -> Result<WriteBatch, StoreError> {
+    apply_by(db, options, STRETCH)
 }
 
-fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, StoreError> {
-    let store = settled_store(db, directory)?;
+fn apply_by(db: &Arc<DB>, options: &OpenOptions, stretch: u64) -> Result<WriteBatch, StoreError> {
+    let store = settled_store(db, options)?;
     let view = store.view();
     take_off(db, &view)?;
     let terms = view.dense_terms()?.into_iter();
@@ -44,16 +44,7 @@ fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, 
         .collect();
     let logs = view.checkpoint().logs;
     tracing::info!(terms = terms.len(), logs, "lists of pairs of dense terms");
-    let mut unlogged = WriteOptions::default();
-    unlogged.disable_wal(true);
     let mut write = WriteBatch::default();
-    let put_all = |write: &mut WriteBatch, least: usize| {
-        if write.size_in_bytes() < least {
-            return Ok(());
-        }
-        db.write_opt(std::mem::take(write), &unlogged)
-            .map_err(StoreError::rocks("database"))
-    };
     for first in (0..logs).step_by(usize::try_from(stretch).unwrap_or(usize::MAX)) {
         let end = first.saturating_add(stretch).min(logs);
         for dense in &mut terms {
@@ -77,11 +68,11 @@ fn apply_by(db: &Arc<DB>, directory: &Path, stretch: u64) -> Result<WriteBatch, 
                     Ok(())
                 })?;
                 // The lists of a group are looked up before any of them is written, and no two groups of a stretch share one.
-                put_all(&mut write, WRITE_BYTES)?;
+                store.write_unlogged(&mut write, WRITE_BYTES)?;
             }
             Ok(())
         })?;
-        put_all(&mut write, 0)?;
+        store.write_unlogged(&mut write, 0)?;
         tracing::info!(log = end, of = logs, "lists of pairs written");
     }
     Ok(WriteBatch::default())
@@ -133,10 +124,12 @@ impl Dense {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::codec::log_row::RunRow;
     use crate::model::{Address, B256};
-    use crate::store::{BlockEarnings, OpenOptions, Store};
+    use crate::store::{BlockEarnings, Store};
 
     /// The first logs of a chain in which everything is dense sooner or later.
     fn fill(directory: &Path, logs: u64) -> Arc<Store> {
@@ -192,10 +185,11 @@ mod tests {
             lists
         };
         assert!(lists() > 30, "{} lists", lists());
+        let options = OpenOptions::new(home.path());
         for stretch in [7_001, 64_000, STRETCH] {
-            drop(apply_by(&store.db, home.path(), stretch).unwrap());
+            drop(apply_by(&store.db, &options, stretch).unwrap());
             // Another view of the same tables.
-            let migrated = settled_store(&store.db, home.path()).unwrap();
+            let migrated = settled_store(&store.db, &options).unwrap();
             assert_eq!(migrated.view().digest().unwrap(), wanted, "{stretch}");
         }
     }

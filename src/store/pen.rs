@@ -6,7 +6,6 @@
 //! after unlogged ones, everything is flushed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rocksdb::{DB, FlushOptions, WriteBatch, WriteOptions};
@@ -30,10 +29,6 @@ const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// What is flushed before the last commit of a load is at least the memory of all memtables by this.
 const FLUSHED_EARLY: u64 = 4;
-
-/// How long a write waits for flushes and merges, and how often they are looked at.
-const WAIT_MAX: Duration = Duration::from_secs(30);
-const WAIT_LOOK: Duration = Duration::from_millis(2);
 
 /// How a store stands.
 #[derive(Debug)]
@@ -280,23 +275,8 @@ impl Pen {
             .map_err(StoreError::rocks("database"))
     }
 
-    /// Waits until flushes and merges have caught up: memtables may take twice what the operator gave them, and files of level 0 are
-    /// in the way of every look-up. A flush that finds no room on the disk never catches up, and a table that is merged whole takes
-    /// its time; after a while the write goes on, and hears from RocksDB what is wrong.
     fn make_room(&self) {
-        let most = 2 * self.store.memtable_bytes as u64;
-        let files = self.state.bulk.files_max();
-        let began = clock::now();
-        // Empty memtables take room, too: without a flush under way there is nothing to wait for.
-        let behind = || {
-            (self.store.unflushed_bytes() > most && self.store.is_flushing())
-                || self.store.is_behind_with_merging(files)
-        };
-        while behind() && clock::now() - began < WAIT_MAX {
-            self.store.waits.store(true, Ordering::Relaxed);
-            std::thread::sleep(WAIT_LOOK);
-        }
-        self.store.waits.store(false, Ordering::Relaxed);
+        self.store.make_room(self.state.bulk.files_max());
     }
 
     fn write_logged(&self, write: WriteBatch) -> Result<(), StoreError> {

@@ -5,10 +5,9 @@
 //! taken off first.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{DB, WriteBatch};
 
 use super::caches::Caches;
 use super::flat::Flats;
@@ -26,8 +25,6 @@ use crate::codec::value::{Finality, Identity};
 use crate::model::token::{TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE};
 use crate::model::{Address, TokenEvent, TokenKind, U256};
 
-/// The cache of blocks that are read.
-const CACHE_BYTES: usize = 64 << 20;
 /// Rows are written when so many bytes of them are together.
 const WRITE_BYTES: usize = 4 << 20;
 /// How many tokens are looked at between two lines in the log.
@@ -35,14 +32,15 @@ const TOKENS_A_LINE: u32 = 1 << 20;
 
 /// Does it. A second time it writes the same rows, and takes off what is not so any more: between an interrupted migration and
 /// the next one the quarry of layout 6 may have gone on with the store.
-pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
-    let view = settled(db, directory)?;
+pub(super) fn apply(db: &Arc<DB>, options: &OpenOptions) -> Result<WriteBatch, StoreError> {
+    let store = settled_store(db, options)?;
+    let view = store.view();
     let (mut found, tokens) = (0u64, view.checkpoint().tokens);
     for token in 0..tokens {
         let state = view.token_state(token)?;
         if state.flags & MIXED != 0 {
             let held = view.other_holdings(token, state.kind)?;
-            held.write(&view, db, token, state.kind)?;
+            held.write(&view, &store, token, state.kind)?;
             found += 1;
             tracing::debug!(address = ?held.address, logs = held.logs, "a token of several standards");
         }
@@ -59,13 +57,8 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreE
     Ok(WriteBatch::default())
 }
 
-/// Takes the blocks off that are not final, and gives what is left as readers see it.
-pub(super) fn settled(db: &Arc<DB>, directory: &Path) -> Result<Arc<View>, StoreError> {
-    Ok(settled_store(db, directory)?.view())
-}
-
-/// The same, to look rows up in as they are written.
-pub(super) fn settled_store(db: &Arc<DB>, directory: &Path) -> Result<Arc<Store>, StoreError> {
+/// Takes the blocks off that are not final, and gives what is left as readers see it, to write rows to.
+pub(super) fn settled_store(db: &Arc<DB>, options: &OpenOptions) -> Result<Arc<Store>, StoreError> {
     take_unfinal_off(db)?;
     let identity = db
         .get_cf(family(db, Table::Meta)?, IDENTITY)
@@ -82,24 +75,18 @@ pub(super) fn settled_store(db: &Arc<DB>, directory: &Path) -> Result<Arc<Store>
             .len(),
         None => 0,
     };
-    Flats::add_new(&directory.join("flat"), arrays)?;
-    let options = OpenOptions {
+    Flats::add_new(&options.directory.join("flat"), arrays)?;
+    let opened = OpenOptions {
         read_only: true,
-        ..OpenOptions::new(directory)
+        ..options.clone()
     };
     let caches = Caches {
-        blocks: options::cache(CACHE_BYTES),
+        // The open database has one.
+        blocks: options::cache(0),
         rows: None,
         dense: Arc::default(),
     };
-    Store::assemble(
-        Arc::clone(db),
-        &options,
-        caches,
-        identity,
-        Filters::InParts,
-        false,
-    )
+    Store::assemble(Arc::clone(db), &opened, caches, identity, Filters::InParts, false)
 }
 
 /// What is held of one token by standards that are not its own, as its logs tell: read out of them, with no look at what is stored
@@ -227,22 +214,13 @@ impl OtherHoldings {
         }
     }
 
-    fn write(&self, view: &View, db: &DB, token: u32, own: TokenKind) -> Result<(), StoreError> {
+    fn write(&self, view: &View, store: &Store, token: u32, own: TokenKind) -> Result<(), StoreError> {
         let (holdings, owners, ids) = (
-            family(db, Table::Holdings)?,
-            family(db, Table::NftOwners)?,
-            family(db, Table::NftIds)?,
+            family(&store.db, Table::Holdings)?,
+            family(&store.db, Table::NftOwners)?,
+            family(&store.db, Table::NftIds)?,
         );
-        let mut unlogged = WriteOptions::default();
-        unlogged.disable_wal(true);
         let mut write = WriteBatch::default();
-        let put_all = |write: &mut WriteBatch, least: usize| {
-            if write.size_in_bytes() < least {
-                return Ok(());
-            }
-            db.write_opt(std::mem::take(write), &unlogged)
-                .map_err(StoreError::rocks(Table::Holdings.name()))
-        };
         let mut value = Vec::with_capacity(32);
         for ((holder, kind), amount) in &self.amounts {
             let key = tokens::holding(holder, *kind, &self.address);
@@ -253,10 +231,10 @@ impl OtherHoldings {
             } else if view.get(Table::Holdings, &key)?.is_some() {
                 write.delete_cf(holdings, key);
             }
-            put_all(&mut write, WRITE_BYTES)?;
+            store.write_unlogged(&mut write, WRITE_BYTES)?;
         }
         if own == TokenKind::Erc721 {
-            return put_all(&mut write, 0);
+            return store.write_unlogged(&mut write, 0);
         }
         // Both tables by themselves: one of them may have reached the disk without the other.
         let mut scan = view.scan_token(Table::NftOwners, token)?;
@@ -267,7 +245,7 @@ impl OtherHoldings {
             if told.is_none_or(|told| told.as_slice() != owner) {
                 write.delete_cf(owners, key);
             }
-            put_all(&mut write, WRITE_BYTES)?;
+            store.write_unlogged(&mut write, WRITE_BYTES)?;
             scan.step()?;
         }
         let mut scan = view.scan_token(Table::NftIds, token)?;
@@ -278,14 +256,14 @@ impl OtherHoldings {
             if told.is_none_or(|told| tokens::nft_id(token, told, &id) != key) {
                 write.delete_cf(ids, key);
             }
-            put_all(&mut write, WRITE_BYTES)?;
+            store.write_unlogged(&mut write, WRITE_BYTES)?;
             scan.step()?;
         }
         for (id, owner) in &self.owners {
             write.put_cf(owners, tokens::nft_owner(token, id), owner);
             write.put_cf(ids, tokens::nft_id(token, owner, id), []);
-            put_all(&mut write, WRITE_BYTES)?;
+            store.write_unlogged(&mut write, WRITE_BYTES)?;
         }
-        put_all(&mut write, 0)
+        store.write_unlogged(&mut write, 0)
     }
 }

@@ -3,14 +3,14 @@
 //! Layout 7 kept sender, callee, value and call data of a transaction twice, in its own row and in that of its top call. Units
 //! of frames hold more rows without that, so those of a block are cut anew, as a store that is filled now has them.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{DB, WriteBatch};
 
+use super::open::OpenOptions;
 use super::recut::recut;
 use super::schema::Table;
-use super::second_standards::settled;
+use super::second_standards::settled_store;
 use super::view::family;
 use super::{StoreError, Units};
 use crate::codec::keys;
@@ -22,12 +22,10 @@ const WRITE_BYTES: usize = 4 << 20;
 const BLOCKS_A_LINE: u64 = 1 << 18;
 
 /// Does it. Rows of either form are read, and a block's rows are replaced in one write: what was done before comes out the same.
-pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
-    let view = settled(db, directory)?;
+pub(super) fn apply(db: &Arc<DB>, options: &OpenOptions) -> Result<WriteBatch, StoreError> {
+    let store = settled_store(db, options)?;
+    let view = store.view();
     let frames = family(db, Table::Frames)?;
-    let failed = || StoreError::rocks(Table::Frames.name());
-    let mut unlogged = WriteOptions::default();
-    unlogged.disable_wal(true);
     let mut write = WriteBatch::default();
     let mut stored = Units::new(&view, Table::Frames);
     let mut transactions = Units::new(&view, Table::Transactions);
@@ -56,14 +54,11 @@ pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreE
                 Ok(())
             },
         )?;
-        if write.size_in_bytes() >= WRITE_BYTES {
-            db.write_opt(std::mem::take(&mut write), &unlogged)
-                .map_err(failed())?;
-        }
+        store.write_unlogged(&mut write, WRITE_BYTES)?;
         if (number + 1).is_multiple_of(BLOCKS_A_LINE) {
             tracing::info!(block = number, to = end, "frames cut anew");
         }
     }
-    db.write_opt(write, &unlogged).map_err(failed())?;
+    store.write_unlogged(&mut write, 0)?;
     Ok(WriteBatch::default())
 }

@@ -3,18 +3,18 @@
 //! Layout 8 kept rows as bincode wrote them, with the signature, prices twice and call data with all of its zeros. Units hold more
 //! rows without that, so those of a block are cut anew, as a store that is filled now has them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{DB, WriteBatch};
 
 use super::flat::{FlatArray, sync_directory};
-use super::open::FINALITY;
+use super::open::{FINALITY, OpenOptions};
 use super::recut::recut;
 use super::schema::Table;
-use super::second_standards::settled;
+use super::second_standards::settled_store;
 use super::view::family;
 use super::{StoreError, Units};
 use crate::codec::keys;
@@ -31,17 +31,16 @@ const BLOCKS_A_LINE: u64 = 1 << 18;
 const NEXT: &[u8] = b"migrated";
 
 /// Does it. What an interrupted run did stays done: it says how far it came in the write that did it.
-pub(super) fn apply(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
-    apply_below(db, directory, u64::MAX)
+pub(super) fn apply(db: &Arc<DB>, options: &OpenOptions) -> Result<WriteBatch, StoreError> {
+    apply_below(db, options, u64::MAX)
 }
 
 /// Does it in the blocks below `limit`.
-fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch, StoreError> {
-    let view = settled(db, directory)?;
+fn apply_below(db: &Arc<DB>, options: &OpenOptions, limit: u64) -> Result<WriteBatch, StoreError> {
+    let store = settled_store(db, options)?;
+    let view = store.view();
     let failed = || StoreError::rocks(Table::Transactions.name());
     let (meta, transactions) = (family(db, Table::Meta)?, family(db, Table::Transactions)?);
-    let mut unlogged = WriteOptions::default();
-    unlogged.disable_wal(true);
     let (first, end) = (
         view.identity().first_block,
         view.checkpoint().next_block.min(limit),
@@ -50,7 +49,7 @@ fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch,
         Some(bytes) => keys::decode_number(&bytes).map_err(StoreError::corrupt(Table::Meta.name(), NEXT))?,
         None => first,
     };
-    let mut signatures = Signatures::open(&directory.join("flat"))?;
+    let mut signatures = Signatures::open(&options.directory.join("flat"))?;
     let mut write = WriteBatch::default();
     let mut units = Units::new(&view, Table::Transactions);
     for number in next..end {
@@ -72,8 +71,7 @@ fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch,
         if write.size_in_bytes() >= WRITE_BYTES {
             signatures.force()?;
             write.put_cf(meta, NEXT, keys::number(number + 1));
-            db.write_opt(std::mem::take(&mut write), &unlogged)
-                .map_err(failed())?;
+            store.write_unlogged(&mut write, 0)?;
         }
         if (number + 1).is_multiple_of(BLOCKS_A_LINE) {
             tracing::info!(block = number, to = end, "transactions written anew");
@@ -81,7 +79,7 @@ fn apply_below(db: &Arc<DB>, directory: &Path, limit: u64) -> Result<WriteBatch,
     }
     signatures.force()?;
     write.put_cf(meta, NEXT, keys::number(end));
-    db.write_opt(write, &unlogged).map_err(failed())?;
+    store.write_unlogged(&mut write, 0)?;
 
     let mut last = WriteBatch::default();
     last.delete_cf(meta, NEXT);
@@ -110,7 +108,7 @@ struct Signatures {
 impl Signatures {
     fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = FlatArray::TransactionSignatures.path(directory);
-        let file = OpenOptions::new().write(true).open(&path);
+        let file = fs::OpenOptions::new().write(true).open(&path);
         let file = file.map_err(StoreError::io("open", &path))?;
         sync_directory(directory)?;
         Ok(Self {
@@ -155,7 +153,7 @@ mod tests {
     use super::super::migrate::{Step, migrate, run};
     use super::*;
     use crate::model::B256;
-    use crate::store::{OpenOptions as Opening, Store};
+    use crate::store::Store;
 
     /// Lays the store of layout 8 that is kept beside the tests into a directory.
     fn thaw(home: &Path) -> PathBuf {
@@ -166,17 +164,20 @@ mod tests {
     }
 
     fn digest(directory: &Path) -> B256 {
-        let options = Opening {
+        let options = OpenOptions {
             read_only: true,
-            ..Opening::new(directory)
+            ..OpenOptions::new(directory)
         };
         Store::open(&options).unwrap().view().digest().unwrap()
     }
 
-    type Apply = fn(&Arc<DB>, &Path) -> Result<WriteBatch, StoreError>;
+    type Apply = fn(&Arc<DB>, &OpenOptions) -> Result<WriteBatch, StoreError>;
 
-    fn stopped_below<const BLOCK: u64>(db: &Arc<DB>, directory: &Path) -> Result<WriteBatch, StoreError> {
-        apply_below(db, directory, BLOCK)?;
+    fn stopped_below<const BLOCK: u64>(
+        db: &Arc<DB>,
+        options: &OpenOptions,
+    ) -> Result<WriteBatch, StoreError> {
+        apply_below(db, options, BLOCK)?;
         Err(StoreError::Stopped)
     }
 
@@ -184,7 +185,7 @@ mod tests {
     fn an_interrupted_migration_goes_on_and_ends_in_the_same_bytes() {
         let home = tempfile::tempdir().unwrap();
         let whole = thaw(home.path());
-        migrate(&whole).unwrap();
+        migrate(&OpenOptions::new(&whole)).unwrap();
         let wanted = digest(&whole);
         // After nothing, in the middle, twice, and after everything but the new version.
         let stops: [&[Apply]; 4] = [
@@ -202,10 +203,10 @@ mod tests {
                     about: "stopped",
                     apply,
                 };
-                let error = run(&directory, &[step], 9).unwrap_err();
+                let error = run(&OpenOptions::new(&directory), &[step], 9).unwrap_err();
                 assert!(matches!(error, StoreError::Stopped), "{error}");
             }
-            assert_eq!(migrate(&directory).unwrap().0, 8);
+            assert_eq!(migrate(&OpenOptions::new(&directory)).unwrap().0, 8);
             assert_eq!(digest(&directory), wanted);
         }
     }
@@ -219,20 +220,20 @@ mod tests {
             about: "stopped",
             apply: stopped_below::<9>,
         };
-        run(&directory, &[step], 9).unwrap_err();
+        run(&OpenOptions::new(&directory), &[step], 9).unwrap_err();
         // What a run that was killed wrote beyond its last write of rows.
         let path = FlatArray::TransactionSignatures.path(&directory.join("flat"));
-        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
         let end = file.metadata().unwrap().len();
         assert!(end > 0 && end.is_multiple_of(SIGNATURE_BYTES as u64));
         file.write_all_at(&[0xee; 3 * SIGNATURE_BYTES], end).unwrap();
         let mut bytes = Vec::new();
         File::open(&path).unwrap().read_to_end(&mut bytes).unwrap();
         assert!(bytes.ends_with(&[0xee; SIGNATURE_BYTES]));
-        migrate(&directory).unwrap();
+        migrate(&OpenOptions::new(&directory)).unwrap();
         let whole = tempfile::tempdir().unwrap();
         let whole = thaw(whole.path());
-        migrate(&whole).unwrap();
+        migrate(&OpenOptions::new(&whole)).unwrap();
         assert_eq!(digest(&directory), digest(&whole));
     }
 }

@@ -275,7 +275,7 @@ fn a_store_whose_manifest_lost_its_end_is_left_as_it_is() {
             Store::open(&reading).unwrap_err(),
             Replica::open(&reading).unwrap_err(),
             copy_store(&live, &home.path().join("copy"), &|| false).unwrap_err(),
-            quarry::store::migrate(&live).unwrap_err(),
+            quarry::store::migrate(&writing).unwrap_err(),
         ] {
             assert_damaged(&error, &[]);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quarry::codec::keys::Term;
 use quarry::query::{LogQuery, Operator, Reader};
-use quarry::store::{DENSE, Direction, PostingCursor, Store, Table, View, migrate};
+use quarry::store::{DENSE, Direction, OpenOptions, PostingCursor, Store, Table, View, migrate};
 use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options};
 
 use crate::heard::complaints;
@@ -181,7 +181,7 @@ fn a_migration_adds_lists_of_pairs_to_a_store_of_layout_9() {
     }
     let gone = to_layout_9(old.path());
     assert!(gone > 50, "{gone} rows");
-    let (from, done) = migrate(old.path()).unwrap();
+    let (from, done) = migrate(&OpenOptions::new(old.path())).unwrap();
     assert_eq!((from, done.len()), (9, 1));
     let stores = [open(old.path()), open(fresh.path())];
     for end in [100, 120] {

@@ -7,7 +7,7 @@ use quarry::codec::tokens::{self, MIXED, TokenState};
 use quarry::codec::value::Undo;
 use quarry::model::{Address, Bundle, TokenKind, U256};
 use quarry::store::schema::SCHEMA_VERSION;
-use quarry::store::{Store, Table, migrate};
+use quarry::store::{OpenOptions, Store, Table, migrate};
 use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options};
 
 use crate::heard::complaints;
@@ -171,9 +171,12 @@ fn holdings_by_other_standards_are_added_to_a_store_of_layout_6() {
         stale.iter().for_each(|row| raw.put(row));
         stale_rows += stale.len();
         drop(raw);
-        let (from, done) = migrate(old.path()).unwrap();
+        let (from, done) = migrate(&OpenOptions::new(old.path())).unwrap();
         assert_eq!((from, done.len()), (6, SCHEMA_VERSION as usize - 6));
-        assert_eq!(migrate(old.path()).unwrap(), (SCHEMA_VERSION, Vec::new()));
+        assert_eq!(
+            migrate(&OpenOptions::new(old.path())).unwrap(),
+            (SCHEMA_VERSION, Vec::new())
+        );
         let migrated = open(old.path());
         assert_eq!(digests(&migrated), digests(&store), "seed {seed}");
         // And it goes on.
