@@ -235,6 +235,11 @@ pub enum StoreError {
     /// The end was asked for.
     #[error("stopped before the end")]
     Stopped,
+    /// A commit panicked, and took how the store stands with it.
+    #[error(
+        "a write to the store broke off by a panic, which the log tells; what was committed before it is there: start again"
+    )]
+    WriterLost,
     /// An id or position does not fit its field.
     #[error("{0} does not fit its field")]
     Overflow(&'static str),

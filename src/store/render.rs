@@ -1,6 +1,7 @@
 //! A batch into the rows of one write: plain ones, hashes, posting chunks, runs, checkpoint.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use rocksdb::WriteBatch;
 
@@ -153,6 +154,17 @@ impl<'b> Lists<'b> {
     }
 }
 
+/// Threads that help, fewer where the system gives no more of them: all of the work is done without.
+fn helpers_in<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    most: usize,
+    builder: impl Fn() -> Builder,
+    help: impl Fn() -> T + Copy + Send + 's,
+) -> Vec<ScopedJoinHandle<'s, T>> {
+    let helpers = (0..most).map_while(|_| builder().spawn_scoped(scope, help).ok());
+    helpers.collect()
+}
+
 /// Renders lists, on several threads where they are many, and what `beside` does meanwhile.
 fn render_lists<'b>(
     groups: &[Lists<'b>],
@@ -181,7 +193,7 @@ fn render_lists<'b>(
             }
             Ok::<_, StoreError>((rendered, told))
         };
-        let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
+        let helpers = helpers_in(scope, helpers, Builder::new, help);
         beside(rows)?;
         while let Some(lists) = take() {
             lists.render(store, &mut told, |table, key, value, before| {
@@ -463,4 +475,23 @@ pub(super) fn render_postings<'b>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_cannot_be_had_is_done_without() {
+        // No system has room for such a stack.
+        let large = || Builder::new().stack_size(1 << 60);
+        let joined = |builder: fn() -> Builder| {
+            std::thread::scope(|scope| {
+                let helpers = helpers_in(scope, 3, builder, || 7);
+                let told = helpers.into_iter().map(|helper| helper.join().unwrap());
+                told.sum::<i32>()
+            })
+        };
+        assert_eq!((joined(large), joined(Builder::new)), (0, 21));
+    }
 }

@@ -110,7 +110,7 @@ impl Writer {
             return Ok(());
         };
         let committed = thread.join().ok().flatten();
-        let (pen, result) = committed.ok_or(StoreError::Overflow("the writer's state"))?;
+        let (pen, result) = committed.ok_or(StoreError::WriterLost)?;
         self.finished(pen, result)
     }
 
@@ -132,7 +132,7 @@ impl Writer {
     /// The pen, when no commit is under way any more.
     fn take_pen(&mut self) -> Result<Pen, StoreError> {
         self.wait()?;
-        self.pen.take().ok_or(StoreError::Overflow("the writer's state"))
+        self.pen.take().ok_or(StoreError::WriterLost)
     }
 
     /// A step of the pen.
@@ -165,7 +165,7 @@ impl Writer {
         match thread.spawn(move || commit(&theirs)) {
             Ok(thread) => self.under_way = Some(thread),
             Err(_) => {
-                let committed = commit(&work).ok_or(StoreError::Overflow("the writer's state"));
+                let committed = commit(&work).ok_or(StoreError::WriterLost);
                 let (pen, result) = committed?;
                 self.finished(pen, result)?;
             }
@@ -260,5 +260,38 @@ impl Drop for Writer {
         if let Some(pen) = self.pen.take() {
             self.store.return_writer(pen.state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::B256;
+    use crate::store::{BlockEarnings, Observer, OpenOptions, Step};
+
+    fn begin(batch: &mut Batch) {
+        let earnings = BlockEarnings::default();
+        batch.begin_block(0, B256::ZERO, 1, &earnings).unwrap();
+    }
+
+    #[test]
+    fn a_commit_that_panicked_is_told_as_that() {
+        let home = tempfile::tempdir().unwrap();
+        let broken = Observer::new(|stage| assert!(stage.step != Step::Final, "a commit breaks off"));
+        let options = OpenOptions {
+            observer: Some(broken),
+            ..OpenOptions::new(home.path())
+        };
+        let store = Store::open_or_create(&options, 1, B256::ZERO, None).unwrap();
+        let mut writer = store.writer().unwrap();
+        let mut batch = writer.batch();
+        begin(&mut batch);
+        writer.begin_commit(batch).unwrap();
+        for _ in 0..2 {
+            let error = writer.wait().and_then(|()| writer.settle()).unwrap_err();
+            assert!(matches!(error, StoreError::WriterLost), "{error}");
+        }
+        drop(writer);
+        assert!(store.writer().is_none());
     }
 }
