@@ -283,7 +283,8 @@ impl Batch {
         self.plain
             .write
             .put_cf(family(&self.store.db, table)?, key, value);
-        if self.blocks <= 1 {
+        // Without a block there is no undo record: what is filled in is of blocks that stay.
+        if self.blocks == 1 {
             self.bytes += key.len() + 56;
             self.plain.keys.push((table, key.to_vec()));
         }

@@ -266,8 +266,9 @@ impl Drop for Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::keys;
     use crate::model::B256;
-    use crate::store::{BlockEarnings, Observer, OpenOptions, Step};
+    use crate::store::{BlockEarnings, Observer, OpenOptions, Step, Table};
 
     fn begin(batch: &mut Batch) {
         let earnings = BlockEarnings::default();
@@ -293,5 +294,25 @@ mod tests {
         }
         drop(writer);
         assert!(store.writer().is_none());
+    }
+
+    #[test]
+    fn keys_are_kept_of_a_block_that_may_be_unwound_and_of_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
+        let mut writer = store.writer().unwrap();
+        let mut batch = writer.batch();
+        let mut kept = |begins: bool, number: u64| {
+            if begins {
+                begin(&mut batch);
+            }
+            let before = batch.bytes();
+            batch.row(Table::Frames, &keys::number(number), b"a row").unwrap();
+            (batch.plain.keys.len(), batch.bytes() - before)
+        };
+        // What is filled in.
+        assert_eq!(kept(false, 0), (0, 8 + 5 + 16));
+        assert_eq!(kept(false, 1), (0, 8 + 5 + 16));
+        assert_eq!(kept(true, 2), (1, 8 + 5 + 16 + 8 + 56));
     }
 }
