@@ -68,9 +68,8 @@ impl Reader {
             }
         }
         // An end sets the nonce to 0, by a row at its block.
-        let (start, end) = (keys::account_at(contract, 0), keys::account_at(contract, block));
-        let mut scan = view.scan(Table::Nonces, start.to_vec(), end.to_vec())?;
-        if scan.seek(&start)?.is_some() {
+        let mut scan = view.scan_account(Table::Nonces, contract, block)?;
+        if scan.seek(&keys::account_at(contract, 0))?.is_some() {
             return Ok(true);
         }
         // Where it is made again in the same block there is one row for both.
@@ -106,14 +105,10 @@ impl Reader {
         contract: &Address,
         direction: Direction,
     ) -> Result<Option<(u64, Creation)>, QueryError> {
-        let (from, to) = (
-            keys::account_at(contract, 0),
-            keys::account_at(contract, u64::MAX),
-        );
-        let mut scan = self.view.scan(Table::Creations, from.to_vec(), to.to_vec())?;
+        let mut scan = self.view.scan_account(Table::Creations, contract, u64::MAX)?;
         let found = match direction {
-            Direction::Forward => scan.seek(&from)?,
-            Direction::Backward => scan.seek_back(&to)?,
+            Direction::Forward => scan.seek(&keys::account_at(contract, 0))?,
+            Direction::Backward => scan.seek_back(&keys::account_at(contract, u64::MAX))?,
         };
         let Some((key, value)) = found else {
             return Ok(None);

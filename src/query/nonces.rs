@@ -49,8 +49,7 @@ impl Reader {
     /// Whether one of the transactions before `end` created the account. Later ones say nothing: before its
     /// creation a contract's account has nonce 0 (EIP-684).
     fn was_created(&self, account: &Address, end: u64) -> Result<bool, QueryError> {
-        let (from, to) = (keys::account_at(account, 0), keys::account_at(account, end));
-        let mut scan = self.view.scan(Table::Creations, from.to_vec(), to.to_vec())?;
-        Ok(scan.seek(&from)?.is_some())
+        let mut scan = self.view.scan_account(Table::Creations, account, end)?;
+        Ok(scan.seek(&keys::account_at(account, 0))?.is_some())
     }
 }

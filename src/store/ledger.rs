@@ -2,10 +2,10 @@
 //! many blocks of the batch touch them; and the sums of the supply.
 
 use alloy_primitives::map::AddressMap;
-use rocksdb::ReadOptions;
 
 use super::look_up::{LOOK_UPS, look_up};
 use super::render::Rows;
+use super::scan::within_prefix;
 use super::schema::Table;
 use super::{Batch, StoreError, View};
 use crate::codec::amount::read_amount;
@@ -201,12 +201,7 @@ impl View {
     ) -> Result<Option<T>, StoreError> {
         let mut end = to.to_vec();
         end.push(0);
-        let mut options = ReadOptions::default();
-        options.set_iterate_lower_bound(from.to_vec());
-        options.set_iterate_upper_bound(end);
-        // Only rows of this prefix are asked for: the filter over prefixes may be used.
-        options.set_prefix_same_as_start(true);
-        let mut rows = self.iterator(table, options)?;
+        let mut rows = self.iterator(table, within_prefix(from.to_vec(), end))?;
         rows.seek_for_prev(to);
         match rows.item() {
             Some((key, value)) => decode(value)

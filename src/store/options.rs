@@ -227,7 +227,7 @@ fn table(table: Table, cache: &Cache, memtable_bytes: usize, filters: Filters) -
                 lowest_level_by_lz4(&mut options);
             }
         }
-        Profile::AppendUnits => {
+        Profile::AppendUnits | Profile::AppendRows => {
             // A scattered hit unpacks one unit: blocks of about one unit (measured: 4 KB doubles
             // scattered gets against 16 KB for a tenth more bytes).
             block.set_block_size(4 << 10);

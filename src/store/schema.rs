@@ -12,6 +12,8 @@ pub enum Profile {
     Point,
     /// Appended in key order, read by a seek for one small unit.
     AppendUnits,
+    /// Appended in key order, looked up by whole key.
+    AppendRows,
     /// Runs read in sequence, the small open piece rewritten.
     Runs,
     /// Posting chunks: sealed ones never change, open ones are rewritten now and then.
@@ -20,8 +22,8 @@ pub enum Profile {
     OpenPostings,
     /// Keys without values, inserted and deleted at random, read by short scans.
     Ordered,
-    /// Rows of an account by block, read by a seek for the last one at or before a block; the account is this many
-    /// bytes of the key.
+    /// Rows of an account or a token in the order of the chain, read by a seek for one of them; the account or token is this
+    /// many bytes of the key.
     History(usize),
 }
 
@@ -169,8 +171,8 @@ impl Table {
             Self::Meta => Description {
                 name: "meta",
                 doc: "which chain this is, how far it is, and what of it is final",
-                key: "| name: `identity`, `checkpoint`, `final` |",
-                value: "| bincode: Identity, Checkpoint, Finality |",
+                key: "| name: `identity`, `checkpoint`, `final`; while a migration from layout 8 is under way `migrated` |",
+                value: "| bincode: Identity, Checkpoint, Finality; the first block whose transactions are still of layout 8 u64 |",
                 profile: Profile::Small,
             },
             Self::Blocks => Description {
@@ -178,7 +180,7 @@ impl Table {
                 doc: "header, uncles, withdrawals and size of a block",
                 key: "| block number u64 |",
                 value: "| bincode: block without transactions |",
-                profile: Profile::AppendUnits,
+                profile: Profile::AppendRows,
             },
             Self::Transactions => Description {
                 name: "transactions",
@@ -240,15 +242,15 @@ impl Table {
                 name: "creations",
                 doc: "how a contract came to be; several rows where an address was created again",
                 key: "| contract 20 bytes | ordinal of the creating transaction u64 |",
-                value: "| bincode: factory and frame where a contract made it |",
-                profile: Profile::Point,
+                value: "| bincode: ordinal of the creating frame and factory, where a contract made it |",
+                profile: Profile::History(20),
             },
             Self::Nonces => Description {
                 name: "nonces",
-                doc: "nonces that sent transactions do not tell: EIP-7702 authorities, and contracts that create",
+                doc: "nonces that sent transactions do not tell: of every contract that was made, from then on and where it ended, of EIP-7702 authorities, and of the genesis allocation",
                 key: "| account 20 bytes | block number u64 |",
-                value: "| nonce after the block varint |",
-                profile: Profile::Point,
+                value: "| nonce after the block varint, 2^64 - 1 where only the node can tell |",
+                profile: Profile::History(20),
             },
             Self::Tail => Description {
                 name: "tail",
@@ -290,7 +292,7 @@ impl Table {
                 doc: "sums over the chain up to a block, wei",
                 key: "| block number u64 |",
                 value: "| (length u8, big-endian without leading zeros)*: opening, issued, base fees burnt, blob fees burnt, destroyed |",
-                profile: Profile::AppendUnits,
+                profile: Profile::AppendRows,
             },
             Self::Tokens => Description {
                 name: "tokens",

@@ -12,9 +12,10 @@ impl Profile {
             Self::Small => "few rows",
             Self::Point => "looked up by whole key, inserted at random",
             Self::AppendUnits => "appended in key order, read by a seek for one unit",
+            Self::AppendRows => "appended in key order, looked up by whole key",
             Self::Runs => "runs read in sequence, the small open piece rewritten",
             Self::History(_) => {
-                "rows of an account by block, read by a seek for the last one at or before a block"
+                "rows of an account or a token in the order of the chain, read by a seek for one of them, mostly the last before a block"
             }
             Self::Ordered => "inserted and deleted at random, read by short scans",
             Self::Postings => "sealed chunks never change, open ones are rewritten once in 64 postings",
