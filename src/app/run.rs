@@ -23,7 +23,7 @@ use crate::machine;
 use crate::model::BlockId;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
-use crate::store::{Heartbeat, Observed, Store, StoreError};
+use crate::store::{Heartbeat, Observed, Store, StoreError, make_directory};
 
 /// Binds before anything else is done, so that a taken address is said at once.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
@@ -157,7 +157,7 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     }
     // Not before all that is given was looked at; a store is made in it only once its node was met.
     let doing = format!("make the data directory `{}`", config.data_dir.display());
-    std::fs::create_dir_all(&config.data_dir).map_err(AppError::io(doing))?;
+    make_directory(&config.data_dir).map_err(AppError::io(doing))?;
     Ok(all)
 }
 

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
+use crate::store::{make_directory, sync_names};
 
 /// A directory under a temporary name; removed when dropped, unless it was given its own.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Place {
             true => Path::new("."),
             false => parent,
         };
-        fs::create_dir_all(parent).map_err(CheckpointError::io("make", parent))?;
+        make_directory(parent).map_err(CheckpointError::io("make", parent))?;
         let failed = || CheckpointError::io("lock", parent);
         // Beginning and removing exclude each other, or one would remove what the other has not locked yet.
         let turn = File::open(parent).map_err(failed())?;
@@ -116,9 +117,7 @@ impl Drop for Place {
 }
 
 fn sync(directory: &Path) -> Result<(), CheckpointError> {
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(CheckpointError::io("sync", directory))
+    sync_names(directory).map_err(CheckpointError::io("sync", directory))
 }
 
 /// Removes directories of this prefix in which nobody works any more.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 
 use super::StoreError;
+use super::directories::sync_names;
 use super::map::map;
 use super::memory;
 use super::tail::TailPages;
@@ -376,9 +377,7 @@ impl FlatFile {
 
 /// Forces the names in a directory to disk.
 pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(StoreError::io("sync", directory))
+    sync_names(directory).map_err(StoreError::io("sync", directory))
 }
 
 /// All arrays, as the writer holds them.

@@ -9,7 +9,8 @@ use rocksdb::{BottommostLevelCompaction, ColumnFamilyDescriptor, CompactOptions,
 use super::beside::Stand;
 use super::bulk::Bulk;
 use super::caches::Caches;
-use super::flat::{ARRAYS, Flats, sync_directory};
+use super::directories::make_directory;
+use super::flat::{ARRAYS, Flats};
 use super::options::Filters;
 use super::pen::State;
 use super::presence::holds_database;
@@ -199,16 +200,7 @@ impl Store {
         let flats = options.directory.join("flat");
         if !options.read_only && !flats.exists() {
             for directory in [&path, &flats] {
-                std::fs::create_dir_all(directory).map_err(StoreError::io("make", directory))?;
-            }
-            // The names of the new directories must outlive a power cut as well as what is forced to disk in them.
-            let directory = &options.directory;
-            let parents = std::iter::successors(Some(directory.as_path()), |directory| directory.parent());
-            for directory in parents
-                .take(2)
-                .filter(|directory| !directory.as_os_str().is_empty())
-            {
-                sync_directory(directory)?;
+                make_directory(directory).map_err(StoreError::io("make", directory))?;
             }
         }
         let caches = Caches::new(options.cache_bytes);
