@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use rocksdb::{Direction, IteratorMode, WriteBatch};
 
 use super::super::memory;
-use super::Observed;
+use super::{Observed, Unread};
 use crate::codec::observed as codec;
 use crate::codec::observed::Refreshed;
 use crate::metrics::visits;
@@ -59,7 +59,7 @@ impl Observed {
         round: Option<(Option<Address>, bool)>,
     ) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.refreshed(token);
+        let (before, is_kept) = self.refreshed_before(token);
         let mut after = before;
         let mut rows = WriteBatch::default();
         let mut changed = false;
@@ -68,7 +68,10 @@ impl Observed {
             if told.iter().skip(at + 1).any(|later| later.holder == one.holder) {
                 continue;
             }
-            let known = self.balance(token, &one.holder).map(|(balance, _)| balance);
+            // The row that says where it stands in the order is about to be replaced: without knowing that it would stand there twice.
+            let Ok(known) = self.known_balance(token, &one.holder) else {
+                continue;
+            };
             let known_some = known.unwrap_or_default();
             let key = codec::balance_key(token, &one.holder);
             rows.put(key, codec::encode_balance(one.balance, one.block));
@@ -95,7 +98,7 @@ impl Observed {
             after.after = resume;
             after.whole |= whole;
         }
-        if after != before {
+        if after != before || !is_kept {
             rows.put(codec::refresh_key(token), after.encode());
         }
         self.write(rows);
@@ -104,15 +107,45 @@ impl Observed {
         }
     }
 
+    /// How far the holders of a token are refreshed, and whether that is kept: where it cannot be read they are counted.
+    fn refreshed_before(&self, token: &Address) -> (Refreshed, bool) {
+        let told = self.try_row(&codec::refresh_key(token), Refreshed::decode);
+        told.map(|told| (told.unwrap_or_default(), true))
+            .unwrap_or_else(|Unread| {
+                let prefix = codec::order_prefix(token);
+                let counted = Refreshed {
+                    holders: self.keys(&prefix, &prefix).count() as u64,
+                    ..Refreshed::default()
+                };
+                (counted, false)
+            })
+    }
+
+    /// What is kept of a holder's balance; where its own row cannot be read, by its place in the order.
+    fn known_balance(&self, token: &Address, holder: &Address) -> Result<Option<U256>, Unread> {
+        let told = self.try_row(&codec::balance_key(token, holder), codec::decode_balance);
+        told.map(|told| told.map(|(balance, _)| balance))
+            .or_else(|Unread| {
+                let prefix = codec::order_prefix(token);
+                for place in self.keys(&prefix, &prefix).map(in_order) {
+                    let (other, balance) = place.ok_or(Unread)?;
+                    if other == *holder {
+                        return Ok(Some(balance));
+                    }
+                }
+                Ok(None)
+            })
+    }
+
     /// Asks for all holders of a token from the first on: until that is over the ledger has the better list.
     pub fn begin_round(&self, token: &Address) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.refreshed(token);
+        let (before, is_kept) = self.refreshed_before(token);
         let anew = Refreshed {
             holders: before.holders,
             ..Refreshed::default()
         };
-        if anew != before {
+        if anew != before || !is_kept {
             self.put(&codec::refresh_key(token), &anew.encode());
             self.changed();
         }
@@ -217,4 +250,48 @@ impl Observed {
 fn in_order(key: Option<Vec<u8>>) -> Option<(Address, U256)> {
     let (balance, holder) = codec::decode_order_key(&key?).ok()?;
     Some((holder, balance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::value::Identity;
+
+    /// What a holder had is not known by its own row any more, and it must not count twice.
+    #[test]
+    fn a_balance_that_cannot_be_read_is_replaced_and_not_added_to() {
+        let home = tempfile::tempdir().unwrap();
+        let identity = Identity {
+            schema: 1,
+            chain_id: 1,
+            genesis_hash: [7; 32],
+            first_block: 0,
+            static_rewards: None,
+        };
+        let observed = Observed::open(home.path(), &identity, false);
+        let [token, one, other] = [1, 2, 3].map(Address::repeat_byte);
+        let put = |holder: Address, balance: u64| {
+            let told = ToldBalance {
+                holder,
+                balance: U256::from(balance),
+                block: 5,
+            };
+            observed.put_balances(&token, &[told], None);
+        };
+        let held = |holder: &Address| observed.held_by(holder, &Address::ZERO, 9).unwrap();
+        put(one, 40);
+        put(other, 30);
+        for (now, holders) in [(20, 2), (0, 1), (50, 2)] {
+            observed.put(&codec::balance_key(&token, &one), b"");
+            observed.put(&codec::refresh_key(&token), b"");
+            put(one, now);
+            assert_eq!(observed.refreshed(&token).holders, holders, "{now}");
+            let mut wanted = vec![(one, U256::from(now)), (other, U256::from(30))];
+            wanted.retain(|(_, balance)| !balance.is_zero());
+            wanted.sort_by_key(|(_, balance)| std::cmp::Reverse(*balance));
+            assert_eq!(observed.holders(&token, 0, 9).unwrap(), wanted, "{now}");
+            assert_eq!(held(&one).len(), usize::from(now > 0), "{now}");
+            assert_eq!(observed.balance(&token, &one), Some((U256::from(now), 5)));
+        }
+    }
 }

@@ -42,6 +42,9 @@ pub struct Observed {
     writing: Mutex<()>,
 }
 
+/// A row that could not be read; why, the log tells.
+struct Unread;
+
 /// Verdicts that are remembered; where there are more all are forgotten.
 const VERDICTS_MAX: usize = 1 << 14;
 
@@ -190,32 +193,38 @@ impl Observed {
         known.held_by_zero = None;
     }
 
-    fn get(&self, key: &[u8]) -> Option<DBPinnableSlice<'_>> {
+    fn get(&self, key: &[u8]) -> Result<Option<DBPinnableSlice<'_>>, Unread> {
         visits::get();
-        match self
-            .db
-            .as_ref()?
-            .get_pinned_opt(key, &in_tier(ReadOptions::default()))
-        {
-            Ok(value) => value,
-            Err(error) if error.kind() == rocksdb::ErrorKind::Incomplete => {
-                memory::miss();
-                None
-            }
-            Err(error) => {
-                self.damaged(&error);
-                None
-            }
-        }
+        let Some(db) = &self.db else { return Ok(None) };
+        db.get_pinned_opt(key, &in_tier(ReadOptions::default()))
+            .map_err(|error| {
+                if error.kind() == rocksdb::ErrorKind::Incomplete {
+                    memory::miss();
+                } else {
+                    self.damaged(&error);
+                }
+                Unread
+            })
     }
 
+    /// A row, whose absence is told from a failure to read it, which the log tells.
+    fn try_row<T>(
+        &self,
+        key: &[u8],
+        decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>,
+    ) -> Result<Option<T>, Unread> {
+        let Some(value) = self.get(key)? else {
+            return Ok(None);
+        };
+        decode(&value).map(Some).map_err(|error| {
+            tracing::warn!(%error, key = const_hex::encode(key), "side store: a row is asked again");
+            Unread
+        })
+    }
+
+    /// A row; one that cannot be read is as good as none, for it is asked again.
     fn row<T>(&self, key: &[u8], decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>) -> Option<T> {
-        let value = self.get(key)?;
-        decode(&value)
-            .inspect_err(
-                |error| tracing::warn!(%error, key = const_hex::encode(key), "side store: a row is asked again"),
-            )
-            .ok()
+        self.try_row(key, decode).ok().flatten()
     }
 
     fn put(&self, key: &[u8], value: &[u8]) {
