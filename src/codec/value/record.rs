@@ -172,7 +172,7 @@ pub const NONCE_UNKNOWN: u64 = u64::MAX;
 /// How a contract came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Creation {
-    /// Position of the creating transaction's first frame of it, where it was made by a contract.
+    /// Ordinal of the frame that made it, where a contract did.
     pub frame: Option<u64>,
     /// The contract that made it, where it was not the transaction itself.
     pub factory: Option<[u8; 20]>,
