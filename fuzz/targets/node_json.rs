@@ -1,16 +1,17 @@
 //! What a node answers: a block, its receipts and its traces, a line each. Any text is read or refused; what is read is
-//! verified with nothing worse than a mismatch, and what an untrusted encoding hides from that is derived all the same
+//! verified with nothing worse than a mismatch, its self-destructs are told apart, and what an untrusted encoding hides from that is derived all the same
 //! (`--trust-node`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use quarry::model::{B256, Bundle, TransactionTrace};
+use quarry::model::{Address, B256, Bundle, TransactionTrace, U256};
 use quarry::node::wire;
 use quarry::store::{Store, Writer};
-use quarry::sync::ChainRules;
 use quarry::sync::derive::derive;
+use quarry::sync::derive::native::NativeRules;
 use quarry::sync::verify::{Rules, verify};
+use quarry::sync::{ChainRules, tell_apart};
 
 #[path = "scratch.rs"]
 mod scratch;
@@ -45,7 +46,27 @@ thread_local! {
     static DERIVING: RefCell<Option<Deriving>> = const { RefCell::new(None) };
 }
 
+/// Tells self-destructs apart by balances that explain them, or do not.
+fn tell(bundle: &Bundle) {
+    let rules = NativeRules::default();
+    let said: [fn(&Address) -> (U256, U256); 2] = [
+        |_| (U256::MAX >> 1, U256::MAX >> 1),
+        |account| (U256::MAX >> 1, U256::from_be_slice(account.as_slice())),
+    ];
+    for held in said {
+        let mut told = bundle.clone();
+        let mut asked = false;
+        let is_explained = tell_apart(&mut told, &rules, |account| {
+            asked = true;
+            held(account)
+        });
+        assert!(asked || is_explained, "without a doubt nothing is missing");
+        std::hint::black_box(told);
+    }
+}
+
 fn judge(bundle: &Bundle) {
+    tell(bundle);
     std::hint::black_box(verify(bundle, None, &Rules::default()).is_ok());
     let trusting = Rules::default().trusting_node(true);
     if bundle.block.number() != scratch::FIRST_BLOCK || verify(bundle, None, &trusting).is_err() {

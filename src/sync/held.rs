@@ -3,9 +3,14 @@
 //! Balances are asked for by number, which not every node takes a hash in place of, and their answers state no block. So
 //! the node is asked for the block's hash afterwards, and one that has another block there by then is not believed.
 
+use futures_util::StreamExt;
+
 use super::error::SyncError;
 use crate::model::{Address, B256, U256};
 use crate::node::{Node, NodeError};
+
+/// Questions of one block in flight; the node's pace bounds those of all blocks.
+pub(super) const IN_FLIGHT_MAX: usize = 16;
 
 /// What an account held around a block.
 #[derive(Clone, Copy, Debug)]
@@ -74,19 +79,22 @@ pub(super) async fn held_around(
     accounts.sort_unstable();
     accounts.dedup();
     let mut held = Some(Vec::with_capacity(accounts.len()));
-    for account in accounts {
+    let asked = futures_util::stream::iter(accounts).map(|account| async move {
         let around = async {
             let before = witness.balance(account, number.saturating_sub(1)).await?;
-            Ok::<_, NodeError>((before, witness.balance(account, number).await?))
+            let after = witness.balance(account, number).await?;
+            Ok::<_, NodeError>(Held {
+                account,
+                before,
+                after,
+            })
         };
-        match around.await {
-            Ok((before, after)) => held.iter_mut().for_each(|held| {
-                held.push(Held {
-                    account,
-                    before,
-                    after,
-                });
-            }),
+        (account, around.await)
+    });
+    let mut asked = std::pin::pin!(asked.buffered(IN_FLIGHT_MAX));
+    while let Some((account, around)) = asked.next().await {
+        match around {
+            Ok(around) => held.iter_mut().for_each(|held| held.push(around)),
             Err(error) if error.is_answer() => {
                 tracing::warn!(block = number, %account, %error, "whether a contract ended in favour of itself cannot be told");
                 held = None;

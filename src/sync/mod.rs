@@ -34,6 +34,7 @@ pub use follow::{FollowOptions, Follower};
 pub use patience::Patience;
 pub use pipeline::{Pipeline, Source, recorded};
 pub use rules::ChainRules;
+pub use self_destructs::tell_apart;
 pub use source::{BlockSource, SourceError, SourceFuture, SourceHead};
 
 /// The hash of a header as Ethereum computes it: what a block that a process makes by itself goes by.

@@ -10,14 +10,12 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::derive::native::{NativeRules, touched};
 use super::error::SyncError;
-use super::held::{is_same, same_branch, their_hash};
+use super::held::{IN_FLIGHT_MAX, is_same, same_branch, their_hash};
 use crate::model::{Address, B256, Bundle, U256};
 use crate::node::Node;
 use crate::store::Store;
 use crate::tasks;
 
-/// Questions of one block in flight; the node's pace bounds those of all blocks.
-const IN_FLIGHT_MAX: usize = 16;
 /// Answers that are kept for the blocks that follow.
 const KEPT_MAX: usize = 1 << 18;
 

@@ -13,7 +13,7 @@ use quarry::codec::value::{
 use quarry::codec::{chunk, keys, observed, posting, tokens};
 use quarry::model::{Address, Bundle, U256};
 use quarry::node::recorded::RecordedChain;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{codecs, imports, postings};
 
@@ -181,8 +181,49 @@ pub(crate) fn node_json() -> Vec<Vec<u8>> {
                 .into_bytes(),
         );
     }
+    seeds.push(self_destructs());
     seeds.extend(["\"0x1\"", "\"0x00ff\"", "\"a \\u00e9\""].map(|text| text.as_bytes().to_vec()));
     seeds
+}
+
+/// A block of one transaction, whose contract pays somebody more and more and ends in favour of itself after each payment, as nodes on revm tell
+/// of it.
+fn self_destructs() -> Vec<u8> {
+    let block = lines().into_iter().find_map(|line| {
+        let mut value: Value = serde_json::from_str(&line).unwrap();
+        as_first(&mut value);
+        let block = value.get("block")?;
+        let is_alone = block.get("transactions")?.as_array()?.len() == 1;
+        (is_alone && block.get("blobGasUsed").is_some()).then_some(value)
+    });
+    let block = block.expect("a block of one transaction since Cancun");
+    let (contract, paid) = (format!("0x{}", "c0".repeat(20)), format!("0x{}", "77".repeat(20)));
+    let entry = |kind: &str, path: Vec<u32>, below: u32, action: Value| {
+        json!({
+            "type": kind, "action": action, "result": {"gasUsed": "0x0", "output": "0x"}, "traceAddress": path, "subtraces": below,
+            "transactionPosition": 0,
+        })
+    };
+    let call = |from: &str, to: &str, value: String| json!({"callType": "call", "from": from, "to": to, "value": value, "gas": "0x1", "input": "0x"});
+    let mut traces = vec![entry("call", vec![], 6, call(&paid, &contract, "0x0".to_owned()))];
+    for at in 0..3 {
+        let value = format!("{:#x}", at + 1);
+        let end = json!({"address": contract, "refundAddress": paid, "balance": value});
+        traces.push(entry(
+            "call",
+            vec![2 * at],
+            0,
+            call(&contract, &paid, value.clone()),
+        ));
+        traces.push(entry("suicide", vec![2 * at + 1], 0, end));
+    }
+    [
+        block["block"].to_string(),
+        block["receipts"].to_string(),
+        Value::from(traces).to_string(),
+    ]
+    .join("\n")
+    .into_bytes()
 }
 
 pub(crate) fn recorded() -> Vec<Vec<u8>> {

@@ -5,6 +5,7 @@
 //! Those go into the table `nonces`; `NONCE_UNKNOWN` says that only the node can tell.
 
 use alloy_primitives::U256;
+use alloy_primitives::map::AddressSet;
 
 use super::native::NativeRules;
 use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
@@ -165,7 +166,7 @@ fn frames(
     let block = block.number();
     // Whether each frame on the way down to the current one was undone.
     let mut undone: Vec<bool> = Vec::new();
-    let mut created = Vec::new();
+    let mut created = AddressSet::default();
     for frame in frames {
         let depth = frame.path.len();
         undone.truncate(depth);
@@ -180,7 +181,7 @@ fn frames(
                 && let Some(contract) = frame.to
             {
                 batch.set_nonce(&contract, block, new_contract)?;
-                created.push(contract);
+                created.insert(contract);
             }
         }
     }

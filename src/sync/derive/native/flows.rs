@@ -1,7 +1,9 @@
 //! What a block moves: from its transactions, their frames, its header, uncles and withdrawals, to what flows into
 //! and out of each account. A pure function of the bundle.
 
-use alloy_primitives::map::AddressMap;
+use std::collections::HashMap;
+
+use alloy_primitives::map::{AddressMap, AddressSet};
 
 use super::NativeRules;
 use super::sealer::fee_recipient;
@@ -47,7 +49,7 @@ pub(super) struct Flows {
 }
 
 /// Contracts that ended in the transaction, with what came and went since.
-type Ended = Vec<(Address, U256, U256)>;
+type Ended = AddressMap<(U256, U256)>;
 
 impl Flows {
     /// The flows of a block whose transactions begin at ordinal `first_transaction`.
@@ -84,7 +86,7 @@ impl Flows {
             let paid = tip
                 .saturating_add(fees.base_fee_burnt)
                 .saturating_add(fees.blob_fee_burnt);
-            let mut ended = Ended::new();
+            let mut ended = Ended::default();
             flows.of_transaction(transaction, paid);
             if let Some(trace) = traces.get(index) {
                 let by = first_transaction.saturating_add(index as u64);
@@ -114,7 +116,8 @@ impl Flows {
     }
 
     fn of_frames(&mut self, frames: &[Frame], transaction: u64, cancun: bool, ended: &mut Ended) {
-        let mut created = Vec::new();
+        let mut created = AddressSet::default();
+        let callers = Callers::of(frames);
         for frame in frames.iter().filter(|frame| !frame.reverted) {
             let Some(to) = frame.to else { continue };
             let kind = if frame.path.is_empty() {
@@ -126,13 +129,13 @@ impl Flows {
             match frame.kind {
                 FrameKind::Call => self.pay(kind, by, to, frame.value, ended),
                 FrameKind::Create | FrameKind::Create2 => {
-                    created.push(to);
+                    created.insert(to);
                     self.account(to).participant = true;
                     self.pay(kind, by, to, frame.value, ended);
                 }
                 // Nodes on revm tell of a contract that ends in favour of itself, and lives on, as the last payment
                 // before it: whose code runs says that this is none.
-                FrameKind::SelfDestruct if whose_code(frames, &frame.path) != Some(frame.from) => {}
+                FrameKind::SelfDestruct if callers.whose_code(&frame.path) != Some(frame.from) => {}
                 FrameKind::SelfDestruct => {
                     let ends = !cancun || created.contains(&frame.from);
                     if to != frame.from {
@@ -145,8 +148,7 @@ impl Flows {
                         self.destroyed = self.destroyed.saturating_add(frame.value);
                     }
                     if ends {
-                        ended.retain(|(account, ..)| *account != frame.from);
-                        ended.push((frame.from, U256::ZERO, U256::ZERO));
+                        ended.insert(frame.from, (U256::ZERO, U256::ZERO));
                     }
                 }
                 FrameKind::DelegateCall | FrameKind::StaticCall | FrameKind::CallCode => {}
@@ -169,10 +171,8 @@ impl Flows {
         let sender = self.account(from);
         sender.out = sender.out.saturating_add(value);
         sender.participant = true;
-        for (account, _, out) in ended.iter_mut() {
-            if *account == from {
-                *out = out.saturating_add(value);
-            }
+        if let Some((_, out)) = ended.get_mut(&from) {
+            *out = out.saturating_add(value);
         }
         self.give(to, value, ended);
         let recipient = self.account(to);
@@ -189,16 +189,14 @@ impl Flows {
     fn give(&mut self, to: Address, value: U256, ended: &mut Ended) {
         let recipient = self.account(to);
         recipient.into = recipient.into.saturating_add(value);
-        for (account, into, _) in ended.iter_mut() {
-            if *account == to {
-                *into = into.saturating_add(value);
-            }
+        if let Some((into, _)) = ended.get_mut(&to) {
+            *into = into.saturating_add(value);
         }
     }
 
     /// At the end of a transaction: what contracts got after they ended is gone.
     fn bury(&mut self, ended: &Ended) {
-        for (account, into, out) in ended {
+        for (account, (into, out)) in ended {
             let left = into.saturating_sub(*out);
             let flow = self.account(*account);
             flow.out = flow.out.saturating_add(left);
@@ -213,7 +211,7 @@ impl Flows {
         let static_reward = rules.static_rewards.of_block(number, block.header.difficulty);
         let inclusion = uncle_inclusion_reward(static_reward, block.uncles.len());
         let reward = static_reward.saturating_add(inclusion);
-        self.give(recipient, reward, &mut Ended::new());
+        self.give(recipient, reward, &mut Ended::default());
         self.account(recipient).participant = true;
         // The tips are given already.
         self.fund(recipient, FundingKind::Reward, reward.saturating_add(tips));
@@ -222,12 +220,12 @@ impl Flows {
         }
         for uncle in &block.uncle_headers {
             let reward = uncle_reward(static_reward, number, uncle.number);
-            self.give(uncle.beneficiary, reward, &mut Ended::new());
+            self.give(uncle.beneficiary, reward, &mut Ended::default());
             self.fund(uncle.beneficiary, FundingKind::Reward, reward);
         }
         for withdrawal in block.withdrawals.iter().flatten() {
             let value = U256::from(withdrawal.amount_gwei) * U256::from(GWEI);
-            self.give(withdrawal.address, value, &mut Ended::new());
+            self.give(withdrawal.address, value, &mut Ended::default());
             self.account(withdrawal.address).participant = true;
             self.fund(withdrawal.address, FundingKind::Withdrawal, value);
         }
@@ -245,13 +243,30 @@ impl Flows {
     }
 }
 
-/// The account whose balance the code that made the frame at `path` acts on.
-pub(in crate::sync) fn whose_code(frames: &[Frame], path: &[u32]) -> Option<Address> {
-    let (_, caller) = path.split_last()?;
-    let caller = frames.iter().find(|frame| frame.path == caller)?;
-    match caller.kind {
-        FrameKind::DelegateCall | FrameKind::CallCode => Some(caller.from),
-        _ => caller.to,
+/// Who called what of a transaction, by the places in the call tree, in whatever order its frames come.
+pub(in crate::sync) struct Callers<'a>(HashMap<&'a [u32], &'a Frame>);
+
+impl<'a> Callers<'a> {
+    /// Of these frames; without a self-destruct, of which alone it is asked, there is nothing to know.
+    pub(in crate::sync) fn of(frames: &'a [Frame]) -> Self {
+        let mut callers = HashMap::new();
+        if frames.iter().any(|frame| frame.kind == FrameKind::SelfDestruct) {
+            callers.reserve(frames.len());
+            for frame in frames {
+                callers.entry(frame.path.as_slice()).or_insert(frame);
+            }
+        }
+        Self(callers)
+    }
+
+    /// The account whose balance the code that made the frame at `path` acts on.
+    pub(in crate::sync) fn whose_code(&self, path: &[u32]) -> Option<Address> {
+        let (_, caller) = path.split_last()?;
+        let caller = self.0.get(caller)?;
+        match caller.kind {
+            FrameKind::DelegateCall | FrameKind::CallCode => Some(caller.from),
+            _ => caller.to,
+        }
     }
 }
 
@@ -260,4 +275,60 @@ fn pays_below(extra: &str) -> bool {
     ["\"l1Fee\"", "\"gasUsedForL1\"", "\"l1BlockNumber\""]
         .iter()
         .any(|field| extra.contains(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The caller by looking at one frame after the other.
+    fn looked_for(frames: &[Frame], path: &[u32]) -> Option<Address> {
+        let (_, caller) = path.split_last()?;
+        let caller = frames.iter().find(|frame| frame.path == caller)?;
+        match caller.kind {
+            FrameKind::DelegateCall | FrameKind::CallCode => Some(caller.from),
+            _ => caller.to,
+        }
+    }
+
+    prop_compose! {
+        fn frame()(
+            kind in prop::sample::select(vec![
+                FrameKind::Call,
+                FrameKind::CallCode,
+                FrameKind::DelegateCall,
+                FrameKind::Create,
+                FrameKind::SelfDestruct,
+            ]),
+            path in prop::collection::vec(0u32..3, 0..4),
+            from in 0u8..9,
+            to in prop::option::of(0u8..9),
+        ) -> Frame {
+            Frame {
+                kind,
+                path,
+                from: Address::with_last_byte(from),
+                to: to.map(Address::with_last_byte),
+                ..Frame::default()
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn callers_are_those_that_a_look_at_each_frame_finds(
+            mut frames in prop::collection::vec(frame(), 0..40),
+            is_sorted: bool,
+        ) {
+            frames.push(Frame { kind: FrameKind::SelfDestruct, path: vec![0, 1], ..Frame::default() });
+            if is_sorted {
+                frames.sort_by(|a, b| a.path.cmp(&b.path));
+            }
+            let callers = Callers::of(&frames);
+            for frame in &frames {
+                prop_assert_eq!(callers.whose_code(&frame.path), looked_for(&frames, &frame.path));
+            }
+        }
+    }
 }

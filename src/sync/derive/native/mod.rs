@@ -10,7 +10,7 @@ mod sealer;
 use std::sync::Arc;
 
 use alloy_primitives::map::HashMap;
-pub(in crate::sync) use flows::whose_code;
+pub(in crate::sync) use flows::Callers;
 use flows::{Flow, Flows};
 pub use sealer::Sealing;
 
