@@ -1,7 +1,8 @@
 //! `/docs` and `/` in a real browser, where one is installed: every form that is sent as it is filled in is answered
 //! with 200, what is wrong is said, and nothing of an answer becomes part of the page.
 //!
-//! The clicking is done by `tools/see-pages.mjs`; here it is judged.
+//! The clicking is done by `tools/see-pages.mjs`; here it is judged. What `/` makes of an answer of `/status` needs no browser
+//! (`tools/see-status.mjs`).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,9 +16,10 @@
 mod binary;
 
 use std::cell::RefCell;
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
-use binary::{Server, list, text};
+use binary::{Server, import_demo, list, text};
 use serde_json::{Value, json};
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
@@ -69,6 +71,130 @@ fn the_front_door_is_a_page_for_browsers_and_links_for_programs() {
         .collect();
     assert_eq!(vary, ["accept", "accept-encoding"]);
     server.stop();
+}
+
+/// What the page of a server shows where `/status` is answered with these reports; `None` without a program to run its script.
+fn seen_of(server: &Server, reports: &[Value]) -> Option<Vec<Value>> {
+    let page = get(server, "/", BROWSER).text();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/see-status.mjs");
+    let mut command = Command::new("node");
+    command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        crate::binary::skipped::skipped("node is not installed");
+        return None;
+    };
+    let asked = json!({"page": page, "reports": reports}).to_string();
+    child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn the_status_page_tells_how_a_replica_is() {
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path().to_str().unwrap();
+    import_demo(data);
+    let replica = Server::start(["serve", "--secondary", "--data-dir", data]);
+    let alone = Server::start(["serve", "--data-dir", data]);
+    // As both say themselves: nobody ever wrote there, and nobody is followed.
+    let real = replica.json("/status");
+    let told = |chain: Value, of: Value| {
+        let mut report = real.clone();
+        let to = &mut report["chains"]["mainnet"];
+        for (part, more) in [(chain, false), (of, true)] {
+            for (name, value) in part.as_object().unwrap() {
+                let to = if more { &mut to["replica"] } else { &mut *to };
+                to[name] = value.clone();
+            }
+        }
+        report
+    };
+    let (up, down) = (json!({"nodeUp": true}), json!({"nodeUp": false}));
+    let followed = json!({
+        "seenSecondsAgo": 0.2, "writerSecondsAgo": 0.4, "writerIndexed": 362, "behind": 1,
+    });
+    let behind = json!({"nodeUp": true, "nodeHead": 1381, "lag": 1020});
+    let gone = json!({"writerSecondsAgo": 75.0});
+    let reports = [
+        real.clone(),
+        alone.json("/status"),
+        told(up.clone(), followed.clone()),
+        told(behind, followed.clone()),
+        told(down.clone(), followed),
+        told(up.clone(), gone),
+        told(up, json!({"seenSecondsAgo": 61.5, "writerSecondsAgo": 0.4})),
+    ];
+    let seen = seen_of(&replica, &reports);
+    replica.stop();
+    alone.stop();
+    let Some(seen) = seen else { return };
+    for (found, (pill, kind)) in seen.iter().zip([
+        ("no writer", "warn"),
+        ("served as stored", "good"),
+        ("at the head", "good"),
+        ("behind", "warn"),
+        ("node down", "bad"),
+        ("writer gone", "warn"),
+        ("not following", "bad"),
+    ]) {
+        assert_eq!(
+            found["chains"][0]["pill"],
+            json!([pill, format!("pill {kind}")]),
+            "{found}"
+        );
+        assert_eq!(found["title"], format!("Quarry: mainnet {pill}"));
+        assert_eq!(found["trouble"], "");
+        assert!(found["chains"][0]["facts"].get("replica").is_none(), "{found}");
+    }
+    let fact = |place: usize, name: &str| seen[place]["chains"][0]["facts"][name].clone();
+    for (place, name, value) in [
+        (0, "Writer", "never heard"),
+        (0, "Node's head", "361nobody asks the node"),
+        (1, "Node", "nonenothing is synced"),
+        (2, "Behind", "0 blocks"),
+        (2, "Replica", "seen 0 s agoall that was on the disk then"),
+        (2, "Writer", "heard 0 s agohas block 362, 1 block more"),
+        (3, "Node's head", "1,381the node answers"),
+        (3, "Behind", "1,020 blocks"),
+        (4, "Node's head", "361the node does not answer"),
+        (5, "Node's head", "361nobody asks the node"),
+        (5, "Writer", "heard 1 min 15 s ago"),
+        (6, "Replica", "seen 1 min 1 s agonews of the store is not read"),
+    ] {
+        assert_eq!(fact(place, name), value, "{place} {name}");
+    }
+    assert_eq!((fact(1, "Replica"), fact(0, "Node")), (Value::Null, Value::Null));
+}
+
+/// Operations in the dialects of other services have no place under `/docs`.
+#[test]
+fn the_status_page_links_what_the_docs_have() {
+    let server = Server::start(["demo"]);
+    let address = "address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+    for target in [
+        "/api/stats/total-supply".to_owned(),
+        "/api?module=proxy&action=eth_gasPrice".to_owned(),
+        format!("/api?module=account&action=balance&{address}"),
+        "/nowhere".to_owned(),
+    ] {
+        server.get(&target);
+    }
+    server.rpc("eth_chainId", json!([])).unwrap();
+    let docs = get(&server, "/docs", BROWSER).text();
+    let seen = seen_of(&server, &[server.json("/status")]);
+    server.stop();
+    let Some(seen) = seen else { return };
+    let links = list(&seen[0]["links"]);
+    let mut linked = 0;
+    for link in links {
+        for target in list(&link[1]) {
+            let name = text(target).strip_prefix("/docs#").unwrap();
+            assert!(docs.contains(&format!(" id=\"{name}\"")), "{link}");
+            linked += 1;
+        }
+    }
+    assert!(links.len() > linked && linked > 0, "{links:?}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
+use super::list::endpoints;
+
 /// What all pages look like.
 const BASE_STYLE: &str = include_str!("page/base.css");
 
@@ -72,8 +74,14 @@ pub(super) fn top(current: &str, end: &str) -> String {
 /// `/`: how the chains and the service are.
 pub(super) fn status_page() -> &'static WebPage {
     static PAGE: LazyLock<WebPage> = LazyLock::new(|| {
+        let names: Vec<&str> = endpoints()
+            .iter()
+            .flat_map(|endpoint| endpoint.ids)
+            .copied()
+            .collect();
+        // What is asked in another dialect has no place under /docs, and no link to it.
         let body = top("/", "<span id=\"heard\" class=\"soft\" role=\"status\"></span>")
-            + include_str!("page/status.html");
+            + &include_str!("page/status.html").replace("OPERATIONS", &names.join(" "));
         WebPage::new(
             "Quarry",
             include_str!("page/status.css"),
@@ -109,6 +117,7 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::api::docs_page::docs_page;
 
     /// What keeps a page from working under its policy, or without internet.
     pub(in crate::api) fn check(page: &WebPage) {
@@ -169,5 +178,17 @@ pub(super) mod tests {
     #[test]
     fn the_status_page_loads_nothing() {
         check(status_page());
+    }
+
+    #[test]
+    fn what_the_status_page_links_the_docs_have() {
+        let text = |page: &WebPage| String::from_utf8(page.text.to_vec()).unwrap();
+        let (page, docs) = (text(status_page()), text(docs_page()));
+        let (_, names) = page.split_once("data-operations=\"").unwrap();
+        let (names, _) = names.split_once('"').unwrap();
+        assert!(names.split(' ').count() > 50, "{names}");
+        for name in names.split(' ') {
+            assert!(docs.contains(&format!(" id=\"{name}\"")), "{name}");
+        }
     }
 }

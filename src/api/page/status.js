@@ -15,8 +15,13 @@
   const KNOWN = new Set([
     "chainId", "nodeHead", "indexed", "indexedHash", "finalized", "lag", "rate", "etaSeconds", "verified", "storeBytes",
     "traces", "nodeUp", "following", "message", "diskFull", "stopped", "reorgs", "verificationFailures", "tokens",
-    "nativeLedger", "withheld",
+    "replica", "nativeLedger", "withheld",
   ]);
+  // As long as /ready allows; and as a writer may be silent, which says something twice a second.
+  const UNSEEN_MAX = 10;
+  const SILENCE_MAX = 5;
+  // The names that /docs has.
+  const DOCUMENTED = new Set(find("#service").dataset.operations.split(" "));
   const state = { report: null, heard: 0, since: 0, order: "latest", points: [], before: null, timer: 0 };
 
   // ---- words ----
@@ -56,11 +61,18 @@
 
   // ---- chains ----
 
+  // Nothing syncs it, and it follows nobody: there is no news of a node.
+  const isStored = (chain) => chain.tokens === null && chain.replica === null;
+  const isUnseen = (replica) => replica.seenSecondsAgo > UNSEEN_MAX;
+  const isUnwritten = (replica) => replica.writerSecondsAgo === null || replica.writerSecondsAgo > SILENCE_MAX;
+
   // In a word or two how a chain is, and how much that matters.
   function judge(chain) {
     if (chain.stopped) return ["sync stopped", "bad"];
     if (chain.diskFull) return ["disk full", "bad"];
-    if (chain.tokens === null) return ["served as stored", "good"];
+    if (isStored(chain)) return ["served as stored", "good"];
+    if (chain.replica && isUnseen(chain.replica)) return ["not following", "bad"];
+    if (chain.replica && isUnwritten(chain.replica)) return [chain.replica.writerSecondsAgo === null ? "no writer" : "writer gone", "warn"];
     if (!chain.nodeUp) return ["node down", "bad"];
     if (chain.indexed === null) return ["nothing indexed yet", "warn"];
     if (chain.lag !== null && chain.lag > 5) return [chain.following ? "behind" : "filling", "warn"];
@@ -73,6 +85,16 @@
     const pair = make("div");
     pair.append(make("dt", name), shown);
     list.append(pair);
+  }
+
+  const blocks = (count) => whole(count) + (count === 1 ? " block" : " blocks");
+
+  // What is heard of the node: by a replica, from its writer.
+  function showNode(facts, chain) {
+    const [head, lag] = ["Node's head", chain.lag === null ? "\u2013" : blocks(chain.lag)];
+    if (chain.replica && isUnwritten(chain.replica)) fact(facts, head, whole(chain.nodeHead), "nobody asks the node", "warn");
+    else fact(facts, head, whole(chain.nodeHead), chain.nodeUp ? "the node answers" : "the node does not answer", chain.nodeUp ? "" : "bad");
+    fact(facts, "Behind", lag, "", chain.lag > 5 ? "warn" : "");
   }
 
   function showChain(name, chain) {
@@ -98,13 +120,19 @@
     }
     const facts = make("dl", null, "facts");
     fact(facts, "Indexed", whole(chain.indexed), chain.indexedHash ? chain.indexedHash.slice(0, 18) + "\u2026" : "");
-    // A chain that nothing syncs has no news of a node.
-    const synced = chain.tokens !== null;
-    if (!synced) fact(facts, "Node", "none", "nothing is synced");
-    else fact(facts, "Node's head", whole(chain.nodeHead), chain.nodeUp ? "the node answers" : "the node does not answer", chain.nodeUp ? "" : "bad");
-    if (synced) fact(facts, "Behind", chain.lag === null ? "\u2013" : whole(chain.lag) + (chain.lag === 1 ? " block" : " blocks"), "", chain.lag > 5 ? "warn" : "");
-    if (synced) fact(facts, "Rate", rate(chain.rate) + " blocks/s", chain.following ? "follows the head" : "");
-    if (synced) fact(facts, "Time left", chain.lag ? span(chain.etaSeconds) : "\u2013", chain.lag && chain.etaSeconds !== null ? "at this rate" : "");
+    const replica = chain.replica;
+    if (isStored(chain)) fact(facts, "Node", "none", "nothing is synced");
+    else showNode(facts, chain);
+    if (replica) {
+      const unseen = isUnseen(replica);
+      fact(facts, "Replica", "seen " + span(replica.seenSecondsAgo) + " ago", unseen ? "news of the store is not read" : "all that was on the disk then", unseen ? "bad" : "");
+      const heard = replica.writerSecondsAgo === null ? "never heard" : "heard " + span(replica.writerSecondsAgo) + " ago";
+      const behind = replica.behind === null ? "" : "has block " + whole(replica.writerIndexed) + ", " + blocks(replica.behind) + " more";
+      fact(facts, "Writer", heard, behind, isUnwritten(replica) ? "warn" : "");
+    } else if (!isStored(chain)) {
+      fact(facts, "Rate", rate(chain.rate) + " blocks/s", chain.following ? "follows the head" : "");
+      fact(facts, "Time left", chain.lag ? span(chain.etaSeconds) : "\u2013", chain.lag && chain.etaSeconds !== null ? "at this rate" : "");
+    }
     const ranges = chain.verified.map((range) => whole(range.from) + " to " + whole(range.to));
     fact(facts, "Verified blocks", ranges.join(", ") || "none");
     fact(facts, "Final", whole(chain.finalized), chain.finalized !== null && chain.indexed !== null ? (chain.indexed > chain.finalized ? whole(chain.indexed - chain.finalized) + " above it may still change" : "all that is indexed") : "");
@@ -143,10 +171,10 @@
 
   function operation(name) {
     const cell = make("td");
-    const first = name.split(",")[0];
-    const known = name !== "none";
-    const text = make(known ? "a" : "span", name.split(",").join(", "));
-    if (known) text.href = "/docs#" + encodeURIComponent(first);
+    const names = name.split(",");
+    const known = names.find((one) => DOCUMENTED.has(one));
+    const text = make(known ? "a" : "span", names.join(", "));
+    if (known) text.href = "/docs#" + encodeURIComponent(known);
     cell.append(text);
     return cell;
   }
