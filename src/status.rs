@@ -55,6 +55,31 @@ pub struct ReplicaState {
     pub writer_indexed: Option<u64>,
 }
 
+impl ReplicaState {
+    /// A writer says something twice a second: one that is silent for longer, seconds, is taken for gone.
+    pub const SILENCE_MAX: f64 = 5.0;
+
+    /// Seconds since everything that the writer had on disk was last seen.
+    pub fn seen_ago(&self) -> f64 {
+        ago(self.seen)
+    }
+
+    /// Seconds since the writer's last sign of life; none where it never gave one.
+    pub fn writer_ago(&self) -> Option<f64> {
+        self.writer_seen.map(ago)
+    }
+
+    /// Whether somebody writes the store, and tells what its node says.
+    pub fn has_writer(&self) -> bool {
+        self.writer_ago().is_some_and(|ago| ago <= Self::SILENCE_MAX)
+    }
+}
+
+/// A clock that was set back is no reason to go below zero.
+fn ago(then: f64) -> f64 {
+    (clock::unix_seconds(clock::wall()) - then).max(0.0)
+}
+
 impl Default for ChainStatus {
     fn default() -> Self {
         Self {
@@ -184,7 +209,7 @@ impl ChainStatus {
         self.verification_failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the node answered last time.
+    /// Whether the node answered last time; in a replica, whether its writer says so.
     pub fn node_up(&self) -> bool {
         self.node_up.load(Ordering::Relaxed)
     }

@@ -117,6 +117,10 @@ fn families() -> Families {
         (server.gauge("quarry_lag_blocks")? == "0.0").then_some(())
     });
     read_page(&server.get("/metrics").text(), &mut families);
+    let data = directory.path().to_str().unwrap();
+    let replica = Server::start(["serve", "--secondary", "--data-dir", data]);
+    read_page(&replica.get("/metrics").text(), &mut families);
+    replica.stop();
     server.stop();
     families
 }

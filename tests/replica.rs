@@ -496,6 +496,32 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
     assert_eq!(told["message"], "replica: following the writer");
     assert_eq!((&told["nodeUp"], &told["tokens"]), (&true.into(), &Value::Null));
     assert_eq!(replica.get("/ready").status, 200);
+    let figures = |server: &Server| {
+        [
+            "quarry_node_up",
+            "quarry_replica_seen_seconds",
+            "quarry_replica_writer_seconds",
+        ]
+        .map(|name| server.gauge(name).map(|text| text.parse::<f64>().unwrap()))
+    };
+    let [up, seen, heard] = figures(&replica);
+    assert!(
+        up == Some(1.0) && seen < Some(5.0) && heard < Some(5.0) && heard.is_some(),
+        "{seen:?} {heard:?}"
+    );
+    assert_eq!(figures(&service), [Some(1.0), None, None]);
+    // A node that does not answer any more is its writer's word, and none on the writer.
+    fake.stall(true);
+    let told = eventually("a word on the node", PATIENCE, || {
+        let told = report(&replica);
+        (told["nodeUp"] == false).then_some(told)
+    });
+    assert_eq!(told["message"], "replica: following the writer");
+    assert_eq!(figures(&replica)[0], Some(0.0));
+    fake.stall(false);
+    eventually("a word on the node", PATIENCE, || {
+        (report(&replica)["nodeUp"] == true).then_some(())
+    });
     // What the node calls safe only the writer hears.
     let safe = |server: &Server| {
         let reply = server.get("/api/proxy?action=eth_getBlockByNumber&tag=safe&boolean=false");
@@ -531,6 +557,9 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
         (told["nodeUp"] == false).then_some(told)
     });
     assert_eq!(said["message"], "replica: nobody writes the store at the moment");
+    // Nobody asks the node.
+    let [up, _, heard] = figures(&replica);
+    assert!(up.is_none() && heard > Some(5.0), "{heard:?}");
     assert_eq!(replica.get("/ready").status, 200);
     let second = self::replica(home.path());
     until_at(&second, &fake);
@@ -571,6 +600,10 @@ fn imports_and_another_store_in_the_place_are_followed() {
     eventually("a word on it", PATIENCE, || {
         let told = report(&replica);
         told["message"].as_str()?.contains("not followed").then_some(())
+    });
+    // Before /ready is 503, after 10 seconds.
+    eventually("a word on it in the log", Duration::from_secs(5), || {
+        replica.log().contains("not followed at the moment").then_some(())
     });
     quarry([
         "checkpoint",

@@ -8,7 +8,7 @@ use crate::http::{HttpError, Response, StatusCode, json_response};
 use crate::machine;
 use crate::metrics::Page;
 use crate::model::ChainName;
-use crate::status::ChainStatus;
+use crate::status::{ChainStatus, ReplicaState};
 
 use crate::desk::Desk;
 use crate::desk::context::Chains;
@@ -90,6 +90,7 @@ fn index(page: &mut Page, chains: &dyn Chains, chain: ChainName) {
 fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
     let label = [("chain", chain.as_str())];
     let node_head = status.node_head().map(|number| number as f64);
+    let replica = status.replica();
     for (name, help, value) in [
         ("quarry_node_head", "The node's head as last seen.", node_head),
         (
@@ -125,7 +126,21 @@ fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
         (
             "quarry_node_up",
             "1 while the node answers.",
-            Some(f64::from(u8::from(status.node_up()))),
+            // Where nobody asks it nobody knows.
+            replica
+                .as_ref()
+                .is_none_or(ReplicaState::has_writer)
+                .then(|| f64::from(u8::from(status.node_up()))),
+        ),
+        (
+            "quarry_replica_seen_seconds",
+            "Since a replica last saw everything that its writer had on the disk.",
+            replica.as_ref().map(ReplicaState::seen_ago),
+        ),
+        (
+            "quarry_replica_writer_seconds",
+            "Since the last sign of life of a replica's writer.",
+            replica.as_ref().and_then(ReplicaState::writer_ago),
         ),
     ] {
         if let Some(value) = value {

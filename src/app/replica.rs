@@ -1,7 +1,7 @@
 //! `quarry serve --secondary`: stores that another process writes, served as it goes on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::AppError;
 use super::chains::{Chain, Stated};
@@ -18,10 +18,10 @@ use crate::store::{Heartbeat, Look, Observed, Replica, Store, StoreError};
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// And at most after a failure that goes on: each look then opens all tables anew.
 const LOOK_EVERY_FAILING: Duration = Duration::from_secs(10);
-/// A failure is logged this often while it lasts.
+/// What keeps it from following is logged this often while it lasts.
 const WORD_EVERY: Duration = Duration::from_secs(30);
-/// A writer that gives no sign of life for this long is taken for gone.
-const SILENCE_MAX: f64 = 5.0;
+/// Waiting is not trouble before it has lasted for so long.
+const WAITS_MAX: Duration = Duration::from_secs(5);
 
 fn side_store(store: &Store) -> Arc<Observed> {
     Observed::follow(store.directory(), &store.identity()).unwrap_or_else(|| Arc::new(Observed::in_memory()))
@@ -46,7 +46,7 @@ pub(super) async fn serve(config: Config) -> Result<(), AppError> {
                 let follower = Follower {
                     replica,
                     chain: Arc::clone(&chain),
-                    said: None,
+                    words: Words::default(),
                 };
                 follower.tell(Ok(()));
                 followers.spawn(follow(follower, shutdown.clone()));
@@ -95,8 +95,39 @@ async fn follow(mut follower: Follower, mut shutdown: Shutdown) {
 struct Follower {
     replica: Replica,
     chain: Arc<Chain>,
-    /// What failed last, and when it was said.
-    said: Option<(std::time::Instant, String)>,
+    words: Words,
+}
+
+/// Since when a store is not followed, and what was said of it last.
+#[derive(Default)]
+struct Words {
+    since: Option<Instant>,
+    said: Option<(Instant, String)>,
+}
+
+impl Words {
+    /// Whether to say at `now` what keeps it from following for more than `patience`. What lasts for one look is not worth a word.
+    fn are_due(&mut self, now: Instant, reason: &str, patience: Duration) -> bool {
+        let Some(since) = self.since else {
+            self.since = Some(now);
+            return false;
+        };
+        let due = match &self.said {
+            None => now - since >= patience,
+            Some((then, said)) if said == reason => now - *then >= WORD_EVERY,
+            // Reasons may take turns.
+            Some((then, _)) => now - *then >= LOOK_EVERY_FAILING,
+        };
+        if due {
+            self.said = Some((now, reason.to_owned()));
+        }
+        due
+    }
+
+    /// It follows; answers whether anything else was said before.
+    fn end(&mut self) -> bool {
+        std::mem::take(self).said.is_some()
+    }
 }
 
 impl Follower {
@@ -121,7 +152,7 @@ impl Follower {
             Err(error) => Err(error.to_string()),
         };
         self.side_store();
-        self.log(outcome.as_ref().err());
+        self.log(outcome.as_ref().err(), failed);
         self.tell(outcome);
         failed
     }
@@ -138,21 +169,16 @@ impl Follower {
         }
     }
 
-    fn log(&mut self, failure: Option<&String>) {
-        let Some(failure) = failure else {
-            self.said = None;
-            return;
-        };
-        let due = self
-            .said
-            .as_ref()
-            .is_none_or(|(then, text)| text != failure || clock::now() - *then >= WORD_EVERY);
-        // What lasts for one look is not worth a word.
-        if due && self.said.is_some() {
-            tracing::warn!(chain = %self.chain.name, "not followed at the moment: {failure}");
-        }
-        if due {
-            self.said = Some((clock::now(), failure.clone()));
+    fn log(&mut self, reason: Option<&String>, failed: bool) {
+        let patience = if failed { Duration::ZERO } else { WAITS_MAX };
+        match reason {
+            Some(reason) if self.words.are_due(clock::now(), reason, patience) => {
+                tracing::warn!(chain = %self.chain.name, "not followed at the moment: {reason}");
+            }
+            None if self.words.end() => {
+                tracing::info!(chain = %self.chain.name, "the store is followed again");
+            }
+            _ => {}
         }
     }
 
@@ -166,11 +192,13 @@ impl Follower {
         let before = status.replica().unwrap_or_default();
         let view = store.view();
         let own = view.head().map(|head| head.number);
-        status.set_replica(ReplicaState {
+        let state = ReplicaState {
             seen: if outcome.is_ok() { now } else { before.seen },
             writer_seen: beat.map(|beat| beat.time),
             writer_indexed: beat.and_then(|beat| beat.indexed),
-        });
+        };
+        let alive = state.has_writer();
+        status.set_replica(state);
         // As far as anybody knows: blocks up to there exist and are not here yet.
         let far = beat.and_then(|beat| beat.node_head.max(beat.indexed)).max(own);
         if let Some(far) = far {
@@ -183,8 +211,9 @@ impl Follower {
         if let Some(safe) = beat.and_then(|beat| beat.safe) {
             status.set_safe(safe);
         }
-        let alive = beat.is_some_and(|beat| now - beat.time <= SILENCE_MAX);
-        status.set_node_up(alive);
+        // A writer of an earlier version does not tell.
+        let node_up = beat.and_then(|beat| beat.node_up).unwrap_or(true);
+        status.set_node_up(alive && node_up);
         status.set_following(outcome.is_ok());
         say(status, outcome, alive);
     }
@@ -196,4 +225,32 @@ fn say(status: &ChainStatus, outcome: Result<(), String>, alive: bool) {
         (Ok(()), true) => "replica: following the writer".to_owned(),
         (Ok(()), false) => "replica: nobody writes the store at the moment".to_owned(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_it_from_following_is_said_at_the_second_look_and_at_times() {
+        let began = clock::now();
+        let at = |ms| began + Duration::from_millis(ms);
+        let mut words = Words::default();
+        let mut due = |ms, reason| words.are_due(at(ms), reason, Duration::ZERO);
+        assert!(!due(0, "a"), "it may last for one look");
+        assert!(due(400, "a"));
+        assert!(!due(10_400, "a") && !due(30_399, "a"));
+        assert!(due(30_400, "a"));
+        // Another reason is said soon, and reasons that take turns are not said at each look.
+        assert!(!due(31_000, "b") && due(40_400, "b"));
+        assert!(!due(40_600, "a") && !due(40_800, "b"));
+        assert!(words.end() && !words.end());
+        // From the beginning.
+        assert!(!words.are_due(at(41_000), "b", Duration::ZERO));
+        assert!(!words.end());
+        // Waiting is said once it lasts.
+        let mut due = |ms| words.are_due(at(ms), "waits", WAITS_MAX);
+        assert!(!due(50_000) && !due(50_200) && !due(54_999));
+        assert!(due(55_000) && !due(55_200));
+    }
 }

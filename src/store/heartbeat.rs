@@ -21,7 +21,12 @@ pub struct Heartbeat {
     pub node_heard: Option<u64>,
     /// Its node's `safe` block as last heard of.
     pub safe: Option<u64>,
+    /// Whether its node answered last time; none of a writer that does not tell.
+    pub node_up: Option<bool>,
 }
+
+const UP: &str = "up";
+const DOWN: &str = "down";
 
 fn path(store: &Path) -> PathBuf {
     store.join("writer.beat")
@@ -32,17 +37,24 @@ fn word(number: Option<u64>) -> String {
 }
 
 impl Heartbeat {
-    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when, `safe` its block of that name. A disk that has
-    /// no room for it is no reason for anything; answers whether the directory is there at all.
-    pub fn write(store: &Path, indexed: Option<u64>, node: Option<(u64, u64)>, safe: Option<u64>) -> bool {
+    /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when, `safe` its block of that name, `node_up`
+    /// whether it answers. A disk that has no room for it is no reason for anything; answers whether the directory is there at all.
+    pub fn write(
+        store: &Path,
+        indexed: Option<u64>,
+        node: Option<(u64, u64)>,
+        safe: Option<u64>,
+        node_up: bool,
+    ) -> bool {
         let time = clock::unix_seconds(clock::wall());
         let (node_head, node_heard) = node.unzip();
         let text = format!(
-            "{time:.3} {} {} {} {}\n",
+            "{time:.3} {} {} {} {} {}\n",
             word(indexed),
             word(node_head),
             word(node_heard),
-            word(safe)
+            word(safe),
+            if node_up { UP } else { DOWN }
         );
         let (to, from) = (path(store), store.join("writer.beat.new"));
         match std::fs::write(&from, text) {
@@ -65,6 +77,11 @@ impl Heartbeat {
             node_head: words.next()?.parse().ok(),
             node_heard: words.next().and_then(|word| word.parse().ok()),
             safe: words.next().and_then(|word| word.parse().ok()),
+            node_up: words.next().and_then(|word| match word {
+                UP => Some(true),
+                DOWN => Some(false),
+                _ => None,
+            }),
         };
         beat.time.is_finite().then_some(beat)
     }
@@ -91,20 +108,29 @@ mod tests {
     fn what_is_written_is_read() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(Heartbeat::read(home.path()), None);
-        assert!(!Heartbeat::write(&home.path().join("gone"), Some(7), None, None));
-        assert!(Heartbeat::write(home.path(), Some(7), None, None));
+        let gone = home.path().join("gone");
+        assert!(!Heartbeat::write(&gone, Some(7), None, None, true));
+        assert!(Heartbeat::write(home.path(), Some(7), None, None, false));
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
             (beat.indexed, beat.node_head, beat.node_heard),
             (Some(7), None, None)
         );
+        assert_eq!(beat.node_up, Some(false));
         assert!(beat.time > 1e9);
-        Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8));
+        Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8), true);
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
             (beat.indexed, beat.node_head, beat.node_heard, beat.safe),
             (None, Some(9), Some(1234), Some(8))
         );
+        assert_eq!(beat.node_up, Some(true));
+        // What older versions wrote; and what a newer one may.
+        std::fs::write(path(home.path()), "1.5 7 9 1234 8\n").unwrap();
+        let of_before = Heartbeat::read(home.path()).unwrap();
+        assert_eq!((of_before.safe, of_before.node_up), (Some(8), None));
+        std::fs::write(path(home.path()), "1.5 7 9 1234 8 down more\n").unwrap();
+        assert_eq!(Heartbeat::read(home.path()).unwrap().node_up, Some(false));
         for (text, heard) in [("1.5 7 9\n", None), ("1.5 7 9 1234\n", Some(1234))] {
             std::fs::write(path(home.path()), text).unwrap();
             let of_before = Heartbeat::read(home.path()).unwrap();
