@@ -1,5 +1,5 @@
 //! What an operator has in hand, tried on the real program: its configuration, log, manual and completions, its health,
-//! what it shows on a terminal and tells systemd, what `quarry inspect` shows, and the files to deploy it with.
+//! what it shows on a terminal and tells systemd, how a sync ends, what `quarry inspect` shows, and the files to deploy it with.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,6 +27,9 @@ mod manual;
 mod running;
 #[path = "operator/signals.rs"]
 mod signals;
+mod support;
+#[path = "operator/syncing.rs"]
+mod syncing;
 #[path = "operator/terminal.rs"]
 mod terminal;
 #[path = "operator/upgrading.rs"]

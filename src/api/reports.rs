@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::clock;
 use crate::http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
 };
@@ -64,16 +63,14 @@ struct ReplicaReport {
 }
 
 impl ReplicaReport {
-    fn of(state: &ReplicaState, indexed: Option<u64>) -> Self {
-        let now = clock::unix_seconds(clock::wall());
-        // Milliseconds are enough, and a clock that was set back is no reason to go below zero.
-        let ago = |then: f64| ((now - then).max(0.0) * 1000.0).round() / 1000.0;
-        let behind = |writer: u64| indexed.map_or(writer.saturating_add(1), |own| writer.saturating_sub(own));
+    fn of(state: &ReplicaState, next: u64) -> Self {
+        // Milliseconds are enough.
+        let rounded = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
         Self {
             writer_indexed: state.writer_indexed,
-            behind: state.writer_indexed.map(behind),
-            seen_seconds_ago: ago(state.seen),
-            writer_seconds_ago: state.writer_seen.map(ago),
+            behind: state.writer_indexed.map(|writer| missing(next, writer)),
+            seen_seconds_ago: rounded(state.seen_ago()),
+            writer_seconds_ago: state.writer_ago().map(rounded),
         }
     }
 }
@@ -249,24 +246,21 @@ fn render(code: StatusCode, report: &impl Serialize) -> Result<Response, HttpErr
 
 fn readiness(chains: &dyn Chains, chain: ChainName, settings: &Settings) -> Option<Readiness> {
     let report = chain_report(chains, chain, chains.reader(chain).as_ref())?;
-    // A node that has not been heard of yet could be anywhere; no node at all is never ahead.
-    let node_head = match report.node_head {
-        None if chains.status(chain).is_none() => report.indexed,
-        node_head => node_head,
+    let lag = report.lag.filter(|_| report.indexed.is_some());
+    // A node that has not been heard of yet could be anywhere; what nothing syncs is as far as it will be.
+    let near = match chains.status(chain) {
+        None => report.indexed.is_some(),
+        Some(_) => lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
     };
-    let lag = report
-        .indexed
-        .zip(node_head)
-        .map(|(indexed, head)| head.saturating_sub(indexed));
     // A replica that sees nothing new any more says so, whatever it knew last.
     let sees = report
         .replica
         .is_none_or(|replica| replica.seen_seconds_ago <= settings.replica_unseen_max.as_secs_f64());
     Some(Readiness {
         // One that ended by itself is not followed by being near the head once.
-        ready: sees && !report.stopped && lag.is_some_and(|lag| lag <= settings.ready_lag_blocks_max),
+        ready: sees && !report.stopped && near,
         indexed: report.indexed,
-        node_head,
+        node_head: report.node_head,
         lag,
     })
 }
@@ -277,6 +271,8 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         return None;
     }
     let mut report = ChainReport::default();
+    // The block after the last indexed one; of an empty store the one that it begins with.
+    let mut next = reader.map_or(0, Reader::first_block);
     if let Some(reader) = reader {
         report.chain_id = Some(reader.chain_id());
         report.traces = reader.has_traces();
@@ -284,6 +280,7 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         report.native_ledger = native_ledger(reader);
         if !reader.is_empty() {
             let head = reader.head();
+            next = head.number.saturating_add(1);
             report.indexed = Some(head.number);
             report.indexed_hash = Some(const_hex::encode_prefixed(head.hash));
             report.finalized = reader.finalized();
@@ -304,14 +301,11 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         report.reorgs = status.reorgs();
         report.verification_failures = status.verification_failures();
         match status.replica() {
-            Some(state) => report.replica = Some(ReplicaReport::of(&state, report.indexed)),
+            Some(state) => report.replica = Some(ReplicaReport::of(&state, next)),
             None => report.tokens = Some(TokenReport::of(status.tokens())),
         }
     }
-    report.lag = report.node_head.map(|head| match report.indexed {
-        Some(indexed) => head.saturating_sub(indexed),
-        None => head.saturating_add(1),
-    });
+    report.lag = report.node_head.map(|head| missing(next, head));
     report.eta_seconds = report.lag.and_then(|lag| eta_seconds(lag, report.rate));
     Some(report)
 }
@@ -330,6 +324,11 @@ fn native_ledger(reader: &Reader) -> String {
             None => "kept".to_owned(),
         },
     }
+}
+
+/// How many blocks there are from `next` to `last`.
+const fn missing(next: u64, last: u64) -> u64 {
+    last.saturating_add(1).saturating_sub(next)
 }
 
 fn eta_seconds(lag: u64, rate: f64) -> Option<u64> {

@@ -124,14 +124,16 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
             "{rate:.0} blocks/s, eta {eta}, node {latency} ms, {}",
             status.message()
         );
-        bar.set_length(node_head.saturating_add(1));
-        bar.set_position(next);
+        // Of the blocks that are to be stored.
+        let first = view.first_block();
+        bar.set_length(node_head.saturating_add(1).saturating_sub(first));
+        bar.set_position(next.saturating_sub(first));
         bar.set_message(message.clone());
         let text = format!("{next} {}", status.message());
         if bar.is_hidden() && now - last_line.0 >= LINE_EVERY && text != last_line.1 {
             let logs = view.checkpoint().logs;
             tracing::info!(
-                chain = %chain.name, indexed = next.saturating_sub(1), node_head, logs,
+                chain = %chain.name, indexed, node_head, logs,
                 rate = format!("{rate:.0}/s"), eta, node_ms = latency, "{}", status.message()
             );
             last_line = (now, text);

@@ -116,9 +116,20 @@ fn check_memory(config: &Config) {
     }
 }
 
+/// Says what is not checked of the blocks of chains whose node is trusted: whoever reads the log later must not take them for verified.
+fn tell_trust(config: &Config) {
+    for chain in config.synced().filter(|chain| chain.trust_node) {
+        tracing::warn!(
+            chain = %chain.name,
+            "the node is trusted (--trust-node): hashes, roots, blooms and gas of blocks are stored as it says them, unchecked"
+        );
+    }
+}
+
 fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supervisor>, AppError> {
     files::check_writing()?;
     check_memory(config);
+    tell_trust(config);
     let (mut all, mut refused) = (Vec::new(), Vec::new());
     let chains = config.synced().count();
     for settings in config.synced() {
@@ -247,6 +258,19 @@ fn is_reached(last: Option<u64>, head: Option<BlockId>) -> bool {
     last.zip(head).is_some_and(|(last, head)| last <= head.number)
 }
 
+/// Why a sync up to block `last`, which may be its node's head, never stores that block in a store that begins with block `first`.
+fn never_stored(first: Option<u64>, last: Option<u64>, is_head: bool) -> Option<String> {
+    let (first, last) = first.zip(last).filter(|(first, last)| last < first)?;
+    Some(if is_head {
+        format!(
+            "the node's head is block {last}, and the store begins with block {first} (--start-block): there is nothing to store before \
+             the node is there"
+        )
+    } else {
+        format!("block {last} is never stored: the store begins with block {first} (--start-block)")
+    })
+}
+
 /// Syncs up to a block, then exits.
 pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
     check_options(&config)?;
@@ -272,17 +296,25 @@ pub(super) async fn sync(config: Config, to: SyncTo) -> Result<(), AppError> {
         let (chain, result) = ended.map_err(|error| died(&error))?;
         match result {
             Ok(target) => {
-                let head = chain.store().and_then(|store| store.view().head());
-                let reached = is_reached(stop_at.or(target), head);
+                let view = chain.store().map(|store| store.view());
+                let head = view.as_ref().and_then(|view| view.head());
+                let (first, last) = (view.map(|view| view.first_block()), stop_at.or(target));
+                let reached = is_reached(last, head);
                 let head = head.map_or_else(|| "nothing".to_owned(), |head| format!("block {}", head.number));
                 say(&format!("{}: {head} indexed", chain.name));
                 if let Some(store) = chain.store() {
                     merged(&store, &mut shutdown.clone()).await;
                 }
-                // Whoever waits for the block must not take an interrupted sync for a whole one.
-                if shutdown.is_fired() && !reached {
-                    outcome = outcome.and(Err(AppError::Interrupted(chain.name)));
-                }
+                // Whoever waits for the block must not take another end of the sync for its coming.
+                outcome = outcome.and(match never_stored(first, last, stop_at.is_none()) {
+                    Some(why) => Err(AppError::Usage(format!("{}: {why}", chain.name))),
+                    None if reached => Ok(()),
+                    None if shutdown.is_fired() => Err(AppError::Interrupted(chain.name)),
+                    None => Err(AppError::Usage(format!(
+                        "{}: the sync ended before the block that was asked for was stored",
+                        chain.name
+                    ))),
+                });
             }
             Err(error) => {
                 tracing::error!(chain = %chain.name, %error, "sync failed");
