@@ -17,6 +17,7 @@ use crate::model::{Address, B256};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -413,9 +414,17 @@ impl Node {
 
     /// Leaves the node alone where the error asks for it.
     pub(super) fn obey(&self, error: &NodeError) {
-        if let Some(asked) = error.rest_asked() {
-            self.inner.rest.begin(asked);
+        if let Some(asked) = error.rest_asked()
+            && self.inner.rest.begin(asked)
+        {
+            tracing::info!(%error, seconds = asked.as_secs(), "the node asks to be left alone for a while");
         }
+    }
+
+    /// For how long it is left alone yet, where it has asked for that: nothing is asked of it meanwhile.
+    #[must_use]
+    pub fn resting(&self) -> Option<Duration> {
+        self.inner.rest.left()
     }
 
     pub(super) fn link(&self) -> &Link {

@@ -4,16 +4,21 @@ use crate::clock;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A rest that begins so long after the one before is news.
+const NEWS_AFTER: Duration = Duration::from_secs(60);
+
 /// Until when a node is left alone.
 #[derive(Debug, Default)]
 pub(super) struct Rest(Mutex<Option<Instant>>);
 
 impl Rest {
-    /// Begins a rest; one that ends later goes on.
-    pub(super) fn begin(&self, asked: Duration) {
-        let until = clock::now() + asked;
+    /// Begins a rest; one that ends later goes on. Answers whether there was none for a while.
+    pub(super) fn begin(&self, asked: Duration) -> bool {
+        let now = clock::now();
         let mut at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *at = at.max(Some(until));
+        let is_news = at.is_none_or(|until| until + NEWS_AFTER <= now);
+        *at = at.max(Some(now + asked));
+        is_news
     }
 
     /// How much longer it lasts.
@@ -39,7 +44,8 @@ mod tests {
                 message: String::new(),
                 retry_after: Some(Duration::from_secs(seconds)),
             };
-            rest.begin(error.rest_asked().unwrap());
+            // One after the other: the first is the news.
+            assert_eq!(rest.begin(error.rest_asked().unwrap()), seconds == 100);
             let left = rest.left().unwrap();
             assert!(Duration::from_secs(least) < left && left <= Duration::from_secs(most));
         }
