@@ -184,9 +184,7 @@ impl Engine {
                 }
             }
         };
-        // Flushing may take a moment: not on an async thread.
-        // What was lost goes before what ended the sync, which the status has told.
-        self.hand.end().await.and(result)
+        self.hand.end(result).await
     }
 
     /// Hears of a failure, and says what it means.

@@ -159,9 +159,7 @@ impl Follower {
                 }
             }
         };
-        // Flushing may take a moment: not on an async thread.
-        // What was lost goes before what ended the sync, which the status has told.
-        self.hand.end().await.and(result)
+        self.hand.end(result).await
     }
 
     /// One look at the source, and all the work that it shows.

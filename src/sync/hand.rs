@@ -67,11 +67,35 @@ impl Hand {
             .ok_or_else(|| SyncError::Worker("the writer is gone".to_owned()))
     }
 
-    /// Ends the writer where it may block: what it holds is written.
-    pub(super) async fn end(&mut self) -> Result<(), SyncError> {
-        let mut writer = self.take()?;
+    /// Ends the writer where it may block: what it holds is written. What was lost by that goes before what ended the sync, which the status
+    /// has told; where the writer is lost itself, what ended the sync tells why.
+    pub(super) async fn end(&mut self, ended: Result<(), SyncError>) -> Result<(), SyncError> {
+        let mut writer = match self.take() {
+            Ok(writer) => writer,
+            Err(gone) => return ended.and(Err(gone)),
+        };
         let written = tasks::blocking(move || writer.settle()).await;
         let written = written.map_err(|died| SyncError::Worker(died.to_string()))?;
-        written.map_err(SyncError::Unwritten)
+        written.map_err(SyncError::Unwritten).and(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{OpenOptions, Store};
+
+    #[tokio::test]
+    async fn a_worker_that_died_says_why() {
+        let home = tempfile::tempdir().unwrap();
+        let options = OpenOptions::new(home.path());
+        let store = Store::open_or_create(&options, 61, B256::repeat_byte(9), Some(0)).unwrap();
+        let mut hand = Hand::new(store.writer().unwrap());
+        let worked: Result<(), _> = hand.with(|_| panic!("no such row")).await;
+        let said = hand.end(worked).await.unwrap_err().to_string();
+        assert!(said.contains("no such row"), "{said}");
+        // Where nothing ended it the writer should be there.
+        let said = hand.end(Ok(())).await.unwrap_err().to_string();
+        assert!(said.contains("the writer is gone"), "{said}");
     }
 }
