@@ -13,6 +13,7 @@ mod figures;
 mod files;
 pub mod front;
 mod health;
+mod hearing;
 mod import;
 mod import_facts;
 mod inspect;

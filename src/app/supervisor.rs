@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::AppError;
 use super::chains::Chain;
 use super::files;
+use super::hearing::keep_hearing;
 use crate::cli::StoreArgs;
-use crate::clock;
 use crate::config::{BackfillMemory, ChainConfig, Config};
 use crate::enquiry::{Enquirer, EnquiryOptions};
 use crate::model::{BlockRange, ChainName, StaticRewards};
@@ -115,61 +115,6 @@ pub(super) fn rules_of(
     Ok(rules.with_static_rewards(rewards))
 }
 
-/// The sync hears of the node's head before each piece of work. One that takes long, or a sync that stopped by itself,
-/// hears nothing more: then the node is asked this often.
-const HEARD_EVERY: Duration = Duration::from_secs(10);
-
-/// A node that does not tell its head within this does not answer, whatever becomes of the question.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
-
-/// What is said of such a node.
-const SILENT: &str = "the node does not tell its head in time, waiting for it";
-
-/// Keeps the node's head in the status true while the sync does not.
-async fn keep_hearing(node: Node, status: Arc<ChainStatus>, mut shutdown: Shutdown) {
-    // By a clock that nobody sets: after a jump of the day's nothing would be asked until that has caught up.
-    let mut heard = (status.head_word(), None);
-    while shutdown
-        .unless(tokio::time::sleep(HEARD_EVERY / 3))
-        .await
-        .is_some()
-    {
-        let (word, now) = (status.head_word(), clock::now());
-        if word != heard.0 {
-            heard = (word, Some(now));
-        }
-        if heard.1.is_some_and(|at| now - at < HEARD_EVERY) {
-            continue;
-        }
-        match shutdown
-            .unless(tokio::time::timeout(ANSWERS_WITHIN, node.head()))
-            .await
-        {
-            None => return,
-            Some(Ok(Ok(head))) => {
-                status.set_node_up(true);
-                status.set_node_head(head);
-                // What the sync has said since of what it waits for stays.
-                if status.message() == SILENT {
-                    status.went_on();
-                }
-            }
-            Some(Err(_)) => {
-                tracing::debug!("the node does not tell its head in time");
-                status.set_node_up(false);
-                // The sync says so itself, and why, once its own question has waited for long enough.
-                if !status.is_troubled() {
-                    status.trouble(SILENT);
-                }
-            }
-            Some(Ok(Err(error))) => {
-                tracing::debug!(%error, "the node does not tell its head");
-                status.set_node_up(error.is_answer());
-            }
-        }
-    }
-}
-
 /// Syncs a chain until the end is asked for, or until something happens that waiting cannot mend.
 #[derive(Debug)]
 pub(super) struct Supervisor {
@@ -205,7 +150,13 @@ impl Supervisor {
             window: self.memory.window(self.settings.rpc_concurrency),
         };
         let status = self.chain.status.clone().unwrap_or_default();
-        tasks::beside(keep_hearing(node.clone(), Arc::clone(&status), shutdown.clone()));
+        let hearing = keep_hearing(
+            node.clone(),
+            Arc::clone(&store),
+            Arc::clone(&status),
+            shutdown.clone(),
+        );
+        tasks::beside(hearing);
         let enquirer = self.enquirer(&node, &store, &status);
         let enquiring = enquirer.map(|enquirer| tasks::beside(enquirer.run(shutdown.clone())));
         let engine = Engine::new(node, capabilities, writer, status, rules, options);

@@ -9,11 +9,11 @@ use super::fetch::Fetch;
 use super::fill::fill;
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
-use super::held::their_hash;
 use super::offers::Offers;
 use super::openings::Openings;
+use super::origin::{Origin, asks_which_chain};
 use super::patience::Patience;
-use super::pipeline::{Pipeline, Source, Word};
+use super::pipeline::{Pipeline, Source};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
 use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck};
@@ -50,14 +50,13 @@ const BEHIND_MAX: Duration = Duration::from_secs(1);
 
 /// How long the tip is followed before traces that could not be had are asked for again: as long as two looks at what the node offers are apart.
 const FILL_PAUSE_PROBES: u32 = 2;
-/// A reorg deeper than this is a reason to ask for the genesis block too.
-const REORG_DEPTH_USUAL: u64 = 256;
 
 /// The sync of one chain.
 #[derive(Debug)]
 pub struct Engine {
     node: Node,
     offers: Offers,
+    origin: Origin,
     store: Arc<Store>,
     hand: Hand,
     status: Arc<ChainStatus>,
@@ -100,6 +99,7 @@ impl Engine {
     ) -> Self {
         Self {
             offers: Offers::new(&node, capabilities),
+            origin: Origin::new(node.clone(), Arc::clone(writer.store())),
             node,
             store: Arc::clone(writer.store()),
             hand: Hand::new(writer),
@@ -172,6 +172,8 @@ impl Engine {
                         self.went_on();
                     }
                     self.offers.hear(&error);
+                    // Who answers next may be another one.
+                    self.origin.forget();
                     let error = self.explained(error);
                     let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
                         error.tell_end(&self.status);
@@ -221,22 +223,33 @@ impl Engine {
         };
         let head = head?;
         self.status.set_node_up(true);
-        self.status.set_node_head(head);
         let view = self.store.view();
         let next = view.checkpoint().next_block;
         let node = &self.node;
         let theirs = |number| theirs(node, number);
-        let relation = match shutdown.unless(relate(&view, head, theirs)).await {
-            Some(relation) => relation,
-            None => return Ok(Round::Done),
+        let is_asked = self.origin.is_due(next, head);
+        // Beside the other question: it takes no time of its own.
+        let same = async {
+            match is_asked {
+                true => self.origin.ask(false).await,
+                false => Ok(()),
+            }
         };
+        let told = async { tokio::join!(relate(&view, head, theirs), same) };
+        let Some((relation, same)) = shutdown.unless(told).await else {
+            return Ok(Round::Done);
+        };
+        same?;
         if let Some(deep) = asks_which_chain(&relation) {
-            match shutdown.unless(self.same_chain(deep)).await {
+            match shutdown.unless(self.origin.ask(deep)).await {
                 Some(same) => same?,
                 None => return Ok(Round::Done),
             }
         }
-        match relation? {
+        let relation = relation?;
+        // Not before: that of another chain is no head of ours.
+        self.status.set_node_head(head);
+        match relation {
             Relation::Parted { fork, depth } => {
                 self.unwind(fork, depth).await?;
                 self.patience.is_agreed(&self.status);
@@ -257,10 +270,13 @@ impl Engine {
         self.offers.look(&self.node, &self.store)?;
         if view.head().is_none() {
             // No stored block tells yet whether it is the same node as was asked for its chain.
-            match shutdown.unless(self.same_chain(true)).await {
+            match shutdown.unless(self.origin.ask(true)).await {
                 Some(same) => same?,
                 None => return Ok(Round::Done),
             }
+        }
+        if is_asked {
+            self.origin.agrees(next);
         }
         self.patience.is_agreed(&self.status);
         if next == 1 && allocation::is_missing(&view, &self.rules.nonces) {
@@ -285,13 +301,21 @@ impl Engine {
             None => return Ok(Round::Done),
         };
         if let Some(number) = finality.stored.filter(|&number| view.finalized() < Some(number)) {
+            // What is final by depth was shown before, as a rule. The node's own word of it counts if it is of the chain by now.
+            if self.offers.known().finalized_tag || !self.origin.has_shown(number) {
+                match shutdown.unless(self.origin.ask(false)).await {
+                    Some(same) => same?,
+                    None => return Ok(Round::Done),
+                }
+                self.origin.agrees(next);
+            }
             self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
         if self.options.stop_at.is_some_and(|stop| next > stop) {
             // Nothing comes any more that could name the last block.
             let last = finality.coming.and_then(|_| view.head());
             if let Some(last) = last.filter(|last| view.finalized() < Some(last.number)) {
-                let theirs = |number| their_hash(&self.node, number);
+                let theirs = |number| self.origin.hash(number);
                 self.hand.finalize_if_there(last, 2, theirs, shutdown).await?;
             }
             return Ok(Round::Done);
@@ -307,7 +331,7 @@ impl Engine {
         self.fetch(next, last, coming, shutdown).await?;
         if let Some(named) = named.filter(|_| next < self.next_block()) {
             // Once more, as of a batch: who named it may be of a branch that the others left.
-            let theirs = |number| their_hash(&self.node, number);
+            let theirs = |number| self.origin.hash(number);
             self.hand.finalize_if_there(named, 1, theirs, shutdown).await?;
         }
         Ok(Round::Moved)
@@ -343,19 +367,10 @@ impl Engine {
         Ok(finality)
     }
 
-    /// Whether the node is still one of the store's chain; `deep` compares block 0 too. Chains that share their first
-    /// blocks share that one, and ids of chains are chosen twice.
-    async fn same_chain(&self, deep: bool) -> Result<(), SyncError> {
-        let (chain_id, genesis) = match deep {
-            true => self.node.chain().await?,
-            false => (self.node.chain_id().await?, B256::ZERO),
-        };
-        Ok(self.store.check_chain(chain_id, genesis)?)
-    }
-
     async fn unwind(&mut self, fork: Option<u64>, depth: u64) -> Result<(), SyncError> {
         let next = fork.map_or(self.store.identity().first_block, |fork| fork + 1);
         tracing::warn!(depth, next, "the node's chain left ours: unwinding");
+        self.origin.forget();
         self.hand.with(move |writer| Ok(writer.unwind(next)?)).await?;
         self.status.unwound(depth);
         Ok(())
@@ -416,11 +431,7 @@ impl Engine {
             batch_bytes_max: self.options.batch_bytes_max,
         };
         let source = self.bundles(next, last, self.stuck.ways(self.offers.known()));
-        let node = self.node.clone();
-        let word: Word = Box::new(move |number| {
-            let node = node.clone();
-            Box::pin(async move { their_hash(&node, number).await })
-        });
+        let word = self.origin.word();
         let run = |writer| pipeline.run_by(writer, source, Some(word), shutdown);
         self.hand.lend(run).await
     }
@@ -442,13 +453,4 @@ impl Engine {
 /// The hash of the node's block `number`, if it has that.
 async fn theirs(node: &Node, number: u64) -> Result<Option<B256>, SyncError> {
     Ok(node.block_id(number).await?.map(|id| id.hash))
-}
-
-/// Whether to ask which chain the node is of before what was found is believed, and whether its block 0 must tell.
-fn asks_which_chain(relation: &Result<Relation, SyncError>) -> Option<bool> {
-    match relation {
-        Ok(Relation::Parted { fork, depth }) => Some(fork.is_none() || *depth > REORG_DEPTH_USUAL),
-        Err(SyncError::DeepReorg { .. }) => Some(true),
-        _ => None,
-    }
 }

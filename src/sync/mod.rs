@@ -19,6 +19,7 @@ mod held;
 mod keccak;
 mod offers;
 mod openings;
+mod origin;
 mod patience;
 mod pipeline;
 mod reorg;

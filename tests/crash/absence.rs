@@ -110,6 +110,57 @@ fn a_sync_that_stopped_still_hears_of_the_head() {
     quarry.stop();
 }
 
+/// But not of that of another chain, which its node may be of by then.
+#[test]
+fn a_sync_that_stopped_hears_of_no_other_chain() {
+    let fake = FakeNode::start(98);
+    fake.mine(40);
+    fake.set_finalized(30);
+    let directory = tempfile::tempdir().unwrap();
+    let mut quarry = Quarry::start_with(&fake, directory.path(), &["--contradiction-wait", "1"]);
+    quarry.until_synced(&fake);
+    let mut other = fake.chain();
+    other.spec.chain_id = 2002;
+    other.mine(100);
+    let own = fake.swap_chain(other);
+    quarry.until("the end", |status| status["stopped"] == true);
+    let asked = fake.asked("eth_blockNumber");
+    quarry.until("the node is asked for its head", |status| {
+        assert_eq!((&status["nodeHead"], &status["lag"]), (&40.into(), &0.into()));
+        asked + 2 <= fake.asked("eth_blockNumber")
+    });
+    // Its own again.
+    fake.swap_chain(own);
+    fake.mine(8);
+    quarry.until("the head", |status| status["nodeHead"] == 48);
+    quarry.stop();
+}
+
+/// One that asks for it is not silent, and neither the log nor the status keeps it back.
+#[test]
+fn a_node_that_asks_for_a_rest_is_left_alone_and_told_of() {
+    let fake = FakeNode::start(99);
+    fake.mine(40);
+    fake.set_finalized(30);
+    let directory = tempfile::tempdir().unwrap();
+    let mut quarry = Quarry::start(&fake, directory.path());
+    quarry.until("the tip", |status| status["following"] == true);
+    fake.fault(Fault::TooManyRequests(Some(25)), 1);
+    quarry.until("word of the rest", |status| {
+        assert_eq!(status["nodeUp"], true, "{status}");
+        let message = status["message"].as_str().unwrap();
+        message.starts_with("the node asked to be left alone for ") && message.ends_with(" s")
+    });
+    fake.mine(3);
+    quarry.until("the rest is over", |status| {
+        let message = status["message"].as_str().unwrap();
+        assert!(!message.contains("does not tell its head"), "{message}");
+        message == "following the tip" && status["indexed"] == 43
+    });
+    assert_eq!(quarry.said("the node asks to be left alone for a while"), 1);
+    quarry.stop();
+}
+
 /// A node that tells wrong balances for a moment does not end the ledger for good; what it says of the same block then is what
 /// counts.
 #[test]

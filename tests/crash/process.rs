@@ -136,6 +136,12 @@ impl Quarry {
         }
     }
 
+    /// How many lines of the log have this in them.
+    pub(crate) fn said(&self, what: &str) -> usize {
+        let log = self.log.lock().unwrap();
+        log.iter().filter(|line| line.contains(what)).count()
+    }
+
     pub(crate) fn until_synced(&mut self, fake: &FakeNode) {
         let head = fake.head_hash().to_string();
         self.until("the node's head", |status| status["indexedHash"] == head.as_str());

@@ -3,13 +3,14 @@
 use crate::engine::stored_without_traces;
 use crate::rig::Rig;
 use crate::support::chain::{Chain, another};
+use crate::support::fake_node::Methods;
 use crate::support::fault::Fault;
 use crate::support::index::until;
 use futures_util::StreamExt as _;
 use quarry::model::Bundle;
 use quarry::sync::SyncError;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than any test.
 const FOR_EVER: Duration = Duration::from_secs(1 << 20);
@@ -18,6 +19,7 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 20);
 async fn swapped_for_a_while(rig: &Rig, other: Chain, what: &str) {
     let next = rig.next_block();
     let digest = rig.store().view().digest().unwrap();
+    let head = rig.status().node_head();
     let own = rig.fake.swap_chain(other);
     until("word of the other chain", || {
         let message = rig.status().message();
@@ -28,6 +30,7 @@ async fn swapped_for_a_while(rig: &Rig, other: Chain, what: &str) {
     assert!(!rig.status().following() && !rig.status().stopped());
     assert_eq!(rig.next_block(), next);
     assert_eq!(rig.store().view().digest().unwrap(), digest);
+    assert_eq!(rig.status().node_head(), head, "its head is none of ours");
     rig.fake.swap_chain(own);
     rig.fake.mine(2);
     rig.check("its own chain again").await;
@@ -58,6 +61,105 @@ async fn a_node_swapped_for_one_of_another_chain_is_not_followed() {
     )
     .await;
     swapped_for_a_while(&rig, another(402, None, 70), "genesis hash").await;
+    rig.stop().await.unwrap();
+}
+
+/// A chain that leaves the node's by `depth` blocks below its head, has `count` of its own from there, and an id of its own.
+fn forked(rig: &Rig, depth: u64, count: u64) -> Chain {
+    let mut other = rig.fake.chain();
+    other.spec.chain_id = 2002;
+    other.reorg(depth, count);
+    other
+}
+
+const OF_2002: &str = "chain id 1337, the node has 2002";
+
+/// A chain that was forked off ours has all blocks that are stored, and only its id tells it: nothing is taken of it, and nothing becomes final by
+/// its word.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_of_a_fork_of_our_chain_is_not_followed() {
+    let mut rig = Rig::new(411);
+    rig.options.contradiction_wait = FOR_EVER;
+    rig.fake.mine(60);
+    rig.fake.set_finalized(30);
+    rig.start().await;
+    rig.check("before").await;
+    until("finality", || rig.store().view().finalized() == Some(30)).await;
+    // Many blocks more, most of them final.
+    rig.fake.set_finalized(150);
+    swapped_for_a_while(&rig, forked(&rig, 0, 150), OF_2002).await;
+    assert_eq!(rig.store().view().finalized(), Some(30));
+    // None more, but another word of which are final: also where it was just asked which chain it is of.
+    for _ in 0..3 {
+        rig.fake.mine(1);
+        rig.synced().await;
+        let head = rig.fake.head();
+        rig.fake.set_finalized(head);
+        let other = forked(&rig, 0, 0);
+        let own = rig.fake.swap_chain(other);
+        until("word of the other chain", || {
+            rig.status().message().contains(OF_2002)
+        })
+        .await;
+        assert!(rig.store().view().finalized() < Some(head));
+        rig.fake.set_finalized(head - 1);
+        rig.fake.swap_chain(own);
+        until("finality", || rig.store().view().finalized() == Some(head - 1)).await;
+    }
+    rig.check("in the end").await;
+    rig.stop().await.unwrap();
+}
+
+/// A backfill is one round that may last for days: a node that becomes another one meanwhile has none of its blocks stored as final.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_becomes_a_fork_in_a_backfill_is_not_followed() {
+    for batch_bytes_max in [1, 200 << 10] {
+        let mut rig = Rig::new(412);
+        rig.options.contradiction_wait = FOR_EVER;
+        rig.options.batch_bytes_max = batch_bytes_max;
+        rig.fake.mine(400);
+        rig.fake.set_finalized(380);
+        rig.fake.set_latency(Duration::from_millis(1));
+        rig.start().await;
+        until("some blocks", || rig.next_block() > 40).await;
+        // Where the blocks that were asked for lie before the fork they are ours.
+        let own = rig.fake.swap_chain(forked(&rig, 300, 300));
+        until("word of the other chain", || {
+            rig.status().message().contains(OF_2002)
+        })
+        .await;
+        let head = rig.store().view().head().unwrap();
+        let ours = own.bundle(head.number).unwrap().block.hash;
+        assert_eq!(head.hash, ours, "block {} is the fork's", head.number);
+        rig.fake.swap_chain(own);
+        rig.check("its own chain again").await;
+        assert!(!rig.status().finality_broken());
+        rig.stop().await.unwrap();
+    }
+}
+
+/// At the tip of a fast chain it is asked from time to time, and not for each block.
+#[tokio::test(flavor = "multi_thread")]
+async fn which_chain_it_is_of_is_not_asked_for_each_block() {
+    let mut rig = Rig::new(413);
+    rig.fake.set_methods(Methods {
+        tags: false,
+        ..Methods::default()
+    });
+    rig.fake.mine(130);
+    rig.start().await;
+    rig.check("before").await;
+    let (began, before) = (Instant::now(), rig.fake.asked("eth_chainId"));
+    for _ in 0..60 {
+        rig.fake.mine(1);
+        rig.synced().await;
+    }
+    until("finality by depth", || {
+        rig.store().view().finalized() == Some(126)
+    })
+    .await;
+    let asked = rig.fake.asked("eth_chainId") - before;
+    assert!(asked <= 2 + began.elapsed().as_secs(), "asked {asked} times");
     rig.stop().await.unwrap();
 }
 
