@@ -8,6 +8,8 @@
     reason = "a test that cannot go on says so by ending"
 )]
 
+#[path = "enquiry/branches.rs"]
+mod branches;
 mod support;
 
 use quarry::enquiry::{Enquirer, EnquiryOptions};

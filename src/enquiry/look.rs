@@ -1,7 +1,7 @@
 //! Looking at the store for what is to be asked: new tokens, tokens that moved, tokens not compared for long.
 //! Reads the disk, so it runs where that may be done.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::{EnquiryOptions, Tools};
@@ -32,6 +32,8 @@ pub(super) struct News {
     pub(super) nameless: Vec<Address>,
     /// Tokens without a verdict that stands.
     pub(super) unjudged: Vec<Address>,
+    /// The same of those that were not exact by a verdict whose block was orphaned: their holders have what events say meanwhile.
+    pub(super) voided: Vec<Address>,
     /// Exact tokens not compared for long.
     pub(super) stale: Vec<Address>,
     /// Tokens that are not exact, all of whose holders are to be asked for.
@@ -83,6 +85,12 @@ impl Looker {
         }
     }
 
+    /// Looks at tokens again from an id on: ids may be given anew, and fewer than before, beyond which no round would come to its end.
+    fn look_again_from(&mut self, id: u32) {
+        self.next_new = self.next_new.min(id);
+        self.next_old = self.next_old.min(self.next_new);
+    }
+
     fn begin_round(&mut self) {
         self.round_from = clock::now();
         self.next_old = 0;
@@ -124,17 +132,17 @@ impl Looker {
             && !is_on(reader.view(), last.block)
         {
             if let Some(orphan) = self.seen.pop_back() {
-                // Ids may be given anew, and what was asked after the block is of another chain.
-                self.next_new = self.next_new.min(orphan.tokens);
+                self.look_again_from(orphan.tokens);
                 news.touches.extend(orphan.touches);
             }
             if let Some(before) = self.seen.back() {
-                self.next_new = self.next_new.min(before.tokens);
+                self.look_again_from(before.tokens);
             }
         }
         let nameless = tools.described.orphaned(reader.view()).into_iter();
         news.nameless.extend(nameless.map(|(_, token)| token));
         news.orphaned = orphaned_values(reader, tools);
+        orphaned_verdicts(reader, tools, news);
         let tokens = tokens_of(reader);
         let next = self.seen.back().map(|last| last.block.number + 1);
         let next = next.unwrap_or(head.number + 1);
@@ -216,8 +224,8 @@ impl Looker {
         checked.saturating_add(self.options.recheck_blocks) < reader.head().number
     }
 
-    /// Looks at one token; says whether it is exact where that is known. Who did something up to the block `made_up_to` and was not compared
-    /// since is to be.
+    /// Looks at one token; says whether it is exact by its verdict, also by one that is void: a comparison counts on from there. Who did
+    /// something up to the block `made_up_to` and was not compared since is to be.
     fn token(
         &self,
         reader: &Reader,
@@ -248,9 +256,9 @@ impl Looker {
                 }
                 Ok(Some(exact))
             }
-            _ => {
+            void => {
                 news.unjudged.push(address);
-                Ok(None)
+                Ok(void.map(|verdict| verdict.exact))
             }
         }
     }
@@ -291,7 +299,38 @@ fn orphaned_values(reader: &Reader, tools: &Tools) -> Vec<(Address, Vec<Address>
         .collect()
 }
 
+/// Finds the tokens whose verdict does not stand any more, as the block after which they were compared is orphaned: no event need name them
+/// again, and what was told of their holders counts for nothing until they are compared on the branch that stays.
+fn orphaned_verdicts(reader: &Reader, tools: &Tools, news: &mut News) {
+    let orphaned = tools.judged.orphaned(reader.view()).into_iter();
+    let tokens: BTreeSet<_> = orphaned.map(|(_, token)| token).collect();
+    for token in tokens {
+        match tools.observed.verdict(&token) {
+            Some(verdict) if stands(reader.view(), &verdict) => {}
+            Some(verdict) if !verdict.exact => news.voided.push(token),
+            _ => news.unjudged.push(token),
+        }
+    }
+}
+
 /// How many ids of tokens are given; some of them are of contracts without a transfer so far.
 fn tokens_of(reader: &Reader) -> u32 {
     reader.view().checkpoint().tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_does_not_stay_beyond_the_ids_that_are_left() {
+        let mut looker = Looker::new(EnquiryOptions::new(1));
+        (looker.next_new, looker.next_old) = (900, 600);
+        looker.look_again_from(700);
+        assert_eq!((looker.next_new, looker.next_old), (700, 600));
+        looker.look_again_from(500);
+        assert_eq!((looker.next_new, looker.next_old), (500, 500));
+        looker.look_again_from(800);
+        assert_eq!((looker.next_new, looker.next_old), (500, 500));
+    }
 }

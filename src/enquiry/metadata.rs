@@ -67,8 +67,10 @@ impl Tools {
             metadata: said.described.metadata,
             anchor: Some(head),
         };
-        self.observed.put_metadata(&token, &told);
+        // Noted first: where the block is orphaned from here on, whoever finds that has it asked again.
         self.described.note(&self.store.view(), head, token);
+        self.observed.put_metadata(&token, &told);
+        self.check_on(head)?;
         Ok(Outcome::Done)
     }
 

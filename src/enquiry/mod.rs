@@ -13,6 +13,7 @@ mod judge;
 mod left_over;
 mod look;
 mod metadata;
+mod moved;
 mod native;
 mod perform;
 mod queue;
@@ -99,6 +100,8 @@ struct Tools {
     is_pruned: AtomicBool,
     /// Tokens asked for their names, by block.
     described: Recent,
+    /// Tokens that were compared, by block.
+    judged: Recent,
     /// Tokens that are not exact, asked for balances and supply, by block.
     valued: Recent,
     /// Such tokens whose holders were held against the ledger's.
@@ -139,6 +142,7 @@ impl Enquirer {
                 hashes: Hashes::default(),
                 is_pruned: AtomicBool::default(),
                 described: Recent::default(),
+                judged: Recent::default(),
                 valued: Recent::default(),
                 swept: Swept::default(),
                 samples: Samples::default(),

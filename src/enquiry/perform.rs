@@ -102,13 +102,13 @@ impl Tools {
         };
         if standard == TokenKind::Erc1155 {
             // It has no balance and no supply as a whole to compare.
-            self.keep(&plan, &Conclusion::unasked(None), None);
+            self.keep(&plan, &Conclusion::unasked(None), None)?;
             return Ok(Outcome::Done);
         }
         if ledger.is_doubted() {
             let supply = self.of_head(self.supply(token, plan.head, By::Hash).await, By::Hash)?;
             let why = "its events contradict each other";
-            self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value());
+            self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value())?;
             return Ok(Outcome::Fell);
         }
         let mut answers = self.answers(&plan, By::Hash).await?;
@@ -139,7 +139,7 @@ impl Tools {
             return Err(Failure::Moved);
         }
         let fell = conclusion.differs.is_some();
-        self.keep(&plan, &conclusion, answers.supply.value());
+        self.keep(&plan, &conclusion, answers.supply.value())?;
         Ok(if fell { Outcome::Fell } else { Outcome::Done })
     }
 
@@ -180,8 +180,8 @@ impl Tools {
         })
     }
 
-    /// Puts a verdict into the side store, on top of what stood before.
-    fn keep(&self, plan: &Plan, conclusion: &Conclusion, supply: Option<U256>) {
+    /// Puts a verdict into the side store, on top of what stood before. Fails where its block is no longer of the chain.
+    fn keep(&self, plan: &Plan, conclusion: &Conclusion, supply: Option<U256>) -> Result<(), Failure> {
         let (token, view) = (plan.token, self.store.view());
         let known = self.observed.verdict(&token);
         let before = known.clone().filter(|verdict| stands(&view, verdict));
@@ -234,6 +234,8 @@ impl Tools {
             supply: supply.filter(|_| !exact),
             differed: differed.filter(|_| !exact),
         };
+        // Noted first: where the block is orphaned from here on, whoever finds that has the token compared again.
+        self.judged.note(&view, plan.head, token);
         if !exact {
             self.valued.note(&view, plan.head, token);
         }
@@ -242,6 +244,7 @@ impl Tools {
             // It counts again, though it may say what it said.
             self.observed.changed();
         }
+        self.check_on(plan.head)
     }
 }
 

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::job::{ATTEMPTS_MAX, Ended, Job, METADATA, MOVED, Work};
 use super::look::News;
+use super::moved::Moved;
 use super::{EnquiryOptions, Tools};
 use crate::clock;
 use crate::model::{Address, TokenVerdict};
+use crate::query::stands;
 
 /// As many jobs may wait before more are looked for.
 const WAITING_MAX: usize = 2_000;
-/// Accounts of a moved token that are compared.
-const ACCOUNTS_MAX: usize = 4;
 /// A job for which the node lacks the block is put off by so many looks, then by twice as many, and so on.
 const LATER_TICKS: u32 = 4;
 const LATER_MAX: Duration = Duration::from_secs(30);
@@ -26,15 +26,6 @@ const REFRESH_STEP: usize = 256;
 /// A round that begins because balances changed in silence comes at least this many times as long after the last one of the token as
 /// that took.
 const SILENT_PAUSE_FACTOR: u32 = 4;
-
-/// What is to be done about a token that moved.
-#[derive(Debug)]
-enum Moved {
-    /// Compare these accounts.
-    Compare(Vec<Address>),
-    /// It is not exact: see whether it changed in silence.
-    Sample,
-}
 
 /// A round that balances that changed in silence began.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +135,26 @@ impl Queue {
         }
     }
 
+    /// Puts a job before all others of its kind, one that waits or is put off where there is one.
+    fn add_first(&mut self, token: Address, work: Work) {
+        let Some((kind, queue)) = work
+            .kind()
+            .and_then(|kind| Some((kind, self.queues.get_mut(kind)?)))
+        else {
+            return;
+        };
+        let place = queue.iter().position(|job| job.token == token);
+        let waits = place.and_then(|place| queue.remove(place));
+        let put_off = self.later.remove(&(token, Some(kind))).map(|(_, job)| job);
+        let job = waits.or(put_off).unwrap_or(Job {
+            token,
+            work,
+            attempts: 0,
+        });
+        self.waiting.insert((token, kind));
+        queue.push_front(job);
+    }
+
     /// Takes in what was found.
     pub(super) fn take(&mut self, news: News, tools: &Tools) {
         self.near = news.near;
@@ -152,6 +163,9 @@ impl Queue {
         }
         for token in news.unjudged.into_iter().chain(news.stale) {
             self.add(token, Work::Judge(Vec::new()), 0);
+        }
+        for token in news.voided {
+            self.add_first(token, Work::Judge(Vec::new()));
         }
         for token in news.inexact {
             self.try_later(token, tools);
@@ -196,7 +210,9 @@ impl Queue {
                 self.add(token, Work::Metadata, 0);
             }
             let verdict = tools.observed.verdict(&token);
-            let is_exact = verdict.is_none_or(|verdict| verdict.exact);
+            let is_exact = verdict.as_ref().is_none_or(|verdict| verdict.exact);
+            // One that was not exact on another branch is compared first of all on this one.
+            let is_judged = verdict.is_some_and(|verdict| !verdict.exact && stands(&view, &verdict));
             if !is_exact && !accounts.is_empty() {
                 self.add(token, Work::Refresh(accounts.iter().copied().collect()), 0);
             }
@@ -208,16 +224,11 @@ impl Queue {
             if before.is_none() {
                 self.moved_at.push_back((due, token));
             }
-            let moved = match (is_exact, before) {
-                (false, _) => Moved::Sample,
-                (true, Some(Moved::Compare(mut before))) => {
-                    // The newest ones: those that were touched in the last block are the likeliest to be asked for.
-                    before.extend(accounts);
-                    Moved::Compare(before)
-                }
-                (true, _) => Moved::Compare(accounts.into_iter().collect()),
+            let moved = match is_judged {
+                true => Moved::Sample,
+                false => Moved::compare(before, accounts),
             };
-            self.moved.insert(token, moved.bounded());
+            self.moved.insert(token, moved);
         }
         self.show(tools);
     }
@@ -393,7 +404,8 @@ impl Queue {
         match ended {
             Ended::Later(job) => self.put_off(job, tools),
             Ended::Done(_) => {}
-            Ended::Fell(job) if matches!(job.work, Work::Judge(_)) => self.add(job.token, Work::Round, 0),
+            // Until that is over its holders have what events say.
+            Ended::Fell(job) if matches!(job.work, Work::Judge(_)) => self.add_first(job.token, Work::Round),
             Ended::Fell(job) => self.begin_silent_round(job.token, now),
             Ended::Goes(job) => self.add(job.token, Work::Round, 0),
             Ended::Void(job) => self.add(job.token, job.work, 0),
@@ -406,17 +418,6 @@ impl Queue {
             }
         }
         self.show(tools);
-    }
-}
-
-impl Moved {
-    /// With no more accounts than are compared.
-    fn bounded(mut self) -> Self {
-        if let Self::Compare(accounts) = &mut self {
-            let surplus = accounts.len().saturating_sub(ACCOUNTS_MAX);
-            accounts.drain(..surplus);
-        }
-        self
     }
 }
 

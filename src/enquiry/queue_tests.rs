@@ -1,6 +1,7 @@
 //! Who is asked for when, and how often.
 
 use super::*;
+use crate::enquiry::job::ROUND;
 use crate::model::{BlockId, Difference, ZeroAddress};
 
 #[test]
@@ -69,4 +70,40 @@ fn accounts_that_were_asked_for_in_vain_wait_by_themselves() {
         queue.busy.clear();
     }
     assert_eq!(queue.next(), None);
+}
+
+#[test]
+fn what_goes_first_is_the_job_that_waits_or_is_put_off() {
+    let mut queue = Queue::new(EnquiryOptions::new(1));
+    queue.near = true;
+    let [one, two, three] = [1, 2, 3].map(account);
+    for token in [one, two] {
+        queue.add(token, Work::Anew, 0);
+    }
+    let put_off = Job {
+        token: three,
+        work: Work::Anew,
+        attempts: 2,
+    };
+    queue
+        .later
+        .insert((three, Some(ROUND)), (clock::now(), put_off.clone()));
+    for token in [three, two, account(4)] {
+        queue.add_first(token, Work::Round);
+    }
+    assert!(queue.later.is_empty());
+    let jobs: Vec<Job> = std::iter::from_fn(|| queue.next()).collect();
+    let job = |token, work| Job {
+        token,
+        work,
+        attempts: 0,
+    };
+    let wanted = [
+        job(account(4), Work::Round),
+        job(two, Work::Anew),
+        put_off,
+        job(one, Work::Anew),
+    ];
+    assert_eq!(jobs, wanted);
+    assert!(queue.waiting.is_empty());
 }

@@ -273,7 +273,7 @@ impl Tools {
     }
 
     /// Fails where a block is no longer of the chain.
-    fn check_on(&self, block: BlockId) -> Result<(), Failure> {
+    pub(super) fn check_on(&self, block: BlockId) -> Result<(), Failure> {
         if is_on(&self.store.view(), block) {
             Ok(())
         } else {
