@@ -1,8 +1,10 @@
 //! What a block does to holders of the native coin, said again apart from the derivation: by its transactions and their
 //! frames, its header, uncles and withdrawals.
 
+use std::collections::HashMap;
+
 use alloy_primitives::Signature;
-use alloy_primitives::map::AddressMap;
+use alloy_primitives::map::{AddressMap, AddressSet};
 
 use crate::codec::value::{BlockFees, FeeRow, FundingKind, FundingRow};
 use crate::model::{
@@ -96,18 +98,19 @@ impl Coins {
     }
 
     fn frames(&mut self, frames: &[Frame], ordinal: u64, cancun: bool) {
-        let mut created = Vec::new();
+        let mut created = AddressSet::default();
+        let callers = callers(frames);
         for frame in frames.iter().filter(|frame| !frame.reverted) {
             let Some(to) = frame.to else { continue };
             match frame.kind {
                 FrameKind::Call => self.pay(frame, to, ordinal),
                 FrameKind::Create | FrameKind::Create2 => {
-                    created.push(to);
+                    created.insert(to);
                     self.account(to).takes_part = true;
                     self.pay(frame, to, ordinal);
                 }
                 // Of a contract that lives on some nodes tell another one's payment: whose code runs gives that away.
-                FrameKind::SelfDestruct if acting(frames, frame) == Some(frame.from) => {
+                FrameKind::SelfDestruct if acting(&callers, frame) == Some(frame.from) => {
                     let ends = !cancun || created.contains(&frame.from);
                     if to != frame.from {
                         self.pay(frame, to, ordinal);
@@ -233,10 +236,19 @@ pub(super) fn static_reward(block: &Block, known: U256, told: U256) -> U256 {
     low
 }
 
+/// The frames of a transaction by their paths, where a contract ends; of two with one path the first.
+fn callers(frames: &[Frame]) -> HashMap<&[u32], &Frame> {
+    if frames.iter().all(|frame| frame.kind != FrameKind::SelfDestruct) {
+        return HashMap::new();
+    }
+    let backwards = frames.iter().rev();
+    backwards.map(|frame| (frame.path.as_slice(), frame)).collect()
+}
+
 /// The account for which the code runs that made a frame.
-fn acting(frames: &[Frame], of: &Frame) -> Option<Address> {
+fn acting(callers: &HashMap<&[u32], &Frame>, of: &Frame) -> Option<Address> {
     let (_, path) = of.path.split_last()?;
-    let caller = frames.iter().find(|frame| frame.path == path)?;
+    let caller = callers.get(path)?;
     match caller.kind {
         FrameKind::DelegateCall | FrameKind::CallCode => Some(caller.from),
         _ => caller.to,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use alloy_primitives::map::AddressMap;
+use alloy_primitives::map::{AddressMap, AddressSet};
 
 use super::Audit;
 use crate::codec::bytes::{Reader, put_varint};
@@ -155,7 +155,7 @@ impl Nonces<'_> {
     fn frames(&mut self, frames: &[Frame], cancun: bool) -> Result<(), StoreError> {
         // Whether each frame on the way down to the current one was undone.
         let mut undone: Vec<bool> = Vec::new();
-        let mut created = Vec::new();
+        let mut created = AddressSet::default();
         for frame in frames {
             let depth = frame.path.len();
             undone.truncate(depth);
@@ -174,7 +174,7 @@ impl Nonces<'_> {
             if let Some(contract) = frame.to.filter(|_| !frame.reverted) {
                 let guess = self.new_contract.is_none();
                 self.put(&contract, self.new_contract.unwrap_or(1), guess);
-                created.push(contract);
+                created.insert(contract);
             }
         }
         for frame in frames {
