@@ -22,19 +22,10 @@ const KEPT: usize = 20;
 /// The longest text that is kept of a path and a query, bytes.
 const TEXT_MAX: usize = 600;
 
-/// Parameters whose values are secrets, in lower case without dashes and underscores.
-const SECRETS: [&str; 10] = [
-    "accesstoken",
-    "apikey",
-    "apitoken",
-    "auth",
-    "authorization",
-    "key",
-    "passwd",
-    "password",
-    "secret",
-    "token",
-];
+/// How names of parameters end whose values are secrets, in lower case without dashes and underscores.
+const SECRET_ENDS: [&str; 6] = ["jwt", "key", "passwd", "password", "secret", "token"];
+/// Names that are theirs, as a whole: others end in a like word.
+const SECRETS: [&str; 2] = ["auth", "authorization"];
 
 /// A request that took long.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +155,8 @@ fn is_secret(name: &str) -> bool {
         .filter(|byte| byte.is_ascii_alphanumeric())
         .map(u8::to_ascii_lowercase)
         .collect();
-    SECRETS.iter().any(|secret| secret.as_bytes() == bare)
+    let is_like = SECRET_ENDS.iter().any(|end| bare.ends_with(end.as_bytes()));
+    is_like || SECRETS.iter().any(|secret| secret.as_bytes() == bare)
 }
 
 #[cfg(test)]
@@ -187,6 +179,13 @@ mod tests {
             ("/a?%61pi%4bey=S3CRET=S3CRET", "/a?%61pi%4bey=..."),
             ("/a?apikey%20=S3CRET", "/a?apikey%20=..."),
             ("/a?key=S3CRET&token=S3CRET", "/a?key=...&token=..."),
+            ("/a?auth-token=S3CRET&x-jwt=S3CRET", "/a?auth-token=...&x-jwt=..."),
+            ("/a?client_secret=S3CRET", "/a?client_secret=..."),
+            (
+                "/a?Private%2DKey=S3CRET&userPassword=S3CRET",
+                "/a?Private%2DKey=...&userPassword=...",
+            ),
+            ("/a?auth=S3CRET&oauth=1", "/a?auth=...&oauth=1"),
             // Parameters of ours that sound alike.
             (
                 "/a?contractaddress=0x1&tokentype=x",

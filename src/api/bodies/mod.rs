@@ -221,9 +221,18 @@ pub(super) const READY: &[Field] = &[
     field("chains", Form::Chains(READY_CHAIN), "Each configured chain."),
 ];
 const READY_CHAIN: &[Field] = &[
-    field("ready", Form::Boolean, "Whether it is near its node's head."),
+    field(
+        "ready",
+        Form::Boolean,
+        "Whether it is near its node's head, or served as stored.",
+    ),
     field("indexed", Form::Integer, "Last indexed block.").or_null(),
-    field("nodeHead", Form::Integer, "The node's head.").or_null(),
+    field(
+        "nodeHead",
+        Form::Integer,
+        "The node's head; `null` without a node.",
+    )
+    .or_null(),
     field("lag", Form::Integer, "Blocks between the two.").or_null(),
 ];
 
@@ -323,7 +332,7 @@ const STATUS_SLOW_LINE: &[Field] = &[
     field(
         "request",
         Form::Text,
-        "Path and query; values of keys such as `apikey` are left out.",
+        "Path and query; values of parameters whose names end in `key`, `token`, `secret`, `password` or the like are left out.",
     ),
     field("status", Form::Integer, "Of the answer."),
     field(
@@ -358,7 +367,7 @@ const STATUS_CHAIN: &[Field] = &[
     field(
         "nodeUp",
         Form::Boolean,
-        "Whether the node tells its head, or refuses to in its own words.",
+        "Whether the node tells its head, or refuses to in its own words; of a replica, whether its writer says so.",
     ),
     field("following", Form::Boolean, "Whether it follows the head."),
     field("message", Form::Text, "What it is doing, or what hinders it."),
