@@ -30,6 +30,8 @@ pub struct ChainStatus {
     finality_broken: AtomicBool,
     contradicted: AtomicBool,
     troubled: AtomicBool,
+    /// The last block whose traces are fetched after it was stored.
+    filling_to: AtomicU64,
     message: Mutex<String>,
     tokens: TokenFigures,
     replica: Mutex<Option<ReplicaState>>,
@@ -100,12 +102,16 @@ impl Default for ChainStatus {
             finality_broken: AtomicBool::new(false),
             contradicted: AtomicBool::new(false),
             troubled: AtomicBool::new(false),
+            filling_to: AtomicU64::new(u64::MAX),
             message: Mutex::new(String::new()),
             tokens: TokenFigures::default(),
             replica: Mutex::new(None),
         }
     }
 }
+
+/// How what is said of a full disk begins.
+const DISK_FULL: &str = "the disk is full, waiting for room";
 
 fn known(value: u64) -> Option<u64> {
     (value != u64::MAX).then_some(value)
@@ -248,8 +254,39 @@ impl ChainStatus {
     /// Records that many blocks are missing up to the tip, and says so; what keeps the next block away is said on.
     pub fn backfill(&self) {
         self.set_following(false);
-        if !self.troubled.load(Ordering::Relaxed) {
-            self.set_message("backfilling");
+        self.say_unless_waiting("backfilling");
+    }
+
+    /// Records that a few blocks are missing, from `first` to `last`, and says so unless the tip is followed.
+    pub fn fetch(&self, first: u64, last: u64) {
+        if !self.following() {
+            self.say_unless_waiting(format!("fetching blocks {first} to {last}"));
+        }
+    }
+
+    /// Records that traces of stored blocks are fetched, from `first` to `last`, and says so.
+    pub fn fill(&self, first: u64, last: u64) {
+        self.set_following(false);
+        self.filling_to.store(last, Ordering::Relaxed);
+        self.say_unless_waiting(format!(
+            "fetching the traces of blocks {first} to {last}, the head stands still meanwhile"
+        ));
+    }
+
+    /// Records that no traces of stored blocks are fetched.
+    pub fn ends_filling(&self) {
+        self.filling_to.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// The last block whose traces are fetched after it was stored, while they are.
+    pub fn filling_to(&self) -> Option<u64> {
+        known(self.filling_to.load(Ordering::Relaxed))
+    }
+
+    /// What keeps the next block away is said on.
+    fn say_unless_waiting(&self, text: impl Into<String>) {
+        if !self.troubled.load(Ordering::Relaxed) && !self.disk_full() {
+            self.set_message(text);
         }
     }
 
@@ -266,13 +303,17 @@ impl ChainStatus {
 
     /// Records that the sync goes on after whatever was waited out.
     pub fn went_on(&self) {
-        if self.troubled.swap(false, Ordering::Relaxed) {
-            self.set_message(if self.following() {
-                "following the tip"
-            } else {
-                "backfilling"
-            });
+        if self.troubled.swap(false, Ordering::Relaxed) && !self.disk_full() {
+            self.say_on();
         }
+    }
+
+    fn say_on(&self) {
+        self.set_message(if self.following() {
+            "following the tip"
+        } else {
+            "backfilling"
+        });
     }
 
     /// Whether the sync waits for room on the disk.
@@ -283,12 +324,14 @@ impl ChainStatus {
     /// Records that the disk is full and says so, with what tells it.
     pub fn wait_for_room(&self, told_by: &dyn std::fmt::Display) {
         self.disk_full.store(true, Ordering::Relaxed);
-        self.set_message(format!("the disk is full, waiting for room: {told_by}"));
+        self.set_message(format!("{DISK_FULL}: {told_by}"));
     }
 
     /// Records that the disk is not full.
     pub fn has_room(&self) {
-        self.disk_full.store(false, Ordering::Relaxed);
+        if self.disk_full.swap(false, Ordering::Relaxed) && self.message().starts_with(DISK_FULL) {
+            self.say_on();
+        }
     }
 
     /// Whether the sync ended by itself, for a reason that waiting cannot mend.

@@ -52,7 +52,8 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
     let mut samples: std::collections::VecDeque<(Instant, u64)> = std::collections::VecDeque::new();
     let mut last_line = (clock::now(), String::new());
     let mut moved = (0, clock::now());
-    let mut waits = false;
+    let mut full = Full::default();
+    let mut was_filling = false;
     let mut was_there = true;
     let mut before_merging = None;
     while shutdown.unless(tokio::time::sleep(TICK)).await.is_some() {
@@ -78,6 +79,13 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
             );
         }
         was_there = is_there;
+        // While traces of stored blocks are fetched the head stands still, and those are what is got on with.
+        let filling_to = status.filling_to();
+        let next = filling_to.map_or(next, |_| view.checkpoint().next_traced);
+        if filling_to.is_some() != std::mem::replace(&mut was_filling, filling_to.is_some()) {
+            samples.clear();
+            full = Full::default();
+        }
         // What a reorg has taken away is not counted from.
         samples.retain(|&(_, before)| before <= next);
         samples.push_back((now, next));
@@ -98,17 +106,15 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
             {
                 status.set_message(before);
             }
-            if std::mem::take(&mut waits) {
-                status.has_room();
-                status.set_message("there is room again, going on");
-            }
         }
+        full.look(status, next);
         let Some(node_head) = status.node_head() else {
             continue;
         };
-        let missing = node_head.saturating_add(1).saturating_sub(next);
+        let end = filling_to.unwrap_or(node_head).saturating_add(1);
+        let missing = end.saturating_sub(next);
         if missing > 0 && now - moved.1 >= STUCK_AFTER && !status.disk_full() {
-            waits = says_full(&store, status);
+            let waits = says_full(&store, status);
             if !waits && before_merging.is_none() && store.is_write_stopped() {
                 before_merging = Some(status.message());
                 status.set_message(MERGING);
@@ -126,7 +132,7 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         );
         // Of the blocks that are to be stored.
         let first = view.first_block();
-        bar.set_length(node_head.saturating_add(1).saturating_sub(first));
+        bar.set_length(end.saturating_sub(first));
         bar.set_position(next.saturating_sub(first));
         bar.set_message(message.clone());
         let text = format!("{next} {}", status.message());
@@ -140,6 +146,25 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         }
     }
     bar.finish_and_clear();
+}
+
+/// Where the store stood when its disk was found full.
+#[derive(Default)]
+struct Full(Option<u64>);
+
+impl Full {
+    /// Records that there is room again once a store whose disk was full has got on, whoever found it full. What found it may go on for days
+    /// before it says anything else.
+    fn look(&mut self, status: &ChainStatus, next: u64) {
+        self.0 = match self.0 {
+            _ if !status.disk_full() => None,
+            Some(then) if then != next => {
+                status.has_room();
+                None
+            }
+            then => then.or(Some(next)),
+        };
+    }
 }
 
 /// Says so where the writer waits for room, of which RocksDB itself does not speak; answers whether it does.
@@ -166,7 +191,31 @@ fn span(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::span;
+    use super::{Full, span};
+    use crate::status::ChainStatus;
+
+    #[test]
+    fn a_full_disk_is_told_of_until_the_store_gets_on() {
+        let (status, mut full) = (ChainStatus::default(), Full::default());
+        status.backfill();
+        for (before, after) in [(7, 8), (8, 9), (9, 5)] {
+            // The store got on until just before.
+            full.look(&status, before - 1);
+            status.wait_for_room(&"no space");
+            full.look(&status, before);
+            full.look(&status, before);
+            // The sync tries again, and what it waited out before is over.
+            status.backfill();
+            status.fetch(7, 9);
+            status.fill(7, 9);
+            status.went_on();
+            assert!(status.disk_full());
+            assert_eq!(status.message(), "the disk is full, waiting for room: no space");
+            full.look(&status, after);
+            assert!(!status.disk_full());
+            assert_eq!(status.message(), "backfilling");
+        }
+    }
 
     #[test]
     fn spans_in_words() {

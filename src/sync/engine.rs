@@ -395,18 +395,25 @@ impl Engine {
         }
         if view.checkpoint().next_block > final_to {
             // Blocks that may still be unwound are taken off and come again with their frames.
+            tracing::info!(
+                from = final_to,
+                "blocks that are not final are taken off, the head stands still until the traces of all before them are there"
+            );
+            self.status.fill(first, final_to.saturating_sub(1));
+            self.origin.forget();
             return self.hand.with(move |writer| Ok(writer.unwind(final_to)?)).await;
         }
         if allocation::is_missing(&view, &self.rules.nonces) {
             self.add_allocation().await?;
         }
         let last = final_to.saturating_sub(1);
-        self.status
-            .set_message(format!("fetching the traces of blocks {first} to {last}"));
-        let last = if self.stuck_fill.is_alone() { first } else { last };
-        let source = self.bundles(first, last, ways);
+        self.status.fill(first, last);
+        let fetched_to = if self.stuck_fill.is_alone() { first } else { last };
+        let source = self.bundles(first, fetched_to, ways);
         let (rules, bytes_max) = (self.rules.nonces.clone(), self.options.batch_bytes_max);
-        let fill = |writer| fill(writer, source, rules, bytes_max, shutdown);
+        let status = Arc::clone(&self.status);
+        let filled_to = move |next| status.fill(next, last);
+        let fill = |writer| fill(writer, source, (rules, bytes_max), filled_to, shutdown);
         self.hand.lend(fill).await
     }
 

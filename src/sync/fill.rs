@@ -18,12 +18,12 @@ use crate::tasks;
 /// Blocks that share a commit at most, so that progress shows.
 const BLOCKS_MAX: usize = 512;
 
-/// Commits the frames of the bundles of `source`, which begin with the first block without frames.
+/// Commits the frames of the bundles of `source`, which begin with the first block without frames; `told` hears which one is the first by then.
 pub(super) async fn fill(
     writer: Writer,
     source: impl Source,
-    rules: NonceRules,
-    batch_bytes_max: usize,
+    (rules, batch_bytes_max): (NonceRules, usize),
+    told: impl Fn(u64),
     shutdown: &mut Shutdown,
 ) -> (Option<Writer>, Result<(), SyncError>) {
     let mut writer = Some(writer);
@@ -38,7 +38,10 @@ pub(super) async fn fill(
             (own, result)
         });
         match committed.await {
-            Ok((own, Ok(()))) => writer = Some(own),
+            Ok((own, Ok(()))) => {
+                told(own.checkpoint().next_traced);
+                writer = Some(own);
+            }
             Ok((own, Err(error))) => return (Some(own), Err(error)),
             Err(error) => return (None, Err(SyncError::Worker(error.to_string()))),
         }

@@ -61,6 +61,7 @@ impl Finality {
         source: &str,
         status: &ChainStatus,
     ) -> Option<(u64, u64)> {
+        status.ends_filling();
         let next = view.checkpoint().next_block;
         let last = stop_at.map_or(self.fetch_to, |stop| stop.min(self.fetch_to));
         if next > last {
@@ -72,6 +73,8 @@ impl Finality {
         }
         if last - next > 64 {
             status.backfill();
+        } else {
+            status.fetch(next, last);
         }
         Some((next, last))
     }

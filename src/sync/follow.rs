@@ -126,11 +126,13 @@ impl Follower {
                 (Ok(round), Ok(idle)) => (Ok(round), idle),
                 (Err(error), _) | (Ok(_), Err(error)) => (Err(error), IDLE_MAX),
             };
+            if round.is_ok() {
+                self.status.has_room();
+            }
             let pause = async {
                 match round {
                     Ok(Round::Moved) => wait = WAIT_FIRST,
                     Ok(Round::Idle) => {
-                        self.status.has_room();
                         wait = WAIT_FIRST;
                         if let Ok(Err(error)) = tokio::time::timeout(idle, news).await {
                             SyncError::from(error).tell_wait(&self.status);

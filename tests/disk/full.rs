@@ -279,7 +279,29 @@ fn in_backfill() {
         answers.iter().all(|answer| !answer.contains("\"error\"")),
         "{answers:#?}"
     );
+    // It tries again and again, and goes on saying so.
+    let mut told = 0;
+    for _ in 0..160 {
+        disk.fill(room);
+        let now = chain(&server);
+        if now["diskFull"] == true {
+            let message = binary::text(&now["message"]);
+            assert!(message.starts_with("the disk is full"), "{now}");
+            told += 1;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(told > 80, "{told} of 160 times");
+    // The rest of the backfill takes a while: that there is room is not told at its end only.
+    fake.set_latency(Duration::from_millis(30));
     disk.empty();
+    eventually("word of the room while it goes on", PATIENCE, || {
+        let now = chain(&server);
+        assert_eq!(now["following"], false, "{now}");
+        (now["diskFull"] == false && now["message"] == "backfilling").then_some(())
+    });
+    assert_eq!(server.gauge("quarry_sync_disk_full").as_deref(), Some("0.0"));
+    fake.set_latency(Duration::ZERO);
     synced(&server, &fake);
     server.stop();
     assert_eq!(digest(disk.path()), fresh(&fake));

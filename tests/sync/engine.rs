@@ -582,6 +582,63 @@ async fn traces_are_filled_in_by_a_later_run() {
     rig.stop().await.unwrap();
 }
 
+/// The head stands still meanwhile, and how far it is is said as it goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fill_says_how_far_it_is() {
+    let mut rig = Rig::new(77);
+    stored_without_traces(&mut rig).await;
+    rig.options.window = 4;
+    rig.start_after(|fake| fake.set_latency(Duration::from_millis(4)))
+        .await;
+    let mut said = std::collections::BTreeSet::new();
+    until("the fill", || {
+        if rig.status().filling_to().is_some() {
+            assert!(!rig.status().following());
+            said.insert(rig.status().message());
+        }
+        rig.store().view().has_traces()
+    })
+    .await;
+    let is_told = |text: &&String| {
+        let from = text.strip_prefix("fetching the traces of blocks ");
+        from.is_some_and(|text| text.ends_with(" to 80, the head stands still meanwhile"))
+    };
+    assert!(5 < said.iter().filter(is_told).count(), "{said:?}");
+    rig.check("after the fill").await;
+    until("the tip is followed", || rig.status().following()).await;
+    assert_eq!(rig.status().filling_to(), None);
+    rig.stop().await.unwrap();
+}
+
+/// What is fetched is said from the first block on, also where that is little.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_few_blocks_that_are_missing_are_told_of() {
+    let mut rig = Rig::new(14);
+    rig.fake.mine(30);
+    rig.start_after(|fake| fake.fault(Fault::SlowMethod("trace_block", Duration::from_millis(200)), 1))
+        .await;
+    until("word of the blocks", || {
+        rig.status().message() == "fetching blocks 0 to 30"
+    })
+    .await;
+    assert!(!rig.status().following());
+    rig.check("the blocks").await;
+    until("the tip is followed", || {
+        rig.status().message() == "following the tip"
+    })
+    .await;
+    // One that comes later is no news.
+    rig.fake
+        .fault(Fault::SlowMethod("trace_block", Duration::from_millis(200)), 1);
+    rig.fake.mine(1);
+    until("the block", || {
+        assert_eq!(rig.status().message(), "following the tip");
+        rig.is_synced()
+    })
+    .await;
+    rig.stop().await.unwrap();
+}
+
 /// A node that traces all blocks but one by `trace_block` fills a store all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn traces_that_one_method_fails_are_filled_in_by_another() {
