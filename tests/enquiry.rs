@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use support::index::until;
-use support::played::{Mood, PlayedNode, TrueToken, demo_bundles, demo_json, true_tokens};
+use support::played::{Mood, PlayedFeed, PlayedNode, TrueToken, demo_bundles, demo_json, true_tokens};
 
 const CHAIN_ID: u64 = 31_337;
 
@@ -95,6 +95,11 @@ impl Desk {
 
     /// Lets an enquirer run that does not spare the node.
     async fn start(&mut self, options: EnquiryOptions) {
+        self.start_with(options, Vec::new()).await;
+    }
+
+    /// The same where these are configured as price feeds.
+    async fn start_with(&mut self, options: EnquiryOptions, feeds: Vec<Address>) {
         let config = NodeConfig {
             attempts_max: 2,
             backoff_first: Duration::from_millis(2),
@@ -109,6 +114,7 @@ impl Desk {
             Arc::clone(&self.status),
             options,
         );
+        let enquirer = enquirer.with_feeds(feeds);
         let (trigger, shutdown) = pair();
         self.running = Some((trigger, tokio::spawn(enquirer.run(shutdown))));
     }
@@ -405,6 +411,50 @@ async fn balances_that_change_without_an_event_are_asked_for() {
     until("they are known after a restart", || agree(&desk)).await;
     desk.stop().await;
     assert!(!desk.observed.verdict(&tide.address).unwrap().exact);
+}
+
+/// A proxy tells the decimals of its present aggregator; those before it may have had others.
+#[tokio::test(flavor = "multi_thread")]
+async fn aggregators_behind_a_proxy_have_decimals_of_their_own() {
+    let mut desk = Desk::new().await;
+    let [proxy, eight, eighteen, mute, late] = [1, 2, 3, 4, 5].map(Address::repeat_byte);
+    let feed = |address, decimals, aggregators: &[Address]| PlayedFeed {
+        address,
+        decimals,
+        aggregators: aggregators.to_vec(),
+    };
+    desk.node.set_feeds(vec![
+        feed(proxy, Some(6), &[eight, eighteen, mute]),
+        feed(eight, Some(8), &[]),
+        feed(eighteen, Some(18), &[]),
+        feed(mute, None, &[]),
+    ]);
+    desk.start_with(eager(), vec![proxy]).await;
+    let facts = |of: &Address| desk.observed.feed(of);
+    until("the proxy is known", || facts(&proxy).is_some()).await;
+    let decimals = |of: &Address| facts(of).map(|facts| (facts.decimals, facts.aggregators.len()));
+    // By then all of them were asked.
+    assert_eq!(decimals(&proxy), Some((Some(6), 3)));
+    assert_eq!(decimals(&eight), Some((Some(8), 0)));
+    assert_eq!(decimals(&eighteen), Some((Some(18), 0)));
+    assert_eq!(decimals(&mute), None);
+    // One that is configured itself keeps what it stands for.
+    desk.node.set_feeds(vec![
+        feed(proxy, Some(6), &[eighteen]),
+        feed(eighteen, Some(18), &[late]),
+    ]);
+    desk.stop().await;
+    desk.start_with(eager(), vec![eighteen, proxy]).await;
+    until("it is known", || {
+        desk.observed
+            .feed(&eighteen)
+            .is_some_and(|facts| facts.aggregators == [late])
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let facts = desk.observed.feed(&eighteen).unwrap();
+    assert_eq!((facts.decimals, facts.aggregators), (Some(18), vec![late]));
+    desk.stop().await;
 }
 
 /// A verdict whose blocks are no longer of the chain is none.

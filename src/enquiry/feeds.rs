@@ -1,4 +1,5 @@
-//! What the contracts of price feeds are: decimals, and the aggregators behind a proxy, which names no events itself.
+//! What the contracts of price feeds are: decimals, and the aggregators behind a proxy, which names no events itself. Each aggregator has decimals
+//! of its own; a proxy tells those of the present one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,17 +27,11 @@ pub(super) async fn run(tools: Arc<Tools>, feeds: Vec<Address>, mut shutdown: Sh
     for round in 1_u32.. {
         let mut wait = AGAIN;
         for feed in &feeds {
-            match shutdown.unless(Box::pin(ask(&tools, *feed))).await {
+            match shutdown.unless(Box::pin(learn(&tools, *feed))).await {
                 None => return,
-                Some(Ok(told)) => {
-                    let known = tools.observed.feed(feed).unwrap_or_default();
-                    let facts = joined(known, told);
+                Some(Ok(facts)) => {
                     if facts.aggregators.is_empty() && round < SURE_AFTER {
                         wait = WAIT_MAX;
-                    }
-                    // Else there is no contract, or none that tells; it may come.
-                    if facts != FeedFacts::default() {
-                        tools.observed.put_feed(feed, &facts);
                     }
                 }
                 Some(Err(error)) => {
@@ -49,6 +44,43 @@ pub(super) async fn run(tools: Arc<Tools>, feeds: Vec<Address>, mut shutdown: Sh
             return;
         }
     }
+}
+
+/// Asks a feed, and the aggregators that it names or named; what is known of it then.
+async fn learn(tools: &Tools, feed: Address) -> Result<FeedFacts, NodeError> {
+    let facts = known_with(tools, feed, ask(tools, feed).await?);
+    let mut failure = None;
+    // First, or their answers would be read by the proxy's decimals meanwhile. One that fails keeps no other from being known.
+    for &aggregator in &facts.aggregators {
+        match decimals(tools, aggregator).await {
+            Ok(decimals) => {
+                let told = FeedFacts {
+                    decimals,
+                    aggregators: Vec::new(),
+                };
+                keep(tools, aggregator, &known_with(tools, aggregator, told));
+            }
+            Err(error) => failure = Some(error),
+        }
+    }
+    keep(tools, feed, &facts);
+    failure.map_or(Ok(facts), Err)
+}
+
+/// Keeps what is known of a contract; of one that tells nothing nothing is: there is none, or none yet.
+fn keep(tools: &Tools, contract: Address, facts: &FeedFacts) {
+    if *facts != FeedFacts::default() {
+        tools.observed.put_feed(&contract, facts);
+    }
+}
+
+fn known_with(tools: &Tools, contract: Address, told: FeedFacts) -> FeedFacts {
+    joined(tools.observed.feed(&contract).unwrap_or_default(), told)
+}
+
+async fn decimals(tools: &Tools, contract: Address) -> Result<Option<u8>, NodeError> {
+    tools.turn().await;
+    Ok(tools.counted(tools.node.feed_decimals(contract).await)?.value())
 }
 
 /// What is known of a feed once it was asked again. Aggregators of the past stay: a node that lags, or that has no code there, names none
@@ -66,9 +98,10 @@ fn joined(known: FeedFacts, told: FeedFacts) -> FeedFacts {
 /// What a contract tells of itself.
 async fn ask(tools: &Tools, feed: Address) -> Result<FeedFacts, NodeError> {
     let node = &tools.node;
-    let mut facts = FeedFacts::default();
-    tools.turn().await;
-    facts.decimals = tools.counted(node.feed_decimals(feed).await)?.value();
+    let mut facts = FeedFacts {
+        decimals: decimals(tools, feed).await?,
+        aggregators: Vec::new(),
+    };
     tools.turn().await;
     let phases = tools.counted(node.feed_phases(feed).await)?.value().unwrap_or(0);
     let first = phases.saturating_sub(PHASES_MAX) + 1;

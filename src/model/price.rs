@@ -290,7 +290,7 @@ impl StatedPrices {
     }
 }
 
-/// What a node told of a contract that is configured as a feed.
+/// What a node told of a contract that is configured as a feed, or of an aggregator that such a one names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedFacts {
     /// Decimals of its answers.

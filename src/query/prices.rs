@@ -79,8 +79,9 @@ impl Reader {
             let facts = self.token_facts.feed(&feed)?.unwrap_or_default();
             add(feed, facts.decimals);
             for aggregator in facts.aggregators {
-                // A proxy has the decimals of those that it stands for.
-                add(aggregator, facts.decimals);
+                let own = self.token_facts.feed(&aggregator)?.and_then(|own| own.decimals);
+                // Those that it stood for may have had others than a proxy has now; of one that does not tell nothing better is known.
+                add(aggregator, own.or(facts.decimals));
             }
         }
         let signature = match aggregators.is_empty() {

@@ -106,10 +106,18 @@ impl TokenFacts for Facts {
         Ok(Verdict::default())
     }
     fn feed(&self, feed: &Address) -> Result<Option<FeedFacts>, StoreError> {
-        Ok((*feed == account(PROXY)).then(|| FeedFacts {
-            decimals: Some(BEHIND_DECIMALS),
-            aggregators: vec![account(BEHIND)],
-        }))
+        let facts = |decimals, aggregators| FeedFacts {
+            decimals: Some(decimals),
+            aggregators,
+        };
+        // The proxy tells the decimals of another aggregator than that which gave the answers.
+        Ok(if *feed == account(PROXY) {
+            Some(facts(BEHIND_DECIMALS + 3, vec![account(BEHIND)]))
+        } else if *feed == account(BEHIND) {
+            Some(facts(BEHIND_DECIMALS, Vec::new()))
+        } else {
+            None
+        })
     }
 }
 

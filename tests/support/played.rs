@@ -83,8 +83,34 @@ fn is_asked_of(of: Option<(Address, Option<Address>)>, to: Address, data: &[u8])
     token == to && holder.is_none_or(|holder| data.get(16..36) == Some(holder.as_slice()))
 }
 
+/// A contract of a price feed: its decimals, and what it stands for and stood for.
+#[derive(Clone, Debug)]
+pub struct PlayedFeed {
+    pub address: Address,
+    pub decimals: Option<u8>,
+    pub aggregators: Vec<Address>,
+}
+
+impl PlayedFeed {
+    fn call(&self, data: &[u8]) -> Option<U256> {
+        let phases = self.aggregators.len();
+        match data.first_chunk::<4>()? {
+            [0x31, 0x3c, 0xe5, 0x67] => self.decimals.map(U256::from),
+            [0x58, 0x30, 0x3b, 0x10] if phases > 0 => Some(U256::from(phases)),
+            [0xc1, 0x59, 0x73, 0x04] => {
+                let phase = usize::from(u16::from_be_bytes([*data.get(34)?, *data.get(35)?]));
+                let aggregator = self.aggregators.get(phase.checked_sub(1)?)?;
+                Some(aggregator.into_word().into())
+            }
+            [0x24, 0x5a, 0x7b, 0xfc] => self.aggregators.last().map(|one| one.into_word().into()),
+            _ => None,
+        }
+    }
+}
+
 struct State {
     tokens: Vec<TrueToken>,
+    feeds: Vec<PlayedFeed>,
     hashes: Vec<Value>,
     mood: Mood,
     calls: u64,
@@ -160,6 +186,7 @@ impl PlayedNode {
     pub fn start(bundles: &[Bundle]) -> Self {
         let state = Arc::new(Mutex::new(State {
             tokens: true_tokens(),
+            feeds: Vec::new(),
             hashes: bundles.iter().map(|bundle| json!(bundle.block.hash)).collect(),
             mood: Mood::default(),
             calls: 0,
@@ -203,6 +230,10 @@ impl PlayedNode {
 
     pub fn set_mood(&self, mood: Mood) {
         self.state().mood = mood;
+    }
+
+    pub fn set_feeds(&self, feeds: Vec<PlayedFeed>) {
+        self.state().feeds = feeds;
     }
 
     /// How often contracts were called.
@@ -294,8 +325,11 @@ impl State {
         if self.mood.floods == Some(to) {
             return Some(vec![0xff; 1 << 20]);
         }
-        let token = self.tokens.iter().find(|token| token.address == to)?;
         let word = |value: U256| value.to_be_bytes::<32>().to_vec();
+        if let Some(feed) = self.feeds.iter().find(|feed| feed.address == to) {
+            return feed.call(data).map(word);
+        }
+        let token = self.tokens.iter().find(|token| token.address == to)?;
         match data.first_chunk::<4>()? {
             [0x06, 0xfd, 0xde, 0x03] if self.mood.renamed == Some(to) => {
                 Some([b"Other".to_vec(), vec![0; 27]].concat())
