@@ -138,6 +138,15 @@ impl Desk {
         wrong
     }
 
+    /// Waits until nothing is asked any more.
+    async fn is_idle(&self) {
+        let mut calls = 0;
+        while calls != self.node.calls() {
+            calls = self.node.calls();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    }
+
     async fn settles(&self, what: &str, tokens: &[TrueToken]) {
         let began = Instant::now();
         loop {
@@ -213,6 +222,7 @@ async fn a_token_whose_verdict_is_void_is_compared_when_it_moves() {
     let mut desk = Desk::up_to(Some((moved - 1 - SEEN) as usize), Some(TAIL)).await;
     desk.start_before(moved - 1, 0).await;
     desk.settles("at first", std::slice::from_ref(toll)).await;
+    desk.is_idle().await;
     let orphan = BlockId {
         number: moved - 1,
         hash: B256::repeat_byte(1),
