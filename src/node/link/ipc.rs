@@ -23,7 +23,9 @@ impl PubSubConnect for Ipc {
 
     async fn connect(&self) -> TransportResult<ConnectionHandle> {
         let stream = UnixStream::connect(&self.path).await;
-        let stream = stream.map_err(TransportErrorKind::custom)?;
+        // The system does not say which file it speaks of.
+        let told = |error| TransportErrorKind::custom_str(&format!("`{}`: {error}", self.path));
+        let stream = stream.map_err(told)?;
         let (handle, interface) = ConnectionHandle::new();
         tokio::spawn(converse(stream, interface, self.bytes_max));
         Ok(handle)
@@ -111,6 +113,16 @@ impl Scan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::{Node, NodeConfig};
+
+    #[tokio::test]
+    async fn a_socket_that_is_not_there_is_named() {
+        let error = Node::connect(NodeConfig::new("/nowhere/node.ipc"))
+            .await
+            .unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("`/nowhere/node.ipc`: No such file"), "{said}");
+    }
 
     #[test]
     fn messages_end_where_they_end_in_whatever_pieces_they_come() {
