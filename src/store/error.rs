@@ -286,6 +286,23 @@ impl StoreError {
         }
     }
 
+    /// The same failure, met while the store in `directory` was opened: rows that opening needs and that do not read are damage of the
+    /// store.
+    pub(super) fn met_opening(self, directory: &Path) -> Self {
+        let is_damage = match &self {
+            Self::Rocks { source, .. } => source.kind() == rocksdb::ErrorKind::Corruption,
+            Self::Corrupt { .. } | Self::Missing { .. } => true,
+            _ => false,
+        };
+        if !is_damage {
+            return self;
+        }
+        Self::Damaged {
+            path: directory.to_path_buf(),
+            words: self.to_string(),
+        }
+    }
+
     /// A RocksDB failure in a table at a key, or on the way from it.
     pub(super) const fn rocks_at(table: &'static str, key: &[u8]) -> impl Fn(rocksdb::Error) -> Self {
         move |source| {

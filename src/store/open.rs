@@ -178,6 +178,10 @@ impl Store {
     }
 
     fn open_with(options: &OpenOptions, create: Option<Identity>) -> Result<Arc<Self>, StoreError> {
+        Self::try_open(options, create).map_err(|error| error.met_opening(&options.directory))
+    }
+
+    fn try_open(options: &OpenOptions, create: Option<Identity>) -> Result<Arc<Self>, StoreError> {
         let path = options.directory.join("rocksdb");
         let is_there = holds_database(&path, &options.directory)?;
         if !is_there && (create.is_none() || options.read_only) {

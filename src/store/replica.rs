@@ -124,7 +124,7 @@ impl Replica {
                 }
                 // A file went away while it was opened, or the writer is in the middle of something.
                 Err(error) if is_passing(&error) && clock::now() - began < RELEASE_AFTER => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.met_opening(&options.directory)),
                 Ok(_) if clock::now() - began < 2 * RELEASE_AFTER => {}
                 Ok(_) => {
                     return Err(StoreError::Busy {

@@ -105,6 +105,7 @@ fn flipped_bytes_are_never_served() {
             Err(log) => {
                 // RocksDB names the manifest where it is a table's own description that does not read.
                 (harm, said) = (true, line_of(&log, "/rocksdb/"));
+                assert!(said.contains("is damaged"), "{what}: {said}");
                 assert!(!log.contains("panicked"), "{what}: {log}");
                 refused += 1;
             }
