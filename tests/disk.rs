@@ -16,3 +16,5 @@ mod support;
 mod corruption;
 #[path = "disk/full.rs"]
 mod full;
+#[path = "disk/opening.rs"]
+mod opening;

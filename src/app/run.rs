@@ -23,7 +23,7 @@ use crate::machine;
 use crate::model::BlockId;
 use crate::node::NodeConfig;
 use crate::shutdown::Shutdown;
-use crate::store::{Heartbeat, Observed, Store, StoreError, make_directory};
+use crate::store::{Heartbeat, Observed, OpenOptions, Store, StoreError, make_directory};
 
 /// Binds before anything else is done, so that a taken address is said at once.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, AppError> {
@@ -137,13 +137,9 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
         let chain = Chain::synced(settings.name, Stated::of(config, settings.name));
         let open = open_options(config, settings.name, chains);
         // What is stored is served at once, also while the node is down.
-        match Store::open(&open).and_then(|store| Ok((store.is_blank()?, store))) {
-            Ok((false, store)) => {
-                let observed = Observed::open(store.directory(), &store.identity(), false);
-                chain.remember(Heartbeat::read(store.directory()));
-                chain.set_store(store, observed);
-            }
-            Ok(_) | Err(StoreError::Absent { .. }) => {}
+        match serve_stored(&chain, &open) {
+            Ok(()) | Err(StoreError::Absent { .. }) => {}
+            Err(error) if error.is_disk_full() => serve_meanwhile(&chain, &open, &error),
             // The other chain is none the worse for it.
             Err(error) => refused.push((settings.name, error)),
         }
@@ -170,6 +166,43 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     let doing = format!("make the data directory `{}`", config.data_dir.display());
     make_directory(&config.data_dir).map_err(AppError::io(doing))?;
     Ok(all)
+}
+
+/// Opens a chain's store and gives it to the chain, unless nothing was ever written to it.
+fn serve_stored(chain: &Chain, open: &OpenOptions) -> Result<(), StoreError> {
+    let store = Store::open(open)?;
+    let beat = Heartbeat::read(store.directory());
+    let next = store.view().checkpoint().next_block;
+    if let Some((first, last)) = beat.and_then(|beat| beat.lost(next)) {
+        tracing::warn!(
+            chain = %chain.name, first, last,
+            "the store lacks the last blocks that were shown of it: they are fetched again"
+        );
+    }
+    if !store.is_blank()? {
+        let observed = Observed::open(store.directory(), &store.identity(), open.read_only);
+        chain.remember(beat);
+        chain.set_store(store, observed);
+    }
+    Ok(())
+}
+
+/// Serves what is stored of a chain whose disk has no room for opening its store for writing; its sync tries that again.
+fn serve_meanwhile(chain: &Chain, open: &OpenOptions, full: &StoreError) {
+    tracing::warn!(chain = %chain.name, error = %full, "the disk is full, waiting for room");
+    if let Some(status) = &chain.status {
+        status.wait_for_room(full);
+    }
+    let reading = OpenOptions {
+        read_only: true,
+        ..open.clone()
+    };
+    match serve_stored(chain, &reading) {
+        Ok(()) | Err(StoreError::Absent { .. }) => {}
+        Err(error) => {
+            tracing::error!(chain = %chain.name, %error, "what is stored cannot be served meanwhile");
+        }
+    }
 }
 
 /// Syncs and serves until stopped. One chain's trouble does not stop the other, nor the service.
@@ -214,7 +247,11 @@ async fn told<T>(chain: Arc<Chain>, sync: impl Future<Output = Result<T, AppErro
 }
 
 fn tell_end(chain: &Chain, error: &dyn std::fmt::Display) {
-    tracing::error!(chain = %chain.name, %error, "sync stopped; what is stored is still served");
+    let served = match chain.store() {
+        Some(_) => "what is stored is still served",
+        None => "nothing of this chain is served",
+    };
+    tracing::error!(chain = %chain.name, %error, "sync stopped; {served}");
     if let Some(status) = &chain.status {
         status.stop(error);
     }

@@ -190,6 +190,7 @@ impl Supervisor {
                 Some(Ok((node, capabilities))) => match self.store(&capabilities).await {
                     Ok(store) => {
                         status.set_node_up(true);
+                        status.has_room();
                         patience.is_agreed(&status);
                         return Ok(Some((node, capabilities, store)));
                     }
@@ -201,7 +202,7 @@ impl Supervisor {
                             AppError::Sync(error) => error,
                             other => return Err(other),
                         };
-                        let waits = self.stop_at.is_none() && error.contradicts();
+                        let waits = error.is_disk_full() || (self.stop_at.is_none() && error.contradicts());
                         match waits.then(|| patience.pause(&error, wait, &status)).flatten() {
                             Some(pause) => pause,
                             None => return Err(error.into()),
@@ -314,16 +315,22 @@ impl Supervisor {
         }
         if let Some(store) = self.chain.store() {
             store.check_chain(chain_id, hash)?;
-            let first = store.identity().first_block;
-            return match self.settings.start_block {
-                Some(wanted) if wanted != first => Err(StoreError::OtherStart {
-                    path: self.open.directory.clone(),
-                    found: first,
-                    wanted,
-                }
-                .into()),
-                _ => Ok(store),
-            };
+            if !store.is_read_only() {
+                let first = store.identity().first_block;
+                return match self.settings.start_block {
+                    Some(wanted) if wanted != first => Err(StoreError::OtherStart {
+                        path: self.open.directory.clone(),
+                        found: first,
+                        wanted,
+                    }
+                    .into()),
+                    _ => Ok(store),
+                };
+            }
+            // It is served while the disk is full, and opened for writing once there is room. The node's head is heard meanwhile.
+            if let Some(status) = &self.chain.status {
+                status.set_node_head(capabilities.head);
+            }
         }
         let (mut open, start) = (self.open.clone(), self.settings.start_block);
         // What a new store remembers, so that it is served by the rules that it is filled by.

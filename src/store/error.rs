@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::room;
 use crate::codec::Corrupt;
+
+/// The system's words for a full disk.
+const NO_ROOM: &str = "No space left";
 
 fn at(key: &[u8]) -> String {
     match key {
@@ -139,6 +143,17 @@ pub enum StoreError {
         /// RocksDB's words.
         words: String,
     },
+    /// The disk has no room for what opening a store for writing writes.
+    #[error(
+        "the store in `{}` cannot be opened for writing, its disk is full ({words}): make room, or only read it with `quarry serve`",
+        path.display()
+    )]
+    NoRoom {
+        /// The store's directory.
+        path: PathBuf,
+        /// RocksDB's words.
+        words: String,
+    },
     /// The files of a store cannot be read.
     #[error(
         "the store in `{}` cannot be read ({words}): let the user that quarry runs as read all of its files",
@@ -267,6 +282,11 @@ impl StoreError {
         let (path, words) = (directory.to_path_buf(), source.to_string());
         let says = |words_of: &[&str]| words_of.iter().any(|part| words.contains(part));
         match source.kind() {
+            ErrorKind::IOError if says(&[NO_ROOM]) => Self::NoRoom { path, words },
+            // Why it could not be written RocksDB does not say.
+            ErrorKind::IOError if says(&["Unable to persist Options file"]) && room::is_scarce(directory) => {
+                Self::NoRoom { path, words }
+            }
             ErrorKind::IOError
                 if says(&["Permission denied"])
                     && says(&["for random read:", "for sequentially reading:", "opendir"]) =>
@@ -332,7 +352,8 @@ impl StoreError {
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
-            Self::Rocks { source, .. } => source.to_string().contains("No space left"),
+            Self::Rocks { source, .. } => source.to_string().contains(NO_ROOM),
+            Self::NoRoom { .. } => true,
             _ => false,
         }
     }

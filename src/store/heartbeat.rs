@@ -66,6 +66,12 @@ impl Heartbeat {
         }
     }
 
+    /// The blocks that the writer showed and that a store lacks which goes on with block `next`: the first and the last.
+    #[must_use]
+    pub fn lost(&self, next: u64) -> Option<(u64, u64)> {
+        self.indexed.filter(|&last| next <= last).map(|last| (next, last))
+    }
+
     /// Reads what the writer of a store said last; `None` where none ever did.
     #[must_use]
     pub fn read(store: &Path) -> Option<Self> {
@@ -118,6 +124,10 @@ mod tests {
         );
         assert_eq!(beat.node_up, Some(false));
         assert!(beat.time > 1e9);
+        assert_eq!(
+            [9, 8, 7, 0].map(|next| beat.lost(next)),
+            [None, None, Some((7, 7)), Some((0, 7))]
+        );
         Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8), true);
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(

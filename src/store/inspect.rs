@@ -6,6 +6,7 @@ use alloy_primitives::Keccak256;
 
 use super::open::FINALITY;
 use super::options::is_merged_by_size;
+use super::room::free_bytes;
 use super::view::family;
 use super::{FlatArray, Store, StoreError, Table, View};
 use crate::codec::keys::PostingKind;
@@ -134,8 +135,7 @@ impl Store {
     /// Bytes that the file system of the store has left for this user; `None` where it does not tell.
     #[must_use]
     pub fn free_bytes(&self) -> Option<u64> {
-        let told = rustix::fs::statvfs(self.directory()).ok()?;
-        Some(told.f_bavail.saturating_mul(told.f_frsize))
+        free_bytes(self.directory())
     }
 
     /// Whether writes wait: for flushes or compactions that are behind, or for room on the disk.

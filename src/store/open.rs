@@ -79,6 +79,7 @@ pub struct Store {
     pub(super) waits: AtomicBool,
     /// Whether a bulk load ended and left files to be merged.
     pub(super) owes_merging: AtomicBool,
+    read_only: bool,
     view: RwLock<Arc<View>>,
     writer: Mutex<Option<State>>,
 }
@@ -347,6 +348,7 @@ impl Store {
             memtable_bytes: options.memtable_bytes,
             waits: AtomicBool::new(false),
             owes_merging: AtomicBool::new(false),
+            read_only: options.read_only,
             view: RwLock::new(Arc::new(view)),
             writer: Mutex::new((!options.read_only).then_some(state)),
         }))
@@ -372,6 +374,12 @@ impl Store {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Whether it is open for reading only: it has no writer.
+    #[must_use]
+    pub const fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// The store after the last commit.

@@ -1,5 +1,6 @@
-//! Room to write in. RocksDB stops no write (`options`), so whoever writes waits here until it has caught up.
+//! Room to write in, and on the disk. RocksDB stops no write (`options`), so whoever writes waits here until it has caught up.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,6 +14,20 @@ use crate::clock;
 /// How long a write waits for flushes and merges, and how often they are looked at.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 const WAIT_LOOK: Duration = Duration::from_millis(2);
+
+/// With less than this RocksDB does not go on after it found a full disk.
+const SCARCE_BYTES: u64 = 16 << 20;
+
+/// Bytes that the file system of a directory has left for this user; `None` where it does not tell.
+pub(super) fn free_bytes(directory: &Path) -> Option<u64> {
+    let told = rustix::fs::statvfs(directory).ok()?;
+    Some(told.f_bavail.saturating_mul(told.f_frsize))
+}
+
+/// Whether it has next to nothing left.
+pub(super) fn is_scarce(directory: &Path) -> bool {
+    free_bytes(directory).is_some_and(|free| free < SCARCE_BYTES)
+}
 
 impl Store {
     /// Waits until flushes and merges have caught up: memtables may take twice what the operator gave them, and more than `files` files of

@@ -8,16 +8,16 @@ use crate::binary::{self, Server, eventually};
 use crate::support::fake_node::FakeNode;
 use crate::support::{index, scratch};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file system of a few megabytes in memory; gone when dropped.
-struct SmallDisk {
+pub(super) struct SmallDisk {
     directory: tempfile::TempDir,
 }
 
 impl SmallDisk {
     /// `None` where this process may not mount one.
-    fn new(megabytes: u64) -> Option<Self> {
+    pub(super) fn new(megabytes: u64) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "quarry"])
@@ -30,7 +30,7 @@ impl SmallDisk {
         Some(Self { directory })
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.directory.path()
     }
 
@@ -39,7 +39,7 @@ impl SmallDisk {
     }
 
     /// Takes all room but `bytes`, on top of what it took before.
-    fn fill(&self, bytes: u64) {
+    pub(super) fn fill(&self, bytes: u64) {
         let free = scratch::room(self.path()) << 10;
         let file = std::fs::OpenOptions::new()
             .create(true)
@@ -58,7 +58,7 @@ impl SmallDisk {
         }
     }
 
-    fn empty(&self) {
+    pub(super) fn empty(&self) {
         std::fs::remove_file(self.ballast()).unwrap();
     }
 }
@@ -75,12 +75,16 @@ impl Drop for SmallDisk {
     }
 }
 
-fn start(fake: &FakeNode, disk: &SmallDisk) -> Server {
+pub(super) fn start(fake: &FakeNode, disk: &SmallDisk) -> Server {
     start_with(fake, disk, "4MiB")
 }
 
 fn start_with(fake: &FakeNode, disk: &SmallDisk, backfill_memory: &str) -> Server {
-    let (url, data) = (fake.url(), disk.path().display().to_string());
+    start_in(fake, disk.path(), backfill_memory)
+}
+
+pub(super) fn start_in(fake: &FakeNode, data: &Path, backfill_memory: &str) -> Server {
+    let (url, data) = (fake.url(), data.display().to_string());
     let memory = [
         "--backfill-memory",
         backfill_memory,
@@ -93,7 +97,7 @@ fn start_with(fake: &FakeNode, disk: &SmallDisk, backfill_memory: &str) -> Serve
     Server::start(run.into_iter().chain(memory))
 }
 
-fn digest(directory: &Path) -> String {
+pub(super) fn digest(directory: &Path) -> String {
     let data = directory.display().to_string();
     let output = binary::quarry(["inspect", "--full", "--data-dir", &data]).succeeded();
     let digest = output
@@ -103,7 +107,7 @@ fn digest(directory: &Path) -> String {
     digest.expect("a digest").trim().to_owned()
 }
 
-fn chain(server: &Server) -> serde_json::Value {
+pub(super) fn chain(server: &Server) -> serde_json::Value {
     server.json("/status")["chains"]["mainnet"].clone()
 }
 
@@ -111,12 +115,12 @@ fn message(server: &Server) -> String {
     binary::text(&chain(server)["message"]).to_owned()
 }
 
-fn says_full(server: &Server) -> bool {
+pub(super) fn says_full(server: &Server) -> bool {
     message(server).starts_with("the disk is full, waiting for room")
 }
 
 /// What is asked while the disk is full; the same answers must come before and meanwhile.
-fn ask(server: &Server, fake: &FakeNode, upto: u64) -> Vec<String> {
+pub(super) fn ask(server: &Server, fake: &FakeNode, upto: u64) -> Vec<String> {
     let bundles = fake.bundles();
     let mut answers = Vec::new();
     for bundle in bundles.iter().take(upto as usize).step_by(7) {
@@ -138,14 +142,14 @@ fn ask(server: &Server, fake: &FakeNode, upto: u64) -> Vec<String> {
     answers
 }
 
-fn synced(server: &Server, fake: &FakeNode) {
+pub(super) fn synced(server: &Server, fake: &FakeNode) {
     let head = fake.head_hash().to_string();
     eventually("the node's head", PATIENCE, || {
         (chain(server)["indexedHash"] == head.as_str()).then_some(())
     });
 }
 
-fn fresh(fake: &FakeNode) -> String {
+pub(super) fn fresh(fake: &FakeNode) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime
         .block_on(index::fresh_digest(&fake.bundles(), 0))
