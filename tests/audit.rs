@@ -65,7 +65,12 @@ fn fill(data_dir: &Path) -> PathBuf {
 }
 
 fn audit(directory: &Path, range: Option<(u64, u64)>) -> (Vec<Check>, Vec<Mismatch>) {
-    let store = Store::open(&options(directory)).unwrap();
+    // As `quarry verify` opens it: for writing, damage to what is written behind is refused.
+    let options = OpenOptions {
+        read_only: true,
+        ..options(directory)
+    };
+    let store = Store::open(&options).unwrap();
     let view = store.view();
     let (first, last) = range.unwrap_or((0, view.head().unwrap().number));
     let heard = Heard::default();

@@ -28,6 +28,8 @@ mod kept_rows;
 mod pairs;
 #[path = "store/small_memory.rs"]
 mod small_memory;
+#[path = "store/sums.rs"]
+mod sums;
 #[path = "store/walks.rs"]
 mod walks;
 

@@ -1,5 +1,5 @@
-//! The flat arrays: every byte of a block's records is what its bodies call for. They have no checksums, so that
-//! nothing else tells of a byte that is not what was written.
+//! The flat arrays: every byte of a block's records is what its bodies call for. Their sums tell of
+//! bytes that are not what was written; nothing else tells of what was written wrongly, or before there were sums.
 
 use std::ops::Range;
 

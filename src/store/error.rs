@@ -193,6 +193,11 @@ pub enum StoreError {
         /// RocksDB's words, or what is missing.
         words: String,
     },
+    /// A part of an array's file does not have the sum of what was written.
+    #[error(
+        "{0}: the store is damaged; restore a checkpoint with `quarry checkpoint restore`, or remove the directory and sync again"
+    )]
+    DamagedArray(String),
     /// What was imported beside a store is damaged.
     #[error(
         "the imports in `{}` are damaged ({words}): remove the directory and import again",

@@ -4,17 +4,14 @@
 //! under it. Records of blocks that are not final are the *tail*: kept in memory, and in the table `tail`
 //! for the next start. The logical array is file and tail together; readers cannot tell the difference.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use super::StoreError;
-use super::directories::sync_names;
-use super::map::map;
 use super::memory;
+use super::sums::{self, Compared};
 use super::tail::TailPages;
 use crate::codec::transaction_row::SIGNATURE_BYTES;
 use crate::model::{Address, B256};
@@ -243,11 +240,13 @@ pub(super) fn address(bytes: &[u8]) -> Address {
 /// One array as a reader sees it.
 #[derive(Clone, Debug)]
 pub(super) struct FlatView {
-    file: Arc<File>,
-    map: Arc<Mmap>,
-    file_bytes: usize,
-    tail: TailPages,
-    width: usize,
+    pub(super) array: FlatArray,
+    pub(super) file: Arc<File>,
+    pub(super) map: Arc<Mmap>,
+    pub(super) file_bytes: usize,
+    pub(super) tail: TailPages,
+    pub(super) width: usize,
+    pub(super) compared: Arc<Compared>,
 }
 
 impl FlatView {
@@ -271,6 +270,17 @@ impl FlatView {
         }
     }
 
+    /// Whether the record with a number may be read: its page was compared with its sum, or it is not in the file yet.
+    #[inline]
+    pub(super) fn is_compared(&self, number: u64) -> bool {
+        self.compared.has(number >> self.array.page_shift()) || number >= self.file_len()
+    }
+
+    /// The sum of a page up to a record; `None` where the file is not so long.
+    pub(super) fn sum(&self, page: u64, end: u64) -> Option<u64> {
+        sums::of_map(self.array, &self.map, page, end)
+    }
+
     /// Whether the record with a number can be read without waiting for the disk: it is not in the file yet, or its page
     /// is in the system's cache.
     pub(super) fn is_in_memory(&self, number: u64) -> bool {
@@ -282,213 +292,5 @@ impl FlatView {
     pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let file = self.map.get(..self.file_bytes).unwrap_or(&[]);
         std::iter::once(file).chain(self.tail.parts())
-    }
-}
-
-/// A file is extended by this much at a time, so that it is mapped anew only now and then.
-const GROWTH_BYTES: u64 = 4 << 20;
-
-/// Arrays are part of a store: one that lacks some is damaged as one that lacks tables is.
-fn damaged(directory: &Path, words: String) -> StoreError {
-    let path = directory.parent().unwrap_or(directory).to_path_buf();
-    StoreError::Damaged { path, words }
-}
-
-/// One array's file, as the writer holds it.
-#[derive(Debug)]
-struct FlatFile {
-    array: FlatArray,
-    path: PathBuf,
-    file: Arc<File>,
-    bytes: u64,
-    capacity: u64,
-    map: Arc<Mmap>,
-}
-
-impl FlatFile {
-    fn open(directory: &Path, array: FlatArray, records: u64, read_only: bool) -> Result<Self, StoreError> {
-        let path = array.path(directory);
-        let io = |doing| StoreError::io(doing, &path);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(!read_only)
-            .create(!read_only && records == 0)
-            .truncate(false)
-            .open(&path);
-        let file = match file {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && records > 0 => {
-                return Err(damaged(
-                    directory,
-                    format!("`{}.flat` is not there", array.name()),
-                ));
-            }
-            file => file.map_err(io("open"))?,
-        };
-        let bytes = records * array.width() as u64;
-        let found = file.metadata().map_err(io("read"))?.len();
-        if found < bytes {
-            let there = found / array.width() as u64;
-            let words = format!("`{}.flat` has {there} of {records} records", array.name());
-            return Err(damaged(directory, words));
-        }
-        let capacity = if read_only {
-            found
-        } else {
-            // What lies beyond the checkpoint belongs to a commit that did not happen.
-            file.set_len(bytes).map_err(io("cut"))?;
-            let capacity = (bytes + 1).next_multiple_of(GROWTH_BYTES);
-            file.set_len(capacity).map_err(io("extend"))?;
-            capacity
-        };
-        let map = if capacity == 0 {
-            memmap2::MmapMut::map_anon(1).and_then(memmap2::MmapMut::make_read_only)
-        } else {
-            map(&file)
-        };
-        let map = Arc::new(map.map_err(io("map"))?);
-        Ok(Self {
-            array,
-            path,
-            file: Arc::new(file),
-            bytes,
-            capacity,
-            map,
-        })
-    }
-
-    fn append(&mut self, records: &[u8]) -> Result<(), StoreError> {
-        let io = |doing| StoreError::io(doing, &self.path);
-        let end = self.bytes + records.len() as u64;
-        if end > self.capacity {
-            let capacity = (end + 1 + end / 16).next_multiple_of(GROWTH_BYTES);
-            self.file.set_len(capacity).map_err(io("extend"))?;
-            self.map = Arc::new(map(&self.file).map_err(io("map"))?);
-            self.capacity = capacity;
-        }
-        self.file.write_all_at(records, self.bytes).map_err(io("write"))?;
-        self.bytes = end;
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync_data().map_err(StoreError::io("sync", &self.path))
-    }
-}
-
-/// Forces the names in a directory to disk.
-pub(super) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
-    sync_names(directory).map_err(StoreError::io("sync", directory))
-}
-
-/// All arrays, as the writer holds them.
-#[derive(Debug)]
-pub(super) struct Flats {
-    files: Vec<FlatFile>,
-    tails: [TailPages; ARRAYS],
-}
-
-impl Flats {
-    /// Opens the arrays with `records` in each file and no tail.
-    pub(super) fn open(
-        directory: &Path,
-        records: &[u64; ARRAYS],
-        read_only: bool,
-    ) -> Result<Self, StoreError> {
-        let files = FlatArray::ALL
-            .iter()
-            .zip(records)
-            .map(|(&array, &records)| FlatFile::open(directory, array, records, read_only))
-            .collect::<Result<Vec<_>, _>>()?;
-        if !read_only {
-            // So that files that were just made outlive a power cut, as the checkpoint does.
-            sync_directory(directory)?;
-        }
-        Ok(Self {
-            files,
-            tails: FlatArray::ALL.map(|array| TailPages::new(array.width())),
-        })
-    }
-
-    /// Makes the files of arrays that a store of an older layout lacks, which has `had` of them.
-    pub(super) fn add_new(directory: &Path, had: usize) -> Result<(), StoreError> {
-        for array in FlatArray::ALL.into_iter().skip(had) {
-            let path = array.path(directory);
-            let made = OpenOptions::new().create(true).append(true).open(&path);
-            made.map_err(StoreError::io("make", &path))?;
-        }
-        Ok(())
-    }
-
-    /// Records in each file.
-    pub(super) fn file_records(&self) -> [u64; ARRAYS] {
-        let mut records = [0; ARRAYS];
-        for (count, file) in records.iter_mut().zip(&self.files) {
-            *count = file.bytes / file.array.width() as u64;
-        }
-        records
-    }
-
-    /// Appends to the tail.
-    pub(super) fn push_tail(&mut self, arrays: &[Vec<u8>]) {
-        for (tail, bytes) in self.tails.iter_mut().zip(arrays) {
-            tail.push(bytes);
-        }
-    }
-
-    /// Cuts the end of the tail that a block pushed.
-    pub(super) fn pop_tail(&mut self, arrays: &[Vec<u8>]) {
-        for (tail, bytes) in self.tails.iter_mut().zip(arrays) {
-            tail.pop(bytes.len());
-        }
-    }
-
-    /// Appends to the files; the tail must be empty or begin with these bytes (`from_tail`).
-    pub(super) fn append(&mut self, arrays: &[Vec<u8>], from_tail: bool) -> Result<(), StoreError> {
-        for ((file, tail), bytes) in self.files.iter_mut().zip(&mut self.tails).zip(arrays) {
-            if bytes.is_empty() {
-                continue;
-            }
-            file.append(bytes)?;
-            if from_tail {
-                tail.forget(bytes.len());
-            }
-        }
-        Ok(())
-    }
-
-    /// Where the arrays end now, to go back to when a commit fails.
-    pub(super) fn position(&self) -> (Vec<u64>, [TailPages; ARRAYS]) {
-        (
-            self.files.iter().map(|file| file.bytes).collect(),
-            self.tails.clone(),
-        )
-    }
-
-    /// Goes back: what was appended since was never handed to a reader.
-    pub(super) fn restore(&mut self, (bytes, tails): (Vec<u64>, [TailPages; ARRAYS])) {
-        for (file, bytes) in self.files.iter_mut().zip(bytes) {
-            file.bytes = bytes;
-        }
-        self.tails = tails;
-    }
-
-    /// Forces the files to disk, before a checkpoint that counts on them.
-    pub(super) fn sync(&self) -> Result<(), StoreError> {
-        self.files.iter().try_for_each(FlatFile::sync)
-    }
-
-    /// The arrays as readers see them from now on.
-    pub(super) fn view(&self) -> Vec<FlatView> {
-        self.files
-            .iter()
-            .zip(&self.tails)
-            .map(|(file, tail)| FlatView {
-                file: Arc::clone(&file.file),
-                map: Arc::clone(&file.map),
-                file_bytes: file.bytes as usize,
-                tail: tail.clone(),
-                width: file.array.width(),
-            })
-            .collect()
     }
 }

@@ -7,6 +7,7 @@ use alloy_primitives::Keccak256;
 use super::open::FINALITY;
 use super::options::is_merged_by_size;
 use super::room::free_bytes;
+use super::sums::is_row;
 use super::view::family;
 use super::{FlatArray, Store, StoreError, Table, View};
 use crate::codec::keys::PostingKind;
@@ -22,7 +23,7 @@ pub struct Contents {
     /// Bytes of keys and values, uncompressed.
     pub bytes: u64,
     /// Hash over all keys and values in order. Arrays are hashed whole, whatever part of them is in the
-    /// file; `meta` without finality, so that the digest speaks of the chain and not of how it came here.
+    /// file; `meta` without finality and the sums of files, so that the digest speaks of the chain and not of how it came here.
     pub digest: B256,
 }
 
@@ -48,7 +49,7 @@ impl View {
             let (mut rows, mut bytes) = (0, 0);
             let mut scan = self.scan_all(table)?;
             while let Some((key, value)) = scan.item()? {
-                if !(table == Table::Meta && key == FINALITY) {
+                if !(table == Table::Meta && (key == FINALITY || is_row(key))) {
                     for part in [key, value] {
                         hasher.update((part.len() as u64).to_be_bytes());
                         hasher.update(part);

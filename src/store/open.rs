@@ -9,8 +9,10 @@ use rocksdb::{BottommostLevelCompaction, ColumnFamilyDescriptor, CompactOptions,
 use super::beside::Stand;
 use super::bulk::Bulk;
 use super::caches::Caches;
+use super::compare;
 use super::directories::make_directory;
-use super::flat::{ARRAYS, Flats};
+use super::flat::ARRAYS;
+use super::flats::Flats;
 use super::options::Filters;
 use super::pen::State;
 use super::presence::holds_database;
@@ -319,6 +321,9 @@ impl Store {
         }
         let directory = options.directory.join("flat");
         let mut flats = Flats::open(&directory, &records, options.read_only)?;
+        if !options.read_only {
+            compare::take_up(&db, &directory, &mut flats)?;
+        }
         for number in finality.next_unfinal..checkpoint.next_block {
             let tail = load_tail(&db, number)?;
             flats.push_tail(&tail.arrays);

@@ -14,7 +14,7 @@ use super::StoreError;
 use super::batch::Batch;
 use super::bulk::Bulk;
 use super::filters::Watch;
-use super::flat::Flats;
+use super::flats::Flats;
 use super::open::{FINALITY, Store, load_tail};
 use super::render::{Rows, render};
 use super::schema::Table;
@@ -211,7 +211,11 @@ impl Pen {
                 next_unfinal,
                 flat_records: state.flats.file_records().to_vec(),
             };
-            write.put_cf(family(&store.db, Table::Meta)?, FINALITY, finality.encode());
+            let meta = family(&store.db, Table::Meta)?;
+            write.put_cf(meta, FINALITY, finality.encode());
+            for (key, row) in state.flats.sum() {
+                write.put_cf(meta, key, row);
+            }
             store
                 .db
                 .write_opt(write, options)

@@ -73,7 +73,8 @@ pub fn render_schema() -> String {
             access = about.profile.sentence(),
         );
     }
-    out.push_str("\n### Flat arrays\n\n| Code | File | Record, bytes | Layout |\n|---|---|---|---|\n");
+    out.push_str("\n### Flat arrays\n\nA file is summed by pages of the largest power of two of records that 32 KiB hold: XXH3, 64 bits, seeded with the page's number times 256 and the \
+array's code, and combined (xor) with its length in bytes. A page is compared with its sum (`meta`) when something of it is first read.\n\n| Code | File | Record, bytes | Layout |\n|---|---|---|---|\n");
     for array in FlatArray::ALL {
         let _ = writeln!(
             out,

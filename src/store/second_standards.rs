@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rocksdb::{DB, WriteBatch};
 
 use super::caches::Caches;
-use super::flat::Flats;
+use super::flats::Flats;
 use super::open::{FINALITY, IDENTITY, OpenOptions, Store};
 use super::open_pieces::take_unfinal_off;
 use super::options::{self, Filters};

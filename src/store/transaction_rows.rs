@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use rocksdb::{DB, WriteBatch};
 
-use super::flat::{FlatArray, sync_directory};
+use super::flat::FlatArray;
+use super::flats::sync_directory;
 use super::open::{FINALITY, OpenOptions};
 use super::recut::recut;
 use super::schema::Table;

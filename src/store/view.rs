@@ -220,10 +220,14 @@ impl View {
         what: &'static str,
         number: u64,
     ) -> Result<&[u8], StoreError> {
-        self.flat(array)
+        let flat = self
+            .flat(array)
             .filter(|flat| !memory::only() || flat.is_in_memory(number) || !memory::forbids())
-            .and_then(|flat| flat.get(number))
-            .ok_or_else(|| Self::missing(array, what, number))
+            .ok_or_else(|| Self::missing(array, what, number))?;
+        if !flat.is_compared(number) {
+            self.compare_page(array, flat, number)?;
+        }
+        flat.get(number).ok_or_else(|| Self::missing(array, what, number))
     }
 
     /// The hash of a transaction by ordinal.

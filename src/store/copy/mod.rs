@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use rocksdb::{Cache, ColumnFamilyDescriptor, DB, Options};
 
-use super::flat::{ARRAYS, FlatArray, sync_directory};
+use super::flat::{ARRAYS, FlatArray};
+use super::flats::sync_directory;
 use super::open::{FINALITY, identity_of};
 use super::presence::holds_database;
 use super::schema::Table;
