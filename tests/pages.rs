@@ -121,7 +121,7 @@ fn the_status_page_tells_how_a_replica_is() {
         alone.json("/status"),
         told(up.clone(), followed.clone()),
         told(behind, followed.clone()),
-        told(down.clone(), followed),
+        told(down, followed),
         told(up.clone(), gone),
         told(up, json!({"seenSecondsAgo": 61.5, "writerSecondsAgo": 0.4})),
     ];

@@ -46,10 +46,13 @@ thread_local! {
     static DERIVING: RefCell<Option<Deriving>> = const { RefCell::new(None) };
 }
 
+/// What an account holds before and after a block.
+type Held = fn(&Address) -> (U256, U256);
+
 /// Tells self-destructs apart by balances that explain them, or do not.
 fn tell(bundle: &Bundle) {
     let rules = NativeRules::default();
-    let said: [fn(&Address) -> (U256, U256); 2] = [
+    let said: [Held; 2] = [
         |_| (U256::MAX >> 1, U256::MAX >> 1),
         |account| (U256::MAX >> 1, U256::from_be_slice(account.as_slice())),
     ];
