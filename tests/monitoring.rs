@@ -119,6 +119,10 @@ fn families() -> Families {
     read_page(&server.get("/metrics").text(), &mut families);
     let data = directory.path().to_str().unwrap();
     let replica = Server::start(["serve", "--secondary", "--data-dir", data]);
+    // The writer gives a sign of life twice a second.
+    eventually("a sign of life", Duration::from_secs(60), || {
+        replica.gauge("quarry_replica_writer_seconds").map(drop)
+    });
     read_page(&replica.get("/metrics").text(), &mut families);
     replica.stop();
     server.stop();
