@@ -15,7 +15,7 @@ use crate::codec::value::{
     Undo, decode_block, decode_new_addresses,
 };
 use crate::model::{Address, B256};
-use crate::store::{Table, View};
+use crate::store::{Summed, Table, View};
 
 /// How many postings and rows of a value are listed.
 const SHOWN_MAX: usize = 64;
@@ -147,7 +147,19 @@ fn decoded(table: Table, key: &[u8], value: &[u8]) -> Result<Vec<String>, Corrup
                 let hash = format!("{:?}", checkpoint.hash);
                 format!("{checkpoint:?}").replace(&hash, &B256::from(checkpoint.hash).to_string())
             }
-            _ => format!("{:?}", Finality::decode(value)?),
+            b"final" => format!("{:?}", Finality::decode(value)?),
+            _ => match Summed::of(key, value).map_err(|_| Corrupt("sums of an array"))? {
+                Some(Summed {
+                    array,
+                    records,
+                    pages,
+                    ..
+                }) => format!(
+                    "sums of {pages} pages of `{}.flat`, up to {records} records",
+                    array.name()
+                ),
+                None => const_hex::encode_prefixed(value),
+            },
         },
         Table::Blocks => format!("{:?}", decode_block(value)?),
         Table::Transactions | Table::LogsByBlock | Table::Frames => {

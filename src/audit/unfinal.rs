@@ -7,7 +7,7 @@ use super::{Audit, Check, Nobody, Tally, facts, native};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail, Undo};
 use crate::query::QueryError;
-use crate::store::{FlatArray, StoreError, Table};
+use crate::store::{FlatArray, StoreError, Summed, Table};
 
 /// The row about the store that each block writes anew.
 const CHECKPOINT: &[u8] = b"checkpoint";
@@ -29,13 +29,35 @@ pub(super) fn run(audit: &Audit<'_>) -> Check {
 /// The rows about the store can be read.
 fn meta(audit: &Audit<'_>, tally: &Tally<'_>) -> Result<(), QueryError> {
     let mut rows = audit.view.scan_all(Table::Meta)?;
+    let mut last: Option<Summed> = None;
     while let Some((key, value)) = rows.item()? {
         let read = match key {
             b"identity" => Identity::decode(value).map(drop),
             CHECKPOINT => Checkpoint::decode(value).map(drop),
             b"final" => Finality::decode(value).map(drop),
-            // How far migrations are.
-            _ => Ok(()),
+            _ => match Summed::of(key, value) {
+                Ok(Some(sums)) => {
+                    // Rows of an array follow each other, and none is missing.
+                    let before = last.filter(|before| before.array == sums.array);
+                    let wanted = before.map_or(0, |before| before.row + 1);
+                    if sums.row != wanted {
+                        let name = sums.array.name();
+                        let text = format!(
+                            "the sums of `{name}.flat` have row {} where {wanted} comes",
+                            sums.row
+                        );
+                        tally.wrong(None, text);
+                    }
+                    last = Some(sums);
+                    Ok(())
+                }
+                Err(error) => {
+                    tally.wrong(None, error.to_string());
+                    Ok(())
+                }
+                // How far migrations are.
+                Ok(None) => Ok(()),
+            },
         };
         if let Err(corrupt) = read {
             tally.wrong(None, QueryError::Corrupt(corrupt, Table::Meta.name()).to_string());

@@ -14,6 +14,9 @@ use super::{StoreError, View, memory};
 /// The log says so where sums are made of more than this: what takes a second or longer.
 const MANY_BYTES: u64 = 1 << 30;
 
+/// So much of the rows is written at a time: the sums of some 250 MB.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// Takes up the sums that a store has, and makes those that it lacks: of arrays that were filled by a quarry that knew none, or
 /// brought up from an older layout.
 pub(super) fn take_up(db: &DB, directory: &Path, flats: &mut Flats) -> Result<(), StoreError> {
@@ -24,13 +27,19 @@ pub(super) fn take_up(db: &DB, directory: &Path, flats: &mut Flats) -> Result<()
     }
     let meta = family(db, Table::Meta)?;
     let mut write = WriteBatch::default();
-    for (key, row) in flats.sum() {
+    let put = |write: WriteBatch| db.write(write).map_err(StoreError::rocks(Table::Meta.name()));
+    flats.sum(|key, row| {
         write.put_cf(meta, key, row);
+        match write.size_in_bytes() < PIECE_BYTES {
+            true => Ok(()),
+            // An opening that is cut short leaves what it made to the next one.
+            false => put(std::mem::take(&mut write)),
+        }
+    })?;
+    match write.is_empty() {
+        true => Ok(()),
+        false => put(write),
     }
-    if write.is_empty() {
-        return Ok(());
-    }
-    db.write(write).map_err(StoreError::rocks(Table::Meta.name()))
 }
 
 /// The last row of an array's sums.
@@ -62,18 +71,32 @@ impl View {
         }
         let page = number >> array.page_shift();
         let key = array.sums_key(page);
-        if let Some(row) = self.get(Table::Meta, &key)?
-            && let Some(row_number) = row_number(array, &key)
-            && let Some((said, end)) = SumsRow::decode(array, row_number, &row)?.of_page(array, page)
-        {
-            match flat.sum(page, end) {
-                Some(found) if found == said => {}
-                Some(_) => return Err(StoreError::DamagedArray(words(array, page, end))),
-                // Of a replica, whose sums are ahead of its view.
-                None => return Ok(()),
+        let row = self.get(Table::Meta, &key)?;
+        let of_row = row_number(array, &key).zip(row);
+        let row = of_row.map(|(number, row)| SumsRow::decode(array, number, &row));
+        let lacking = || Self::missing(array, "sums of record", number);
+        match row.transpose()? {
+            Some(row) => {
+                if let Some((said, end)) = row.of_page(array, page)
+                    && flat.sum(page, end).ok_or_else(lacking)? != said
+                {
+                    return Err(StoreError::DamagedArray(words(array, page, end)));
+                }
             }
+            None if self.has_sums_behind(array, &key)? => return Err(lacking()),
+            None => {}
         }
         flat.compared.add(page);
         Ok(())
+    }
+
+    /// Whether an array has a row of sums behind a key.
+    fn has_sums_behind(&self, array: FlatArray, key: &[u8]) -> Result<bool, StoreError> {
+        let mut rows = self.iterator(Table::Meta, ReadOptions::default())?;
+        rows.seek_for_prev(last_key(array));
+        rows.status().map_err(StoreError::rocks(Table::Meta.name()))?;
+        Ok(rows
+            .key()
+            .is_some_and(|last| last > key && row_number(array, last).is_some()))
     }
 }

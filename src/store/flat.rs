@@ -237,6 +237,13 @@ pub(super) fn address(bytes: &[u8]) -> Address {
         .map_or(Address::ZERO, |chunk| Address::from(*chunk))
 }
 
+/// What a view of an array has compared, and how many of its pages were whole.
+#[derive(Clone, Debug)]
+pub(super) struct Former {
+    pub(super) compared: Arc<Compared>,
+    pub(super) whole_pages: u64,
+}
+
 /// One array as a reader sees it.
 #[derive(Clone, Debug)]
 pub(super) struct FlatView {
@@ -274,6 +281,14 @@ impl FlatView {
     #[inline]
     pub(super) fn is_compared(&self, number: u64) -> bool {
         self.compared.has(number >> self.array.page_shift()) || number >= self.file_len()
+    }
+
+    /// What of it was compared.
+    pub(super) fn compared(&self) -> Former {
+        Former {
+            compared: Arc::clone(&self.compared),
+            whole_pages: self.file_len() >> self.array.page_shift(),
+        }
     }
 
     /// The sum of a page up to a record; `None` where the file is not so long.

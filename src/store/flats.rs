@@ -9,7 +9,7 @@ use memmap2::Mmap;
 
 use super::StoreError;
 use super::directories::sync_names;
-use super::flat::{ARRAYS, FlatArray, FlatView};
+use super::flat::{ARRAYS, FlatArray, FlatView, Former};
 use super::map::map;
 use super::sums::{self, Compared, SumsRow};
 use super::tail::TailPages;
@@ -115,7 +115,7 @@ impl FlatFile {
     }
 
     /// Sums what was not summed yet. Rows that are new, or say more than before, are handed to `write`.
-    fn sum(&mut self, mut write: impl FnMut(&SumsRow)) {
+    fn sum(&mut self, write: impl FnMut(&SumsRow) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let (array, records) = (self.array, self.records());
         let Self {
             map, compared, sums, ..
@@ -125,13 +125,20 @@ impl FlatFile {
             // The map is as long as the file.
             sums::of_map(array, map, page, end).unwrap_or_default()
         };
-        sums.go_on(array, records, pages, &mut write);
+        sums.go_on(array, records, pages, write)
     }
 
     /// Goes on from the last row of sums that is stored. What is not summed yet, by a quarry that knew no sums, is taken for right.
     fn take_up(&mut self, directory: &Path, last: Option<SumsRow>) -> Result<(), StoreError> {
         let records = self.records();
-        self.sums = last.filter(|row| row.records <= records).unwrap_or_default();
+        self.sums = last.unwrap_or_default();
+        if self.sums.records > records {
+            let (name, more) = (self.array.name(), self.sums.records);
+            return Err(damaged(
+                directory,
+                format!("`{name}.flat` has {records} records, and sums of {more}"),
+            ));
+        }
         // What is appended to the last page is summed with what is there.
         let Some(page) = self
             .sums
@@ -242,6 +249,14 @@ impl Flats {
         Ok(())
     }
 
+    /// Takes over what a former view of the same files has compared: of pages that were whole then, since the others have grown.
+    pub(super) fn take_over(&mut self, former: &[Former]) {
+        for (file, former) in self.files.iter_mut().zip(former) {
+            let room = pages(file.array, file.capacity);
+            file.compared = Arc::new(former.compared.first(former.whole_pages).grown(room));
+        }
+    }
+
     /// Takes up the sums of all files where `last` says they are stored to.
     pub(super) fn take_up_sums(
         &mut self,
@@ -258,14 +273,15 @@ impl Flats {
         self.files.iter().map(of).sum()
     }
 
-    /// Sums what was not summed yet: rows for `meta`, each with its key.
-    pub(super) fn sum(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut rows = Vec::new();
-        for file in &mut self.files {
+    /// Sums what was not summed yet, and hands rows for `meta` to `write`, each with its key.
+    pub(super) fn sum(
+        &mut self,
+        mut write: impl FnMut(Vec<u8>, Vec<u8>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.files.iter_mut().try_for_each(|file| {
             let array = file.array;
-            file.sum(|row| rows.push((row.key(array), row.encode())));
-        }
-        rows
+            file.sum(|row| write(row.key(array), row.encode()))
+        })
     }
 
     /// Where the arrays end now, to go back to when a commit fails.

@@ -93,6 +93,7 @@ pub use schema::Table;
 pub use schema_doc::render_schema;
 pub use second_standards::OtherHoldings;
 pub use stages::{Observer, Point, Stage, Step};
+pub use sums::Summed;
 pub use token_ledger::BatchToken;
 pub use view::{LastSent, View};
 pub use walked::{Trace, Walked, Walks};

@@ -11,7 +11,7 @@ use super::bulk::Bulk;
 use super::caches::Caches;
 use super::compare;
 use super::directories::make_directory;
-use super::flat::ARRAYS;
+use super::flat::{ARRAYS, Former};
 use super::flats::Flats;
 use super::options::Filters;
 use super::pen::State;
@@ -282,17 +282,17 @@ impl Store {
             }
             _ => return Err(live_files::without_identity(&path, &options.directory)),
         };
-        Self::assemble(Arc::new(db), options, caches, identity, filters, false)
+        Self::assemble(Arc::new(db), options, caches, identity, filters, None)
     }
 
-    /// A store over an open database. `still`: the database is of a replica, and stands still while it is read.
+    /// A store over an open database. `still`: of a replica, which stands still while it is read; what the one before it compared.
     pub(super) fn assemble(
         db: Arc<DB>,
         options: &OpenOptions,
         caches: Caches,
         identity: Identity,
         filters: Filters,
-        still: bool,
+        still: Option<&[Former]>,
     ) -> Result<Arc<Self>, StoreError> {
         let meta = |key: &[u8]| {
             let value = db.get_cf(family(&db, Table::Meta)?, key);
@@ -324,11 +324,12 @@ impl Store {
         if !options.read_only {
             compare::take_up(&db, &directory, &mut flats)?;
         }
+        flats.take_over(still.unwrap_or_default());
         for number in finality.next_unfinal..checkpoint.next_block {
             let tail = load_tail(&db, number)?;
             flats.push_tail(&tail.arrays);
         }
-        let over = if still { View::still } else { View::new };
+        let over = if still.is_some() { View::still } else { View::new };
         let view = over(
             &db,
             flats.view(),

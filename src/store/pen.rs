@@ -213,9 +213,10 @@ impl Pen {
             };
             let meta = family(&store.db, Table::Meta)?;
             write.put_cf(meta, FINALITY, finality.encode());
-            for (key, row) in state.flats.sum() {
+            state.flats.sum(|key, row| {
                 write.put_cf(meta, key, row);
-            }
+                Ok(())
+            })?;
             store
                 .db
                 .write_opt(write, options)

@@ -10,6 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::caches::Caches;
+use super::flat::Former;
 use super::open::{Store, identity_of};
 use super::presence::holds_database;
 use super::secondary::{Caught, Secondary};
@@ -70,6 +71,8 @@ pub struct Replica {
     caches: Caches,
     instances: Vec<Secondary>,
     shown: Option<Shown>,
+    /// What of the arrays was compared by the store that was shown last.
+    compared: Vec<Former>,
     chain: (u64, [u8; 32]),
 }
 
@@ -112,6 +115,7 @@ impl Replica {
             caches: Caches::new(options.cache_bytes),
             instances: Vec::new(),
             shown: None,
+            compared: Vec::new(),
             chain: Default::default(),
         };
         let began = clock::now();
@@ -181,6 +185,7 @@ impl Replica {
             // Views over the old one go on until they are dropped.
             self.instances.clear();
             self.shown = None;
+            self.compared.clear();
             self.home = Home::of(&self.database)?;
             self.replaced = true;
             self.caches.leave_rows(self.options.cache_bytes);
@@ -251,7 +256,7 @@ impl Replica {
             self.caches.clone(),
             identity,
             options::Filters::InParts,
-            true,
+            Some(&self.compared),
         )?;
         store.view().check_parts()?;
         // Arrays were opened by their names.
@@ -264,6 +269,7 @@ impl Replica {
             mark,
             since: clock::now(),
         });
+        self.compared = store.view().compared();
         Ok(Found::Newer(store))
     }
 

@@ -86,7 +86,7 @@ pub(super) fn settled_store(db: &Arc<DB>, options: &OpenOptions) -> Result<Arc<S
         rows: None,
         dense: Arc::default(),
     };
-    Store::assemble(Arc::clone(db), &opened, caches, identity, Filters::InParts, false)
+    Store::assemble(Arc::clone(db), &opened, caches, identity, Filters::InParts, None)
 }
 
 /// What is held of one token by standards that are not its own, as its logs tell: read out of them, with no look at what is stored

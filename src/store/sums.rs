@@ -147,11 +147,11 @@ impl SumsRow {
         array: FlatArray,
         records: u64,
         mut pages: impl FnMut(u64, u64) -> u64,
-        mut write: impl FnMut(&Self),
-    ) {
+        mut write: impl FnMut(&Self) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let shift = array.page_shift();
         if self.records == records {
-            return;
+            return Ok(());
         }
         // A page that was not full is summed anew.
         let mut page = self.records >> shift;
@@ -169,9 +169,44 @@ impl SumsRow {
             self.records = end;
             page += 1;
             if end == records || array.row_of_page(page) != self.number {
-                write(self);
+                write(self)?;
             }
         }
+        Ok(())
+    }
+}
+
+/// A row of sums, for whoever looks through `meta`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summed {
+    /// Of which array.
+    pub array: FlatArray,
+    /// Its number among the array's rows.
+    pub row: u64,
+    /// How many records of the array are summed up to its end.
+    pub records: u64,
+    /// Pages that it has the sums of.
+    pub pages: usize,
+}
+
+impl Summed {
+    /// Reads a row of `meta`; `None` where it is none of sums.
+    ///
+    /// # Errors
+    /// It cannot be one that was written.
+    pub fn of(key: &[u8], value: &[u8]) -> Result<Option<Self>, StoreError> {
+        let of = |array: FlatArray| row_number(array, key).map(|row| (array, row));
+        let Some((array, row)) = FlatArray::ALL.into_iter().find_map(of) else {
+            return Ok(None);
+        };
+        let SumsRow { records, sums, .. } = SumsRow::decode(array, row, value)?;
+        let pages = sums.len();
+        Ok(Some(Self {
+            array,
+            row,
+            records,
+            pages,
+        }))
     }
 }
 
@@ -180,6 +215,18 @@ impl SumsRow {
 pub(super) struct Compared(Box<[AtomicU64]>);
 
 impl Compared {
+    /// The same of the first pages alone.
+    pub(super) fn first(&self, pages: u64) -> Self {
+        let words = self.0.iter().zip(0_u64..).map(|(word, at)| {
+            let mask = match pages.saturating_sub(64 * at) {
+                64.. => u64::MAX,
+                some => (1 << some) - 1,
+            };
+            AtomicU64::new(word.load(Ordering::Relaxed) & mask)
+        });
+        Self(words.collect())
+    }
+
     /// The same with room for so many pages.
     pub(super) fn grown(&self, pages: u64) -> Self {
         let words = pages.div_ceil(64) as usize;
@@ -235,7 +282,8 @@ mod tests {
                 for &records in steps {
                     row.go_on(array, records, summed(array, &file), |row| {
                         rows.insert(row.key(array), row.encode());
-                    });
+                        Ok(())
+                    }).unwrap();
                     prop_assert_eq!(row.records, records);
                 }
                 Ok(rows)
@@ -252,6 +300,10 @@ mod tests {
                 prop_assert_eq!(end, ((page + 1) << array.page_shift()).min(last));
             }
             prop_assert_eq!(rows.len() as u64, pages.div_ceil(ROW_PAGES));
+            for ((key, value), number) in rows.iter().zip(0..) {
+                let read = Summed::of(key, value).unwrap().unwrap();
+                prop_assert_eq!((read.array, read.row), (array, number));
+            }
         }
     }
 
@@ -259,7 +311,7 @@ mod tests {
     fn rows_that_are_none_are_refused() {
         let array = FlatArray::LogEmitters;
         let mut row = SumsRow::default();
-        row.go_on(array, 20_000, |page, _| page, |_| ());
+        row.go_on(array, 20_000, |page, _| page, |_| Ok(())).unwrap();
         assert_eq!(row.sums, [0, 1, 2]);
         let bytes = row.encode();
         assert_eq!(SumsRow::decode(array, 0, &bytes).unwrap(), row);
@@ -267,6 +319,8 @@ mod tests {
             SumsRow::decode(array, number, bytes).unwrap_err();
         }
         assert_eq!(row_number(FlatArray::Emitters, &row.key(array)), None);
+        assert_eq!(Summed::of(b"final", &bytes).unwrap(), None);
+        Summed::of(&row.key(array), &bytes[..24]).unwrap_err();
     }
 
     #[test]
@@ -289,6 +343,15 @@ mod tests {
         }
         let grown = compared.grown(200);
         assert!([0, 63, 64].iter().all(|&page| grown.has(page)));
+        for (pages, kept) in [
+            (0, [false; 3]),
+            (1, [true, false, false]),
+            (64, [true, true, false]),
+            (65, [true; 3]),
+        ] {
+            let first = grown.first(pages);
+            assert_eq!([0, 63, 64].map(|page| first.has(page)), kept, "{pages}");
+        }
         grown.add(10_000);
         assert!(![1, 65, 199, 10_000].iter().any(|&page| grown.has(page)));
     }

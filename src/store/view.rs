@@ -8,7 +8,7 @@ use self_cell::self_cell;
 use super::batch::{NO_SIGNATURE, STATUS_NOT_SAID};
 use super::caches::Caches;
 use super::dense::DenseSince;
-use super::flat::{FlatArray, FlatView, address, hash};
+use super::flat::{FlatArray, FlatView, Former, address, hash};
 use super::kept_rows::KeptRows;
 use super::known::Known;
 use super::scan::RawIterator;
@@ -252,6 +252,11 @@ impl View {
     #[must_use]
     pub fn is_final_transaction(&self, ordinal: u64) -> bool {
         ordinal < self.final_records(FlatArray::TransactionHashes)
+    }
+
+    /// What of each array was compared with its sums.
+    pub(super) fn compared(&self) -> Vec<Former> {
+        self.flats.iter().map(FlatView::compared).collect()
     }
 
     /// How many records of an array are of final blocks.

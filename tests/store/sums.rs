@@ -5,7 +5,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use quarry::model::Bundle;
-use quarry::store::{FlatArray, OpenOptions, Store, StoreError, Table, View, from_memory};
+use quarry::store::{
+    FlatArray, Look, OpenOptions, Replica, Store, StoreError, Summed, Table, View, from_memory,
+};
 use rocksdb::{DB, IteratorMode, Options, WriteBatch};
 
 use super::{backfill, digests, follow, open, options, plain, scratch};
@@ -199,4 +201,101 @@ fn who_must_not_wait_compares_nothing() {
     let record = read().unwrap();
     // Compared now, and in memory.
     assert_eq!(from_memory(read).unwrap().unwrap(), record);
+}
+
+#[test]
+fn a_replica_keeps_what_it_compared_of_whole_pages() {
+    let directory = scratch::directory();
+    let store = open(directory.path());
+    let bundles = chain();
+    let mut writer = store.writer().unwrap();
+    backfill(&mut writer, &bundles[..700], 100);
+    writer.settle().unwrap();
+    let (mut replica, first) = Replica::open(&options(directory.path())).unwrap();
+    // 8,192 records a page.
+    let array = FlatArray::LogEmitters;
+    let sound = readable(&first.view(), array);
+    assert!(sound.len() > 10_000 && sound.iter().all(|is| *is));
+    let file = file_of(directory.path(), array);
+    let width = array.width() as u64;
+    follow(&mut writer, &bundles[700..720]);
+    writer.finalize(719).unwrap();
+    // Of a whole page that was compared nothing is asked again; of the last one, which has grown, it is.
+    for record in [3, 9_000] {
+        change(&file, record * width, 1);
+    }
+    let second = loop {
+        match replica.look().unwrap() {
+            Look::Newer(store) => break store,
+            other => assert!(matches!(other, Look::Moving | Look::Same), "{other:?}"),
+        }
+    };
+    let found = readable(&second.view(), array);
+    assert!(sound.len() < found.len() && found.len() < 2 * 8192, "{}", found.len());
+    assert!(found[..8192].iter().all(|is| *is) && !found[8192..].iter().any(|is| *is));
+    // Who begins anew finds both.
+    let (_, anew) = Replica::open(&options(directory.path())).unwrap();
+    assert!(!readable(&anew.view(), array).iter().any(|is| *is));
+}
+
+#[test]
+fn sums_that_cannot_be_are_refused() {
+    let directory = scratch::directory();
+    let store = open(directory.path());
+    // Some rows of sums of each array of logs.
+    let busy = plain::ChainConfig {
+        logs_per_block: 900,
+        ..plain::ChainConfig::default()
+    };
+    let bundles = plain::chain(5, 700, &busy);
+    backfill(&mut store.writer().unwrap(), &bundles[..650], 100);
+    drop(store);
+    let array = FlatArray::LogEmitters;
+    let mut all = rows_of_sums(directory.path(), |_, _| ());
+    let of_array = |(key, value): &Row| {
+        let sums = Summed::of(key, value).unwrap().unwrap();
+        (sums.array == array).then_some(sums)
+    };
+    let summed: Vec<_> = all.iter().filter_map(of_array).collect();
+    assert!(summed.len() > 1 && summed[0].pages == 32, "{summed:?}");
+    // A row that is not there is missed where others come behind it.
+    let at = all.iter().position(|row| of_array(row).is_some()).unwrap();
+    rows_of_sums(directory.path(), |db, _| {
+        db.delete_cf(db.cf_handle(Table::Meta.name()).unwrap(), &all[at].0)
+            .unwrap();
+    });
+    let view = Store::open(&reading(directory.path())).unwrap().view();
+    assert!(matches!(
+        view.array_record(array, 1),
+        Err(StoreError::Missing { .. })
+    ));
+    let last = view.array_len(array) - 1;
+    view.array_record(array, last).unwrap();
+    drop(view);
+    // Sums of more records than there are.
+    let row = all.swap_remove(at);
+    rows_of_sums(directory.path(), |db, _| {
+        let meta = db.cf_handle(Table::Meta.name()).unwrap();
+        db.put_cf(meta, &row.0, &row.1).unwrap();
+    });
+    let store = open(directory.path());
+    backfill(&mut store.writer().unwrap(), &bundles[650..], 100);
+    drop(store);
+    let ahead = rows_of_sums(directory.path(), |_, _| ());
+    let (last, _) = ahead
+        .iter()
+        .filter_map(|row| of_array(row).map(|sums| (row, sums)))
+        .next_back()
+        .unwrap();
+    let other = scratch::directory();
+    let store = open(other.path());
+    backfill(&mut store.writer().unwrap(), &bundles[..650], 100);
+    drop(store);
+    rows_of_sums(other.path(), |db, _| {
+        let meta = db.cf_handle(Table::Meta.name()).unwrap();
+        db.put_cf(meta, &last.0, &last.1).unwrap();
+    });
+    let error = Store::open(&options(other.path())).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("and sums of"), "{error}");
 }
