@@ -65,6 +65,8 @@ pub(super) struct Looker {
     round_from: Instant,
     /// Exact and other tokens met on that round.
     tally: [u64; 2],
+    /// Those of them whose ids a reorg may take away, ascending, and whether they are exact.
+    counted: Vec<(u32, bool)>,
     /// Blocks up to this one were not looked at one by one: the round that begins once the index is near its node makes up for that.
     skipped: Option<u64>,
     /// It is under way: tokens that were called, or spoke, up to this block after they were compared are compared again.
@@ -80,6 +82,7 @@ impl Looker {
             next_old: 0,
             round_from: clock::now() + options.round_pause,
             tally: [0; 2],
+            counted: Vec::new(),
             skipped: None,
             made_up_to: None,
         }
@@ -89,12 +92,34 @@ impl Looker {
     fn look_again_from(&mut self, id: u32) {
         self.next_new = self.next_new.min(id);
         self.next_old = self.next_old.min(self.next_new);
+        // Whoever has the ids next is counted for them.
+        let gone = self.counted.partition_point(|&(id, _)| id < self.next_old);
+        for (_, exact) in self.counted.split_off(gone) {
+            if let Some(count) = self.tally.get_mut(usize::from(!exact)) {
+                *count -= 1;
+            }
+        }
     }
 
     fn begin_round(&mut self) {
         self.round_from = clock::now();
         self.next_old = 0;
-        self.tally = [0; 2];
+        self.take_tally();
+    }
+
+    /// Counts a token that was met on the round.
+    fn count(&mut self, id: u32, exact: bool) {
+        if let Some(count) = self.tally.get_mut(usize::from(!exact)) {
+            *count += 1;
+        }
+        if self.seen.front().is_none_or(|first| first.tokens <= id) {
+            self.counted.push((id, exact));
+        }
+    }
+
+    fn take_tally(&mut self) -> [u64; 2] {
+        self.counted.clear();
+        std::mem::take(&mut self.tally)
     }
 
     /// Looks at what is new, and on at what is old while there is `room` for more to be asked.
@@ -197,10 +222,8 @@ impl Looker {
             let end = self.next_new.min(self.next_old.saturating_add(TOKENS_MAX));
             let until = clock::now() + MADE_UP_TIME;
             while self.next_old < end {
-                if let Some(exact) = self.token(reader, tools, self.next_old, self.made_up_to, news)?
-                    && let Some(count) = self.tally.get_mut(usize::from(!exact))
-                {
-                    *count += 1;
+                if let Some(exact) = self.token(reader, tools, self.next_old, self.made_up_to, news)? {
+                    self.count(self.next_old, exact);
                 }
                 self.next_old += 1;
                 if self.made_up_to.is_some() && until <= clock::now() {
@@ -209,7 +232,7 @@ impl Looker {
             }
             if self.next_old == self.next_new && self.next_old == count {
                 self.made_up_to = None;
-                let [exact, inexact] = std::mem::take(&mut self.tally);
+                let [exact, inexact] = self.take_tally();
                 tools.status.tokens().set_verdicts(exact, inexact);
                 self.next_old = 0;
                 self.round_from = clock::now() + self.options.round_pause;
@@ -332,5 +355,24 @@ mod tests {
         assert_eq!((looker.next_new, looker.next_old), (500, 500));
         looker.look_again_from(800);
         assert_eq!((looker.next_new, looker.next_old), (500, 500));
+    }
+    #[test]
+    fn a_token_whose_id_is_given_anew_is_counted_once() {
+        let mut looker = Looker::new(EnquiryOptions::new(1));
+        (looker.next_new, looker.next_old) = (900, 600);
+        for (id, exact) in [(499, true), (500, true), (550, false), (599, true)] {
+            looker.count(id, exact);
+        }
+        looker.look_again_from(700);
+        assert_eq!(looker.tally, [3, 1]);
+        looker.look_again_from(551);
+        assert_eq!(looker.tally, [2, 1]);
+        looker.look_again_from(500);
+        assert_eq!(looker.tally, [1, 0]);
+        looker.count(500, false);
+        assert_eq!(looker.take_tally(), [1, 1]);
+        // The next round begins without any.
+        looker.look_again_from(0);
+        assert_eq!(looker.tally, [0, 0]);
     }
 }
