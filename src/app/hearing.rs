@@ -16,7 +16,10 @@ const HEARD_EVERY: Duration = Duration::from_secs(10);
 /// A node that does not tell its head within this does not answer, whatever becomes of the question.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is said of such a node.
+/// Nor is more than this waited for its chain, two questions: it has answered by then, and is not silent.
+const TELLS_CHAIN_WITHIN: Duration = Duration::from_secs(20);
+
+/// What is said of a silent one.
 const SILENT: &str = "the node does not tell its head in time, waiting for it";
 
 /// How it begins what is said of one that has asked for a rest, and is asked nothing for so long.
@@ -47,12 +50,9 @@ pub(super) async fn keep_hearing(
             tell_rest(&status, left);
             continue;
         }
-        match shutdown
-            .unless(tokio::time::timeout(ANSWERS_WITHIN, head(&node, &store)))
-            .await
-        {
+        let answered = match shutdown.unless(Box::pin(head(&node, &store))).await {
             None => return,
-            Some(Ok(Ok(head))) => {
+            Some(Some(Ok(head))) => {
                 status.set_node_up(true);
                 if let Some(head) = head {
                     status.set_node_head(head);
@@ -61,29 +61,43 @@ pub(super) async fn keep_hearing(
                 if is_own(&status.message()) {
                     status.went_on();
                 }
+                true
             }
-            Some(Err(_)) => match node.resting() {
-                Some(left) => tell_rest(&status, left),
-                None => {
-                    tracing::debug!("the node does not tell its head in time");
-                    status.set_node_up(false);
-                    // The sync says so itself, and why, once its own question has waited for long enough.
-                    say(&status, SILENT.to_owned());
+            Some(None) => {
+                match node.resting() {
+                    Some(left) => tell_rest(&status, left),
+                    None => {
+                        tracing::debug!("the node does not tell its head in time");
+                        status.set_node_up(false);
+                        // The sync says so itself, and why, once its own question has waited for long enough.
+                        say(&status, SILENT.to_owned());
+                    }
                 }
-            },
-            Some(Ok(Err(error))) => {
+                false
+            }
+            Some(Some(Err(error))) => {
                 tracing::debug!(%error, "the node does not tell its head");
                 status.set_node_up(error.is_answer());
+                error.is_answer()
             }
+        };
+        // Whatever it said: it may have told no head that is of use here.
+        if answered {
+            heard = (status.head_word(), Some(clock::now()));
         }
     }
 }
 
-/// The node's head, if it is of the store's chain: by now it may be another node, and the sync may find that out later, or have stopped by it.
-async fn head(node: &Node, store: &Store) -> Result<Option<u64>, NodeError> {
-    let head = node.head().await?;
-    let (chain_id, genesis) = node.chain().await?;
-    Ok(store.check_chain(chain_id, genesis).is_ok().then_some(head))
+/// The node's head, if it says that it is of the store's chain: by now it may be another node, and the sync may find that out later, or have
+/// stopped by it. `None` where it does not tell its head in time.
+async fn head(node: &Node, store: &Store) -> Option<Result<Option<u64>, NodeError>> {
+    let head = match tokio::time::timeout(ANSWERS_WITHIN, node.head()).await.ok()? {
+        Ok(head) => head,
+        Err(error) => return Some(Err(error)),
+    };
+    let chain = tokio::time::timeout(TELLS_CHAIN_WITHIN, node.chain()).await;
+    let is_ours = |(chain_id, genesis)| store.check_chain(chain_id, genesis).is_ok();
+    Some(chain.map_or(Ok(None), |told| told.map(|chain| is_ours(chain).then_some(head))))
 }
 
 /// A node that has asked for it is not silent.
@@ -100,4 +114,93 @@ fn say(status: &ChainStatus, text: String) {
 
 fn is_own(message: &str) -> bool {
     message == SILENT || message.starts_with(RESTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::model::B256;
+    use crate::node::NodeConfig;
+    use crate::shutdown;
+    use crate::store::OpenOptions;
+
+    /// Answers what is asked on a connection, each question after `pause`; counts those for the head.
+    async fn answer(stream: TcpStream, chain_id: u64, pause: Duration, asked: Arc<AtomicUsize>) {
+        let (mut stream, mut length) = (BufReader::new(stream), 0);
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+                return;
+            }
+            if let Some(said) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = said.trim().parse().unwrap();
+            }
+            if !line.trim().is_empty() {
+                continue;
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).await.unwrap();
+            let question: Value = serde_json::from_slice(&body).unwrap();
+            let result = match question["method"].as_str().unwrap() {
+                "eth_blockNumber" => {
+                    asked.fetch_add(1, Ordering::SeqCst);
+                    json!("0x7")
+                }
+                "eth_chainId" => json!(format!("{chain_id:#x}")),
+                _ => json!({ "number": "0x0", "hash": B256::repeat_byte(9), "parentHash": B256::ZERO }),
+            };
+            tokio::time::sleep(pause).await;
+            let body = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }).to_string();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+            let answer = format!("{head} {}\r\n\r\n{body}", body.len());
+            if stream.write_all(answer.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What is heard in eleven seconds of a node beside a sync that hears nothing, and how often the node is asked for its head.
+    async fn heard(chain_id: u64, pause: Duration) -> (Arc<ChainStatus>, usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, chain_id, pause, Arc::clone(&counted)));
+            }
+        });
+        let node = Node::connect(NodeConfig::new(url)).await.unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let open = OpenOptions::new(home.path());
+        let store = Store::open_or_create(&open, 61, B256::repeat_byte(9), None).unwrap();
+        let (status, (trigger, shutdown)) = (Arc::new(ChainStatus::default()), shutdown::pair());
+        let hearing = tokio::spawn(keep_hearing(node, store, Arc::clone(&status), shutdown));
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        trigger.fire();
+        hearing.await.unwrap();
+        serving.abort();
+        (status, asked.load(Ordering::SeqCst))
+    }
+
+    #[tokio::test]
+    async fn a_slow_node_is_not_silent_and_a_foreign_one_is_asked_as_seldom() {
+        let (slow, foreign) = tokio::join!(
+            heard(61, Duration::from_millis(1900)),
+            heard(62, Duration::from_millis(1))
+        );
+        let (status, asked) = slow;
+        assert!(status.node_up(), "{}", status.message());
+        assert_eq!((status.node_head(), asked), (Some(7), 1));
+        assert_ne!(status.message(), SILENT);
+        let (status, asked) = foreign;
+        assert!(status.node_up());
+        assert_eq!((status.node_head(), asked), (None, 1));
+    }
 }
