@@ -164,13 +164,23 @@ fn supervisors(config: &Config, stop_at: Option<Option<u64>>) -> Result<Vec<Supe
     }
     // Not before all that is given was looked at; a store is made in it only once its node was met.
     let doing = format!("make the data directory `{}`", config.data_dir.display());
-    make_directory(&config.data_dir).map_err(AppError::io(doing))?;
+    match make_directory(&config.data_dir) {
+        // Waited out where the store is made, which makes this as well.
+        Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {}
+        made => made.map_err(AppError::io(doing))?,
+    }
     Ok(all)
 }
 
 /// Opens a chain's store and gives it to the chain, unless nothing was ever written to it.
 fn serve_stored(chain: &Chain, open: &OpenOptions) -> Result<(), StoreError> {
     let store = Store::open(open)?;
+    let observed = if store.is_blank()? {
+        None
+    } else {
+        let opened = Observed::open_with_room(store.directory(), &store.identity(), open.read_only);
+        Some(opened?)
+    };
     let beat = Heartbeat::read(store.directory());
     let next = store.view().checkpoint().next_block;
     if let Some((first, last)) = beat.and_then(|beat| beat.lost(next)) {
@@ -179,8 +189,7 @@ fn serve_stored(chain: &Chain, open: &OpenOptions) -> Result<(), StoreError> {
             "the store lacks the last blocks that were shown of it: they are fetched again"
         );
     }
-    if !store.is_blank()? {
-        let observed = Observed::open(store.directory(), &store.identity(), open.read_only);
+    if let Some(observed) = observed {
         chain.remember(beat);
         chain.set_store(store, observed);
     }

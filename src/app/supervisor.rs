@@ -184,8 +184,15 @@ impl Supervisor {
         // A node may take a minute to be found silent: until then nobody would know why nothing happens.
         tracing::info!(chain = %name, node = self.node_config().shown_url(), "asking the node for its chain");
         status.set_message("asking the node for its chain");
+        let mut met = None;
         loop {
-            let pause = match shutdown.unless(Box::pin(self.connect())).await {
+            let meeting = Box::pin(async {
+                match met.take() {
+                    None => self.connect().await,
+                    Some(met) => Self::meet_again(met).await,
+                }
+            });
+            let pause = match shutdown.unless(meeting).await {
                 None => return Ok(None),
                 Some(Ok((node, capabilities))) => match self.store(&capabilities).await {
                     Ok(store) => {
@@ -204,7 +211,10 @@ impl Supervisor {
                         };
                         let waits = error.is_disk_full() || (self.stop_at.is_none() && error.contradicts());
                         match waits.then(|| patience.pause(&error, wait, &status)).flatten() {
-                            Some(pause) => pause,
+                            Some(pause) => {
+                                met = error.is_disk_full().then_some((node, capabilities));
+                                pause
+                            }
                             None => return Err(error.into()),
                         }
                     }
@@ -266,17 +276,7 @@ impl Supervisor {
         let name = self.chain.name;
         // A new store is of the chain that the node says, for good: one wrong answer must not decide it.
         if self.chain.store().is_none() {
-            let first = (capabilities.chain_id, capabilities.genesis_hash);
-            let (chain_id, hash) = node.chain().await?;
-            if (chain_id, hash) != first {
-                return Err(SyncError::Ask(NodeError::Malformed {
-                    method: "eth_chainId",
-                    reason: format!(
-                        "the node says chain id {} with the block 0 {}, then {chain_id} with {hash}",
-                        first.0, first.1
-                    ),
-                }));
-            }
+            says_the_same(&node, &capabilities).await?;
         }
         tracing::info!(
             chain = %name,
@@ -291,6 +291,15 @@ impl Supervisor {
             tracing::warn!(chain = %name, "{sentence}");
         }
         Ok((node, capabilities))
+    }
+
+    /// A node that was met while the disk was full, and where it is now.
+    async fn meet_again(
+        (node, capabilities): (Node, Capabilities),
+    ) -> Result<(Node, Capabilities), SyncError> {
+        says_the_same(&node, &capabilities).await?;
+        let head = node.head().await?;
+        Ok((node, Capabilities { head, ..capabilities }))
     }
 
     /// The chain's store: the one that is open already, checked against the node, or a new one.
@@ -337,7 +346,7 @@ impl Supervisor {
         open.static_rewards = stated_rewards(self.chain.static_rewards(), self.genesis.as_ref());
         let opened = tasks::blocking(move || {
             let store = Store::open_or_create(&open, chain_id, hash, start)?;
-            let observed = Observed::open(store.directory(), &store.identity(), false);
+            let observed = Observed::open_with_room(store.directory(), &store.identity(), false)?;
             Ok::<_, StoreError>((store, observed))
         });
         let (store, observed) = opened
@@ -346,6 +355,22 @@ impl Supervisor {
         self.chain.set_store(Arc::clone(&store), observed);
         Ok(store)
     }
+}
+
+/// Whether a node says again that it is of the chain that it said.
+async fn says_the_same(node: &Node, capabilities: &Capabilities) -> Result<(), SyncError> {
+    let first = (capabilities.chain_id, capabilities.genesis_hash);
+    let (chain_id, hash) = node.chain().await?;
+    if (chain_id, hash) == first {
+        return Ok(());
+    }
+    Err(SyncError::Ask(NodeError::Malformed {
+        method: "eth_chainId",
+        reason: format!(
+            "the node says chain id {} with the block 0 {}, then {chain_id} with {hash}",
+            first.0, first.1
+        ),
+    }))
 }
 
 #[cfg(test)]

@@ -71,9 +71,61 @@ fn a_store_on_a_full_disk_is_served_and_waits_for_room() {
     assert_eq!(server.get("/ready").status, 200);
     assert_eq!(ask(&server, &fake, 300), before);
     goes_on(&server, &disk, &fake);
+    // However often that was tried, the node was met once.
+    assert_eq!(server.log().matches("node found").count(), 1);
     assert_eq!(ask(&server, &fake, 300), before);
     server.stop();
     assert_eq!(digest(disk.path()), fresh(&fake));
+}
+
+/// What nodes told of tokens is not forgotten for as long as the process lives: its disk may be full alone.
+#[test]
+fn a_side_store_on_a_full_disk_waits_for_room() {
+    let Some(disk) = SmallDisk::new(64) else { return };
+    let fake = FakeNode::start(47);
+    fake.mine(20);
+    let home = tempfile::tempdir().unwrap();
+    let (chain, kept) = (home.path().join("mainnet"), disk.path().join("observed"));
+    std::fs::create_dir_all(&chain).unwrap();
+    std::os::unix::fs::symlink(&kept, chain.join("observed")).unwrap();
+    // Of a new store, then of one that is there.
+    for _ in 0..2 {
+        std::fs::create_dir(&kept).unwrap();
+        disk.fill(0);
+        let server = start_in(&fake, home.path(), "4MiB");
+        told_full(&server);
+        goes_on(&server, &disk, &fake);
+        let log = server.stop_logged();
+        assert!(!log.contains("kept in memory"), "{log}");
+        assert!(kept.join("CURRENT").exists());
+        std::fs::remove_dir_all(&kept).unwrap();
+    }
+}
+
+/// A directory is a file without bytes: what it lacks on such a disk is a number.
+#[test]
+fn a_data_directory_that_cannot_be_made_waits_for_room() {
+    let Some(disk) = SmallDisk::new(220) else { return };
+    let fake = FakeNode::start(48);
+    fake.mine(20);
+    let remount = |files: u64| {
+        let mounted = std::process::Command::new("mount")
+            .args(["-o", &format!("remount,nr_inodes={files}")])
+            .arg(disk.path())
+            .status();
+        assert!(mounted.unwrap().success());
+    };
+    remount(2);
+    std::fs::write(disk.path().join("ballast"), []).unwrap();
+    let data = disk.path().join("data");
+    let full = std::fs::create_dir(&data).unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    let server = start_in(&fake, &data, "4MiB");
+    told_full(&server);
+    remount(10_000);
+    goes_on(&server, &disk, &fake);
+    server.stop();
+    assert_eq!(digest(&data), fresh(&fake));
 }
 
 /// RocksDB says nothing of a log that is not there any more, or whose end is not.

@@ -1,4 +1,4 @@
-//! Opening the side store, which always succeeds.
+//! Opening the side store, which always succeeds, but where the disk is full and that may be waited out.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -27,17 +27,36 @@ impl Observed {
     /// (`read_only`) sees what was written up to now and keeps what it learns itself in memory at most.
     #[must_use]
     pub fn open(store: &Path, identity: &Identity, read_only: bool) -> Arc<Self> {
+        Self::open_with_room(store, identity, read_only).unwrap_or_else(|error| {
+            tell_unkept(&error);
+            Arc::new(Self::in_memory())
+        })
+    }
+
+    /// The same for who can wait: what cannot be written since the disk is full is an error, and nothing else is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::is_disk_full`].
+    pub fn open_with_room(
+        store: &Path,
+        identity: &Identity,
+        read_only: bool,
+    ) -> Result<Arc<Self>, StoreError> {
         let directory = Self::directory_of(store);
         let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
         let opened = if read_only {
             open_for_reading(&directory, &wanted)
         } else {
-            open_or_make(&directory, &wanted)
+            match open_or_make(&directory, &wanted) {
+                Err(error) if error.is_disk_full() => return Err(error),
+                opened => opened.inspect_err(tell_unkept).ok(),
+            }
         };
-        Arc::new(match opened {
+        Ok(Arc::new(match opened {
             Some(db) => Self::over(Some(Arc::new(db)), Some(directory)),
             None => Self::in_memory(),
-        })
+        }))
     }
 
     /// Follows the side store of a chain beside its store in `store`, which another process writes; `None` where there
@@ -141,38 +160,32 @@ fn open_for_reading(directory: &Path, wanted: &[u8]) -> Option<DB> {
     }
 }
 
-fn open_or_make(directory: &Path, wanted: &[u8]) -> Option<DB> {
+fn tell_unkept(error: &StoreError) {
+    tracing::warn!(%error, "the side store cannot be opened: what nodes tell of tokens is kept in memory");
+}
+
+fn open_or_make(directory: &Path, wanted: &[u8]) -> Result<DB, StoreError> {
+    let not_opened = |error| StoreError::of_opening(error, directory);
     let marked = directory.join(DAMAGED).exists();
     let begin_anew = match (marked, try_open(directory)) {
         (false, Ok(db)) => match (is_of(&db, wanted), live_files::check(&db, directory, directory)) {
-            (Ok(true), Ok(())) => return Some(db),
+            (Ok(true), Ok(())) => return Ok(db),
             (Ok(_), Err(error)) => error.to_string(),
             // A new one has no rows at all.
             (Ok(false), Ok(())) if db.iterator(rocksdb::IteratorMode::Start).next().is_none() => {
-                return begin(db, wanted);
+                return begin(db, wanted).map_err(not_opened);
             }
             (Ok(false), Ok(())) => "it is of another chain or version".to_owned(),
             (Err(error), _) => error.to_string(),
         },
         (true, _) => "it was found damaged".to_owned(),
         (false, Err(error)) if is_damage(&error) => error.to_string(),
-        (false, Err(error)) => {
-            tracing::warn!(%error, "the side store cannot be opened: what nodes tell of tokens is kept in memory");
-            return None;
-        }
+        (false, Err(error)) => return Err(not_opened(error)),
     };
     tracing::warn!(why = begin_anew, "the side store is made anew");
-    if let Err(error) = std::fs::remove_dir_all(directory) {
-        tracing::warn!(%error, "the side store cannot be removed: what nodes tell of tokens is kept in memory");
-        return None;
-    }
-    match try_open(directory) {
-        Ok(db) => begin(db, wanted),
-        Err(error) => {
-            tracing::warn!(%error, "the side store cannot be made: what nodes tell of tokens is kept in memory");
-            None
-        }
-    }
+    std::fs::remove_dir_all(directory).map_err(StoreError::io("remove", directory))?;
+    let made = try_open(directory).and_then(|db| begin(db, wanted));
+    made.map_err(not_opened)
 }
 
 fn try_open(directory: &Path) -> Result<DB, rocksdb::Error> {
@@ -184,12 +197,9 @@ fn try_open(directory: &Path) -> Result<DB, rocksdb::Error> {
     DB::open(&options(), directory)
 }
 
-fn begin(db: DB, wanted: &[u8]) -> Option<DB> {
-    let written = db.put(IDENTITY, wanted);
-    written
-        .inspect_err(|error| tracing::warn!(%error, "the side store cannot be written"))
-        .ok()
-        .map(|()| db)
+fn begin(db: DB, wanted: &[u8]) -> Result<DB, rocksdb::Error> {
+    db.put(IDENTITY, wanted)?;
+    Ok(db)
 }
 
 /// Whether an error of opening speaks of its files and not of the disk, of rights or of another process.
