@@ -30,7 +30,8 @@ pub struct ChainStatus {
     finality_broken: AtomicBool,
     contradicted: AtomicBool,
     troubled: AtomicBool,
-    /// The last block whose traces are fetched after it was stored.
+    /// The next block whose traces are fetched after it was stored, and the last one.
+    filling_from: AtomicU64,
     filling_to: AtomicU64,
     message: Mutex<String>,
     tokens: TokenFigures,
@@ -102,6 +103,7 @@ impl Default for ChainStatus {
             finality_broken: AtomicBool::new(false),
             contradicted: AtomicBool::new(false),
             troubled: AtomicBool::new(false),
+            filling_from: AtomicU64::new(0),
             filling_to: AtomicU64::new(u64::MAX),
             message: Mutex::new(String::new()),
             tokens: TokenFigures::default(),
@@ -112,6 +114,8 @@ impl Default for ChainStatus {
 
 /// How what is said of a full disk begins.
 const DISK_FULL: &str = "the disk is full, waiting for room";
+const TIP: &str = "following the tip";
+const BACKFILL: &str = "backfilling";
 
 fn known(value: u64) -> Option<u64> {
     (value != u64::MAX).then_some(value)
@@ -239,7 +243,7 @@ impl ChainStatus {
     pub fn follow_tip(&self) {
         self.set_following(true);
         self.troubled.store(false, Ordering::Relaxed);
-        self.set_message("following the tip");
+        self.set_message(TIP);
     }
 
     /// Records that there is nothing to store before the `source` comes to block `first`, and says so.
@@ -254,7 +258,7 @@ impl ChainStatus {
     /// Records that many blocks are missing up to the tip, and says so; what keeps the next block away is said on.
     pub fn backfill(&self) {
         self.set_following(false);
-        self.say_unless_waiting("backfilling");
+        self.say_unless_waiting(BACKFILL);
     }
 
     /// Records that a few blocks are missing, from `first` to `last`, and says so unless the tip is followed.
@@ -267,15 +271,16 @@ impl ChainStatus {
     /// Records that traces of stored blocks are fetched, from `first` to `last`, and says so.
     pub fn fill(&self, first: u64, last: u64) {
         self.set_following(false);
+        self.filling_from.store(first, Ordering::Relaxed);
         self.filling_to.store(last, Ordering::Relaxed);
-        self.say_unless_waiting(format!(
-            "fetching the traces of blocks {first} to {last}, the head stands still meanwhile"
-        ));
+        self.say_unless_waiting(self.at_work());
     }
 
-    /// Records that no traces of stored blocks are fetched.
+    /// Records that no traces of stored blocks are fetched; where they were, that is not said any more.
     pub fn ends_filling(&self) {
-        self.filling_to.store(u64::MAX, Ordering::Relaxed);
+        if known(self.filling_to.swap(u64::MAX, Ordering::Relaxed)).is_some() {
+            self.say_unless_waiting(self.at_work());
+        }
     }
 
     /// The last block whose traces are fetched after it was stored, while they are.
@@ -309,11 +314,19 @@ impl ChainStatus {
     }
 
     fn say_on(&self) {
-        self.set_message(if self.following() {
-            "following the tip"
-        } else {
-            "backfilling"
-        });
+        self.set_message(self.at_work());
+    }
+
+    /// What the sync does while nothing keeps it from that.
+    fn at_work(&self) -> String {
+        if let Some(last) = self.filling_to() {
+            let first = self.filling_from.load(Ordering::Relaxed);
+            return format!(
+                "fetching the traces of blocks {first} to {last}, the head stands still meanwhile"
+            );
+        }
+        let word = if self.following() { TIP } else { BACKFILL };
+        word.to_owned()
     }
 
     /// Whether the sync waits for room on the disk.
@@ -458,5 +471,25 @@ impl TokenFigures {
             let _ = of(before).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         }
         of(exact).fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fill_is_told_of_again_after_what_was_waited_out() {
+        let status = ChainStatus::default();
+        let fill = "fetching the traces of blocks 7 to 9, the head stands still meanwhile";
+        status.fill(7, 9);
+        status.trouble("no answer");
+        status.went_on();
+        assert_eq!(status.message(), fill);
+        status.wait_for_room(&"no space");
+        status.has_room();
+        assert_eq!(status.message(), fill);
+        status.ends_filling();
+        assert_eq!((status.message().as_str(), status.filling_to()), (BACKFILL, None));
     }
 }

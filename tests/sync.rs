@@ -53,6 +53,9 @@ mod engine;
 #[path = "sync/contradictions.rs"]
 mod contradictions;
 
+#[path = "sync/fills.rs"]
+mod fills;
+
 #[path = "sync/finality.rs"]
 mod finality;
 

@@ -208,6 +208,7 @@ mod tests {
             status.backfill();
             status.fetch(7, 9);
             status.fill(7, 9);
+            status.ends_filling();
             status.went_on();
             assert!(status.disk_full());
             assert_eq!(status.message(), "the disk is full, waiting for room: no space");

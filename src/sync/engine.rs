@@ -227,11 +227,13 @@ impl Engine {
         let next = view.checkpoint().next_block;
         let node = &self.node;
         let theirs = |number| theirs(node, number);
-        let is_asked = self.origin.is_due(next, head);
+        // No stored block tells that it is the same node as was asked for its chain: its block 0 must.
+        let is_empty = view.head().is_none();
+        let is_asked = is_empty || self.origin.is_due(next, head);
         // Beside the other question: it takes no time of its own.
         let same = async {
             match is_asked {
-                true => self.origin.ask(false).await,
+                true => self.origin.ask(is_empty).await,
                 false => Ok(()),
             }
         };
@@ -268,13 +270,6 @@ impl Engine {
             Relation::Ahead => {}
         }
         self.offers.look(&self.node, &self.store)?;
-        if view.head().is_none() {
-            // No stored block tells yet whether it is the same node as was asked for its chain.
-            match shutdown.unless(self.origin.ask(true)).await {
-                Some(same) => same?,
-                None => return Ok(Round::Done),
-            }
-        }
         if is_asked {
             self.origin.agrees(next);
         }
@@ -395,24 +390,25 @@ impl Engine {
         }
         if view.checkpoint().next_block > final_to {
             // Blocks that may still be unwound are taken off and come again with their frames.
-            tracing::info!(
-                from = final_to,
-                "blocks that are not final are taken off, the head stands still until the traces of all before them are there"
-            );
-            self.status.fill(first, final_to.saturating_sub(1));
+            let then = match first < final_to {
+                true => "the head stands still until the traces of all before them are there",
+                false => "they come again with their traces",
+            };
+            tracing::info!(from = final_to, "blocks that are not final are taken off, {then}");
+            tell_fill(&self.status, first, final_to);
             self.origin.forget();
             return self.hand.with(move |writer| Ok(writer.unwind(final_to)?)).await;
         }
         if allocation::is_missing(&view, &self.rules.nonces) {
             self.add_allocation().await?;
         }
+        tell_fill(&self.status, first, final_to);
         let last = final_to.saturating_sub(1);
-        self.status.fill(first, last);
         let fetched_to = if self.stuck_fill.is_alone() { first } else { last };
         let source = self.bundles(first, fetched_to, ways);
         let (rules, bytes_max) = (self.rules.nonces.clone(), self.options.batch_bytes_max);
         let status = Arc::clone(&self.status);
-        let filled_to = move |next| status.fill(next, last);
+        let filled_to = move |next| tell_fill(&status, next, final_to);
         let fill = |writer| fill(writer, source, (rules, bytes_max), filled_to, shutdown);
         self.hand.lend(fill).await
     }
@@ -454,6 +450,14 @@ impl Engine {
             status: Arc::clone(&self.status),
         };
         fetch.bundles(first, last, self.options.window)
+    }
+}
+
+/// Says that the traces of stored blocks from `next` to before `end` are fetched, if there are any.
+fn tell_fill(status: &ChainStatus, next: u64, end: u64) {
+    match end.checked_sub(1).filter(|&last| next <= last) {
+        Some(last) => status.fill(next, last),
+        None => status.ends_filling(),
     }
 }
 

@@ -75,10 +75,23 @@ pub(super) async fn held_around(
     hash: B256,
     accounts: impl IntoIterator<Item = Address> + Send,
 ) -> Result<Option<Vec<Held>>, SyncError> {
+    let held = all_around(witness, number, accounts).await?;
+    // Also of a node without the state: one that has left the branch may say so of a block that it does not have.
+    same_branch(witness, number, hash).await?;
+    Ok(held)
+}
+
+/// The same, of whatever branch. Ends with all its requests: those that nobody gets on with would keep their places in
+/// flight from the next question.
+async fn all_around(
+    witness: &impl Witness,
+    number: u64,
+    accounts: impl IntoIterator<Item = Address> + Send,
+) -> Result<Option<Vec<Held>>, SyncError> {
     let mut accounts: Vec<Address> = accounts.into_iter().collect();
     accounts.sort_unstable();
     accounts.dedup();
-    let mut held = Some(Vec::with_capacity(accounts.len()));
+    let mut held = Vec::with_capacity(accounts.len());
     let asked = futures_util::stream::iter(accounts).map(|account| async move {
         let around = async {
             let before = witness.balance(account, number.saturating_sub(1)).await?;
@@ -94,11 +107,10 @@ pub(super) async fn held_around(
     let mut asked = std::pin::pin!(asked.buffered(IN_FLIGHT_MAX));
     while let Some((account, around)) = asked.next().await {
         match around {
-            Ok(around) => held.iter_mut().for_each(|held| held.push(around)),
+            Ok(around) => held.push(around),
             Err(error) if error.is_answer() => {
                 tracing::warn!(block = number, %account, %error, "whether a contract ended in favour of itself cannot be told");
-                held = None;
-                break;
+                return Ok(None);
             }
             Err(source) => {
                 return Err(SyncError::Node {
@@ -108,18 +120,26 @@ pub(super) async fn held_around(
             }
         }
     }
-    // Also of a node without the state: one that has left the branch may say so of a block that it does not have.
-    same_branch(witness, number, hash).await?;
-    Ok(held)
+    Ok(Some(held))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+    use tokio::sync::Semaphore;
 
     const OURS: B256 = B256::repeat_byte(1);
     const OTHER: B256 = B256::repeat_byte(2);
+
+    fn forgotten() -> NodeError {
+        NodeError::Rpc {
+            method: "eth_getBalance",
+            code: -32000,
+            message: "header not found".to_owned(),
+        }
+    }
 
     /// A node that leaves our branch after so many balances, and has none at all where `forgotten`.
     struct Fickle {
@@ -139,11 +159,7 @@ mod tests {
     impl Witness for Fickle {
         async fn balance(&self, _: Address, number: u64) -> Result<U256, NodeError> {
             if self.forgotten {
-                return Err(NodeError::Rpc {
-                    method: "eth_getBalance",
-                    code: -32000,
-                    message: "header not found".to_owned(),
-                });
+                return Err(forgotten());
             }
             let left = self.left.load(Ordering::Relaxed);
             self.left.store(left.saturating_sub(1), Ordering::Relaxed);
@@ -179,5 +195,30 @@ mod tests {
             );
             assert!(reorged && error.may_pass(), "{error}");
         }
+    }
+    /// A node without states that answers one question at a time; others wait in line.
+    struct Narrow(Semaphore);
+
+    impl Witness for Narrow {
+        async fn balance(&self, _: Address, _: u64) -> Result<U256, NodeError> {
+            let _place = self.0.acquire().await.unwrap();
+            // The others get in line meanwhile.
+            tokio::task::yield_now().await;
+            Err(forgotten())
+        }
+
+        async fn hash(&self, _: u64) -> Result<Option<B256>, NodeError> {
+            let _place = self.0.acquire().await.unwrap();
+            Ok(Some(OURS))
+        }
+    }
+
+    #[tokio::test]
+    async fn accounts_that_are_not_waited_for_keep_no_place_from_the_next_question() {
+        let node = Narrow(Semaphore::new(1));
+        let accounts = (1..=5).map(Address::repeat_byte);
+        let asked = held_around(&node, 9, OURS, accounts);
+        let held = tokio::time::timeout(Duration::from_secs(10), asked).await;
+        assert!(held.expect("an end").unwrap().is_none());
     }
 }

@@ -171,13 +171,16 @@ async fn an_empty_store_takes_nothing_of_another_chain() {
     rig.fake.mine(30);
     rig.start().await;
     until("the node is asked", || rig.status().node_head() == Some(30)).await;
-    let own = rig.fake.swap_chain(another(404, Some(2002), 70));
-    until("word of the other chain", || {
-        rig.status().message().contains("chain id 1337")
-    })
-    .await;
-    assert!(rig.store().view().head().is_none());
-    rig.fake.swap_chain(own);
+    for (chain_id, what) in [(Some(2002), "chain id 1337"), (None, "genesis hash")] {
+        let own = rig.fake.swap_chain(another(404, chain_id, 70));
+        until("word of the other chain", || {
+            rig.status().message().contains(what)
+        })
+        .await;
+        assert!(rig.store().view().head().is_none());
+        assert_eq!(rig.status().node_head(), Some(30), "its head is none of ours");
+        rig.fake.swap_chain(own);
+    }
     rig.fake.mine(20);
     rig.check("its own chain").await;
     rig.stop().await.unwrap();
