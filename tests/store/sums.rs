@@ -231,7 +231,11 @@ fn a_replica_keeps_what_it_compared_of_whole_pages() {
         }
     };
     let found = readable(&second.view(), array);
-    assert!(sound.len() < found.len() && found.len() < 2 * 8192, "{}", found.len());
+    assert!(
+        sound.len() < found.len() && found.len() < 2 * 8192,
+        "{}",
+        found.len()
+    );
     assert!(found[..8192].iter().all(|is| *is) && !found[8192..].iter().any(|is| *is));
     // Who begins anew finds both.
     let (_, anew) = Replica::open(&options(directory.path())).unwrap();
