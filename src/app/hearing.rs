@@ -53,9 +53,12 @@ pub(super) async fn keep_hearing(
         let answered = match shutdown.unless(Box::pin(head(&node, &store))).await {
             None => return,
             Some(Some(Ok(head))) => {
-                status.set_node_up(true);
-                if let Some(head) = head {
-                    status.set_node_head(head);
+                // What the sync has heard since it was asked is newer.
+                if status.head_word() == word {
+                    status.set_node_up(true);
+                    if let Some(head) = head {
+                        status.set_node_head(head);
+                    }
                 }
                 // What the sync has said since of what it waits for stays.
                 if is_own(&status.message()) {

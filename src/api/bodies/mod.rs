@@ -356,7 +356,7 @@ const STATUS_CHAIN: &[Field] = &[
     field(
         "verified",
         Form::List(VERIFIED),
-        "Stored blocks, each verified before.",
+        "Stored blocks, each verified before, or taken at the word of the node (`--trust-node`).",
     ),
     field("storeBytes", Form::Integer, "Bytes on disk."),
     field(
