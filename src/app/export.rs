@@ -15,6 +15,7 @@ use crate::cli::ExportChainArgs;
 use crate::json::rpc;
 use crate::model::BlockRange;
 use crate::query::Reader;
+use crate::store::sync_names;
 
 /// The level of compression: a recording is written once and read often, but not for hours.
 const ZSTD_LEVEL: i32 = 9;
@@ -147,9 +148,7 @@ impl Recording<'_> {
             Err(_) => fs::rename(&partial, path).map_err(making())?,
         }
         drop(place);
-        File::open(directory.unwrap_or(Path::new(".")))
-            .and_then(|parent| parent.sync_all())
-            .map_err(failed(&shown))
+        sync_names(directory.unwrap_or(Path::new("."))).map_err(failed(&shown))
     }
 
     /// Writes the blocks to `out`, which errors call `name`.

@@ -29,35 +29,21 @@ pub(super) fn run(audit: &Audit<'_>) -> Check {
 /// The rows about the store can be read.
 fn meta(audit: &Audit<'_>, tally: &Tally<'_>) -> Result<(), QueryError> {
     let mut rows = audit.view.scan_all(Table::Meta)?;
-    let mut last: Option<Summed> = None;
+    let mut last = None;
     while let Some((key, value)) = rows.item()? {
         let read = match key {
             b"identity" => Identity::decode(value).map(drop),
             CHECKPOINT => Checkpoint::decode(value).map(drop),
             b"final" => Finality::decode(value).map(drop),
-            _ => match Summed::of(key, value) {
-                Ok(Some(sums)) => {
-                    // Rows of an array follow each other, and none is missing.
-                    let before = last.filter(|before| before.array == sums.array);
-                    let wanted = before.map_or(0, |before| before.row + 1);
-                    if sums.row != wanted {
-                        let name = sums.array.name();
-                        let text = format!(
-                            "the sums of `{name}.flat` have row {} where {wanted} comes",
-                            sums.row
-                        );
-                        tally.wrong(None, text);
-                    }
-                    last = Some(sums);
-                    Ok(())
+            // Else it is how far migrations are.
+            _ => {
+                match Summed::of(key, value) {
+                    Ok(Some(sums)) => follows(last.replace(sums), &sums, tally),
+                    Ok(None) => {}
+                    Err(error) => tally.wrong(None, error.to_string()),
                 }
-                Err(error) => {
-                    tally.wrong(None, error.to_string());
-                    Ok(())
-                }
-                // How far migrations are.
-                Ok(None) => Ok(()),
-            },
+                Ok(())
+            }
         };
         if let Err(corrupt) = read {
             tally.wrong(None, QueryError::Corrupt(corrupt, Table::Meta.name()).to_string());
@@ -66,6 +52,17 @@ fn meta(audit: &Audit<'_>, tally: &Tally<'_>) -> Result<(), QueryError> {
         rows.step()?;
     }
     Ok(())
+}
+
+/// Rows of an array's sums follow each other, and none is missing.
+fn follows(last: Option<Summed>, sums: &Summed, tally: &Tally<'_>) {
+    let before = last.filter(|before| before.array == sums.array);
+    let wanted = before.map_or(0, |before| before.row + 1);
+    if sums.row != wanted {
+        let (name, found) = (sums.array.name(), sums.row);
+        let text = format!("the sums of `{name}.flat` have row {found} where {wanted} comes");
+        tally.wrong(None, text);
+    }
 }
 
 /// Each block that is not final can be taken off: it has its undo record and its tail, and no other block has any.

@@ -95,10 +95,13 @@ impl Looker {
         // Whoever has the ids next is counted for them.
         let gone = self.counted.partition_point(|&(id, _)| id < self.next_old);
         for (_, exact) in self.counted.split_off(gone) {
-            if let Some(count) = self.tally.get_mut(usize::from(!exact)) {
-                *count -= 1;
-            }
+            *self.tally_of(exact) -= 1;
         }
+    }
+
+    const fn tally_of(&mut self, exact: bool) -> &mut u64 {
+        let [those, others] = &mut self.tally;
+        if exact { those } else { others }
     }
 
     fn begin_round(&mut self) {
@@ -109,9 +112,7 @@ impl Looker {
 
     /// Counts a token that was met on the round.
     fn count(&mut self, id: u32, exact: bool) {
-        if let Some(count) = self.tally.get_mut(usize::from(!exact)) {
-            *count += 1;
-        }
+        *self.tally_of(exact) += 1;
         if self.seen.front().is_none_or(|first| first.tokens <= id) {
             self.counted.push((id, exact));
         }
@@ -356,6 +357,7 @@ mod tests {
         looker.look_again_from(800);
         assert_eq!((looker.next_new, looker.next_old), (500, 500));
     }
+
     #[test]
     fn a_token_whose_id_is_given_anew_is_counted_once() {
         let mut looker = Looker::new(EnquiryOptions::new(1));

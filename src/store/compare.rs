@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use rocksdb::{DB, ReadOptions, WriteBatch};
+use rocksdb::{DB, DBAccess, DBRawIteratorWithThreadMode, ReadOptions, WriteBatch};
 
 use super::flat::{FlatArray, FlatView};
 use super::flats::Flats;
 use super::schema::Table;
-use super::sums::{SumsRow, last_key, row_number, words};
+use super::sums::{SumsRow, key, last_key, row_number, row_of_page, words};
 use super::view::family;
 use super::{StoreError, View, memory};
 
@@ -45,14 +45,20 @@ pub(super) fn take_up(db: &DB, directory: &Path, flats: &mut Flats) -> Result<()
 /// The last row of an array's sums.
 fn last_row(db: &DB, array: FlatArray) -> Result<Option<SumsRow>, StoreError> {
     let mut rows = db.raw_iterator_cf_opt(family(db, Table::Meta)?, ReadOptions::default());
+    last_among(&mut rows, array)?
+        .map(|(number, row)| SumsRow::decode(array, number, row))
+        .transpose()
+}
+
+/// The last row of an array's sums among those of `meta`: its number, and what it has.
+fn last_among<'a, D: DBAccess>(
+    rows: &'a mut DBRawIteratorWithThreadMode<'_, D>,
+    array: FlatArray,
+) -> Result<Option<(u64, &'a [u8])>, StoreError> {
     rows.seek_for_prev(last_key(array));
     rows.status().map_err(StoreError::rocks(Table::Meta.name()))?;
-    let Some((key, row)) = rows.item() else {
-        return Ok(None);
-    };
-    row_number(array, key)
-        .map(|number| SumsRow::decode(array, number, row))
-        .transpose()
+    let last = rows.item();
+    Ok(last.and_then(|(key, row)| row_number(array, key).zip(Some(row))))
 }
 
 impl View {
@@ -70,33 +76,24 @@ impl View {
             return Err(Self::missing(array, "page of record", number));
         }
         let page = number >> array.page_shift();
-        let key = array.sums_key(page);
-        let row = self.get(Table::Meta, &key)?;
-        let of_row = row_number(array, &key).zip(row);
-        let row = of_row.map(|(number, row)| SumsRow::decode(array, number, &row));
+        let of_page = row_of_page(page);
         let lacking = || Self::missing(array, "sums of record", number);
-        match row.transpose()? {
+        match self.get(Table::Meta, &key(array, of_page))? {
             Some(row) => {
-                if let Some((said, end)) = row.of_page(array, page)
+                if let Some((said, end)) = SumsRow::decode(array, of_page, &row)?.of_page(array, page)
                     && flat.sum(page, end).ok_or_else(lacking)? != said
                 {
                     return Err(StoreError::DamagedArray(words(array, page, end)));
                 }
             }
-            None if self.has_sums_behind(array, &key)? => return Err(lacking()),
-            None => {}
+            None => {
+                let mut rows = self.iterator(Table::Meta, ReadOptions::default())?;
+                if last_among(&mut rows, array)?.is_some_and(|(last, _)| of_page < last) {
+                    return Err(lacking());
+                }
+            }
         }
         flat.compared.add(page);
         Ok(())
-    }
-
-    /// Whether an array has a row of sums behind a key.
-    fn has_sums_behind(&self, array: FlatArray, key: &[u8]) -> Result<bool, StoreError> {
-        let mut rows = self.iterator(Table::Meta, ReadOptions::default())?;
-        rows.seek_for_prev(last_key(array));
-        rows.status().map_err(StoreError::rocks(Table::Meta.name()))?;
-        Ok(rows
-            .key()
-            .is_some_and(|last| last > key && row_number(array, last).is_some()))
     }
 }

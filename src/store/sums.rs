@@ -25,17 +25,11 @@ impl FlatArray {
     pub(super) const fn page_shift(self) -> u32 {
         (PAGE_BYTES / self.width()).ilog2()
     }
+}
 
-    /// The row of sums that has that of a page.
-    fn row_of_page(self, page: u64) -> u64 {
-        debug_assert!(self.width() <= PAGE_BYTES);
-        page / ROW_PAGES
-    }
-
-    /// The key of the row of sums that has that of a page.
-    pub(super) fn sums_key(self, page: u64) -> Vec<u8> {
-        key(self, self.row_of_page(page))
-    }
+/// The number of the row that has the sum of a page.
+pub(super) const fn row_of_page(page: u64) -> u64 {
+    page / ROW_PAGES
 }
 
 /// Whether a row of `meta` is of sums.
@@ -44,7 +38,7 @@ pub(super) fn is_row(key: &[u8]) -> bool {
 }
 
 /// The key of a row: the array and the number of the row among its own.
-fn key(array: FlatArray, row: u64) -> Vec<u8> {
+pub(super) fn key(array: FlatArray, row: u64) -> Vec<u8> {
     let mut key = PREFIX.to_vec();
     key.push(array as u8);
     key.extend_from_slice(&row.to_be_bytes());
@@ -156,9 +150,9 @@ impl SumsRow {
         // A page that was not full is summed anew.
         let mut page = self.records >> shift;
         while page << shift < records {
-            if array.row_of_page(page) != self.number {
+            if row_of_page(page) != self.number {
                 *self = Self {
-                    number: array.row_of_page(page),
+                    number: row_of_page(page),
                     records: self.records,
                     sums: Vec::new(),
                 };
@@ -168,7 +162,7 @@ impl SumsRow {
             self.sums.push(pages(page, end));
             self.records = end;
             page += 1;
-            if end == records || array.row_of_page(page) != self.number {
+            if end == records || row_of_page(page) != self.number {
                 write(self)?;
             }
         }
@@ -293,8 +287,10 @@ mod tests {
             prop_assert!(rows.keys().all(|key| is_row(key) && *key <= last_key(array)));
             let pages = last.div_ceil(1 << array.page_shift());
             for page in 0..pages {
-                let key = array.sums_key(page);
-                let row = SumsRow::decode(array, row_number(array, &key).unwrap(), &rows[&key]).unwrap();
+                let number = row_of_page(page);
+                let key = key(array, number);
+                prop_assert_eq!(row_number(array, &key), Some(number));
+                let row = SumsRow::decode(array, number, &rows[&key]).unwrap();
                 let (said, end) = row.of_page(array, page).unwrap();
                 prop_assert_eq!(said, summed(array, &file)(page, end));
                 prop_assert_eq!(end, ((page + 1) << array.page_shift()).min(last));

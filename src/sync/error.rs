@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinError;
+
 use super::source::SourceError;
 use super::verify::VerifyError;
 use crate::model::B256;
@@ -133,6 +135,13 @@ pub enum SyncError {
     /// A worker ended without an answer; a bug.
     #[error("a worker of the sync died: {0}")]
     Worker(String),
+}
+
+/// Work of ours that panicked where it ran beside.
+impl From<JoinError> for SyncError {
+    fn from(died: JoinError) -> Self {
+        Self::Worker(died.to_string())
+    }
 }
 
 impl SyncError {

@@ -43,7 +43,7 @@ pub(super) async fn fill(
                 writer = Some(own);
             }
             Ok((own, Err(error))) => return (Some(own), Err(error)),
-            Err(error) => return (None, Err(SyncError::Worker(error.to_string()))),
+            Err(died) => return (None, Err(died.into())),
         }
     }
     (writer, Ok(()))

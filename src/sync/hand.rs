@@ -25,7 +25,7 @@ impl Hand {
             let result = work(&mut writer);
             (writer, result)
         });
-        let (writer, result) = done.await.map_err(|error| SyncError::Worker(error.to_string()))?;
+        let (writer, result) = done.await?;
         self.0 = Some(writer);
         result
     }
@@ -74,8 +74,7 @@ impl Hand {
             Ok(writer) => writer,
             Err(gone) => return ended.and(Err(gone)),
         };
-        let written = tasks::blocking(move || writer.settle()).await;
-        let written = written.map_err(|died| SyncError::Worker(died.to_string()))?;
+        let written = tasks::blocking(move || writer.settle()).await?;
         written.map_err(SyncError::Unwritten).and(ended)
     }
 }

@@ -64,7 +64,7 @@ impl Offers {
     /// refuses again and again what it offered. What it says counts from the first round after it was said.
     pub(super) fn look(&mut self, node: &Node, store: &Store) -> Result<(), SyncError> {
         if let Some(looked) = self.looks.try_join_next() {
-            match looked.map_err(|died| SyncError::Worker(died.to_string()))? {
+            match looked? {
                 Ok(found) => {
                     store.check_chain(found.chain_id, found.genesis_hash)?;
                     self.learn(found);

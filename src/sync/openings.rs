@@ -60,9 +60,7 @@ impl Openings {
             let unknown = own.unknown(&bundle)?;
             Ok::<_, SyncError>((bundle, unknown))
         });
-        let (mut bundle, unknown) = looked
-            .await
-            .map_err(|error| SyncError::Worker(error.to_string()))??;
+        let (mut bundle, unknown) = looked.await??;
         let block = bundle.block.number();
         if block == self.first {
             self.is_of(bundle.block.hash)?;

@@ -30,10 +30,7 @@ const LAST_WORD_MAX: Duration = Duration::from_millis(500);
 
 /// The bundle of this block once it is verified, which is done off the async threads.
 pub(super) async fn verified(number: u64, bundle: Bundle, rules: Rules) -> Result<Bundle, SyncError> {
-    let verified = tasks::blocking(move || settle(number, bundle, &rules));
-    verified
-        .await
-        .map_err(|error| SyncError::Worker(error.to_string()))?
+    tasks::blocking(move || settle(number, bundle, &rules)).await?
 }
 
 /// A bundle that verifies, with what follows from it in the place of what its node stated.
@@ -155,7 +152,7 @@ impl Pipeline {
         match consumer.await {
             // What the writer says comes first: the source may have failed because of it.
             Ok((writer, committed)) => (Some(writer), committed.and(fetched)),
-            Err(error) => (None, Err(SyncError::Worker(error.to_string()))),
+            Err(died) => (None, Err(died.into())),
         }
     }
 }
@@ -447,7 +444,7 @@ pub fn recorded(
         Some((groups.recv().await?, groups))
     });
     Box::pin(groups.flat_map(|(group, held)| {
-        let group = group.unwrap_or_else(|error| vec![Err(SyncError::Worker(error.to_string()))]);
+        let group = group.unwrap_or_else(|died| vec![Err(died.into())]);
         futures_util::stream::iter(group.into_iter().inspect(move |_| {
             // The room of a group is held until its last bundle is taken.
             let _held = &held;

@@ -40,8 +40,9 @@ pub(super) async fn settle(
     if !may_doubt(&bundle) || !traces.flat_map(|trace| &trace.frames).any(is_end) {
         return Ok(bundle);
     }
+    // What takes long in a block of many frames is done off the async threads.
     let doubtful;
-    (bundle, doubtful) = aside(move || {
+    (bundle, doubtful) = tasks::blocking(move || {
         let doubtful = doubts(&bundle);
         (bundle, doubtful)
     })
@@ -55,7 +56,7 @@ pub(super) async fn settle(
         return Ok(bundle);
     };
     let rules = rules.clone();
-    aside(move || {
+    let told = tasks::blocking(move || {
         if !explain(&mut bundle, &doubtful, &held, &rules) {
             tracing::warn!(
                 block,
@@ -64,14 +65,8 @@ pub(super) async fn settle(
             );
         }
         bundle
-    })
-    .await
-}
-
-/// Does what takes long in a block of many frames off the async threads.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, SyncError> {
-    let done = tasks::blocking(work).await;
-    done.map_err(|died| SyncError::Worker(died.to_string()))
+    });
+    Ok(told.await?)
 }
 
 /// Puts right what nodes on revm (and its inspectors) tell wrongly of self-destructs, by what accounts `held` before and after
@@ -220,9 +215,6 @@ fn moved_nothing(
 /// ran than the one that they say ended.
 pub(super) fn set_who_ended(bundle: &mut Bundle) {
     for trace in bundle.traces.iter_mut().flatten() {
-        if !trace.frames.iter().any(is_end) {
-            continue;
-        }
         let callers = Callers::of(&trace.frames);
         let ends = trace.frames.iter().enumerate().filter(|(_, frame)| is_end(frame));
         let wrong = ends.filter_map(|(place, frame)| {
