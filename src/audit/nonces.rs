@@ -11,7 +11,7 @@ use super::Audit;
 use crate::codec::bytes::{Reader, put_varint};
 use crate::codec::value::NONCE_UNKNOWN;
 use crate::codec::{Corrupt, keys};
-use crate::model::{Address, Bundle, ForkRules, Frame, FrameKind, Transaction, U256};
+use crate::model::{Address, Bundle, ForkRules, Frame, FrameKind, Header, Transaction, U256};
 use crate::store::{StoreError, Table};
 use crate::sync::authority::authority;
 
@@ -45,6 +45,7 @@ pub(super) fn called_for(
         number,
         first: audit.view.first_transaction(number)?,
         new_contract: of_new_contract(audit, number, is_old),
+        may_end: may_end(audit, &bundle.block.header),
         is_old,
         before: AddressMap::default(),
         sent: AddressMap::default(),
@@ -55,17 +56,31 @@ pub(super) fn called_for(
         nonces.sent.insert(transaction.from, Some(after));
         nonces.authorizations(transaction)?;
         if let Some(trace) = bundle.traces.as_deref().and_then(|traces| traces.get(index)) {
-            // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
-            nonces.frames(&trace.frames, bundle.block.header.blob_gas_used.is_some())?;
+            nonces.frames(&trace.frames)?;
         }
     }
     nonces.end(item)
 }
 
+fn forks(audit: &Audit<'_>) -> Option<ForkRules> {
+    let identity = audit.view.identity();
+    ForkRules::well_known(identity.chain_id, identity.genesis_hash.into())
+}
+
+/// Whether contracts end that destroy themselves after the transaction that made them. `None`: only a schedule of forks tells, for some
+/// chains took EIP-6780 without blobs.
+fn may_end(audit: &Audit<'_>, header: &Header) -> Option<bool> {
+    if header.blob_gas_used.is_some() {
+        return Some(false);
+    }
+    let cancun = forks(audit).and_then(|forks| forks.cancun_time);
+    let is_told = header.base_fee_per_gas.is_none() || cancun.is_some_and(|first| header.timestamp < first);
+    is_told.then_some(true)
+}
+
 /// The nonce that a new contract begins with (EIP-161), where that is known.
 fn of_new_contract(audit: &Audit<'_>, block: u64, is_old: bool) -> Option<u64> {
-    let identity = audit.view.identity();
-    match ForkRules::well_known(identity.chain_id, identity.genesis_hash.into()) {
+    match forks(audit) {
         Some(forks) => Some(u64::from(
             forks.spurious_dragon.is_some_and(|first| first <= block),
         )),
@@ -79,11 +94,22 @@ fn of_new_contract(audit: &Audit<'_>, block: u64, is_old: bool) -> Option<u64> {
 }
 
 /// What a block makes of a nonce.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Set {
     nonce: u64,
-    /// Whether it counts from a new contract's 1, which may have been 0, or not be known at all.
-    is_guess: bool,
+    /// Whether it counts from a new contract's 1, which may have been 0.
+    may_be_less: bool,
+    /// Whether it may be that only the node can tell, by rules that are not here.
+    may_be_unknown: bool,
+}
+
+impl Set {
+    fn of(nonce: u64) -> Self {
+        Self {
+            nonce,
+            ..Self::default()
+        }
+    }
 }
 
 struct Nonces<'a> {
@@ -92,6 +118,7 @@ struct Nonces<'a> {
     /// The block's first transaction.
     first: u64,
     new_contract: Option<u64>,
+    may_end: Option<bool>,
     /// A receipt has no status: it may be from before EIP-161.
     is_old: bool,
     before: AddressMap<Option<u64>>,
@@ -124,14 +151,15 @@ impl Nonces<'_> {
         Ok(sent)
     }
 
-    fn put(&mut self, account: &Address, nonce: u64, is_guess: bool) {
-        self.set.insert(*account, Set { nonce, is_guess });
+    fn put(&mut self, account: &Address, set: Set) {
+        self.set.insert(*account, set);
     }
 
     /// One more than `nonce`.
     fn raise(&mut self, account: &Address, nonce: u64) {
-        let is_guess = self.set.get(account).is_some_and(|set| set.is_guess);
-        self.put(account, nonce.saturating_add(1).min(NONCE_UNKNOWN - 1), is_guess);
+        let doubts = self.set.get(account).copied().unwrap_or_default();
+        let nonce = nonce.saturating_add(1).min(NONCE_UNKNOWN - 1);
+        self.put(account, Set { nonce, ..doubts });
     }
 
     fn authorizations(&mut self, transaction: &Transaction) -> Result<(), StoreError> {
@@ -144,7 +172,7 @@ impl Nonces<'_> {
             let (row, sent) = (self.row(&account)?, self.sent(&account)?);
             match row.max(sent) {
                 _ if row == Some(NONCE_UNKNOWN) => {}
-                None if self.audit.view.first_block() > 0 => self.put(&account, NONCE_UNKNOWN, false),
+                None if self.audit.view.first_block() > 0 => self.put(&account, Set::of(NONCE_UNKNOWN)),
                 has if has.unwrap_or(0) == tuple.nonce => self.raise(&account, tuple.nonce),
                 _ => {}
             }
@@ -152,7 +180,7 @@ impl Nonces<'_> {
         Ok(())
     }
 
-    fn frames(&mut self, frames: &[Frame], cancun: bool) -> Result<(), StoreError> {
+    fn frames(&mut self, frames: &[Frame]) -> Result<(), StoreError> {
         // Whether each frame on the way down to the current one was undone.
         let mut undone: Vec<bool> = Vec::new();
         let mut created = AddressSet::default();
@@ -172,15 +200,27 @@ impl Nonces<'_> {
             }
             // Its code runs after that, and may create in turn.
             if let Some(contract) = frame.to.filter(|_| !frame.reverted) {
-                let guess = self.new_contract.is_none();
-                self.put(&contract, self.new_contract.unwrap_or(1), guess);
+                let is_guess = self.new_contract.is_none();
+                let set = Set {
+                    nonce: self.new_contract.unwrap_or(1),
+                    may_be_less: is_guess,
+                    may_be_unknown: is_guess && self.is_old,
+                };
+                self.put(&contract, set);
                 created.insert(contract);
             }
         }
         for frame in frames {
-            let ends = frame.kind == FrameKind::SelfDestruct && !frame.reverted;
-            if ends && (!cancun || created.contains(&frame.from)) {
-                self.put(&frame.from, 0, false);
+            if frame.kind != FrameKind::SelfDestruct || frame.reverted {
+                continue;
+            }
+            let ends = created.contains(&frame.from).then_some(true).or(self.may_end);
+            if ends != Some(false) {
+                let set = Set {
+                    may_be_unknown: ends.is_none(),
+                    ..Set::of(0)
+                };
+                self.put(&frame.from, set);
             }
         }
         Ok(())
@@ -194,7 +234,7 @@ impl Nonces<'_> {
             Some(nonce) => self.raise(account, nonce.max(sent.unwrap_or(0))),
             // Delegated before the store begins: what it created until then is not known.
             None if sent.is_some() && self.audit.view.first_block() > 0 => {
-                self.put(account, NONCE_UNKNOWN, false);
+                self.put(account, Set::of(NONCE_UNKNOWN));
             }
             None => {}
         }
@@ -202,14 +242,16 @@ impl Nonces<'_> {
     }
 
     fn end(self, item: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
-        for (account, Set { mut nonce, is_guess }) in self.set {
-            let key = keys::account_at(&account, self.number);
-            if is_guess
+        for (account, set) in self.set {
+            let (key, mut nonce) = (keys::account_at(&account, self.number), set.nonce);
+            if (set.may_be_less || set.may_be_unknown)
                 && let Some(stored) = self.audit.view.get(Table::Nonces, &key)?
                 && let Ok(stored) = decode(&stored)
-                && (stored.checked_add(1) == Some(nonce) || (stored == NONCE_UNKNOWN && self.is_old))
             {
-                nonce = stored;
+                let is_less = set.may_be_less && stored.checked_add(1) == Some(nonce);
+                if is_less || (set.may_be_unknown && stored == NONCE_UNKNOWN) {
+                    nonce = stored;
+                }
             }
             let mut value = Vec::with_capacity(10);
             put_varint(&mut value, nonce);

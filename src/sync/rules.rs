@@ -39,6 +39,7 @@ impl ChainRules {
             chain_id,
             // A fork schedule that names none of the early forks is that of a chain that began after them.
             spurious_dragon_block: forks.map(|forks| forks.spurious_dragon.unwrap_or(u64::MAX)),
+            cancun_time: forks.and_then(|forks| forks.cancun_time),
             genesis_nonces: accounts
                 .iter()
                 .filter(|account| account.nonce > 0)
@@ -101,8 +102,10 @@ mod tests {
         let of = |chain_id| ChainRules::new(chain_id, hash, None, 0, false);
         let (mainnet, classic) = (of(1), of(61));
         assert_eq!(mainnet.nonces.native.dao_block, Some(1_920_000));
+        assert_eq!(mainnet.nonces.cancun_time, Some(1_710_338_135));
         assert_eq!(mainnet.verify.byzantium_block, Some(4_370_000));
         assert_eq!(classic.nonces.native.dao_block, None);
+        assert_eq!(classic.nonces.cancun_time, None);
         assert_eq!(classic.nonces.native.static_rewards, StaticRewards::default());
         assert_eq!(classic.verify, Rules::default());
         assert_eq!(of(31_337).nonces.native.dao_block, Some(1_920_000));

@@ -382,6 +382,58 @@ fn before_byzantium_traces_tell_what_was_created_and_blocks_no_nonces() {
     passes(&made.store);
 }
 
+/// Since EIP-6780, which chains may take without blobs, contracts end in the transaction that makes them alone.
+#[test]
+fn only_the_node_tells_the_nonce_of_a_contract_that_may_live_on() {
+    let (ending, passing) = (who(80), who(81));
+    let mut blocks = Blocks::new();
+    blocks.push(vec![create(who(1), ending, 0)]);
+    blocks.push(vec![
+        call(who(1), ending, 0).with(FrameKind::SelfDestruct, &[0], ending, who(3), 0),
+        call(who(1), ending, 0)
+            .with(FrameKind::Create2, &[0], ending, passing, 0)
+            .with(FrameKind::SelfDestruct, &[0, 0], passing, who(3), 0),
+    ]);
+    blocks.push(vec![]);
+    blocks.push(vec![call(who(1), ending, 0).with(
+        FrameKind::Create,
+        &[0],
+        ending,
+        who(82),
+        0,
+    )]);
+    let exact = |nonces: [u64; 3]| nonces.map(Nonce::Exact);
+    let (ended, lives) = (exact([1, 1, 2]), exact([1, 2, 3]));
+    let unknown = [Nonce::Exact(1), Nonce::AskNode, Nonce::AskNode];
+    for (base_fee, blobs, cancun_time, told) in [
+        (None, None, None, ended),
+        (Some(3), None, None, unknown),
+        // As earlier versions had it, too.
+        (Some(3), None, Some(u64::MAX), ended),
+        (Some(3), None, Some(0), unknown),
+        (Some(3), Some(0), None, lives),
+    ] {
+        for bundle in &mut blocks.0[1..] {
+            let header = &mut bundle.block.header;
+            header.base_fee_per_gas = base_fee;
+            (header.blob_gas_used, header.excess_blob_gas) = (blobs, blobs);
+        }
+        let rules = NonceRules {
+            cancun_time,
+            ..rules()
+        };
+        for finals in [blocks.0.len(), 2] {
+            let made = made(0, None);
+            commit(&mut made.store.writer().unwrap(), &blocks.0, &rules, finals);
+            let reader = Reader::new(made.store.view());
+            let nonces = [1, 2, 4].map(|block| reader.nonce(ending, block).unwrap());
+            assert_eq!(nonces, told, "{base_fee:?} {blobs:?} {cancun_time:?}");
+            assert_eq!(reader.nonce(passing, 4).unwrap(), Nonce::Exact(0));
+            passes(&made.store);
+        }
+    }
+}
+
 #[test]
 fn from_the_middle_of_the_chain() {
     let mut rules = rules();

@@ -9,7 +9,7 @@ use alloy_primitives::map::AddressSet;
 
 use super::native::NativeRules;
 use crate::codec::value::NONCE_UNKNOWN as UNKNOWN;
-use crate::model::{Address, Block, Bundle, Frame, FrameKind, Transaction, TransactionTrace};
+use crate::model::{Address, Block, Bundle, Frame, FrameKind, Header, Transaction, TransactionTrace};
 use crate::store::{Batch, StoreError};
 use crate::sync::authority::authority;
 
@@ -21,6 +21,8 @@ pub struct NonceRules {
     /// The first block in which a new contract's nonce is 1 (EIP-161). `None`: not known; it is 1 where receipts have a status, which came
     /// later, and before that only the node can tell.
     pub spurious_dragon_block: Option<u64>,
+    /// The first time of Cancun (EIP-6780), where the chain's schedule states one.
+    pub cancun_time: Option<u64>,
     /// Nonces that are not zero in the genesis allocation.
     pub genesis_nonces: Vec<(Address, u64)>,
     /// Whether the store begins at block 0, so that an account it never saw has nonce 0.
@@ -37,6 +39,18 @@ impl NonceRules {
             None if states_status => 1,
             None => UNKNOWN,
         }
+    }
+
+    /// The nonce of a contract that destroyed itself in a block, in another transaction than the one that made it; `None` where it lives on, as
+    /// from Cancun on (EIP-6780).
+    fn of_ended(&self, header: &Header) -> Option<u64> {
+        if header.blob_gas_used.is_some() {
+            return None;
+        }
+        // Chains with a base fee may have taken that rule without blobs, which headers would tell of.
+        let is_before = header.base_fee_per_gas.is_none()
+            || self.cancun_time.is_some_and(|first| header.timestamp < first);
+        Some(if is_before { 0 } else { UNKNOWN })
     }
 }
 
@@ -161,8 +175,7 @@ fn frames(
     rules: &NonceRules,
     batch: &mut Batch,
 ) -> Result<(), StoreError> {
-    // From Cancun on a contract ends only in the transaction that made it (EIP-6780).
-    let cancun = block.header.blob_gas_used.is_some();
+    let of_ended = rules.of_ended(&block.header);
     let block = block.number();
     // Whether each frame on the way down to the current one was undone.
     let mut undone: Vec<bool> = Vec::new();
@@ -189,8 +202,9 @@ fn frames(
         .iter()
         .filter(|frame| frame.kind == FrameKind::SelfDestruct && !frame.reverted)
     {
-        if !cancun || created.contains(&frame.from) {
-            batch.set_nonce(&frame.from, block, 0)?;
+        let made_here = created.contains(&frame.from);
+        if let Some(nonce) = if made_here { Some(0) } else { of_ended } {
+            batch.set_nonce(&frame.from, block, nonce)?;
         }
     }
     Ok(())
