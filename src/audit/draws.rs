@@ -191,7 +191,7 @@ impl<'a> Parties<'a> {
     fn of_transaction(&mut self, ordinal: u64) -> Result<Vec<Address>, QueryError> {
         let row = TransactionSlice::decode(self.transactions.row(ordinal)?.bytes())
             .map_err(|corrupt| QueryError::Corrupt(corrupt, Table::Transactions.name()))?;
-        let parties = [Some(row.from), row.to, row.contract_address];
+        let parties = [Some(row.from), row.to, row.created()];
         Ok(parties.into_iter().flatten().collect())
     }
 

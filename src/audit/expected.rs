@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::Audit;
 use crate::codec::keys::{PostingKind, Term};
-use crate::model::{Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind, TransactionTrace};
+use crate::model::{
+    Address, B256, Bundle, FrameKind, Log, TokenEvent, TokenKind, TransactionTrace, created_contract,
+};
 use crate::query::QueryError;
 use crate::store::{Direction, PostingCursor, View};
 
@@ -95,6 +97,7 @@ pub(super) fn postings(
             Term::account(PostingKind::AccountSent, &transaction.from),
             ordinal,
         );
+        let named = created_contract(transaction.to, receipt.contract_address);
         let is_created = match receipt.status {
             Some(success) => success,
             // Before Byzantium only the trace tells. Where it came later than the block its word came too late for the list.
@@ -103,10 +106,10 @@ pub(super) fn postings(
                 let failed = trace
                     .and_then(TransactionTrace::top)
                     .is_some_and(|top| top.error.is_some());
-                !failed || listed(view, receipt.contract_address, ordinal)?
+                !failed || listed(view, named, ordinal)?
             }
         };
-        let created = receipt.contract_address.filter(|_| is_created);
+        let created = named.filter(|_| is_created);
         let mut parties = vec![transaction.from];
         for party in [transaction.to, created].into_iter().flatten() {
             if !parties.contains(&party) {

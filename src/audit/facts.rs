@@ -12,7 +12,7 @@ use super::sums::{Sums, fingerprint};
 use super::{Audit, Check, Nobody, Ordinals, Tally, native, nonces};
 use crate::codec::value::{AccountRow, Creation, Funded, FundingKind, FundingRow};
 use crate::codec::{Corrupt, keys};
-use crate::model::{Address, Bundle};
+use crate::model::{Address, Bundle, created_contract};
 use crate::query::QueryError;
 use crate::store::{StoreError, Table};
 
@@ -156,10 +156,7 @@ fn creations(audit: &Audit<'_>, bundle: &Bundle, item: &mut Item<'_>) -> Result<
     };
     let pairs = bundle.block.transactions.iter().zip(&bundle.receipts);
     for ((transaction, receipt), ordinal) in pairs.zip(first..) {
-        // Some nodes name whom a call went to.
-        let created = receipt
-            .contract_address
-            .filter(|named| transaction.to != Some(*named));
+        let created = created_contract(transaction.to, receipt.contract_address);
         if let Some(contract) = created.filter(|_| receipt.status == Some(true)) {
             made.insert((contract, ordinal), own);
         }

@@ -36,7 +36,7 @@ pub use rewards::{
 pub use text::{AddressFault, is_path, shown_text, shown_url, written_address};
 pub use token::{MultiItems, TokenEvent, TokenKind, TokenMetadata};
 pub use trace::{Frame, FrameKind, TransactionTrace};
-pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction};
+pub use transaction::{AccessListItem, Authorization, Log, Receipt, Topics, Transaction, created_contract};
 pub use verdict::{Difference, NATIVE_COIN, TokenVerdict, ToldMetadata, ZeroAddress};
 
 /// Which of the two chains of the API an answer speaks of (`chain` parameter).

@@ -80,8 +80,8 @@ impl Transaction {
     pub const LAST_KIND: u8 = 4;
 
     /// Types of transactions that a bridge or the chain itself makes, signed by nobody: Arbitrum's deposits, contracts' messages,
-    /// retryables and blocks' starts, the OP Stack's deposits, Polygon's state sync, zkSync's priority operations.
-    const MADE_KINDS: [u8; 8] = [0x64, 0x66, 0x68, 0x69, 0x6a, 0x7e, 0x7f, 0xff];
+    /// retryables and blocks' starts, the OP Stack's deposits, Polygon's state sync, zkSync's upgrades of its protocol and priority operations.
+    const MADE_KINDS: [u8; 9] = [0x64, 0x66, 0x68, 0x69, 0x6a, 0x7e, 0x7f, 0xfe, 0xff];
 
     /// Whether a bridge or the chain itself made it, by its type or for it has no gas: its nonce need not be its sender's.
     #[must_use]
@@ -94,6 +94,12 @@ impl Transaction {
     pub fn is_of_chain(kind: u8, gas: u64) -> bool {
         gas == 0 || Self::MADE_KINDS.contains(&kind)
     }
+}
+
+/// The contract that a transaction to `to` made, where it did not fail, of what its receipt names: some nodes name whom a call went to.
+#[must_use]
+pub fn created_contract(to: Option<Address>, named: Option<Address>) -> Option<Address> {
+    named.filter(|named| to != Some(*named))
 }
 
 /// Up to four topics of a log, held inline.
@@ -183,7 +189,7 @@ pub struct Receipt {
     pub gas_used: u64,
     /// Price paid per gas, wei.
     pub effective_gas_price: Option<u128>,
-    /// The created contract of a creation.
+    /// The created contract of a creation, or what the node names ([`created_contract`]).
     pub contract_address: Option<Address>,
     /// Logs in order.
     pub logs: Vec<Log>,
@@ -195,4 +201,32 @@ pub struct Receipt {
     pub blob_gas_price: Option<u128>,
     /// Fields that we do not know, as the JSON object the node gave (roll-up fees).
     pub extra: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_chain_makes_is_told_by_its_type_or_for_it_has_no_gas() {
+        let is_made = |kind| Transaction::is_of_chain(kind, 21_000);
+        for kind in [0x64, 0x66, 0x68, 0x69, 0x6a, 0x7e, 0x7f, 0xfe, 0xff] {
+            assert!(is_made(kind), "{kind:#x}");
+        }
+        // Ethereum's, and zkSync's own that accounts sign.
+        for kind in [0, 1, 2, 3, 4, 0x71] {
+            assert!(!is_made(kind), "{kind:#x}");
+        }
+        assert!(Transaction::is_of_chain(0, 0));
+    }
+
+    #[test]
+    fn whom_a_call_went_to_is_not_created() {
+        let [a, b] = [1, 2].map(|byte| Some(Address::repeat_byte(byte)));
+        assert_eq!(created_contract(None, a), a);
+        assert_eq!(created_contract(a, a), None);
+        // A contract of the chain itself makes others.
+        assert_eq!(created_contract(a, b), b);
+        assert_eq!(created_contract(a, None), None);
+    }
 }

@@ -157,7 +157,7 @@ impl TransactionPage {
                 transaction_index: index as u32,
                 from: slice.from,
                 to: slice.to,
-                contract_address: slice.contract_address.filter(|_| success),
+                contract_address: slice.created().filter(|_| success),
                 value: slice.value,
                 nonce: slice.nonce,
                 kind: slice.kind,

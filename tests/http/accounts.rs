@@ -107,6 +107,40 @@ fn every_list(bundles: &[Bundle]) -> Vec<Listed> {
     all
 }
 
+/// Some nodes name in a receipt whom the call went to.
+#[tokio::test]
+async fn whom_a_call_went_to_is_not_told_as_created() {
+    let mut bundles = bundles(true);
+    let pairs = bundles
+        .iter_mut()
+        .flat_map(|bundle| bundle.block.transactions.iter().zip(&mut bundle.receipts));
+    let mut calls = pairs.filter(|(transaction, receipt)| {
+        transaction.to.is_some() && receipt.status == Some(true) && receipt.contract_address.is_none()
+    });
+    let (call, receipt) = calls.next().unwrap();
+    let (from, to, hash) = (call.from, call.to, call.hash);
+    receipt.contract_address = to;
+    drop(calls);
+    let world = World::over(bundles, None).await;
+    let told = async |target: &str, name: &str| {
+        let (_, value) = world.get(target).await;
+        let rows = value[name]
+            .as_array()
+            .unwrap_or_else(|| panic!("{target}: {value}"));
+        let row = rows.iter().find(|row| row["hash"] == json!(hash)).unwrap();
+        assert_eq!(row["to"], json!(to));
+        row["contractAddress"].clone()
+    };
+    let list = format!("/api/account/{from}/tx-list");
+    assert_eq!(told(&list, "transactions").await, Value::Null);
+    let list = format!("/api?module=account&action=txlist&address={from}");
+    assert_eq!(told(&list, "result").await, json!(""));
+    // The receipt is what the node said.
+    let receipt = format!("/api/proxy?action=eth_getTransactionReceipt&txhash={hash}");
+    let (_, receipt) = world.get(&receipt).await;
+    assert_eq!(receipt["result"]["contractAddress"], json!(to));
+}
+
 #[tokio::test]
 async fn whole_lists() {
     let bundles = bundles(true);

@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use super::Corrupt;
 use super::value::{CallOf, FeeRow, blob_gas_used, paid_below};
-use crate::model::{AccessListItem, Address, B256, Bytes, Receipt, Transaction, U256};
+use crate::model::{AccessListItem, Address, B256, Bytes, Receipt, Transaction, U256, created_contract};
 use read::{Stored, access, authorization, listed};
 
 mod call_data;
@@ -180,6 +180,12 @@ impl<'a> TransactionSlice<'a> {
             contract_address: row.contract_address,
             input: row.input,
         })
+    }
+
+    /// The contract that it made, where it did not fail.
+    #[must_use]
+    pub fn created(&self) -> Option<Address> {
+        created_contract(self.to, self.contract_address)
     }
 
     /// The call that it makes; `room` is for its data.

@@ -5,7 +5,7 @@ use crate::codec::chunk::UnitBuilder;
 use crate::codec::keys::{self, PostingKind, Term};
 use crate::codec::transaction_row::{TRANSACTION_UNIT_BYTES_MAX, encode_transaction, signature};
 use crate::codec::value::Creation;
-use crate::model::{Address, Bundle, TransactionTrace};
+use crate::model::{Bundle, TransactionTrace, created_contract};
 use crate::store::{Batch, StoreError, Table};
 
 pub(super) fn derive(
@@ -36,12 +36,12 @@ pub(super) fn derive(
             Term::account(PostingKind::AccountSent, &transaction.from),
             ordinal,
         );
-        // Nodes name the address that a failed creation would have had, and some whom a call went to.
+        // Nodes name the address that a failed creation would have had.
         // Before Byzantium only the trace tells whether it did.
         let traced = || Some(traces?.get(index)?.top()?.error.is_none());
         let is_success = receipt.status.or_else(traced);
-        let is_created = |named: &Address| is_success != Some(false) && transaction.to != Some(*named);
-        let created = receipt.contract_address.filter(is_created);
+        let created =
+            created_contract(transaction.to, receipt.contract_address).filter(|_| is_success != Some(false));
         if let Some(contract) = created.filter(|_| receipt.status == Some(true)) {
             let creation = Creation {
                 frame: None,
