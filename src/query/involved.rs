@@ -26,6 +26,24 @@ impl Reader {
         Ok(self.view.first_transaction(first)?..self.view.first_transaction(last.saturating_add(1))?)
     }
 
+    /// The place among all transactions of the one that has the frame which so many others of blocks `first..=last` come before, and
+    /// how many of these are its own; `None` where there are not so many. The frames of the blocks must be stored.
+    pub fn frame_after(
+        &self,
+        (first, last): (u64, u64),
+        others: u64,
+    ) -> Result<Option<(u64, u64)>, QueryError> {
+        let end = self.view.first_frame(last.saturating_add(1))?;
+        let frame = self.view.first_frame(first)?.checked_add(others);
+        let Some(frame) = frame.filter(|frame| *frame < end) else {
+            return Ok(None);
+        };
+        let mut places = TopFrames::new(&self.view);
+        let (block, place) = places.place_of(frame)?;
+        let own = frame - places.first_of(block, place)?;
+        Ok(Some((self.view.first_transaction(block)? + place, own)))
+    }
+
     /// The block of the transaction at this place among all.
     pub fn block_of(&self, ordinal: u64) -> Result<u64, QueryError> {
         Ok(self.view.block_of_transaction(ordinal)?.0)

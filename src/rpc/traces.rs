@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -198,17 +198,64 @@ fn filtered(
         return Err(traces_failed(QueryError::NeedsTraces));
     }
     let range = reader.transactions_of(first, last).map_err(query_failed)?;
-    let accounts = matcher.from.iter().chain(&matcher.to).copied().collect();
+    let accounts: Vec<_> = matcher.from.iter().chain(&matcher.to).copied().collect();
+    let (mut rest, mut skip) = (range, after);
+    if accounts.is_empty() && after > 0 {
+        // Every frame passes, so their numbers tell where to begin.
+        let found = reader.frame_after((first, last), after).map_err(traces_failed)?;
+        (rest.start, skip) = found.unwrap_or((rest.end, 0));
+    }
     array(
         snapshot,
         Traces {
             accounts,
             matcher,
-            skip: after,
+            skip,
             left: count.unwrap_or(u64::MAX),
-            ..Traces::all(reader, range)
+            ..Traces::all(reader, rest)
         },
     )
+}
+
+/// How long the next trace is looked for. What passes between two frames does not count.
+struct Search {
+    since: Instant,
+    left: Duration,
+}
+
+impl Search {
+    fn new() -> Self {
+        Self {
+            since: clock::now(),
+            left: WALK_TIME_MAX,
+        }
+    }
+
+    /// A frame begins.
+    const fn begin(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// It ends without what is looked for.
+    fn pause(&mut self, now: Instant) {
+        self.left = self.deadline().saturating_duration_since(now);
+    }
+
+    /// The next one is looked for from here on.
+    const fn found(&mut self, now: Instant) {
+        (self.since, self.left) = (now, WALK_TIME_MAX);
+    }
+
+    fn deadline(&self) -> Instant {
+        self.since + self.left
+    }
+
+    fn check(&self, now: Instant) -> Result<(), HttpError> {
+        match now < self.deadline() {
+            true => Ok(()),
+            false => Err(query_failed(QueryError::TimedOut)),
+        }
+    }
 }
 
 /// Traces of transactions, looked up some at a time.
@@ -227,6 +274,7 @@ struct Traces {
     skip: u64,
     /// Traces to give at most.
     left: u64,
+    search: Search,
 }
 
 impl Traces {
@@ -240,6 +288,7 @@ impl Traces {
             open: None,
             skip: 0,
             left: u64::MAX,
+            search: Search::new(),
         }
     }
 
@@ -249,12 +298,11 @@ impl Traces {
             return Ok(self.rest.next());
         }
         if self.known.is_empty() {
-            let deadline = clock::now() + WALK_TIME_MAX;
             let found = self.reader.involving(
                 &self.accounts,
                 self.rest.clone(),
                 (false, LOOKED_UP),
-                Some(deadline),
+                Some(self.search.deadline()),
             );
             self.known = found.map_err(traces_failed)?.into();
             self.rest.start = match self.known.back() {
@@ -268,9 +316,14 @@ impl Traces {
 
 impl Items for Traces {
     fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, HttpError> {
-        let until = clock::now() + FRAME_TIME;
+        let begun = clock::now();
+        let until = begun + FRAME_TIME;
+        self.search.begin(begun);
         while self.left > 0 {
-            if clock::now() > until {
+            let now = clock::now();
+            self.search.check(now)?;
+            if now > until {
+                self.search.pause(now);
                 frame.pause();
                 return Ok(true);
             }
@@ -294,6 +347,7 @@ impl Items for Traces {
                     continue;
                 }
                 room = frame.item(|out| rpc::trace(out, call, children, &place));
+                self.search.found(clock::now());
                 self.left -= 1;
                 if !room || self.left == 0 {
                     break;
@@ -318,6 +372,29 @@ pub(super) fn is_operation(frame: &CallFrame) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::ErrorStatus;
+
+    #[test]
+    fn what_is_looked_for_in_vain_is_given_up() {
+        let begun = clock::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let mut search = Search::new();
+        search.begin(at(0));
+        assert_eq!(search.check(at(19)), Ok(()));
+        let late = search.check(at(20)).unwrap_err();
+        assert_eq!(late.status(), ErrorStatus::Unavailable);
+        // What is found gives as much time again.
+        search.found(at(19));
+        assert_eq!(search.check(at(38)), Ok(()));
+        // Until the next frame nobody looks for anything.
+        search.pause(at(24));
+        search.begin(at(100));
+        assert_eq!(search.check(at(114)), Ok(()));
+        assert!(search.check(at(115)).is_err());
+        search.pause(at(130));
+        search.begin(at(200));
+        assert!(search.check(at(200)).is_err());
+    }
 
     #[test]
     fn filters_join_or_intersect() {

@@ -395,6 +395,48 @@ async fn a_creation_that_an_ancestor_undid_has_no_recipient_whatever_is_filtered
     assert_eq!(filtered(either).await, std::slice::from_ref(creation));
 }
 
+#[tokio::test]
+async fn traces_that_are_to_be_left_out_are_passed_over_by_their_number() {
+    let mut bundles = plain::chain(5, HEAD + 1, &ChainConfig::default());
+    lists::vary(&mut bundles, 5);
+    let world = World::over(bundles, None).await;
+    let rows = async || {
+        let page = world.server.get("/metrics").await.whole_body();
+        let line = r#"quarry_store_visits_total{operation="rpc:trace_filter",kind="rows"} "#;
+        let found = page.lines().find_map(|text| text.strip_prefix(line));
+        found.map_or(0, |found| found.parse::<u64>().unwrap())
+    };
+    let filtered = async |filter: Value| {
+        let found = rpc(&world, "trace_filter", json!([filter])).await.unwrap();
+        found.as_array().unwrap().clone()
+    };
+    let blocks = json!({"fromBlock": "0x7", "toBlock": "0x38"});
+    let all = filtered(blocks.clone()).await;
+    assert!(all.len() > 300, "{}", all.len());
+    let from = |after: u64, count: u64| {
+        let mut filter = blocks.clone();
+        (filter["after"], filter["count"]) = (json!(after), json!(count));
+        filter
+    };
+    for after in (0..all.len() + 2).step_by(3) {
+        let before = rows().await;
+        let found = filtered(from(after as u64, 2)).await;
+        let expected: Vec<Value> = all.iter().skip(after).take(2).cloned().collect();
+        assert_eq!(found, expected, "{after}");
+        // Some of a block, and the transactions of these two.
+        let read = rows().await - before;
+        assert!(read < 100, "{read} rows for {after}");
+    }
+    let before = rows().await;
+    for after in [all.len() as u64, u64::MAX] {
+        assert_eq!(filtered(from(after, 5)).await, Vec::<Value>::new());
+    }
+    assert_eq!(rows().await, before);
+    // Up to the last one.
+    let rest = filtered(from(all.len() as u64 - 7, u64::MAX)).await;
+    assert_eq!(rest, all[all.len() - 7..]);
+}
+
 /// A chain in which an account sends a megabyte in each of some blocks, and nothing of note in another; with the hashes of what it sends,
 /// the newest first.
 fn heavy() -> (Vec<Bundle>, Address, Vec<Value>) {
