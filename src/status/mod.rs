@@ -1,8 +1,12 @@
 //! What a chain's sync is doing, shared between the writer and whoever reports it. A leaf: plain
 //! atomics, no knowledge of nodes, stores or HTTP.
 
+mod tokens;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use tokens::TokenFigures;
 
 use crate::clock;
 
@@ -11,9 +15,8 @@ use crate::clock;
 /// Numbers are `u64::MAX` until they are known.
 #[derive(Debug)]
 pub struct ChainStatus {
-    node_head: AtomicU64,
-    /// When the node said so, Unix seconds.
-    node_heard: AtomicU64,
+    /// The node's head, and when it was said.
+    heard: Mutex<Option<HeadWord>>,
     /// The head that an earlier process heard of, and when.
     remembered: Mutex<Option<HeadWord>>,
     safe: AtomicU64,
@@ -86,8 +89,7 @@ fn ago(then: f64) -> f64 {
 impl Default for ChainStatus {
     fn default() -> Self {
         Self {
-            node_head: AtomicU64::new(u64::MAX),
-            node_heard: AtomicU64::new(0),
+            heard: Mutex::default(),
             remembered: Mutex::default(),
             safe: AtomicU64::new(u64::MAX),
             finalized: AtomicU64::new(u64::MAX),
@@ -124,7 +126,11 @@ fn known(value: u64) -> Option<u64> {
 impl ChainStatus {
     /// The node's head as last seen; `None` before the first answer, or when there is no node.
     pub fn node_head(&self) -> Option<u64> {
-        known(self.node_head.load(Ordering::Relaxed))
+        Some(self.heard()?.number)
+    }
+
+    fn heard(&self) -> Option<HeadWord> {
+        *self.heard.lock().ok()?
     }
 
     /// Records the node's head, said now.
@@ -134,8 +140,9 @@ impl ChainStatus {
 
     /// Records the node's head, as somebody heard it at a time, Unix seconds.
     pub fn set_node_head_at(&self, number: u64, at: u64) {
-        self.node_heard.store(at, Ordering::Relaxed);
-        self.node_head.store(number, Ordering::Relaxed);
+        if let Ok(mut heard) = self.heard.lock() {
+            *heard = Some(HeadWord { number, at });
+        }
     }
 
     /// Records what an earlier process heard of the node's head: until the node speaks, that is how far it was.
@@ -147,11 +154,7 @@ impl ChainStatus {
 
     /// The last that was heard of the node's head, by this process or an earlier one.
     pub fn head_word(&self) -> Option<HeadWord> {
-        let heard = self.node_head().map(|number| HeadWord {
-            number,
-            at: self.node_heard.load(Ordering::Relaxed),
-        });
-        heard.or_else(|| *self.remembered.lock().ok()?)
+        self.heard().or_else(|| *self.remembered.lock().ok()?)
     }
 
     /// The node's `safe` block as last seen.
@@ -410,73 +413,20 @@ impl ChainStatus {
     }
 }
 
-/// What is found out about the tokens of a chain, in numbers.
-#[derive(Debug, Default)]
-pub struct TokenFigures {
-    known: AtomicU64,
-    exact: AtomicU64,
-    inexact: AtomicU64,
-    waiting: AtomicU64,
-    /// Questions asked of the node since the start.
-    pub questions: AtomicU64,
-    /// Of these, how many the node failed to answer.
-    pub errors: AtomicU64,
-}
-
-impl TokenFigures {
-    /// Contracts that emitted a token event.
-    pub fn known(&self) -> u64 {
-        self.known.load(Ordering::Relaxed)
-    }
-
-    /// Records how many there are.
-    pub fn set_known(&self, count: u64) {
-        self.known.store(count, Ordering::Relaxed);
-    }
-
-    /// Tokens whose events explain them, as far as they were compared.
-    pub fn exact(&self) -> u64 {
-        self.exact.load(Ordering::Relaxed)
-    }
-
-    /// Tokens found not to be exact.
-    pub fn inexact(&self) -> u64 {
-        self.inexact.load(Ordering::Relaxed)
-    }
-
-    /// Records both, as the side store has them.
-    pub fn set_verdicts(&self, exact: u64, inexact: u64) {
-        self.exact.store(exact, Ordering::Relaxed);
-        self.inexact.store(inexact, Ordering::Relaxed);
-    }
-
-    /// Jobs that wait to be done.
-    pub fn waiting(&self) -> u64 {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
-    /// Records how many wait.
-    pub fn set_waiting(&self, count: u64) {
-        self.waiting.store(count, Ordering::Relaxed);
-    }
-
-    /// Counts a verdict; `before` is what an earlier one said.
-    pub fn verdict(&self, before: Option<bool>, exact: bool) {
-        let of = |exact| if exact { &self.exact } else { &self.inexact };
-        if before == Some(exact) {
-            return;
-        }
-        if let Some(before) = before {
-            let less = |count: u64| Some(count.saturating_sub(1));
-            let _ = of(before).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        }
-        of(exact).fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_has_the_time_at_which_it_was_said() {
+        let status = ChainStatus::default();
+        std::thread::scope(|scope| {
+            let said = scope.spawn(|| (0..1_000_000).for_each(|at| status.set_node_head_at(at, at)));
+            while !said.is_finished() {
+                assert!(status.head_word().is_none_or(|word| word.number == word.at));
+            }
+        });
+    }
 
     #[test]
     fn a_fill_is_told_of_again_after_what_was_waited_out() {
