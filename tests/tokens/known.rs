@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quarry::codec::tokens::TokenState;
 use quarry::model::token::TRANSFER;
-use quarry::model::{BlockId, Log, TokenVerdict, Topics};
-use quarry::query::{KeyPart, ObservedFacts, from_memory};
-use quarry::store::{Observed, View};
+use quarry::model::{BlockId, Log, TokenMetadata, TokenVerdict, Topics};
+use quarry::query::{KeyPart, ObservedFacts, TokenFacts, Verdict, from_memory};
+use quarry::store::{Observed, StoreError, ToldBalance, View};
 
 use super::*;
 
@@ -255,4 +255,66 @@ fn what_is_not_in_memory_is_left_to_who_may_wait() {
     assert_eq!(from_memory(|| view.known_hash(3).is_ok()), None);
     assert_eq!(view.known_hash(3).unwrap(), hash);
     assert_eq!(from_memory(|| view.known_hash(3).unwrap()), Some(hash));
+}
+
+/// Facts that stop to count once the number of holders was asked for.
+#[derive(Debug)]
+struct Voided(ObservedFacts);
+
+impl TokenFacts for Voided {
+    fn metadata(&self, token: &Address) -> Result<Option<TokenMetadata>, StoreError> {
+        self.0.metadata(token)
+    }
+
+    fn verdict(&self, token: &Address, flagged: bool) -> Result<Verdict, StoreError> {
+        self.0.verdict(token, flagged)
+    }
+
+    fn holder_count(&self, token: &Address) -> Result<Option<u64>, StoreError> {
+        self.0.holder_count(token)
+    }
+}
+
+/// A list of holders is the contract's or the ledger's as a whole, also where the verdict is voided while it is made.
+#[test]
+fn a_list_of_holders_is_of_one_word() {
+    let token = Address::repeat_byte(0xab);
+    let mut bundles = chain(5, 30);
+    let minted = bundles[..20]
+        .iter_mut()
+        .flat_map(|bundle| &mut bundle.receipts)
+        .next();
+    minted.unwrap().logs.push(Log {
+        address: token,
+        topics: Topics::new(&[TRANSFER, B256::ZERO, token.into_word()]).unwrap(),
+        data: U256::from(5).to_be_bytes_vec().into(),
+    });
+    let directory = crate::scratch::directory();
+    let store = open(directory.path());
+    follow(&mut store.writer().unwrap(), &bundles);
+    let observed = Arc::new(Observed::in_memory());
+    let head = store.view().head().unwrap();
+    let supply = Some(U256::from(77));
+    observed.put_verdict(
+        &token,
+        &TokenVerdict {
+            supply,
+            ..verdict(false, head)
+        },
+    );
+    let told = [1, 2, 3].map(|n| ToldBalance {
+        holder: Address::repeat_byte(n),
+        balance: U256::from(n),
+        block: head.number,
+    });
+    observed.put_balances(&token, &told, Some((None, true)));
+    let facts = || ObservedFacts::new(Arc::clone(&observed), store.view(), true);
+    let page = |facts: Arc<dyn TokenFacts>| {
+        let reader = Reader::new(store.view()).with_token_facts(facts);
+        let token = reader.token(&token).unwrap().unwrap();
+        let page = reader.holders(&token, &KeyPart::skipping(0, 10)).unwrap();
+        (page.holders.len(), page.total, page.supply, page.by_ledger)
+    };
+    assert_eq!(page(Arc::new(facts())), (3, 3, U256::from(77), false));
+    assert_eq!(page(Arc::new(Voided(facts()))), (1, 1, U256::from(5), true));
 }

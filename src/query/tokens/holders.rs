@@ -19,7 +19,7 @@ pub struct HolderPage {
     pub total: u64,
     /// What shares are shares of.
     pub supply: U256,
-    /// Whether it is the ledger that says so; else the contract did.
+    /// Whether it is the ledger that says so; else the contract did, or some of it.
     pub by_ledger: bool,
     /// Where the next page begins, where there is one.
     pub next: Option<HolderCursor>,
@@ -66,20 +66,41 @@ impl Token {
         let held = self.verdict.zero.zero_holds(self.state.to_zero);
         (!held.is_zero()).then_some(held)
     }
+
+    /// How many accounts hold some of it, by events.
+    fn holder_count(&self) -> u64 {
+        self.state.holders + u64::from(self.zero_holds().is_some())
+    }
+}
+
+/// What a contract told of all of its holders together.
+struct Told {
+    /// How many have some.
+    count: u64,
+    /// The supply, where it tells one.
+    supply: Option<U256>,
 }
 
 impl Reader {
     /// How many accounts hold some of a token (T4); the second says whether the ledger says so.
     pub fn holder_count(&self, token: &Token) -> Result<(u64, bool), QueryError> {
-        if !token.is_exact()
-            && let Some(count) = self.token_facts.holder_count(&token.address)?
-        {
-            return Ok((count, false));
+        let by_events = token.holder_count();
+        Ok(match self.holders_told(token)? {
+            Some(told) => (told.count, told.supply.is_none() && told.count == by_events),
+            None => (by_events, true),
+        })
+    }
+
+    /// What the contract told of its holders, where it has to be asked and all of them were asked for.
+    fn holders_told(&self, token: &Token) -> Result<Option<Told>, QueryError> {
+        if token.is_exact() {
+            return Ok(None);
         }
-        Ok((
-            token.state.holders + u64::from(token.zero_holds().is_some()),
-            true,
-        ))
+        let Some(count) = self.token_facts.holder_count(&token.address)? else {
+            return Ok(None);
+        };
+        let supply = self.token_facts.supply(&token.address)?;
+        Ok(Some(Told { count, supply }))
     }
 
     /// The holders of a token, largest first (T3).
@@ -88,33 +109,51 @@ impl Reader {
         let after = after.map_err(corrupt(Table::Holders))?;
         // One more than asked for says whether rows follow.
         let limit = part.limit.saturating_add(1);
-        let (total, by_ledger) = self.holder_count(token)?;
-        if !by_ledger && after.is_none() && total <= part.skip {
+        let told = self.holders_told(token)?;
+        let rows_told = match &told {
             // What contracts told has no ranks: the whole list would be walked over for nothing.
-            let supply = self.token_facts.supply(&token.address)?;
-            return Ok(HolderPage {
-                total,
-                supply: supply.unwrap_or_else(|| token.supply()),
-                ..HolderPage::default()
-            });
-        }
-        if !token.is_exact()
-            && let Some(mut holders) = self
+            Some(told) if after.is_none() && told.count <= part.skip => Some(Vec::new()),
+            Some(_) => self
                 .token_facts
-                .holders(&token.address, after, part.skip, limit)?
-        {
-            let supply = self.token_facts.supply(&token.address)?;
-            return Ok(HolderPage {
-                total,
-                supply: supply.unwrap_or_else(|| token.supply()),
-                by_ledger: false,
-                next: part.cut(&mut holders, HolderCursor::of),
-                holders,
-            });
-        }
-        let mut holders = match (token.zero_holds(), after) {
-            (None, Some(after)) => self.holders_behind(token.id, &after, limit)?,
-            (None, None) => self.holders_past(token.id, part.skip, limit)?,
+                .holders(&token.address, after, part.skip, limit)?,
+            None => None,
+        };
+        // Count and supply were asked for first: where what was told stops to count meanwhile, there are no rows of it, and all is the
+        // ledger's.
+        let (mut holders, total, supply, by_ledger) = match told.zip(rows_told) {
+            Some((told, rows)) => {
+                // Where the contract tells no supply it may tell nothing, and then all of it is what events say.
+                let by_ledger = told.supply.is_none()
+                    && told.count == token.holder_count()
+                    && rows == self.holders_by_events(token, after, part.skip, limit)?;
+                let supply = told.supply.unwrap_or_else(|| token.supply());
+                (rows, told.count, supply, by_ledger)
+            }
+            None => {
+                let rows = self.holders_by_events(token, after, part.skip, limit)?;
+                (rows, token.holder_count(), token.supply(), true)
+            }
+        };
+        Ok(HolderPage {
+            total,
+            supply,
+            by_ledger,
+            next: part.cut(&mut holders, HolderCursor::of),
+            holders,
+        })
+    }
+
+    /// The holders by events behind a place, or past the first `skip`.
+    fn holders_by_events(
+        &self,
+        token: &Token,
+        after: Option<(Address, U256)>,
+        skip: u64,
+        limit: usize,
+    ) -> Result<Vec<(Address, U256)>, QueryError> {
+        match (token.zero_holds(), after) {
+            (None, Some(after)) => self.holders_behind(token.id, &after, limit),
+            (None, None) => self.holders_past(token.id, skip, limit),
             (Some(zero), Some(after)) => {
                 let mut rows = self.holders_behind(token.id, &after, limit)?;
                 let zero = (Address::ZERO, zero);
@@ -122,17 +161,10 @@ impl Reader {
                     // Behind the last row it is seen only where the list ends there: what is too much is cut.
                     rows.insert(place_of(&rows, &zero), zero);
                 }
-                rows
+                Ok(rows)
             }
-            (Some(zero), None) => self.holders_with_zero(token, zero, part.skip, limit)?,
-        };
-        Ok(HolderPage {
-            total,
-            supply: token.supply(),
-            by_ledger: true,
-            next: part.cut(&mut holders, HolderCursor::of),
-            holders,
-        })
+            (Some(zero), None) => self.holders_with_zero(token, zero, skip, limit),
+        }
     }
 
     /// The holders past the first `skip`, the zero address among them: it is in none of the rows and stands before or
