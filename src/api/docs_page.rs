@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::sync::LazyLock;
 
 use super::docs_form::write_form;
-use super::endpoint::{Endpoint, Group};
+use super::endpoint::{Endpoint, Group, NodeUse};
 use super::list::endpoints;
 use super::openapi::refusals_of;
 use super::shape::{Field, Form};
@@ -131,7 +131,7 @@ fn write_endpoint(page: &mut String, endpoint: &Endpoint) -> fmt::Result {
     if let Some(days) = endpoint.days_max {
         facts.push(format!("at most {days} days a request"));
     }
-    if endpoint.asks_node {
+    if endpoint.node != NodeUse::None {
         facts.push("may ask the node".to_owned());
     }
     if !facts.is_empty() {

@@ -148,6 +148,17 @@ impl Parameter {
     }
 }
 
+/// What an operation has to do with the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeUse {
+    /// It asks nothing.
+    None,
+    /// It may ask, and is answered without the node where that fails.
+    Optional,
+    /// It may have to ask, and fails as the node does: 502, 504.
+    Needed,
+}
+
 /// One operation, or several that share a path and a parser.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint {
@@ -177,8 +188,8 @@ pub struct Endpoint {
     pub not_found: &'static [&'static str],
     /// Texts of its 400 that do not follow from its parameters.
     pub bad_requests: &'static [&'static str],
-    /// Whether it may have to ask the node.
-    pub asks_node: bool,
+    /// Whether it may have to ask the node, and what comes of one that fails.
+    pub node: NodeUse,
     pub(super) handler: Handler,
 }
 

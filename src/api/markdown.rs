@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::docs_page::form_name;
-use super::endpoint::{Endpoint, Kind, Parameter, Place};
+use super::endpoint::{Endpoint, Kind, NodeUse, Parameter, Place};
 use super::examples::example;
 use super::list::endpoints;
 use super::openapi::refusals_of;
@@ -151,7 +151,7 @@ fn render_refusals(text: &mut String, endpoint: &Endpoint) -> std::fmt::Result {
             told.push(format!("{status}: {}", texts.join(", ")));
         }
     }
-    if endpoint.asks_node {
+    if endpoint.node == NodeUse::Needed {
         told.push("502, 504: where the node has to be asked".to_owned());
     }
     if !told.is_empty() {

@@ -39,7 +39,7 @@ mod web_page;
 mod withheld;
 
 pub use crate::desk::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
-pub use endpoint::{Endpoint, Group, Kind, Parameter, Place};
+pub use endpoint::{Endpoint, Group, Kind, NodeUse, Parameter, Place};
 pub use list::endpoints;
 pub use markdown::render_markdown;
 pub use openapi::render_openapi;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::bodies;
 use super::docs_page::groups;
-use super::endpoint::{Endpoint, Group, Kind, Parameter, Place};
+use super::endpoint::{Endpoint, Group, Kind, NodeUse, Parameter, Place};
 use super::examples::example;
 use super::list::endpoints;
 use super::shape::{Field, Form};
@@ -223,7 +223,8 @@ fn responses(endpoints: &[&Endpoint]) -> Value {
         );
     }
     let mut codes = vec!["304", "405", "414", "429", "431", "500", "503"];
-    if endpoints.iter().any(|endpoint| endpoint.asks_node) {
+    let may_fail = |endpoint: &&Endpoint| endpoint.node == NodeUse::Needed;
+    if endpoints.iter().any(may_fail) {
         codes.extend(["502", "504"]);
     }
     for code in codes {

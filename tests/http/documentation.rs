@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quarry::api::{Place, endpoints, render_markdown};
+use quarry::api::{NodeUse, Place, endpoints, render_markdown};
 
 /// Operations that refuse `testnet` (specification, common rule 2).
 const MAIN_ONLY: [&str; 8] = ["T5", "S1", "S2", "S3", "S6", "S7", "C1", "C2"];
@@ -13,6 +13,20 @@ const DAY_LIMITS: [(u16, &[&str]); 4] = [
     (15, &["B4", "B5"]),
     (5, &["B7"]),
 ];
+/// Operations that fail as the node does, and those that ask and are answered without it.
+const NEEDS_NODE: [&str; 10] = [
+    "T1",
+    "T2",
+    "T8",
+    "T9",
+    "S1",
+    "A1",
+    "A2",
+    "A10",
+    "A11",
+    "eth_getTransactionCount",
+];
+const MAY_ASK_NODE: [&str; 2] = ["T5", "C2"];
 const ACTIONS: [&str; 7] = [
     "eth_blockNumber",
     "eth_getBlockByNumber",
@@ -103,6 +117,12 @@ fn entries_are_well_formed() {
         assert_eq!(endpoint.action.is_some(), endpoint.path == "/api/proxy");
         let main_only = endpoint.ids.iter().any(|id| MAIN_ONLY.contains(id));
         assert_eq!(endpoint.main_only, main_only, "{:?}", endpoint.ids);
+        let node = match endpoint.ids.first().unwrap() {
+            id if NEEDS_NODE.contains(id) => NodeUse::Needed,
+            id if MAY_ASK_NODE.contains(id) => NodeUse::Optional,
+            _ => NodeUse::None,
+        };
+        assert_eq!(endpoint.node, node, "{:?}", endpoint.ids);
         let days = DAY_LIMITS
             .iter()
             .find(|(_, ids)| endpoint.ids.iter().any(|id| ids.contains(id)))

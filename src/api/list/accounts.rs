@@ -1,7 +1,7 @@
 //! The endpoints of the group of accounts.
 
 use super::{ACCOUNT, CHAIN, CURSOR, END, NONE, OFFSET, PAGE, SORT, START};
-use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
+use crate::api::endpoint::{Endpoint, Group, Kind, NodeUse, Parameter};
 use crate::api::service::Handler;
 use crate::api::{accounts, balances, bodies};
 use crate::desk::amounts::Unit;
@@ -31,7 +31,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::BALANCE],
         example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/balance",
         not_found: &["Address not found"],
-        asks_node: true,
+        node: NodeUse::Needed,
         handler: Handler::Chain(balances::of_account),
         ..NONE
     },
@@ -54,7 +54,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::BALANCES],
         example: "/api/account/balance-multi?unit=coin&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8,0xe7f1725e7734ce288f8367e1bb143e90bb3f0512",
         bad_requests: &["At most 100 addresses are allowed"],
-        asks_node: true,
+        node: NodeUse::Needed,
         handler: Handler::Chain(balances::of_accounts),
         ..NONE
     },
@@ -67,7 +67,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::FUNDED_BY],
         example: "/api/account/0x02484cb50aac86eae85610d6f4bf026f30f6627d/funded-by",
         not_found: &["Address not found"],
-        asks_node: true,
+        node: NodeUse::Needed,
         handler: Handler::Chain(balances::funded_by),
         ..NONE
     },
@@ -84,7 +84,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "What an account held in the native coin after a block; 0 for an unknown one.",
         bodies: &[bodies::PAST_BALANCE],
         example: "/api/account/0x70997970c51812dc3a010c7d01b50e0d17dc79c8/balance-history?block=28",
-        asks_node: true,
+        node: NodeUse::Needed,
         handler: Handler::Chain(balances::of_account_at),
         ..NONE
     },

@@ -1,7 +1,7 @@
 //! The endpoints of the group of contracts.
 
 use super::{CHAIN, NONE};
-use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
+use crate::api::endpoint::{Endpoint, Group, Kind, NodeUse, Parameter};
 use crate::api::service::Handler;
 use crate::api::{bodies, contracts, sources};
 
@@ -31,7 +31,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::SOURCE_CODE],
         example: "/api/contract/0x5fbdb2315678afecb367f032d93f642f64180aa3/source-code",
         not_found: &["Contract source code not verified"],
-        asks_node: true,
+        node: NodeUse::Optional,
         handler: Handler::Chain(sources::source_code),
         ..NONE
     },

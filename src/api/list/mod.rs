@@ -11,7 +11,7 @@ mod stats;
 mod tokens;
 mod transactions;
 
-use super::endpoint::{Endpoint, Group, Kind, Parameter};
+use super::endpoint::{Endpoint, Group, Kind, NodeUse, Parameter};
 use super::service::{Handler, Report};
 use crate::desk::lists::OFFSET_MAX;
 
@@ -54,7 +54,7 @@ const NONE: Endpoint = Endpoint {
     example: "",
     not_found: &[],
     bad_requests: &[],
-    asks_node: false,
+    node: NodeUse::None,
     handler: Handler::Service(Report::Health),
 };
 

@@ -1,7 +1,7 @@
 //! The endpoints of the JSON-RPC subset.
 
 use super::{CHAIN, NONE};
-use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
+use crate::api::endpoint::{Endpoint, Group, Kind, NodeUse, Parameter};
 use crate::api::service::Handler;
 use crate::api::{bodies, proxy};
 
@@ -93,7 +93,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "Number of transactions sent by an account; `X-Nonce-Source` says whether the node was asked.",
         bodies: &[bodies::RPC_QUANTITY],
         example: "/api/proxy?action=eth_getTransactionCount&address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8&tag=0x40",
-        asks_node: true,
+        node: NodeUse::Needed,
         handler: Handler::Chain(proxy::transaction_count),
         ..PROXY
     },

@@ -1,7 +1,7 @@
 //! The endpoints of the groups of stats and of the gas tracker.
 
 use super::{CHAIN, END_DATE, NONE, SORT, START_DATE};
-use crate::api::endpoint::{Endpoint, Group};
+use crate::api::endpoint::{Endpoint, Group, NodeUse};
 use crate::api::service::Handler;
 use crate::api::{bodies, day_values, days, supply};
 
@@ -30,6 +30,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "How much of the native coin there is, in whole coins; it needs traces and the genesis allocation (`--genesis`).",
         bodies: &[bodies::COIN_SUPPLY],
         example: "/api/stats/total-supply",
+        node: NodeUse::Needed,
         handler: Handler::Chain(supply::coin_supply),
         ..NONE
     },

@@ -1,7 +1,7 @@
 //! The endpoints of the group of tokens, and the lists of an account's token transfers.
 
 use super::{ACCOUNT, CHAIN, CURSOR, END, NONE, OFFSET, PAGE, SORT, START};
-use crate::api::endpoint::{Endpoint, Group, Kind, Parameter};
+use crate::api::endpoint::{Endpoint, Group, Kind, NodeUse, Parameter};
 use crate::api::service::Handler;
 use crate::api::{bodies, token_info, token_lists, tokens};
 use crate::desk::amounts::Unit;
@@ -52,7 +52,6 @@ const NOT_FOUND: &[&str] = &["Token not found"];
 const TOKENS: Endpoint = Endpoint {
     group: Group::Tokens,
     not_found: NOT_FOUND,
-    asks_node: true,
     ..NONE
 };
 
@@ -65,6 +64,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::TOKEN_SUPPLY],
         example: "/api/token/0x5fbdb2315678afecb367f032d93f642f64180aa3/total-supply",
         not_found: &["Failed to fetch token total supply"],
+        node: NodeUse::Needed,
         handler: Handler::Chain(tokens::supply),
         ..TOKENS
     },
@@ -88,6 +88,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::HOLDERS, bodies::TOKEN_BALANCE],
         example: "/api/token/balance?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&offset=10",
         bad_requests: &["offset must be one of 10, 15, 30, 45"],
+        node: NodeUse::Needed,
         handler: Handler::Chain(tokens::balance),
         ..TOKENS
     },
@@ -120,7 +121,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "What is known of a token; the fields of its project come from lists of tokens.",
         bodies: &[bodies::TOKEN_INFO],
         example: "/api/token/info?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3",
-        asks_node: false,
+        node: NodeUse::Optional,
         handler: Handler::Chain(token_info::info),
         ..TOKENS
     },
@@ -132,7 +133,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::HOLDINGS],
         example: "/api/token/erc20-holdings?address=0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
         not_found: &[],
-        asks_node: false,
         handler: Handler::Chain(token_lists::erc20_holdings),
         ..TOKENS
     },
@@ -144,7 +144,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::HOLDINGS],
         example: "/api/token/erc721-holdings?address=0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
         not_found: &[],
-        asks_node: false,
         handler: Handler::Chain(token_lists::erc721_holdings),
         ..TOKENS
     },
@@ -164,7 +163,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         bodies: &[bodies::HELD_IDS],
         example: "/api/token/erc1155-holdings?address=0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc",
         not_found: &[],
-        asks_node: false,
         handler: Handler::Chain(token_lists::erc1155_holdings),
         ..TOKENS
     },
@@ -175,6 +173,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "The supply of a token after a block; 0 before its creation.",
         bodies: &[bodies::TOKEN_SUPPLY_AT],
         example: "/api/token/0x5fbdb2315678afecb367f032d93f642f64180aa3/total-supply-history?block=28",
+        node: NodeUse::Needed,
         handler: Handler::Chain(tokens::supply_at),
         ..TOKENS
     },
@@ -185,6 +184,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "What an account held of a token after a block.",
         bodies: &[bodies::TOKEN_BALANCE_AT],
         example: "/api/token/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266/total-balance-history?contractaddress=0x5fbdb2315678afecb367f032d93f642f64180aa3&block=28",
+        node: NodeUse::Needed,
         handler: Handler::Chain(tokens::balance_at),
         ..TOKENS
     },
@@ -195,7 +195,6 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         doc: "The ids of an ERC-721 token that an account owns, ascending.",
         bodies: &[bodies::INVENTORY],
         example: "/api/token/0x9965507d1a55bcc2695c58ba16fb37d819b0a4dc/nft-inventory?contractaddress=0x0116686e2291dbd5e317f47fadbfb43b599786ef",
-        asks_node: false,
         handler: Handler::Chain(token_lists::nft_inventory),
         ..TOKENS
     },
