@@ -21,13 +21,19 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
     let mut all = Vec::new();
     let mut tell = |operations, because: String| all.push(Withheld { operations, because });
     let first_block = reader.first_block();
+    let ledger_ended = if reader.native_fault().is_some() {
+        Some("the ledger of native balances ended, see nativeLedger")
+    } else if reader.native_differs().is_some() {
+        Some("the ledger of native balances is wrong, see nativeLedger")
+    } else {
+        None
+    };
     if let Some(gap) = reader.supply_gap() {
         tell(
             "S1",
             match gap {
-                SupplyGap::LedgerEnded => "the ledger of native balances ended, see nativeLedger".to_owned(),
-                SupplyGap::LedgerDiffers => {
-                    "the ledger of native balances is wrong, see nativeLedger".to_owned()
+                SupplyGap::LedgerEnded | SupplyGap::LedgerDiffers => {
+                    ledger_ended.unwrap_or_default().to_owned()
                 }
                 SupplyGap::BeginsLater => format!("the store begins at block {first_block}"),
                 SupplyGap::NoAllocation => {
@@ -44,6 +50,19 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
             format!(
                 "what block 0 gave to {account}, which does not circulate, is not known, and there is no node to ask: fill a new store \
                  with --genesis"
+            ),
+        );
+    }
+    if let Some(ended) = ledger_ended {
+        tell(
+            "A10",
+            format!("{ended}: accounts whose first inflow it does not have"),
+        );
+    } else if first_block > 0 && !has_node && reader.has_traces() {
+        tell(
+            "A1, A2, A11",
+            format!(
+                "the store begins at block {first_block}, and there is no node to ask: accounts that nothing happened to since"
             ),
         );
     }

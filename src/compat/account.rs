@@ -7,7 +7,7 @@ use crate::desk::answer::Plan;
 use crate::desk::balances::{self, age_text};
 use crate::desk::bounds::{AskedBlock, Bound, Bounds};
 use crate::desk::caching::Reach;
-use crate::desk::faults::{INVALID_ADDRESS, query_failed, still_indexing};
+use crate::desk::faults::{INVALID_ADDRESS, query_failed};
 use crate::desk::frames::RowSource;
 use crate::desk::lists::{Found, ListParams};
 use crate::desk::logs::WALK_TIME_MAX;
@@ -255,7 +255,7 @@ pub(super) fn withdrawals(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
             .reader
             .account_withdrawals(&account, &list.part(Some(range)), deadline)
             .map_err(query_failed)?
-            .ok_or_else(still_indexing)?;
+            .ok_or_else(|| balances::untold_by_ledger(snapshot))?;
         let rows: Vec<_> = page
             .rows
             .iter()
@@ -268,7 +268,9 @@ pub(super) fn withdrawals(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
                 timestamp: row.timestamp.to_string(),
             })
             .collect();
-        items_of(&list, Found::last(page.total, bounds.reach(range)), &rows)
+        // Withdrawals are found by the changes of the balance.
+        let reach = balances::reach_of_ledger(snapshot, bounds.reach(range));
+        items_of(&list, Found::last(page.total, reach), &rows)
     }))
 }
 

@@ -6,7 +6,7 @@ use crate::desk::bounds::Bounds;
 use crate::desk::days::DayRange;
 use crate::desk::faults::{INVALID_ADDRESS, INVALID_CONTRACT_ADDRESS, INVALID_HASH};
 use crate::desk::lists::{ListParams, OFFSET_MAX, Shape, next_page_stem, take_cursor};
-use crate::http::{HttpError, Params, Request, parse_u64};
+use crate::http::{Decimal, HttpError, Params, Request};
 use crate::model::{Address, B256, Day};
 use crate::query::KeyPart;
 
@@ -119,8 +119,13 @@ impl Ask<'_> {
 
     /// The number of a block.
     pub(super) fn block_number(&mut self) -> Result<u64, HttpError> {
-        let text = self.params.require("blockno")?;
-        parse_u64(&text).ok_or_else(|| HttpError::invalid("blockno"))
+        Ok(self.block_as_given()?.number())
+    }
+
+    /// The same, to be said again.
+    pub(super) fn block_as_given(&mut self) -> Result<Decimal, HttpError> {
+        let number = self.params.take_decimal("blockno")?;
+        number.ok_or_else(|| HttpError::missing("blockno"))
     }
 
     /// `startblock` and `endblock`.

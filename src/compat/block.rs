@@ -70,23 +70,23 @@ const COUNTDOWN_BLOCKS: u64 = 1000;
 
 /// `getblockcountdown`: at the pace of the last blocks, the time since the last one not taken off.
 pub(super) fn countdown(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
-    let number = ask.block_number()?;
+    let asked = ask.block_as_given()?;
     Ok(Plan::point(move |snapshot| {
         let head = snapshot.reader.head().number;
-        let remaining = match number.checked_sub(head) {
-            None | Some(0) => return Err(HttpError::bad_request("Block number already pass")),
-            Some(remaining) => remaining,
-        };
+        if asked.number() <= head {
+            return Err(HttpError::bad_request("Block number already pass"));
+        }
+        // Of 78 digits and more nobody counts on.
+        let number = asked.to_string().parse().unwrap_or(U256::MAX);
+        let remaining = number.saturating_sub(U256::from(head));
         let pace = pace(snapshot)?;
         let tenths = pace.map(|(seconds, blocks)| {
-            mean(
-                U256::from(seconds) * U256::from(10) * U256::from(remaining),
-                U256::from(blocks),
-            )
+            let tenths = U256::from(seconds) * U256::from(10);
+            mean(tenths.saturating_mul(remaining), U256::from(blocks))
         });
         let result = Countdown {
             current_block: head.to_string(),
-            countdown_block: number.to_string(),
+            countdown_block: asked.to_string(),
             remaining_block: remaining.to_string(),
             estimate_time_in_sec: tenths
                 .flatten()

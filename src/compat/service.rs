@@ -8,7 +8,7 @@ use crate::desk::faults::{invalid_chain, still_indexing};
 use crate::desk::office::Dialect;
 use crate::http::{
     self, Delivery, ErrorStatus, Handled, HttpError, Lane, Lifetime, Request, Response, StatusCode, Traffic,
-    json_response,
+    json_response, parse_u64,
 };
 use crate::model::ChainName;
 
@@ -193,7 +193,7 @@ fn meant(ask: &mut Ask<'_>) -> Result<Meant, HttpError> {
     let name = ask.params.take("chain")?;
     match (id, name) {
         (Some(id), _) => {
-            let id = id.trim().parse().map_err(|_| HttpError::bad_request(CHAIN_ID))?;
+            let id = parse_u64(id.trim()).ok_or_else(|| HttpError::bad_request(CHAIN_ID))?;
             Ok(Meant::Id(id))
         }
         (None, _) if ask.request.path() == API_V2 => Err(HttpError::bad_request(CHAIN_ID)),

@@ -1,6 +1,6 @@
 //! What a handler gives back, and the snapshot it works on.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::clock;
 use crate::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK, VARY};
@@ -17,7 +17,7 @@ use crate::status::ChainStatus;
 use super::bounds::{Extent, WORD_FRESH_SECONDS, reachable};
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamFuture};
-use super::faults::UPSTREAM_FAILED;
+use super::faults::{UPSTREAM_FAILED, never_indexed, still_indexing};
 use super::lists::Shape;
 
 pub(crate) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
@@ -39,12 +39,20 @@ pub(crate) struct Snapshot {
     pub(crate) node_heard: Option<u64>,
     /// Its `safe` block in the same way.
     pub(crate) safe_heard: Option<u64>,
+    /// Whether there is a node to ask, be it away.
+    pub(crate) has_node: bool,
+    /// How far index and node are, as it was when somebody first wanted to know: tag and body speak of the same.
+    pub(crate) extent: OnceLock<Extent>,
     pub(crate) buffers: FrameBuffers,
 }
 
 impl Snapshot {
     /// How far the index and the node are. Without a node, the index is all there is, or what the node had when the store was filled.
     pub(crate) fn extent(&self) -> Extent {
+        *self.extent.get_or_init(|| self.measured())
+    }
+
+    fn measured(&self) -> Extent {
         let (first, head) = (self.reader.first_block(), self.reader.head().number);
         let heard = self.node_heard.map_or(head, |heard| heard.max(head));
         let mut extent = Extent {
@@ -78,6 +86,14 @@ impl Snapshot {
         let paces = [pace(start), pace(head.saturating_sub(RECENT_BLOCKS).max(start))];
         extent.node_limit = reachable(extent.node_head, elapsed, &paces);
         extent
+    }
+
+    /// 503 for what only a node can tell: for good where there is none, while one that is away may come back.
+    pub(crate) fn needs_node(&self) -> HttpError {
+        match self.has_node {
+            true => still_indexing(),
+            false => never_indexed(),
+        }
     }
 
     /// A stored block that is not final.

@@ -16,7 +16,6 @@ use super::context::{Upstream, UpstreamError};
 use super::distinct;
 use super::faults::{
     ADDRESS_NOT_FOUND, ADDRESSES_MAX, TOO_MANY_ADDRESSES, needs_traces, never_indexed, no_node, query_failed,
-    still_indexing,
 };
 
 /// Questions to the node in flight for one request.
@@ -34,14 +33,26 @@ pub(crate) fn several(given: Vec<Address>) -> Result<Vec<Address>, HttpError> {
 
 /// What is said without a node where the ledger does not tell a balance.
 fn nobody_tells(snapshot: &Snapshot, unknown: Balance) -> HttpError {
-    let reader = &snapshot.reader;
-    // That is no matter of indexing.
-    let has_ended = reader.native_fault().is_some() || reader.native_differs().is_some();
     match unknown {
         // Zero would be a guess: the genesis allocation may have given the account anything.
         Balance::Unmet => no_node(),
-        Balance::AskNode if has_ended => no_node(),
+        // That is no matter of indexing.
+        Balance::AskNode if has_ended(snapshot) => no_node(),
         Balance::Exact(_) | Balance::AskNode => waits(snapshot),
+    }
+}
+
+/// Whether blocks that are still to come bring nothing more into the ledger, or nothing that is right.
+fn has_ended(snapshot: &Snapshot) -> bool {
+    let reader = &snapshot.reader;
+    reader.native_fault().is_some() || reader.native_differs().is_some()
+}
+
+/// 503 for what the ledger alone tells, where it does not: for good once it has ended.
+pub(crate) fn untold_by_ledger(snapshot: &Snapshot) -> HttpError {
+    match has_ended(snapshot) {
+        true => never_indexed(),
+        false => waits(snapshot),
     }
 }
 
@@ -70,7 +81,7 @@ pub(crate) fn coins_in_circulation(
     }
     let block = snapshot.reader.head().number;
     // Without a node this store never will tell: `/status` says so.
-    let question = Question::after(snapshot, block, Err(never_indexed()), move |node| {
+    let question = Question::after(snapshot, block, Err(snapshot.needs_node()), move |node| {
         Box::pin(async move {
             let asked = supply.untouched.iter().map(|&account| (account, Balance::Unmet));
             let told = ask_all(&node, asked.collect(), block).await?;
@@ -83,10 +94,10 @@ pub(crate) fn coins_in_circulation(
     Ok(Answer::AskNode(question))
 }
 
-/// 503 for what blocks do not tell yet, or not without their frames.
+/// 503 for what blocks do not tell without their frames, and with them never will.
 fn waits(snapshot: &Snapshot) -> HttpError {
     match snapshot.reader.has_traces() {
-        true => still_indexing(),
+        true => snapshot.needs_node(),
         false => needs_traces(),
     }
 }
@@ -181,6 +192,14 @@ async fn ask_all(
         .await
 }
 
+/// What an answer by the ledger speaks of, where its blocks are `reach`: what a node may yet find wrong is none for good.
+pub(crate) fn reach_of_ledger(snapshot: &Snapshot, reach: Reach) -> Reach {
+    match snapshot.reader.native_is_judged() {
+        true => reach,
+        false => Reach::Head,
+    }
+}
+
 /// What `account` held after a block. `answer` is given that block, the balance, its source and what it speaks of.
 pub(crate) fn of_account_at(
     snapshot: &Snapshot,
@@ -192,14 +211,12 @@ pub(crate) fn of_account_at(
     let found = snapshot.reader.balance(&account, block).map_err(query_failed)?;
     let unless = match found {
         Balance::Exact(balance) => {
-            // What a node may yet find wrong is no answer for good.
-            let is_judged = snapshot.reader.native_is_judged();
-            let reach = if is_judged {
-                asked.reach(block)
-            } else {
-                Reach::Head
-            };
-            return answer(block, balance, LEDGER, reach);
+            return answer(
+                block,
+                balance,
+                LEDGER,
+                reach_of_ledger(snapshot, asked.reach(block)),
+            );
         }
         unknown => Err(nobody_tells(snapshot, unknown)),
     };
@@ -222,7 +239,7 @@ pub(crate) fn first_funding(
         FirstFunding::Known(funding) => answer(&funding, age(snapshot, funding.timestamp)?),
         FirstFunding::Never => Err(not_found()),
         FirstFunding::Before => Err(never_indexed()),
-        FirstFunding::Untold => Err(waits(snapshot)),
+        FirstFunding::Untold => Err(untold_by_ledger(snapshot)),
         FirstFunding::Unmet => ask_genesis(snapshot, account, answer),
         FirstFunding::Since(funding) => ask_before(snapshot, account, Some(funding), answer),
         FirstFunding::NotSince => ask_before(snapshot, account, None, answer),
@@ -242,7 +259,7 @@ fn ask_before(
         Some(funding) => age(snapshot, funding.timestamp)?,
         None => 0,
     };
-    let question = Question::after(snapshot, before, Err(still_indexing()), move |node| {
+    let question = Question::after(snapshot, before, Err(snapshot.needs_node()), move |node| {
         Box::pin(async move {
             let is_new = node.transaction_count(account, before).await? == 0
                 && !node.has_code(account, before).await?

@@ -195,9 +195,8 @@ impl<'a> Determinants<'a> {
 
 /// A number in any of the forms that a dialect takes.
 fn number(text: &str) -> Option<u64> {
-    // Longer ones are addresses, topics, or above any block.
-    let short = Some(text).filter(|text| text.len() <= 20)?;
-    parse_u64(short).or_else(|| parse_quantity(short))
+    // However long: addresses and topics count as above any block, or as some block.
+    parse_u64(text).or_else(|| parse_quantity(text))
 }
 
 #[cfg(test)]

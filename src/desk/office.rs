@@ -1,6 +1,6 @@
 //! The desk that every dialect answers at: takes snapshots, does look-ups on the pool, asks the node, makes responses.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -345,6 +345,8 @@ impl Desk {
             reader,
             node_heard: remembering.and_then(|chains| chains.node_heard(chain)),
             safe_heard: remembering.and_then(|chains| chains.safe_heard(chain)),
+            has_node: self.chains.has_node(chain),
+            extent: OnceLock::new(),
             status,
             buffers: self.buffers.clone(),
         })

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
-
 use crate::clock;
 use crate::http::HttpError;
 use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256, Usd};
@@ -16,10 +14,10 @@ use crate::query::{
 use super::amounts::Unit;
 use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
-use super::context::{NodeReply, Upstream, UpstreamError, UpstreamFuture};
+use super::context::{Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
     SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, needs_traces,
-    never_indexed, query_failed, still_indexing, upstream_failed_with,
+    never_indexed, query_failed, upstream_failed_with,
 };
 use super::prices;
 
@@ -162,7 +160,7 @@ where
         let head = reader.head().number;
         let (unless, speaks_of) = match is_described {
             true => (Err(upstream_failed_with(failure, &nobody)), block),
-            false => (Err(still_indexing()), head),
+            false => (Err(snapshot.needs_node()), head),
         };
         let question = Question::after(snapshot, speaks_of, unless, move |node| {
             Box::pin(async move {
@@ -172,11 +170,8 @@ where
                 if let Some(amount) = known {
                     return Ok(self.answer(amount, LEDGER));
                 }
-                let amount = match ask(Arc::clone(&node)).await {
-                    // Not made yet, or destructed since.
-                    Err(UpstreamError::Failed(_)) if has_no_code(&node, address, block).await => U256::ZERO,
-                    told => told?,
-                };
+                let told = ask(Arc::clone(&node)).await;
+                let amount = or_nothing(told, &node, address, block).await?;
                 Ok(self.answer(amount, NODE))
             })
         });
@@ -189,13 +184,18 @@ where
     }
 }
 
-/// Whether the node says that there was no contract at an address after a block (`eth_getCode`).
-async fn has_no_code(node: &Arc<dyn Upstream>, address: Address, block: u64) -> bool {
-    let Ok(params) = RawValue::from_string(format!("[\"{address}\",\"{block:#x}\"]")) else {
-        return false;
-    };
-    let told = node.call("eth_getCode", params).await;
-    matches!(told, Ok(NodeReply::Result(code)) if code.get() == "\"0x\"")
+/// An amount as a contract told it after a block, and 0 where it failed as there is none at its address: it was not made yet, or has
+/// destructed itself.
+async fn or_nothing(
+    told: Result<U256, UpstreamError>,
+    node: &Arc<dyn Upstream>,
+    address: Address,
+    block: u64,
+) -> Result<U256, UpstreamError> {
+    match told {
+        Err(UpstreamError::Failed(_)) if node.has_code(address, block).await == Ok(false) => Ok(U256::ZERO),
+        told => told,
+    }
 }
 
 /// The supply of a token now (T1). `render` is given its text and its source.
@@ -362,7 +362,8 @@ impl TokenInfo {
             }
         }
         if !self.token.is_exact() && failure != Some(UpstreamError::TimedOut) {
-            match node.token_supply(address, block).await {
+            let told = node.token_supply(address, block).await;
+            match or_nothing(told, node, address, block).await {
                 Ok(supply) => {
                     (self.supply, self.source) = (supply, NODE);
                     is_told = true;

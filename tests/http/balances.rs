@@ -239,7 +239,7 @@ async fn first_inflows_of_a_store_that_begins_later() {
     // with nonce 0), 6 (received nothing), 8 (nobody) and 1 (held something before).
     const FIRST: (u16, Option<u64>) = (200, Some(2));
     for (node, expected, seconds) in [
-        (None, [OF_BEFORE, OF_BEFORE, FIRST, OF_BEFORE, OF_BEFORE], "1"),
+        (None, [OF_BEFORE, OF_BEFORE, FIRST, OF_BEFORE, OF_BEFORE], "3600"),
         (Some(Ok(0)), [FIRST, FIRST, FIRST, NEVER, NEVER], ""),
         (
             Some(Ok(3)),
@@ -284,8 +284,33 @@ async fn first_inflows_of_a_store_that_begins_later() {
             assert_eq!(body["balance"], held.to_string());
         }
     }
-    // A block of before never comes, one of later does.
     let world = World::ruled(bundles, None, None, rules()).await;
+    // What nobody did since the first block changed only a node could tell, and there is none.
+    let stranger = hex(50);
+    for target in [
+        balance,
+        format!("/api/account/balance-multi?address={stranger}"),
+        format!("/api/account/{stranger}/balance-history"),
+        format!("/api?module=account&action=balance&address={stranger}"),
+    ] {
+        let reply = world.server.get(&target).await;
+        assert_eq!(
+            (reply.status, reply.header("retry-after")),
+            (503, Some("3600")),
+            "{target}"
+        );
+        assert!(reply.body.contains(INDEXING), "{target}");
+    }
+    let withheld = world.get("/status").await.1["chains"]["mainnet"]["withheld"].clone();
+    let told = |one: &Value| one["operations"] == "A1, A2, A11";
+    assert!(withheld.as_array().unwrap().iter().any(told), "{withheld}");
+    let nonce = format!("/api/proxy?action=eth_getTransactionCount&address={stranger}");
+    world
+        .server
+        .get(&nonce)
+        .await
+        .assert_error(502, "Upstream node error");
+    // A block of before never comes, one of later does.
     for (block, seconds) in [(1, "3600"), (60, "1")] {
         let target = format!("/api/account/{}/balance-history?block={block}", hex(3));
         let reply = world.server.get(&target).await;
@@ -317,8 +342,20 @@ async fn without_openings_the_node_is_asked() {
         .server
         .get(&format!("/api/account/{}/funded-by", hex(2)))
         .await;
+    assert_eq!(funded.header("retry-after"), Some("3600"));
     funded.assert_error(503, INDEXING);
+    let withdrawals = format!(
+        "/api?module=account&action=txsBeaconWithdrawal&address={}",
+        hex(5)
+    );
+    let reply = alone.server.get(&withdrawals).await;
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("3600")));
     let status = alone.get("/status").await.1;
+    let withheld = &status["chains"]["mainnet"]["withheld"];
+    let because = "the ledger of native balances ended, see nativeLedger";
+    assert_eq!(withheld[0], json!({"operations": "S1", "because": because}));
+    let because = format!("{because}: accounts whose first inflow it does not have");
+    assert_eq!(withheld[1], json!({"operations": "A10", "because": because}));
     let sentence = status["chains"]["mainnet"]["nativeLedger"]
         .as_str()
         .unwrap()

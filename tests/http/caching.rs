@@ -1,6 +1,8 @@
 //! Tags and lifetimes as a cache in between sees them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use quarry::http::Limits;
@@ -291,6 +293,7 @@ async fn a_list_that_is_refused_now_is_not_confirmed() {
     for (end, refused) in [
         (format!("&toblock={}", head + 3), true),
         (format!("&toblock=%34{}", head + 3 - 40), true),
+        (format!("&toblock={:0>24}", head + 3), true),
         (format!("&toblock={}", head + 4), false),
         (format!("&toblock={head}"), false),
         (String::new(), false),
@@ -313,6 +316,38 @@ async fn a_list_that_is_refused_now_is_not_confirmed() {
         assert_eq!(now, if refused { 503 } else { 200 }, "{target}");
         assert_eq!(again().await, if refused { 503 } else { 304 }, "{target}");
     }
+}
+
+/// The node goes on while a list is made: its tag is of how far that was for its rows.
+#[tokio::test]
+async fn a_list_has_the_tag_of_what_it_was_made_of() {
+    let world = Mined::start(40, Limits::default()).await;
+    let head = world.head();
+    let end = head + 3;
+    let target = format!("/api/logs/get-logs?address={}&toblock={end}", world.busiest());
+    world.node_head_is(head);
+    let first = world.get(&target, &[]).await;
+    let tag = header(&first, "etag").unwrap();
+    let (status, is_over) = (Arc::clone(&world.status), Arc::new(AtomicBool::new(false)));
+    let over = Arc::clone(&is_over);
+    let node = std::thread::spawn(move || {
+        while !over.load(Ordering::Relaxed) {
+            for number in [end, head] {
+                status.set_node_head(number);
+            }
+        }
+    });
+    let mut tags = Vec::new();
+    for _ in 0..300 {
+        let reply = world.get(&target, &[("cache-control", "no-cache")]).await;
+        if reply.status() == 200 {
+            tags.push(header(&reply, "etag").unwrap().to_owned());
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    node.join().unwrap();
+    assert!(tags.len() > 30, "{}", tags.len());
+    assert!(tags.iter().all(|one| one == tag));
 }
 
 #[tokio::test]

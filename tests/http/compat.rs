@@ -100,3 +100,43 @@ async fn forms_of_too_many_topics_are_refused() {
         }
     }
 }
+
+#[tokio::test]
+async fn numbers_are_taken_and_said_as_they_are() {
+    let world = World::start(HEAD + 1, None).await;
+    let balance = format!("module=account&action=balance&address={}", account(1));
+    for (id, is_taken) in [
+        ("7", true),
+        ("007", true),
+        ("+7", true),
+        ("%2B7", false),
+        ("0x7", false),
+    ] {
+        let (_, body) = world.get(&format!("/v2/api?chainid={id}&{balance}")).await;
+        assert_eq!(body["status"], if is_taken { "1" } else { "0" }, "{id}: {body}");
+    }
+    let beyond = "9".repeat(90);
+    for (given, shown, remaining) in [
+        ("0061", "61", Some("2")),
+        (
+            "18446744073709551615",
+            "18446744073709551615",
+            Some("18446744073709551556"),
+        ),
+        (
+            "99999999999999999999",
+            "99999999999999999999",
+            Some("99999999999999999940"),
+        ),
+        (&*beyond, &*beyond, None),
+    ] {
+        let target = format!("/api?module=block&action=getblockcountdown&blockno={given}");
+        let (_, body) = world.get(&target).await;
+        let result = &body["result"];
+        assert_eq!(result["CountdownBlock"], shown, "{body}");
+        assert_eq!(result["CurrentBlock"], HEAD.to_string());
+        if let Some(remaining) = remaining {
+            assert_eq!(result["RemainingBlock"], remaining, "{body}");
+        }
+    }
+}

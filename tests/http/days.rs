@@ -526,6 +526,10 @@ async fn a_store_that_begins_later_does_not_tell_its_first_day() {
     let wanted = json!([
         ["S1", format!("the store begins at block {number}")],
         [
+            "A10",
+            "the ledger of native balances ended, see nativeLedger: accounts whose first inflow it does not have"
+        ],
+        [
             "S5",
             format!("the store begins at block {number}: who took part before is not known")
         ],

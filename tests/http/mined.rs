@@ -76,7 +76,7 @@ pub(crate) struct Mined {
     config: ChainConfig,
     rules: NonceRules,
     store: Arc<Store>,
-    status: Arc<ChainStatus>,
+    pub(crate) status: Arc<ChainStatus>,
     writer: Writer,
     _directory: tempfile::TempDir,
 }

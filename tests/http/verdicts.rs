@@ -12,7 +12,7 @@ use quarry::model::{
     ZeroAddress,
 };
 use quarry::node::recorded::parse_line;
-use quarry::query::{ObservedFacts, Reader};
+use quarry::query::{KeyPart, ObservedFacts, Reader};
 use quarry::status::ChainStatus;
 use quarry::store::{Observed, OpenOptions, Store, ToldBalance};
 use quarry::sync::genesis::parse as parse_genesis;
@@ -104,6 +104,9 @@ impl Chains for Served {
     fn upstream(&self, _: ChainName) -> Option<Arc<dyn Upstream>> {
         let up = self.node.told.lock().unwrap().is_some();
         up.then(|| Arc::new(self.node.clone()) as Arc<dyn Upstream>)
+    }
+    fn has_node(&self, _: ChainName) -> bool {
+        self.configured
     }
     fn store_bytes(&self, _: ChainName) -> u64 {
         12
@@ -462,7 +465,7 @@ fn six() -> TokenMetadata {
 /// where it does not tell the answer is that it is not known yet. 400 is for tokens that have none.
 #[tokio::test]
 async fn decimals_that_are_not_known_yet_are_asked_for() {
-    let world = World::start(true).await;
+    let (world, alone) = (World::start(true).await, World::start(false).await);
     let head = world.store.view().head().unwrap().number;
     let coin: Address = COIN.parse().unwrap();
     let later = "Data for the requested range is still being indexed";
@@ -484,9 +487,16 @@ async fn decimals_that_are_not_known_yet_are_asked_for() {
         for exact in [true, false] {
             world.judge(exact);
             for (target, field) in &targets {
-                // No node; one that does not tell.
+                // A node that is away; one that does not tell; none at all, when only an operator can change that.
                 world.tell(None);
-                world.server.get(target).await.assert_error(503, later);
+                let reply = world.server.get(target).await;
+                assert_eq!(reply.header("retry-after"), Some("1"));
+                reply.assert_error(503, later);
+                if exact {
+                    let reply = alone.server.get(target).await;
+                    assert_eq!(reply.header("retry-after"), Some("3600"));
+                    reply.assert_error(503, later);
+                }
                 world.tell(Some(Ok(U256::from(42_000_000))));
                 *world.node.words.lock().unwrap() = None;
                 world.server.get(target).await.assert_error(503, later);
@@ -564,6 +574,87 @@ async fn the_supply_of_what_is_known_of_a_token_is_that_of_its_supply() {
     assert_eq!(*world.node.asked_words.lock().unwrap(), None);
 }
 
+/// A contract that destructed itself has no supply, whatever its events say, and T1, T5 and `tokeninfo` agree on that. Its holders are
+/// those of its events, and so says the header.
+#[tokio::test]
+async fn a_contract_that_ended_has_no_supply() {
+    let world = World::start(true).await;
+    let coin: Address = COIN.parse().unwrap();
+    let of_coin = |path: &str| format!("{path}contractaddress={COIN}");
+    let supply = format!("/api/token/{COIN}/total-supply");
+    let info = of_coin("/api/token/info?");
+    let info_of_etherscan = of_coin("/api?module=token&action=tokeninfo&");
+    let list = of_coin("/api/token/holder-list?");
+    let count = of_coin("/api/token/holder-count?");
+    world.observed.put_metadata(&coin, &six().into());
+    world.judge(true);
+    let (listed, counted) = (world.server.get(&list).await, world.server.get(&count).await);
+    let by_events = world.server.get(&info).await.json()["totalSupply"].clone();
+    // It refused to tell of anybody, and of its supply.
+    let reader = Reader::new(world.store.view());
+    let token = reader.token(&coin).unwrap().unwrap();
+    let all = reader.holders(&token, &KeyPart::skipping(0, 10_000)).unwrap();
+    let mut told: Vec<_> = all
+        .holders
+        .iter()
+        .map(|&(holder, balance)| ToldBalance {
+            holder,
+            balance,
+            block: 9,
+        })
+        .collect();
+    let judge = |supply: Option<U256>| {
+        let verdict = TokenVerdict {
+            supply,
+            ..world.verdict(false)
+        };
+        world.observed.put_verdict(&coin, &verdict);
+    };
+    judge(None);
+    world.observed.put_balances(&coin, &told, Some((None, true)));
+    world.tell(Some(Err(UpstreamError::Failed("0x is no number".to_owned()))));
+    for code in ["\"0x\"", "\"\"", "null"] {
+        *world.node.code.lock().unwrap() = Some(code);
+        for target in [&supply, &info, &info_of_etherscan] {
+            let reply = world.server.get(target).await;
+            assert_eq!(reply.header("x-balance-source"), Some("node"), "{target}");
+            let body = reply.json();
+            let shown = body["result"].get(0).unwrap_or(&body);
+            assert_eq!(shown["totalSupply"], "0", "{target}: {body}");
+        }
+    }
+    // One that stands and does not tell.
+    *world.node.code.lock().unwrap() = Some("\"0x60\"");
+    let failed = world.server.get(&supply).await;
+    failed.assert_error(502, "Failed to fetch token total supply");
+    let reply = world.server.get(&info).await;
+    assert_eq!(reply.header("x-balance-source"), Some("ledger"));
+    assert_eq!(reply.json()["totalSupply"], by_events);
+    let source = async |target: &str| {
+        let reply = world.server.get(target).await;
+        reply.header("x-balance-source").unwrap().to_owned()
+    };
+    let reply = world.server.get(&list).await;
+    assert_eq!(reply.json(), listed.json());
+    assert_eq!(reply.header("x-total-count"), listed.header("x-total-count"));
+    assert_eq!(world.server.get(&count).await.json(), counted.json());
+    assert_eq!(
+        (source(&list).await, source(&count).await),
+        ("ledger".into(), "ledger".into())
+    );
+    // It tells a supply, or a balance that no event explains.
+    judge(Some(token.supply()));
+    assert_eq!(
+        (source(&list).await, source(&count).await),
+        ("node".into(), "node".into())
+    );
+    judge(None);
+    told.truncate(1);
+    told[0].balance += U256::from(1);
+    world.observed.put_balances(&coin, &told, None);
+    assert_eq!(source(&list).await, "node");
+}
+
 /// What a node may yet show to be wrong lasts for ever in no cache, and what it has shown to be wrong is not confirmed.
 #[tokio::test]
 async fn a_past_balance_is_for_good_once_a_node_has_looked_at_the_ledger() {
@@ -590,7 +681,11 @@ async fn a_past_balance_is_for_good_once_a_node_has_looked_at_the_ledger() {
         assert_eq!(by("0x9").await, !configured);
         assert_eq!(by("earliest").await, !configured);
         assert!(!by("finalized").await && !by("safe").await);
+        let withdrawals =
+            format!("/api?module=account&action=txsBeaconWithdrawal&address={miner:?}&endblock=9");
+        assert_eq!(lasts(&world.server.get(&withdrawals).await), !configured);
         judge(true);
+        assert!(lasts(&world.server.get(&withdrawals).await));
         assert!(by("0x9").await && by("earliest").await);
         assert!(!by("finalized").await && !by("safe").await);
         let reply = world.server.get(&target).await;
