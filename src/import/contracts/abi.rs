@@ -3,8 +3,10 @@
 use alloy_dyn_abi::DynSolType;
 use alloy_json_abi::{AbiItem, Param};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::super::words::json_fault;
+use super::encoding;
 use crate::model::{ContractNames, CustomError};
 
 /// The longest ABI that is taken, bytes.
@@ -44,7 +46,7 @@ impl Abi {
             if !entry.get().starts_with('{') {
                 return Err("an entry of the ABI is no object".to_owned());
             }
-            let Ok(item) = serde_json::from_str::<AbiItem<'_>>(entry.get()) else {
+            let Some(item) = item(entry.get()) else {
                 if entry.get().contains("\"constructor\"") {
                     abi.constructor = None;
                 }
@@ -85,47 +87,28 @@ impl Abi {
         }
     }
 
-    /// Whether these bytes can be what the constructor took.
+    /// Whether these bytes are what the constructor takes, from the first one to the last.
     pub(super) fn takes(&self, arguments: &[u8]) -> bool {
         let Some(types) = &self.constructor else {
             return false;
         };
-        let (mut least, mut dynamic) = (0u64, false);
-        for kind in types {
-            let Ok(kind) = DynSolType::parse(kind) else {
-                return false;
-            };
-            let (words, grows) = words(&kind);
-            least = least.saturating_add(words);
-            dynamic |= grows;
-        }
-        let least = least.saturating_mul(32);
-        let len = arguments.len() as u64;
-        len == least || (dynamic && len > least && len.is_multiple_of(32))
+        let kinds: Result<Vec<_>, _> = types.iter().map(|kind| DynSolType::parse(kind)).collect();
+        kinds.is_ok_and(|kinds| encoding::is_of(&kinds, arguments))
     }
 }
 
-/// Words of an encoded value at least, and whether there may be more.
-fn words(kind: &DynSolType) -> (u64, bool) {
-    match kind {
-        // A place, then a length.
-        DynSolType::Bytes | DynSolType::String | DynSolType::Array(_) => (2, true),
-        DynSolType::FixedArray(of, count) => {
-            let (words, grows) = words(of);
-            let all = words.saturating_mul(*count as u64);
-            (all.saturating_add(u64::from(grows)), grows)
-        }
-        DynSolType::Tuple(parts) => {
-            let (all, grows) = parts
-                .iter()
-                .map(words)
-                .fold((0u64, false), |(all, any), (words, grows)| {
-                    (all.saturating_add(words), any || grows)
-                });
-            (all.saturating_add(u64::from(grows)), grows)
-        }
-        _ => (1, false),
+/// An entry. One without a type is a function, as the standard says; some tools leave out what it returns, too.
+fn item(entry: &str) -> Option<AbiItem<'static>> {
+    if let Ok(item) = serde_json::from_str(entry) {
+        return Some(item);
     }
+    let mut fields: Map<String, Value> = serde_json::from_str(entry).ok()?;
+    let kind = fields.entry("type").or_insert_with(|| json!("function"));
+    if *kind != "function" {
+        return None;
+    }
+    fields.entry("outputs").or_insert_with(|| json!([]));
+    serde_json::from_value(Value::Object(fields)).ok()
 }
 
 /// Types and names of inputs; `None` where one has a type that is nested beyond reason.
@@ -220,12 +203,40 @@ mod tests {
             abi.text
                 .ends_with(r#"{"type":"never heard of","name":"a \" b"}]"#)
         );
-        assert!(abi.takes(&[0; 96]) && abi.takes(&[0; 128]) && !abi.takes(&[0; 64]) && !abi.takes(&[0; 97]));
+        let mut arguments = [[7; 32], [0; 32], [0; 32], [b'x'; 32]];
+        (arguments[1][31], arguments[2][31]) = (64, 32);
+        let arguments = arguments.concat();
+        assert!(abi.takes(&arguments));
+        for other in [&arguments[..96], &[0; 96], &[0; 128], &[0; 64], &[0; 97]] {
+            assert!(!abi.takes(other), "{other:?}");
+        }
         let none = Abi::parse("[]").unwrap();
         assert!(none.takes(&[]) && !none.takes(&[0; 32]));
         for bad in ["{}", "[1]", "[", "null", "[{]"] {
             assert!(Abi::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_function_may_leave_out_its_type_and_what_it_returns() {
+        let of = |text: &str| Abi::parse(text).unwrap();
+        let full =
+            of(r#"[{"type":"function","name":"f","inputs":[],"outputs":[],"stateMutability":"view"}]"#);
+        assert_eq!(full.names.functions.len(), 1);
+        for entry in [
+            r#"{"name":"f","inputs":[]}"#,
+            r#"{"name":"f","inputs":[],"outputs":[]}"#,
+            r#"{"type":"function","name":"f","inputs":[]}"#,
+        ] {
+            let text = format!("[{entry}]");
+            let abi = of(&text);
+            assert_eq!(abi.names, full.names, "{entry}");
+            assert_eq!(abi.text, text);
+        }
+        assert_eq!(
+            of(r#"[{"type":"event","name":"f","inputs":[]}]"#).names,
+            ContractNames::default()
+        );
     }
 
     #[test]

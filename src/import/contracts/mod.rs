@@ -6,6 +6,7 @@
 mod abi;
 mod abi_check;
 mod code;
+mod encoding;
 mod files;
 mod fit;
 mod hash;

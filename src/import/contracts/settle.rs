@@ -4,7 +4,6 @@ use super::Candidate;
 use super::code::{Word, judge, names_several};
 use super::fit::{Creation, Fit, OnChain};
 use super::metadata::license;
-use super::trailer;
 use super::tree::Claim;
 use crate::model::{B256, Bytes, ContractFacts, ContractNames, MatchKind};
 
@@ -66,11 +65,8 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
             contradicted: Contradicted::Everything,
         });
     }
-    let takes = |arguments: &[u8]| match &candidate.abi {
-        Some(abi) => abi.takes(arguments),
-        // Words, and no other contract's code.
-        None => arguments.len().is_multiple_of(32) && trailer::within(arguments).next().is_none(),
-    };
+    // Behind the own code another contract's may stand.
+    let takes = |arguments: &[u8]| candidate.abi.as_ref().is_some_and(|abi| abi.takes(arguments));
     let (word, behind) = judge(candidate.metadata.as_deref(), &on_chain.code, takes);
     // The file's code told which of several hashes is the contract's own.
     let word = match (&candidate.fit, word) {
@@ -108,13 +104,8 @@ pub(super) fn settle(mut candidate: Candidate, on_chain: &OnChain) -> Result<Set
     let mut facts = std::mem::take(&mut candidate.facts);
     facts.constructor_arguments = arguments;
     // A full match is one of the hash of metadata: code without such a hash has none, and of several the own one is not known.
-    let has_runtime = on_chain
-        .code
-        .runtime
-        .as_ref()
-        .is_some_and(|code| !code.is_empty());
     facts.match_kind = match (candidate.claim, word) {
-        (Claim::Full, Word::Nothing) if has_runtime => MatchKind::Partial,
+        (Claim::Full, Word::Nothing) if on_chain.has_code() => MatchKind::Partial,
         (Claim::Full, _) | (Claim::None | Claim::File, Word::Same) => MatchKind::Full,
         (Claim::Partial | Claim::None | Claim::File, _) => MatchKind::Partial,
     };

@@ -70,6 +70,9 @@ fn matches_follow_from_claims_and_code() {
         runtime: Some(vec![0x60, 0x2a, 0x60, 0, 0x52].into()),
     });
     assert_eq!(of(Claim::Full, &bare), Ok((MatchKind::Partial, true)));
+    // Whether or not there are traces.
+    let bare = deployed(&[0x60, 0x2a, 0x60, 0, 0x52]);
+    assert_eq!(of(Claim::Full, &bare), Ok((MatchKind::Partial, true)));
 }
 
 #[test]
@@ -215,6 +218,39 @@ fn arguments_follow_creation_code_that_matched() {
     // Also where another contract's code stands behind the own one.
     let matched = Fit::Metadata(Creation::Matched(rest.clone()));
     assert_eq!(of(Claim::File, matched, &ours), (Some(rest), false));
+}
+
+/// A compiler puts the code of what a constructor makes behind the trailer of the contract's own.
+#[test]
+fn code_behind_the_own_one_is_no_argument() {
+    let abi =
+        r#"[{"type":"constructor","stateMutability":"payable","inputs":[{"name":"x","type":"string"}]}]"#;
+    let mut given = [[0; 32], [0; 32], [b'x'; 32]];
+    (given[0][31], given[1][31]) = (32, 32);
+    let given = given.concat();
+    let of = |behind: &[u8], told: Option<&Vec<u8>>| {
+        let mut on_chain = code_naming(METADATA.as_bytes());
+        let init = on_chain.code.init.unwrap();
+        on_chain.code.init = Some([init.as_ref(), behind].concat().into());
+        let candidate = Candidate {
+            abi: Some(Abi::parse(abi).unwrap()),
+            told_arguments: told.cloned(),
+            ..candidate(Claim::Full)
+        };
+        let facts = settle(candidate, &on_chain).unwrap().facts;
+        assert_eq!(facts.match_kind, MatchKind::Full);
+        facts.constructor_arguments
+    };
+    let arguments = Some(Bytes::from(given.clone()));
+    assert_eq!(of(&given, None), arguments);
+    // With a trailer that names a hash, and without one.
+    let made = [[0x60; 43].as_slice(), &trailer::of_solc(b"{}")].concat();
+    assert_eq!(made.len() % 32, 0);
+    for made in [made, vec![0x60; 96]] {
+        let tail = [made.as_slice(), &given].concat();
+        assert_eq!(of(&tail, None), None);
+        assert_eq!(of(&tail, Some(&given)), arguments);
+    }
 }
 
 /// Build information of a factory and its child, and the factory's creation code.

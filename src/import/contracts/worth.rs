@@ -1,6 +1,6 @@
 //! How much is known of a contract, and what of it gives way to what.
 
-use super::code::names_several;
+use super::code::{names_metadata, names_several};
 use super::fit::OnChain;
 use crate::model::{ContractFacts, MatchKind};
 
@@ -26,13 +26,14 @@ impl Worth {
     }
 
     /// The same of what is there already. What was taken before there was code is a claim that the code did not confirm
-    /// yet: what matches the code partially takes its place. What is in doubt is no more than the operator's word.
+    /// yet, and cannot where it names no metadata: what matches the code partially takes its place. What is in doubt is no more
+    /// than the operator's word.
     pub(super) fn of_known(facts: &ContractFacts, on_chain: &OnChain) -> Self {
         let worth = Self::of(facts);
         if is_doubtful(facts, on_chain) {
             return worth.min(Self::Stated);
         }
-        if on_chain.has_code() && !facts.checked {
+        if on_chain.has_code() && (!facts.checked || names_metadata(&on_chain.code).is_none()) {
             return worth.min(Self::Sources(MatchKind::Partial));
         }
         worth

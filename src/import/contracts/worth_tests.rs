@@ -136,3 +136,20 @@ fn a_child_that_compiled_code_contradicts_is_forgotten_and_its_factory_is_not() 
     assert!(!reasons[0].contains("forgotten"), "{reasons:?}");
     assert_eq!(known(&bed), is("Factory", MatchKind::Full));
 }
+
+/// An earlier version took a claim for a full match where it had nothing but creation code.
+#[test]
+fn a_full_match_of_code_that_names_nothing_gives_way_to_a_partial_one() {
+    let bed = Bed::new();
+    seed(&bed, "Factory");
+    let on_chain = deployed(&[0x60, 0x2a, 0x60, 0, 0x52]);
+    for changed in [1, 0] {
+        let watch = Watch::default();
+        let mut import = Import::new(&bed.target, &watch);
+        let candidate = candidate("Factory", false, Claim::Full);
+        import.take("it", &on_chain, Ok(candidate)).unwrap();
+        import.flush().unwrap();
+        assert_eq!((import.report.taken, import.report.changed), (1, changed));
+        assert_eq!(known(&bed), is("Factory", MatchKind::Partial));
+    }
+}
