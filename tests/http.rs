@@ -33,6 +33,8 @@ mod documentation;
 mod encoding;
 #[path = "http/ends.rs"]
 mod ends;
+#[path = "http/imported.rs"]
+mod imported;
 #[path = "http/kept.rs"]
 mod kept;
 #[path = "support/ledger.rs"]

@@ -1,12 +1,12 @@
 //! What the chain itself knows of a contract's code and of what stands behind a proxy.
 
-use alloy_primitives::{b256, hex};
+use alloy_primitives::{b256, hex, keccak256};
 
 use super::{LogQuery, QueryError, Reader};
 use crate::codec::Corrupt;
 use crate::codec::value::FrameRow;
-use crate::model::{Address, B256, Bytes, ContractFacts};
-use crate::store::{Table, Units};
+use crate::model::{Address, B256, Bytes, ContractFacts, ContractNames};
+use crate::store::{Imported, StoreError, Table, Units};
 
 /// The code of a contract, as far as its latest creation tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,18 +21,35 @@ impl ContractCode {
     /// The contract whose code this one runs for ever, where it is a minimal proxy (EIP-1167).
     #[must_use]
     pub fn minimal_proxy(&self) -> Option<Address> {
-        // A few instructions return what follows them. Further in it is what a factory makes.
-        self.minimal_within(MINIMAL_INIT_MAX)
-    }
-
-    /// The same, where creation code may have so many bytes before the code that it makes.
-    fn minimal_within(&self, most: usize) -> Option<Address> {
-        let runtime = self.runtime.as_deref().filter(|code| !code.is_empty());
-        match (runtime, self.init.as_deref()) {
+        match (self.known_runtime(), self.init.as_deref()) {
             (Some(runtime), _) => minimal_at(runtime),
-            (None, Some(init)) => (0..=most.min(init.len())).find_map(|at| minimal_at(init.get(at..)?)),
+            // A few instructions return what follows them. Further in it is what a factory makes.
+            (None, Some(init)) => (0..=MINIMAL_INIT_MAX).find_map(|at| minimal_at(init.get(at..)?)),
             (None, None) => None,
         }
+    }
+
+    /// The Keccak-256 of what was run to make it.
+    #[must_use]
+    pub fn creation_hash(&self) -> Option<B256> {
+        self.init.as_ref().map(keccak256)
+    }
+
+    fn known_runtime(&self) -> Option<&[u8]> {
+        let runtime = self.runtime.as_ref().map(AsRef::as_ref);
+        runtime.filter(|code: &&[u8]| !code.is_empty())
+    }
+
+    /// What it says of the contract as a proxy: `Fixed`, `Never`, or `Untold`.
+    fn proxy(&self) -> Proxy {
+        if let Some(implementation) = self.minimal_proxy() {
+            return Proxy::Fixed(implementation);
+        }
+        // A beacon tells of upgrades too, and runs nobody's code.
+        if self.known_runtime().is_some_and(|code| !delegates(code)) {
+            return Proxy::Never;
+        }
+        Proxy::Untold
     }
 }
 
@@ -122,10 +139,31 @@ fn delegates(code: &[u8]) -> bool {
 impl Reader {
     /// The imported ABI of a contract: a JSON array.
     pub fn contract_abi(&self, contract: &Address) -> Result<Option<String>, QueryError> {
-        match self.imported() {
-            Some(imported) => Ok(imported.contract_abi(contract)?),
-            None => Ok(None),
-        }
+        self.import_of(contract, Imported::contract_abi)
+    }
+
+    /// The names in the imported ABI of a contract.
+    pub(super) fn contract_names(&self, contract: &Address) -> Result<Option<ContractNames>, QueryError> {
+        self.import_of(contract, Imported::contract_names)
+    }
+
+    /// What was imported of a contract, but for what was held against code that a reorg took away since.
+    fn import_of<T>(
+        &self,
+        contract: &Address,
+        read: impl FnOnce(&Imported, &Address) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, QueryError> {
+        let Some(imported) = self.imported() else {
+            return Ok(None);
+        };
+        let Some(found) = read(imported, contract)? else {
+            return Ok(None);
+        };
+        let is_there = match imported.unfinal_code(contract)? {
+            Some(hash) => self.contract_code(contract)?.creation_hash() == Some(hash),
+            None => true,
+        };
+        Ok(is_there.then_some(found))
     }
 
     /// What was imported of a contract with its sources; `None` where there are none. Whatever has sources has an ABI.
@@ -133,10 +171,8 @@ impl Reader {
         let Some(imported) = self.imported() else {
             return Ok(None);
         };
-        let Some(facts) = imported
-            .contract(contract)?
-            .filter(|facts| !facts.sources.is_empty())
-        else {
+        let facts = self.import_of(contract, Imported::contract)?;
+        let Some(facts) = facts.filter(|facts| !facts.sources.is_empty()) else {
             return Ok(None);
         };
         // None is imported without one; earlier versions did.
@@ -156,6 +192,12 @@ impl Reader {
     pub fn has_sent(&self, account: &Address) -> Result<bool, QueryError> {
         let end = self.view.checkpoint().transactions;
         Ok(self.view.sent_nonce(account, end)?.is_some())
+    }
+
+    /// Whether the block of a contract's latest creation is not final.
+    pub fn is_created_unfinal(&self, contract: &Address) -> Result<bool, QueryError> {
+        let latest = self.latest_creation(contract)?;
+        Ok(latest.is_some_and(|(ordinal, _)| !self.view.is_final_transaction(ordinal)))
     }
 
     /// The code of a contract; nothing where its creation is not in the store's blocks.
@@ -191,16 +233,7 @@ impl Reader {
 
     /// What a contract's code alone says of it as a proxy: `Fixed`, `Never`, or `Untold`.
     pub(super) fn proxy_of_code(&self, contract: &Address) -> Result<Proxy, QueryError> {
-        let code = self.contract_code(contract)?;
-        let runtime = code.runtime.as_deref().filter(|code| !code.is_empty());
-        if let Some(implementation) = code.minimal_within(usize::MAX) {
-            return Ok(Proxy::Fixed(implementation));
-        }
-        // A beacon tells of upgrades too, and runs nobody's code.
-        if runtime.is_some_and(|code| !delegates(code)) {
-            return Ok(Proxy::Never);
-        }
-        Ok(Proxy::Untold)
+        Ok(self.contract_code(contract)?.proxy())
     }
 
     /// What a contract's logs up to a block say of it as a proxy: `Told`, or `Untold`.
@@ -253,8 +286,6 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use alloy_primitives::keccak256;
-
     use super::*;
 
     #[test]
@@ -278,6 +309,9 @@ mod tests {
             };
             assert_eq!(made(&hex!("3d602d80600a3d3981f3")).minimal_proxy(), Some(address));
             assert_eq!(made(&[0x60; 100]).minimal_proxy(), None, "a factory has it too");
+            assert_eq!(made(&hex!("3d602d80600a3d3981f3")).proxy(), Proxy::Fixed(address));
+            // What makes others of it may be a proxy for all that is known.
+            assert_eq!(made(&[0x60; 100]).proxy(), Proxy::Untold);
             assert!(delegates(&code));
         }
         assert_eq!(minimal_at(&[]), None);

@@ -41,12 +41,8 @@ impl CallNames {
         if let Some(callee) = known().get(contract) {
             return Ok(Arc::clone(callee));
         }
-        let names = match reader.imported() {
-            Some(imported) => imported.contract_names(contract)?,
-            None => None,
-        };
         let callee = Arc::new(Callee {
-            names,
+            names: reader.contract_names(contract)?,
             proxy: OnceLock::new(),
         });
         known().insert(*contract, Arc::clone(&callee));

@@ -8,10 +8,11 @@ use http_body_util::BodyExt as _;
 use quarry::api::{Chains, Settings, Upstream, UpstreamFuture};
 use quarry::app::front::front;
 use quarry::http::{Limits, Pool, PoolLimits};
+use quarry::import::Target;
 use quarry::model::{Address, B256, BlockId, Bundle, ChainName, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
-use quarry::store::{OpenOptions, Store, Writer};
+use quarry::store::{ImportWriter, Imported, OpenOptions, Store, Writer};
 use quarry::sync::derive::{NonceRules, derive};
 
 use crate::client::{Server, pool};
@@ -21,6 +22,7 @@ struct Served {
     store: Arc<Store>,
     status: Arc<ChainStatus>,
     node: Arc<Node>,
+    imported: Arc<Imported>,
 }
 
 /// A node that says 3 to everything.
@@ -56,7 +58,9 @@ impl Upstream for Node {
 
 impl Chains for Served {
     fn reader(&self, chain: ChainName) -> Option<Reader> {
-        (chain == ChainName::Mainnet).then(|| Reader::new(self.store.view()))
+        self.imported.look();
+        let reader = || Reader::new(self.store.view()).with_imported(Arc::clone(&self.imported));
+        (chain == ChainName::Mainnet).then(reader)
     }
     fn status(&self, chain: ChainName) -> Option<Arc<ChainStatus>> {
         (chain == ChainName::Mainnet).then(|| Arc::clone(&self.status))
@@ -165,6 +169,7 @@ impl Mined {
             store: Arc::clone(&store),
             status: Arc::clone(&status),
             node: Arc::clone(&node),
+            imported: Imported::follow(store.directory(), &store.identity()),
         };
         let api = Arc::new(front(Arc::new(chains), pool, Settings::default()));
         Self {
@@ -188,7 +193,12 @@ impl Mined {
     pub(crate) fn mine(&mut self, fork: u64) {
         let parent = self.bundles.last().map_or(B256::ZERO, |bundle| bundle.block.hash);
         let number = self.store.view().head().map_or(0, |head| head.number + 1);
-        let bundle = plain::block(11, number, parent, fork, &self.config);
+        self.mine_this(plain::block(11, number, parent, fork, &self.config));
+    }
+
+    /// Adds this block, which is not final.
+    pub(crate) fn mine_this(&mut self, bundle: Bundle) {
+        let number = bundle.block.number();
         let mut batch = self.writer.batch();
         derive(&bundle, &self.rules, &mut batch).unwrap();
         self.writer.commit_unfinal(batch).unwrap();
@@ -198,6 +208,14 @@ impl Mined {
 
     pub(crate) fn finalize(&mut self, number: u64) {
         self.writer.finalize(number).unwrap();
+    }
+
+    /// Where an import goes to; it is checked against the blocks of now.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            view: self.store.view(),
+            writer: ImportWriter::open(self.store.directory(), &self.store.identity()).unwrap(),
+        }
     }
 
     /// The node says that its head is this one.

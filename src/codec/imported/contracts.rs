@@ -9,6 +9,7 @@
 //! 12 | contract 20 -> functions: count varint, each selector 4 and text; errors: count varint, each selector 4, name,
 //!                     inputs: count varint, each a type and a name
 //! 13 | hash 32     -> the text of a source
+//! 14 | contract 20 -> hash 32 of the creation code that all of it was held against, while that was not in a final block
 //! ```
 
 use super::super::Corrupt;
@@ -20,6 +21,7 @@ const FACTS: u8 = 0x10;
 const ABI: u8 = 0x11;
 const NAMES: u8 = 0x12;
 const SOURCE: u8 = 0x13;
+const UNFINAL: u8 = 0x14;
 
 /// Version of a row of facts.
 const FORMAT: u8 = 2;
@@ -65,6 +67,17 @@ pub const fn names_range() -> ([u8; 1], [u8; 22]) {
 #[must_use]
 pub fn source_key(hash: &B256) -> [u8; 33] {
     key(SOURCE, &hash.0)
+}
+
+/// The key of the hash of a contract's creation code that a reorg may take away.
+#[must_use]
+pub fn unfinal_key(contract: &Address) -> [u8; 21] {
+    key(UNFINAL, &contract.0.0)
+}
+
+/// Reads the hash of creation code.
+pub fn decode_code_hash(bytes: &[u8]) -> Result<B256, Corrupt> {
+    B256::try_from(bytes).map_err(|_| Corrupt("hash of creation code"))
 }
 
 /// Reads a text that is a whole row.
@@ -251,6 +264,9 @@ mod tests {
         // A row from before there were settings.
         let old = [&[1, 1, 0][..], &[0; 6], &[0]].concat();
         assert_eq!(decode_facts(&old), Ok(none));
+        let hash = B256::repeat_byte(7);
+        assert_eq!(decode_code_hash(hash.as_slice()), Ok(hash));
+        assert!(decode_code_hash(&hash[1..]).is_err());
         let mut names = ContractNames {
             functions: vec![([9; 4], "b()".to_owned()), ([1; 4], "a(uint256 x)".to_owned())],
             errors: vec![CustomError {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::code::{Word, judge, names_metadata};
 use super::hash::digest;
 use super::trailer;
-use crate::model::{Address, Bytes};
+use crate::model::{Address, B256, Bytes};
 use crate::query::{ContractCode, QueryError, Reader};
 
 /// What the chain tells of the address that something is imported for.
@@ -13,6 +13,8 @@ use crate::query::{ContractCode, QueryError, Reader};
 pub(super) struct OnChain {
     pub(super) contract: Address,
     pub(super) code: ContractCode,
+    /// The block that made it is not final.
+    pub(super) is_unfinal: bool,
     /// It sent transactions.
     pub(super) has_sent: bool,
 }
@@ -22,6 +24,7 @@ impl OnChain {
         Ok(Self {
             contract: *contract,
             code: reader.contract_code(contract)?,
+            is_unfinal: reader.is_created_unfinal(contract)?,
             has_sent: reader.has_sent(contract)?,
         })
     }
@@ -29,6 +32,11 @@ impl OnChain {
     /// Whether the store has code of the contract.
     pub(super) const fn has_code(&self) -> bool {
         self.code.init.is_some() || self.code.runtime.is_some()
+    }
+
+    /// The hash of the creation code that a reorg may take away.
+    pub(super) fn unfinal_code(&self) -> Option<B256> {
+        self.is_unfinal.then(|| self.code.creation_hash()).flatten()
     }
 
     /// Why there is no code, where that is certain. An address of which nothing is known may get code yet.
@@ -297,7 +305,7 @@ mod tests {
                 runtime: runtime.map(|code| code.to_vec().into()),
                 init: init.map(|code| code.to_vec().into()),
             },
-            has_sent: false,
+            ..OnChain::default()
         }
     }
 

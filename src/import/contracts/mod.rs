@@ -158,22 +158,30 @@ impl<'a> Import<'a> {
         if self.pending.contains(&on_chain.contract) {
             self.flush()?;
         }
-        let known = self.target.writer.contract(&on_chain.contract)?;
+        let stored = self.target.writer.contract(&on_chain.contract)?;
+        let unfinal = self.target.writer.unfinal_code(&on_chain.contract)?;
+        // What was held against code that a reorg took away counts for nothing.
+        let is_there = unfinal.is_none_or(|hash| on_chain.code.creation_hash() == Some(hash));
+        let known = stored.as_ref().filter(|_| is_there);
         let settled = match read {
             Ok(mut candidate) => {
-                self.lend_abi(&mut candidate, &on_chain.contract, known.as_ref())?;
+                self.lend_abi(&mut candidate, &on_chain.contract, known)?;
                 settle(candidate, on_chain)
             }
             Err(reason) => Err(Refused::of(reason)),
         };
         match settled {
-            Ok(settled) => self.keep(entry, on_chain, known.as_ref(), settled)?,
+            Ok(settled) => self.keep(entry, on_chain, known, settled)?,
             Err(Refused { reason, contradicted }) => {
-                let known = known.filter(|known| contradicted.is(known));
-                // What was taken before there was code to hold it against, or before several hashes were told apart.
-                let forgets = known.and_then(|known| match known.checked {
+                let stored = stored.filter(|stored| contradicted.is(stored));
+                // What was taken before there was code to hold it against, or while there was, or before several hashes were told
+                // apart.
+                let forgets = stored.and_then(|stored| match stored.checked {
                     false => Some(" before there was code"),
-                    true => is_doubtful(&known, on_chain).then_some(" for one of several hashes in its code"),
+                    true if contradicted == Contradicted::Everything => Some(" while there was code"),
+                    true => {
+                        is_doubtful(&stored, on_chain).then_some(" for one of several hashes in its code")
+                    }
                 });
                 if let Some(when) = forgets {
                     self.target
@@ -249,7 +257,10 @@ impl<'a> Import<'a> {
         }
         self.report.taken += 1;
         self.report.changed += u64::from(changed);
-        if changed {
+        // Whether the code is final by now is nothing new of the contract.
+        let unfinal = on_chain.unfinal_code();
+        if changed || self.target.writer.unfinal_code(contract)? != unfinal {
+            self.rows.push(ImportWriter::unfinal_row(contract, unfinal));
             self.pending.insert(*contract);
             self.bytes += rows
                 .iter()

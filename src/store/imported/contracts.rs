@@ -1,6 +1,7 @@
 //! Imported contracts: facts, ABIs, names and texts of sources.
 
 use super::{ImportWriter, Imported};
+use crate::codec::Corrupt;
 use crate::codec::imported::contracts as codec;
 use crate::model::{Address, B256, ContractFacts, ContractNames};
 use crate::store::StoreError;
@@ -35,6 +36,11 @@ impl Imported {
         Ok(any)
     }
 
+    /// The hash of the creation code that all of it was held against, where that was not in a final block then.
+    pub fn unfinal_code(&self, contract: &Address) -> Result<Option<B256>, StoreError> {
+        self.row(&codec::unfinal_key(contract), codec::decode_code_hash)
+    }
+
     /// The text of a source by its Keccak-256.
     pub fn source_text(&self, hash: &B256) -> Result<Option<String>, StoreError> {
         self.row(&codec::source_key(hash), codec::decode_whole_text)
@@ -44,22 +50,29 @@ impl Imported {
 impl ImportWriter {
     /// What was imported of a contract.
     pub fn contract(&self, contract: &Address) -> Result<Option<ContractFacts>, StoreError> {
-        let key = codec::facts_key(contract);
-        let value = self.get(&key)?;
-        value
-            .map(|value| codec::decode_facts(&value))
-            .transpose()
-            .map_err(StoreError::corrupt(super::NAME, &key))
+        self.row(&codec::facts_key(contract), codec::decode_facts)
     }
 
     /// The ABI of a contract: a JSON array.
     pub fn contract_abi(&self, contract: &Address) -> Result<Option<String>, StoreError> {
-        let key = codec::abi_key(contract);
-        let value = self.get(&key)?;
+        self.row(&codec::abi_key(contract), codec::decode_whole_text)
+    }
+
+    /// The hash of the creation code that all of it was held against, where that was not in a final block then.
+    pub fn unfinal_code(&self, contract: &Address) -> Result<Option<B256>, StoreError> {
+        self.row(&codec::unfinal_key(contract), codec::decode_code_hash)
+    }
+
+    fn row<T>(
+        &self,
+        key: &[u8],
+        decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>,
+    ) -> Result<Option<T>, StoreError> {
+        let value = self.get(key)?;
         value
-            .map(|value| codec::decode_whole_text(&value))
+            .map(|value| decode(&value))
             .transpose()
-            .map_err(StoreError::corrupt(super::NAME, &key))
+            .map_err(StoreError::corrupt(super::NAME, key))
     }
 
     /// The rows that forget a contract; texts of its sources stay, for others may have them too.
@@ -69,8 +82,16 @@ impl ImportWriter {
             codec::facts_key(contract),
             codec::abi_key(contract),
             codec::names_key(contract),
+            codec::unfinal_key(contract),
         ];
         keys.map(|key| (key.to_vec(), None)).into()
+    }
+
+    /// The row of the creation code that all of it was held against, where that is not in a final block.
+    #[must_use]
+    pub fn unfinal_row(contract: &Address, code: Option<B256>) -> ImportRow {
+        let key = codec::unfinal_key(contract).to_vec();
+        (key, code.map(|hash| hash.to_vec()))
     }
 
     /// The rows of a contract, and of the texts of its sources. A text that is there already, of whichever contract, is
