@@ -312,6 +312,41 @@ fn what_cannot_be_measured_is_one_sentence() {
 }
 
 #[test]
+fn options_that_are_not_understood_are_told_from_failures() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("r").display().to_string();
+    for options in [
+        &["--against-node", "nonsense"][..],
+        &["--against-node", "ftp://x"],
+        &["--against-postgres", "nonsense"],
+        &["--url", "nonsense"],
+        &["--url", "https://localhost"],
+        &["--only", "no-such-question"],
+        &["--only", ""],
+        &["--json", "-", "--html", "-"],
+        &["--json", &file, "--html", &file],
+        &["--list", "--json", &file],
+    ] {
+        let outcome = bench(&[&["--demo"], options].concat()).refused(&[]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    }
+    assert!(!Path::new(&file).exists());
+    let outcome = bench(&["--demo", "--url", "http://127.0.0.1:1"]).refused(&[]);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+}
+
+#[test]
+fn a_store_of_another_chain_is_not_blamed_on_a_node() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().display().to_string();
+    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/chain-v10.jsonl.zst");
+    quarry(["import", "chain", other, "--data-dir", &data]).succeeded();
+    let refused = quarry(["demo", "--listen", "127.0.0.1:0", "--data-dir", &data]);
+    let refused = refused.refused(&[&data, "the recording has", "another --data-dir"]);
+    assert!(!refused.sentence().contains("node"), "{refused:?}");
+}
+
+#[test]
 fn a_run_ends_within_its_limit_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("r.json");

@@ -10,6 +10,8 @@
 
 #[path = "enquiry/branches.rs"]
 mod branches;
+#[path = "enquiry/names.rs"]
+mod names;
 mod support;
 
 use quarry::enquiry::{Enquirer, EnquiryOptions};
@@ -45,8 +47,9 @@ struct Desk {
 /// Brings blocks into a store, those up to `finalized` as final ones.
 async fn fill(store: &Arc<Store>, bundles: Vec<Bundle>, finalized: u64) {
     let identity = store.identity();
+    let first = identity.first_block;
     let pipeline = Pipeline {
-        rules: ChainRules::new(CHAIN_ID, identity.genesis_hash.into(), None, 0, false),
+        rules: ChainRules::new(CHAIN_ID, identity.genesis_hash.into(), None, first, false),
         finalized,
         finalized_hash: None,
         batch_bytes_max: 8 << 20,
@@ -69,18 +72,24 @@ impl Desk {
 
     /// The store has the blocks up to this one only, the node all of them.
     async fn up_to(last: Option<usize>, tail: Option<u64>) -> Self {
+        Self::between(0, last, tail).await
+    }
+
+    /// The same where the store begins with a later block.
+    async fn between(first: usize, last: Option<usize>, tail: Option<u64>) -> Self {
         let directory = support::scratch::directory();
         let mut bundles: Vec<Bundle> = demo_bundles();
         let node = PlayedNode::start(&bundles);
         bundles.truncate(last.map_or(usize::MAX, |last| last + 1));
         let genesis = bundles[0].block.hash;
+        let last = bundles.len() as u64 - 1;
+        bundles.drain(..first);
         let options = OpenOptions {
             cache_bytes: 8 << 20,
             memtable_bytes: 8 << 20,
             ..OpenOptions::new(directory.path())
         };
-        let store = Store::open_or_create(&options, CHAIN_ID, genesis, Some(0)).unwrap();
-        let last = bundles.len() as u64 - 1;
+        let store = Store::open_or_create(&options, CHAIN_ID, genesis, Some(first as u64)).unwrap();
         fill(&store, bundles, tail.map_or(u64::MAX, |tail| last - tail)).await;
         let observed = Observed::open(directory.path(), &store.identity(), false);
         Self {

@@ -386,6 +386,82 @@ fn imports_below_a_directory_named_blockchain_are_not_in_use_when_they_are_damag
     import().succeeded();
 }
 
+/// A table that does not read is not missing, and where nothing was read before nothing of before is answered.
+#[test]
+fn a_damaged_table_of_imports_is_told_as_what_it_is() {
+    let place = Place {
+        directory: tempfile::tempdir().unwrap(),
+    };
+    let data = place.data();
+    let data = data.to_str().unwrap();
+    import_demo(data);
+    place.import("prices", Path::new(&demo("prices.csv"))).succeeded();
+    let imports = Path::new(data).join("mainnet/imports");
+    let tables = || {
+        let files = std::fs::read_dir(&imports)
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "sst"))
+    };
+    let inspect = || quarry(["inspect", "--data-dir", data]).succeeded();
+    assert!(!inspect().stderr.contains("imports"), "{:?}", inspect());
+    let mut told = 0;
+    for table in tables() {
+        let whole = std::fs::read(&table).unwrap();
+        // The first row, and the parts by which a table is opened.
+        for at in [
+            3,
+            whole.len() * 3 / 4,
+            whole.len() - 300,
+            whole.len() - 60,
+            whole.len() - 5,
+        ] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            std::fs::write(&table, bytes).unwrap();
+            let said = inspect().stderr;
+            if said.contains("imports") {
+                told += 1;
+                assert!(
+                    said.contains("imports cannot be read; answers are given without them"),
+                    "{said}"
+                );
+                assert!(
+                    said.contains("are damaged (") && said.contains("Corruption"),
+                    "{said}"
+                );
+                assert!(!said.contains("missing") && !said.contains("before"), "{said}");
+            }
+        }
+        std::fs::write(&table, whole).unwrap();
+    }
+    assert!(told >= 2, "{told}");
+    // One that is gone is; and with a service that has read it before.
+    let serving = Server::start(["serve", "--data-dir", data]);
+    assert_eq!(serving.get(PRICE).status, 200);
+    let table = tables().next().unwrap();
+    std::fs::remove_file(&table).unwrap();
+    // It was made long ago.
+    let current = std::fs::File::options().write(true).open(imports.join("CURRENT"));
+    let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+    current.unwrap().set_modified(hour_ago).unwrap();
+    let said = inspect().stderr;
+    assert!(
+        said.contains("imports cannot be read") && said.contains("No such file"),
+        "{said}"
+    );
+    std::fs::remove_file(imports.join("CURRENT")).unwrap();
+    assert_eq!(serving.get(PRICE).status, 200);
+    eventually("word of it", SOON, || {
+        serving.get(PRICE);
+        serving
+            .log()
+            .contains("what was read before is still answered")
+            .then_some(())
+    });
+    assert!(!serving.stop_logged().contains("imports cannot be read"));
+}
+
 /// A container may have no directory for temporary files that can be written to.
 #[test]
 fn a_service_follows_imports_without_a_place_for_temporary_files() {

@@ -11,7 +11,7 @@ use quarry::codec::value::Identity;
 use quarry::metrics::visits;
 use quarry::model::{Address, B256, BlockId, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress};
 use quarry::query::from_memory;
-use quarry::store::{Observed, ToldBalance};
+use quarry::store::{Observed, StoreError, ToldBalance};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -166,10 +166,32 @@ fn filled(directory: &Path) {
     observed.put_metadata(&TOKEN, &metadata("a"));
 }
 
+/// Long after it was made: one that is just being made has no log yet.
+fn without_logs(directory: &Path) {
+    for path in table_files(directory) {
+        if path.extension().is_some_and(|ending| ending == "log") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let current = std::fs::File::options()
+        .write(true)
+        .open(Observed::directory_of(directory).join("CURRENT"));
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    current.unwrap().set_modified(hour_ago).unwrap();
+}
+
 #[test]
 fn what_is_damaged_is_made_anew() {
     type Damage = fn(&Path);
-    let cases: [(&str, Damage); 5] = [
+    let cases: [(&str, Damage); 8] = [
+        ("no CURRENT", |directory| {
+            std::fs::remove_file(Observed::directory_of(directory).join("CURRENT")).unwrap();
+        }),
+        ("no CURRENT, and no log", |directory| {
+            without_logs(directory);
+            std::fs::remove_file(Observed::directory_of(directory).join("CURRENT")).unwrap();
+        }),
+        ("no log", without_logs),
         ("no manifest", |directory| {
             for path in table_files(directory) {
                 if path.to_string_lossy().contains("MANIFEST") {
@@ -198,6 +220,15 @@ fn what_is_damaged_is_made_anew() {
         let directory = tempfile::tempdir().unwrap();
         filled(directory.path());
         damage(directory.path());
+        let found = Observed::follow(directory.path(), &identity(1));
+        // What is gone as a whole was removed, or is still to come.
+        assert_eq!(found.is_err(), name != "gone", "{name}: {found:?}");
+        if name == "marked" || name.starts_with("no CURRENT") || name == "no log" {
+            assert!(
+                matches!(&found, Err(StoreError::DamagedObserved { .. })),
+                "{name}: {found:?}"
+            );
+        }
         let reader = Observed::open(directory.path(), &identity(1), true);
         assert_eq!(reader.metadata(&TOKEN), None, "{name}");
         drop(reader);

@@ -24,6 +24,8 @@ mod beside;
 mod damaged;
 #[path = "store/kept_rows.rs"]
 mod kept_rows;
+#[path = "store/many_lists.rs"]
+mod many_lists;
 #[path = "store/pairs.rs"]
 mod pairs;
 #[path = "store/small_memory.rs"]

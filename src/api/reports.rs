@@ -1,6 +1,7 @@
 //! `/health`, `/ready`, `/status`: how the service and its chains are.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
@@ -22,7 +23,6 @@ use super::requests::{RequestsReport, SlowReport};
 use super::web_page::{WebPage, status_page};
 use super::withheld::{Withheld, withheld};
 use crate::desk::context::{Chains, Settings};
-use crate::desk::faults::query_failed;
 
 /// What is known of a chain at the moment of asking.
 #[derive(Debug, Default, Serialize)]
@@ -36,7 +36,8 @@ struct ChainReport {
     lag: Option<u64>,
     rate: f64,
     eta_seconds: Option<u64>,
-    verified: Vec<VerifiedRange>,
+    verified: Vec<StoredRange>,
+    trusted: Vec<StoredRange>,
     store_bytes: u64,
     traces: bool,
     node_up: bool,
@@ -103,11 +104,18 @@ impl TokenReport {
     }
 }
 
-/// Blocks that are stored, every one of them verified before it was; both ends included.
+/// Blocks that are stored; both ends included.
 #[derive(Debug, Serialize)]
-struct VerifiedRange {
+struct StoredRange {
     from: u64,
     to: u64,
+}
+
+impl From<RangeInclusive<u64>> for StoredRange {
+    fn from(blocks: RangeInclusive<u64>) -> Self {
+        let (from, to) = blocks.into_inner();
+        Self { from, to }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -145,6 +153,10 @@ pub(super) fn health() -> Response {
 
 /// The media type of pages for people.
 pub(super) const HTML: &str = "text/html; charset=utf-8";
+
+/// Said of a chain whose report lacks what could not be read.
+const UNREAD: &str =
+    "what this store does not answer is not all told here: reading the store failed, the log says where";
 
 /// Where things are, for programs and for those who ask without a browser.
 const WAYS: &str = concat!(
@@ -222,7 +234,13 @@ pub(super) fn status(chains: &dyn Chains, traffic: &Traffic) -> Result<Response,
         };
         if let Some(reader) = reader.filter(|reader| !reader.is_empty()) {
             let has_node = chains.has_node(chain);
-            report.withheld = withheld(&reader, has_node).map_err(query_failed)?;
+            if let Err(error) = withheld(&reader, has_node, &mut report.withheld) {
+                tracing::warn!(%chain, %error, "the status does not tell all that the store withholds");
+                if !report.message.is_empty() {
+                    report.message.push_str("; ");
+                }
+                report.message.push_str(UNREAD);
+            }
         }
         reports.insert(chain.as_str(), report);
     }
@@ -284,10 +302,10 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
             report.indexed = Some(head.number);
             report.indexed_hash = Some(const_hex::encode_prefixed(head.hash));
             report.finalized = reader.finalized();
-            report.verified = vec![VerifiedRange {
-                from: reader.first_block(),
-                to: head.number,
-            }];
+            // Nothing is claimed of what cannot be read.
+            let told = reader.provenance().unwrap_or_default();
+            report.verified = told.verified.into_iter().map(StoredRange::from).collect();
+            report.trusted = told.trusted.into_iter().map(StoredRange::from).collect();
         }
     }
     if let Some(status) = status {

@@ -16,9 +16,9 @@ pub(super) struct Withheld {
 /// Series of days that are sums over blocks.
 const DAILY: &str = "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3";
 
-/// All that is withheld of an index that holds blocks; `has_node` says whether there is a node to ask.
-pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>, QueryError> {
-    let mut all = Vec::new();
+/// Adds all that is withheld of an index that holds blocks; `has_node` says whether there is a node to ask. What is known without what
+/// cannot be read is added all the same.
+pub(super) fn withheld(reader: &Reader, has_node: bool, all: &mut Vec<Withheld>) -> Result<(), QueryError> {
     let mut tell = |operations, because: String| all.push(Withheld { operations, because });
     let first_block = reader.first_block();
     let ledger_ended = if reader.native_fault().is_some() {
@@ -28,7 +28,12 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
     } else {
         None
     };
-    if let Some(gap) = reader.supply_gap() {
+    let gap = reader.supply_gap();
+    let supply = match gap {
+        None if !has_node => reader.coin_supply(),
+        _ => Ok(None),
+    };
+    if let Some(gap) = gap {
         tell(
             "S1",
             match gap {
@@ -42,7 +47,7 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
             },
         );
     } else if !has_node
-        && let Some(supply) = reader.coin_supply()?
+        && let Ok(Some(supply)) = &supply
         && let Some(account) = supply.untouched.first()
     {
         tell(
@@ -66,7 +71,7 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
             ),
         );
     }
-    let (first, last) = reader.day_span()?;
+    let days = reader.day_span();
     if first_block > 0 {
         tell(
             "S5",
@@ -80,10 +85,12 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
             "T6, T7",
             format!("the store begins at block {first_block}: what accounts held before is not known"),
         );
-        tell(
-            DAILY,
-            format!("{first}: the store begins within this day, at block {first_block}"),
-        );
+        if let Ok((first, _)) = &days {
+            tell(
+                DAILY,
+                format!("{first}: the store begins within this day, at block {first_block}"),
+            );
+        }
     }
     if !reader.has_traces() {
         let untraced = reader.next_traced();
@@ -103,6 +110,8 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
             ),
         );
     }
+    supply?;
+    let (first, last) = days?;
     let (mut sizes, mut uncles) = (Untold::default(), Untold::default());
     for (day, row) in reader.days(first, last)? {
         sizes.count(day, row.unsized_blocks > 0);
@@ -120,7 +129,7 @@ pub(super) fn withheld(reader: &Reader, has_node: bool) -> Result<Vec<Withheld>,
             format!("{days}: the source of blocks did not tell their uncles"),
         );
     }
-    Ok(all)
+    Ok(())
 }
 
 /// Days of which something was not told.

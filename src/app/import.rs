@@ -18,7 +18,7 @@ use crate::machine;
 use crate::model::{B256, Bundle, ChainName, StaticRewards};
 use crate::node::recorded::RecordedChain;
 use crate::shutdown::Shutdown;
-use crate::store::{OpenOptions, Store, View, Writer};
+use crate::store::{OpenOptions, Store, StoreError, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
 use crate::sync::{Pipeline, SyncError, recorded};
 
@@ -152,7 +152,8 @@ impl ChainImport {
         });
         let store = opened
             .await
-            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))??;
+            .map_err(|error| AppError::Usage(format!("a worker died: {error}")))?
+            .map_err(of_another_chain)?;
         let next = store.view().checkpoint().next_block;
         let (first_given, way_out) = (
             first_block,
@@ -214,6 +215,22 @@ impl ChainImport {
             added,
             interrupted,
         })
+    }
+}
+
+/// Of a store of another chain says what a recording, which no URL leads to, can do about it.
+fn of_another_chain(error: StoreError) -> AppError {
+    match error {
+        StoreError::OtherChain {
+            path,
+            what,
+            found,
+            wanted,
+        } => AppError::Usage(format!(
+            "the store in `{}` holds {what} {found}, the recording has {wanted}: pass another --data-dir",
+            path.display()
+        )),
+        other => other.into(),
     }
 }
 

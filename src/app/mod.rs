@@ -166,21 +166,13 @@ fn command(cli: Cli) -> u8 {
     }
 }
 
-/// Says so where a variable is none of ours: what it was to say is not heard. `quarry config` prints that itself, and what only tells or asks
-/// something is set by hardly any.
+/// Says so where a variable is none of ours: what it was to say is not heard. The manual and completions heed none.
 fn warn_of_variables(cli: &Cli) {
-    if !matches!(
-        cli.command,
-        Command::Config(_)
-            | Command::Openapi
-            | Command::Health(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-    ) {
-        cli.given
-            .unknown()
-            .iter()
-            .for_each(|sentence| tracing::warn!("{sentence}"));
+    if matches!(cli.command, Command::Completions(_) | Command::Man(_)) {
+        return;
+    }
+    for sentence in cli.given.unknown() {
+        tracing::warn!("{sentence}");
     }
 }
 

@@ -24,7 +24,8 @@ const WORD_EVERY: Duration = Duration::from_secs(30);
 const WAITS_MAX: Duration = Duration::from_secs(5);
 
 fn side_store(store: &Store) -> Arc<Observed> {
-    Observed::follow(store.directory(), &store.identity()).unwrap_or_else(|| Arc::new(Observed::in_memory()))
+    Observed::follow_or_tell(store.directory(), &store.identity())
+        .unwrap_or_else(|| Arc::new(Observed::in_memory()))
 }
 
 /// Serves what is stored, and follows it.
@@ -164,7 +165,8 @@ impl Follower {
         let follows = observed
             .as_ref()
             .is_some_and(|observed| observed.is_followed() && matches!(observed.catch_up(), Ok(true)));
-        if !follows && let Some(observed) = Observed::follow(store.directory(), &store.identity()) {
+        // What keeps it from it was said at the start, or is over at a later look.
+        if !follows && let Ok(Some(observed)) = Observed::follow(store.directory(), &store.identity()) {
             self.chain.set_observed(observed);
         }
     }

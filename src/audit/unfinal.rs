@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{Audit, Check, Nobody, Tally, facts, native};
 use crate::codec::keys;
-use crate::codec::value::{Checkpoint, Finality, Identity, Tail, Undo};
+use crate::codec::value::{Checkpoint, Finality, Identity, Tail, Undo, Unverified};
 use crate::query::QueryError;
 use crate::store::{FlatArray, StoreError, Summed, Table};
 
@@ -35,6 +35,7 @@ fn meta(audit: &Audit<'_>, tally: &Tally<'_>) -> Result<(), QueryError> {
             b"identity" => Identity::decode(value).map(drop),
             CHECKPOINT => Checkpoint::decode(value).map(drop),
             b"final" => Finality::decode(value).map(drop),
+            b"unverified" => Unverified::decode(value).map(drop),
             // Else it is how far migrations are.
             _ => {
                 match Summed::of(key, value) {

@@ -375,14 +375,14 @@ pub struct ImportChainArgs {
 /// What can be exported.
 #[derive(Debug, Subcommand)]
 pub enum Export {
-    /// The stored blocks as a recorded chain.
+    /// The stored blocks as a recorded chain: JSON lines, zstd-compressed.
     Chain(ExportChainArgs),
 }
 
 /// `quarry export chain`.
 #[derive(Clone, Debug, Args)]
 pub struct ExportChainArgs {
-    /// The file to write, which must not exist; `-` for standard output.
+    /// The file to write, which must not exist; `-` for standard output. Either is zstd-compressed, whatever the file is called.
     pub file: PathBuf,
     /// Which chain's store.
     #[arg(long, default_value = "mainnet")]

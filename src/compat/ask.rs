@@ -57,25 +57,34 @@ const NAMES: &[&str] = &[
     "gasprice",
 ];
 
+/// Parameters of a form, at most: hundreds more than any action takes. It is read by a thread that owns sockets, and has room for a hundred
+/// times as many.
+const PAIRS_MAX: usize = 1000;
+
 /// Reads the query and, of a POST, the form in its body, whose parameters some clients repeat in the query.
-pub(super) fn parameters(request: &Request) -> Params {
+pub(super) fn parameters(request: &Request) -> Result<Params, HttpError> {
     parameters_of(request, NAMES)
 }
 
 /// The module that a request names, if it names one.
 pub(super) fn module(request: &Request) -> String {
-    let named = parameters_of(request, &["module"]).take("module");
+    let named = parameters_of(request, &["module"]).and_then(|mut params| params.take("module"));
     named.ok().flatten().unwrap_or_default()
 }
 
-fn parameters_of(request: &Request, names: &'static [&'static str]) -> Params {
+fn parameters_of(request: &Request, names: &'static [&'static str]) -> Result<Params, HttpError> {
     let known = |key: &str| names.iter().copied().find(|name| name.eq_ignore_ascii_case(key));
     let query = Params::parse(request.query(), known);
     if request.upload().is_empty() {
-        return query;
+        return Ok(query);
     }
     let form = String::from_utf8_lossy(request.upload());
-    Params::parse(form.trim(), known).or(query)
+    // Those after them may be what the request is about.
+    if form.split('&').nth(PAIRS_MAX).is_some() {
+        let text = format!("At most {PAIRS_MAX} parameters of a form are allowed");
+        return Err(HttpError::bad_request(text));
+    }
+    Ok(Params::parse(form.trim(), known).or(query))
 }
 
 /// What is left of a request once chain and action are known.

@@ -102,7 +102,7 @@ impl Dialect for Inner {
 
     fn refuse(&self, request: &Request, error: HttpError) -> Response {
         // Clients know that they ask too often, or too early, by the envelope.
-        if error.retry_after().is_none() && module(request).eq_ignore_ascii_case("proxy") {
+        if error.retry_after().is_none() && self.is_of_proxy(request) {
             envelope::proxy_refusal(&error)
         } else {
             envelope::refusal(&error, false)
@@ -111,6 +111,15 @@ impl Dialect for Inner {
 }
 
 impl Inner {
+    /// Whether a request is for the module that speaks JSON-RPC: as it was read, where that came to an action.
+    fn is_of_proxy(&self, request: &Request) -> bool {
+        let place = request.operation().checked_sub(self.first_operation);
+        match place.and_then(|place| actions().get(place)) {
+            Some(action) => action.module == "proxy",
+            None => module(request).eq_ignore_ascii_case("proxy"),
+        }
+    }
+
     fn answer(self: Arc<Self>, request: Request) -> Handled {
         let desk = Arc::clone(&self.desk);
         match self.parse(&request) {
@@ -128,7 +137,7 @@ impl Inner {
 
     fn parse(&self, request: &Request) -> Result<(Meant, Plan), HttpError> {
         let mut ask = Ask {
-            params: parameters(request),
+            params: parameters(request)?,
             request,
         };
         let module = ask.params.take("module")?.unwrap_or_default();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{EnquiryOptions, Tools};
 use crate::clock;
 use crate::model::{Address, BlockId, BlockRange, TokenVerdict};
-use crate::query::{QueryError, Reader, Touch, is_on, stands};
+use crate::query::{QueryError, Reader, Token, Touch, is_on, stands};
 
 /// Blocks whose touched accounts are remembered, for the case that they are orphaned.
 const REMEMBERED: usize = 128;
@@ -44,6 +44,14 @@ pub(super) struct News {
     pub(super) near: bool,
 }
 
+/// What there is room for among the jobs that wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) names: bool,
+    /// Comparisons, and what follows from them.
+    pub(super) verdicts: bool,
+}
+
 /// A block that was looked at.
 #[derive(Debug)]
 struct Seen {
@@ -63,6 +71,8 @@ pub(super) struct Looker {
     /// The next id of the round over all tokens, and when the round goes on.
     next_old: u32,
     round_from: Instant,
+    /// It began while the index was far from its node's head, and looks for names only: it begins anew once that is near.
+    is_of_names: bool,
     /// Exact and other tokens met on that round.
     tally: [u64; 2],
     /// Those of them whose ids a reorg may take away, ascending, and whether they are exact.
@@ -81,6 +91,7 @@ impl Looker {
             next_new: 0,
             next_old: 0,
             round_from: clock::now() + options.round_pause,
+            is_of_names: false,
             tally: [0; 2],
             counted: Vec::new(),
             skipped: None,
@@ -124,7 +135,7 @@ impl Looker {
     }
 
     /// Looks at what is new, and on at what is old while there is `room` for more to be asked.
-    pub(super) fn look(&mut self, tools: &Tools, room: bool) -> Result<News, QueryError> {
+    pub(super) fn look(&mut self, tools: &Tools, room: Room) -> Result<News, QueryError> {
         let reader = Reader::new(tools.store.view());
         let mut news = News::default();
         if reader.is_empty() {
@@ -134,16 +145,16 @@ impl Looker {
         let node_head = tools.status.node_head().unwrap_or(head.number);
         news.near = node_head.saturating_sub(head.number) <= LAG_MAX;
         self.blocks(&reader, tools, head, &mut news)?;
-        if news.near
-            && let Some(last) = self.skipped.take()
-        {
-            self.made_up_to = Some(last);
-            self.begin_round();
+        if news.near {
+            let skipped = self.skipped.take();
+            if skipped.is_some() || self.is_of_names {
+                self.made_up_to = skipped.or(self.made_up_to);
+                self.is_of_names = false;
+                self.begin_round();
+            }
         }
         tools.status.tokens().set_known(u64::from(tokens_of(&reader)));
-        if room {
-            self.tokens(&reader, tools, &mut news)?;
-        }
+        self.tokens(&reader, tools, room, &mut news)?;
         Ok(news)
     }
 
@@ -212,18 +223,30 @@ impl Looker {
         Ok(())
     }
 
-    fn tokens(&mut self, reader: &Reader, tools: &Tools, news: &mut News) -> Result<(), QueryError> {
+    /// Asks for names of new tokens: each is among those that moved, and compared as one of these, or blocks were not looked at one by one,
+    /// and a round begins. Then goes on with the round.
+    fn tokens(
+        &mut self,
+        reader: &Reader,
+        tools: &Tools,
+        room: Room,
+        news: &mut News,
+    ) -> Result<(), QueryError> {
         let count = tokens_of(reader);
-        let end = count.min(self.next_new.saturating_add(TOKENS_MAX));
-        for id in self.next_new..end {
-            self.token(reader, tools, id, None, news)?;
+        if room.names {
+            let end = count.min(self.next_new.saturating_add(TOKENS_MAX));
+            for id in self.next_new..end {
+                named(reader, tools, id, room, news)?;
+            }
+            self.next_new = end;
         }
-        self.next_new = end;
-        if self.round_from <= clock::now() {
+        if self.round_from <= clock::now() && self.goes_on(room, news.near) {
             let end = self.next_new.min(self.next_old.saturating_add(TOKENS_MAX));
             let until = clock::now() + MADE_UP_TIME;
             while self.next_old < end {
-                if let Some(exact) = self.token(reader, tools, self.next_old, self.made_up_to, news)? {
+                if let Some(token) = named(reader, tools, self.next_old, room, news)?
+                    && let Some(exact) = self.verdict(reader, tools, &token, news)?
+                {
                     self.count(self.next_old, exact);
                 }
                 self.next_old += 1;
@@ -242,50 +265,75 @@ impl Looker {
         Ok(())
     }
 
+    /// Whether the round over all tokens goes on: far from the head one of names alone, while one that began near it waits.
+    fn goes_on(&mut self, room: Room, near: bool) -> bool {
+        if self.next_old == 0 {
+            self.is_of_names = !near;
+        }
+        match self.is_of_names {
+            true => room.names,
+            false => near && room.verdicts,
+        }
+    }
+
     /// Whether an exact token was not compared for long.
     fn is_stale(&self, reader: &Reader, verdict: &TokenVerdict) -> bool {
         let checked = verdict.checked.number;
         checked.saturating_add(self.options.recheck_blocks) < reader.head().number
     }
 
-    /// Looks at one token; says whether it is exact by its verdict, also by one that is void: a comparison counts on from there. Who did
-    /// something up to the block `made_up_to` and was not compared since is to be.
-    fn token(
+    /// Looks at the verdict on a token; says whether it is exact by it, also by one that is void: a comparison counts on from there. Who did
+    /// something that is to be made up for and was not compared since is to be.
+    fn verdict(
         &self,
         reader: &Reader,
         tools: &Tools,
-        id: u32,
-        made_up_to: Option<u64>,
+        token: &Token,
         news: &mut News,
     ) -> Result<Option<bool>, QueryError> {
-        let address = reader.view().token_address(id)?;
-        // Until its first transfer it is no token for readers; then it is among those that moved.
-        if reader.token(&address)?.is_none() {
+        // What its holders have is in no answer where it is older than the store.
+        if !token.is_whole() {
             return Ok(None);
         }
-        if !tools.is_described(reader.view(), &address) {
-            news.nameless.push(address);
+        let address = token.address;
+        let verdict = tools.observed.verdict(&address);
+        let exact = verdict.as_ref().map(|verdict| verdict.exact);
+        if !news.near {
+            return Ok(exact);
         }
-        match tools.observed.verdict(&address) {
+        match verdict {
             Some(verdict) if stands(reader.view(), &verdict) => {
-                let exact = verdict.exact;
                 let is_left = tools.left_over.take(&address);
                 if !verdict.exact {
                     news.inexact.push(address);
                 } else if is_left
                     || self.is_stale(reader, &verdict)
-                    || did_something(reader, &address, &verdict, made_up_to)?
+                    || did_something(reader, &address, &verdict, self.made_up_to)?
                 {
                     news.stale.push(address);
                 }
-                Ok(Some(exact))
             }
-            void => {
-                news.unjudged.push(address);
-                Ok(void.map(|verdict| verdict.exact))
-            }
+            _ => news.unjudged.push(address),
         }
+        Ok(exact)
     }
+}
+
+/// Looks at one token and at whether its name is known.
+fn named(
+    reader: &Reader,
+    tools: &Tools,
+    id: u32,
+    room: Room,
+    news: &mut News,
+) -> Result<Option<Token>, QueryError> {
+    let address = reader.view().token_address(id)?;
+    // Until its first transfer it is no token for readers; then it is among those that moved.
+    let token = reader.token(&address)?;
+    if token.is_some() && room.names && !tools.is_described(reader.view(), &address) {
+        news.nameless.push(address);
+    }
+    Ok(token)
 }
 
 /// Whether a token was called, or spoke, after it was compared and up to a block.
@@ -356,6 +404,25 @@ mod tests {
         assert_eq!((looker.next_new, looker.next_old), (500, 500));
         looker.look_again_from(800);
         assert_eq!((looker.next_new, looker.next_old), (500, 500));
+    }
+
+    #[test]
+    fn a_round_waits_where_it_cannot_do_what_it_began_for() {
+        let mut looker = Looker::new(EnquiryOptions::new(1));
+        let room = |names, verdicts| Room { names, verdicts };
+        for near in [false, true] {
+            looker.next_old = 0;
+            let mut goes_on = |names, verdicts, near| looker.goes_on(room(names, verdicts), near);
+            assert_eq!(goes_on(true, false, near), !near);
+            assert_eq!(goes_on(false, true, near), near);
+            looker.next_old = 500;
+            assert!(looker.goes_on(room(true, true), near));
+            assert_eq!(
+                looker.goes_on(room(true, true), !near),
+                !near,
+                "begun near: {near}"
+            );
+        }
     }
 
     #[test]

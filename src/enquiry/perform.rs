@@ -38,19 +38,7 @@ pub(super) enum Outcome {
 impl Tools {
     /// Does a job.
     pub(super) async fn perform(self: Arc<Self>, mut job: Job) -> Ended {
-        let (token, attempts) = (job.token, job.attempts);
-        let outcome = match &mut job.work {
-            Work::Metadata => self.ask_metadata(&job).await,
-            Work::Judge(accounts) => self.judge(token, accounts.clone()).await,
-            Work::Refresh(accounts) => self.refresh_touched(token, accounts, attempts).await,
-            Work::Round => self.round(token, attempts).await,
-            Work::Anew => {
-                self.observed.put_balances(&token, &[], Some((None, false)));
-                self.round(token, attempts).await
-            }
-            Work::Sample => self.sample(token, attempts).await,
-        };
-        match outcome {
+        match self.outcome(&mut job).await {
             Ok(Outcome::Done) => Ended::Done(job),
             Ok(Outcome::Fell) => Ended::Fell(job),
             Ok(Outcome::Goes) => Ended::Goes(job),
@@ -66,6 +54,31 @@ impl Tools {
                 Ended::NodeFailed { job, answered }
             }
         }
+    }
+
+    async fn outcome(self: &Arc<Self>, job: &mut Job) -> Result<Outcome, Failure> {
+        let (token, attempts) = (job.token, job.attempts);
+        if job.work != Work::Metadata && !self.is_whole(token).await? {
+            // It is older than the store: no answer is made of more than its name.
+            return Ok(Outcome::Done);
+        }
+        match &mut job.work {
+            Work::Metadata => self.ask_metadata(job).await,
+            Work::Judge(accounts) => self.judge(token, accounts.clone()).await,
+            Work::Refresh(accounts) => self.refresh_touched(token, accounts, attempts).await,
+            Work::Round => self.round(token, attempts).await,
+            Work::Anew => {
+                self.observed.put_balances(&token, &[], Some((None, false)));
+                self.round(token, attempts).await
+            }
+            Work::Sample => self.sample(token, attempts).await,
+        }
+    }
+
+    /// Whether the stored blocks hold all of a token's logs.
+    async fn is_whole(self: &Arc<Self>, token: Address) -> Result<bool, Failure> {
+        self.read(move |reader, _| Ok(reader.token(&token)?.is_some_and(|token| token.is_whole())))
+            .await
     }
 
     /// Reads the store where that may be done.
@@ -105,7 +118,7 @@ impl Tools {
             self.keep(&plan, &Conclusion::unasked(None), None)?;
             return Ok(Outcome::Done);
         }
-        if ledger.is_doubted() {
+        if ledger.is_flagged() {
             let supply = self.of_head(self.supply(token, plan.head, By::Hash).await, By::Hash)?;
             let why = "its events contradict each other";
             self.keep(&plan, &Conclusion::unasked(Some(why)), supply.value())?;
@@ -138,9 +151,11 @@ impl Tools {
             // Nor does such a node clear any.
             return Err(Failure::Moved);
         }
-        let fell = conclusion.differs.is_some();
-        self.keep(&plan, &conclusion, answers.supply.value())?;
-        Ok(if fell { Outcome::Fell } else { Outcome::Done })
+        let fell = self.keep(&plan, &conclusion, answers.supply.value())?;
+        Ok(match fell || conclusion.differs.is_some() {
+            true => Outcome::Fell,
+            false => Outcome::Done,
+        })
     }
 
     /// What the contract says to a plan.
@@ -180,8 +195,9 @@ impl Tools {
         })
     }
 
-    /// Puts a verdict into the side store, on top of what stood before. Fails where its block is no longer of the chain.
-    fn keep(&self, plan: &Plan, conclusion: &Conclusion, supply: Option<U256>) -> Result<(), Failure> {
+    /// Puts a verdict into the side store, on top of what stood before; whether the contract has to be asked from now on. Fails where its block
+    /// is no longer of the chain.
+    fn keep(&self, plan: &Plan, conclusion: &Conclusion, supply: Option<U256>) -> Result<bool, Failure> {
         let (token, view) = (plan.token, self.store.view());
         let known = self.observed.verdict(&token);
         let before = known.clone().filter(|verdict| stands(&view, verdict));
@@ -206,19 +222,20 @@ impl Tools {
             (None, Some(before)) => before.reason.clone(),
             (None, None) => String::new(),
         };
-        if !exact && kept.is_none() {
+        let fell = !exact && kept.is_none();
+        if fell {
             tracing::info!(token = ?token, reason, "a token's events do not explain it, the node answers for it");
         }
-        let fell = known.as_ref().is_some_and(|known| !known.exact);
-        if exact && fell {
+        let rose = exact && known.as_ref().is_some_and(|known| !known.exact);
+        if rose {
             tracing::info!(token = ?token, "a token's events explain it after all, the ledger answers for it");
         }
-        let is_void = known.is_some() && before.is_none();
-        if fell && (exact || is_void) {
+        if fell || rose {
             // What its holders were said to have is of the time before, or of another branch and maybe of another contract.
             self.observed.begin_round(&token);
             self.swept.forget_one(&token);
         }
+        let is_void = known.is_some() && before.is_none();
         let earlier = known.as_ref().and_then(|known| known.differed);
         let differed = difference(plan, conclusion.differs.as_ref(), earlier);
         self.status
@@ -244,7 +261,8 @@ impl Tools {
             // It counts again, though it may say what it said.
             self.observed.changed();
         }
-        self.check_on(plan.head)
+        self.check_on(plan.head)?;
+        Ok(fell)
     }
 }
 

@@ -5,14 +5,14 @@ use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use super::job::{ATTEMPTS_MAX, Ended, Job, METADATA, MOVED, Work};
-use super::look::News;
+use super::look::{News, Room};
 use super::moved::Moved;
 use super::{EnquiryOptions, Tools};
 use crate::clock;
 use crate::model::{Address, TokenVerdict};
 use crate::query::stands;
 
-/// As many jobs may wait before more are looked for.
+/// As many names may wait, and as many jobs of the other kinds, before more are looked for.
 const WAITING_MAX: usize = 2_000;
 /// A job for which the node lacks the block is put off by so many looks, then by twice as many, and so on.
 const LATER_TICKS: u32 = 4;
@@ -95,9 +95,14 @@ impl Queue {
         }
     }
 
-    /// Whether more may be looked for.
-    pub(super) fn room(&self) -> bool {
-        self.waiting.len() < WAITING_MAX
+    /// What more may be looked for. Names do not wait for verdicts, which themselves wait while the index is far behind.
+    pub(super) fn room(&self) -> Room {
+        let [names, ..] = &self.queues;
+        let others = self.waiting.len().saturating_sub(names.len());
+        Room {
+            names: names.len() < WAITING_MAX,
+            verdicts: others < WAITING_MAX,
+        }
     }
 
     fn add(&mut self, token: Address, work: Work, attempts: u32) {
@@ -431,7 +436,7 @@ impl Queue {
         }
         tracing::debug!(token = ?token, "balances changed without an event, all holders are asked for");
         // Where there is none, looking for others comes first.
-        let has_room = self.room();
+        let has_room = self.room().verdicts;
         let round = SilentRound {
             is_begun: false,
             worked: Duration::ZERO,

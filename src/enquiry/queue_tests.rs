@@ -38,6 +38,24 @@ fn trials_grow_further_apart() {
     assert_eq!(trial_due(&old, &options), None);
 }
 
+#[test]
+fn names_and_verdicts_have_room_apart() {
+    let mut queue = Queue::new(EnquiryOptions::new(1));
+    let mut room_after = |work: Work, more: std::ops::Range<u64>| {
+        for token in more.map(account) {
+            queue.add(token, work.clone(), 0);
+        }
+        let room = queue.room();
+        (room.names, room.verdicts)
+    };
+    let most = WAITING_MAX as u64;
+    let judge = || Work::Judge(Vec::new());
+    assert_eq!(room_after(judge(), 0..most - 1), (true, true));
+    assert_eq!(room_after(Work::Round, 0..1), (true, false));
+    assert_eq!(room_after(Work::Metadata, 0..most - 1), (true, false));
+    assert_eq!(room_after(Work::Metadata, most - 1..most), (false, false));
+}
+
 fn account(number: u64) -> Address {
     Address::left_padding_from(&number.to_be_bytes())
 }

@@ -14,7 +14,7 @@ use super::job::ATTEMPTS_MAX;
 use super::perform::{Failure, Outcome, is_answered};
 use crate::model::{Address, BlockId, U256};
 use crate::node::{NodeError, Told};
-use crate::query::{Reader, is_on};
+use crate::query::{Reader, is_on, stands};
 use crate::store::ToldBalance;
 
 /// Accounts asked for at one time, of those that were touched.
@@ -283,6 +283,11 @@ impl Tools {
 
     /// Asks for the next accounts out of all that ever had some of a token that is not exact.
     pub(super) async fn round(self: &Arc<Self>, token: Address, attempts: u32) -> Result<Outcome, Failure> {
+        let verdict = self.observed.verdict(&token);
+        if verdict.is_none_or(|verdict| verdict.exact || !stands(&self.store.view(), &verdict)) {
+            // Nobody would keep up what was told. A verdict that falls begins with another round.
+            return Ok(Outcome::Done);
+        }
         self.sweep(token).await?;
         let is_begun = self.observed.refreshed(&token).after.is_some();
         if !is_begun || !self.samples.has(&token) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
@@ -63,27 +63,16 @@ pub(super) fn respond<H: Handler>(
         may_ask,
     };
     match upload {
-        Upload::Coming(upload)
-            if may_ask && is_multiplexed && !exchange.is_upload() && !upload.is_end_stream() =>
-        {
-            Responding::later(async move {
-                let mut exchange = exchange;
-                // That time is the client's.
-                exchange.line.own.rest();
-                drop_upload(upload, exchange.waiting()).await;
-                exchange.line.own.work();
-                exchange.go_on(parts, Upload::None).answer().await
-            })
-        }
-        // hyper reads a body to its end, or closes the connection, as soon as that is dropped: not before there is an answer.
         Upload::Coming(upload) if !exchange.is_upload() && !upload.is_end_stream() => {
             Responding::later(async move {
+                let mut exchange = exchange;
+                if is_multiplexed {
+                    exchange.throw_away(upload).await;
+                    return exchange.go_on(parts, Upload::None).answer().await;
+                }
+                // hyper reads a body to its end, or closes the connection, as soon as that is dropped: not before there is an answer.
                 let vitals = Arc::clone(exchange.in_flight.vitals());
                 let answer = exchange.go_on(parts, Upload::None).answer().await;
-                if is_multiplexed {
-                    drop(upload);
-                    return answer;
-                }
                 let_go(upload, &vitals, answer).await
             })
         }
@@ -132,6 +121,24 @@ impl<H: Handler> Exchange<H> {
         }
     }
 
+    /// Throws a body over HTTP/2 away, before its answer goes out.
+    async fn throw_away(&mut self, upload: Incoming) {
+        // That time is the client's.
+        self.line.own.rest();
+        drop_upload(upload, self.upload_max.unwrap_or(0), self.waiting()).await;
+        self.line.own.work();
+    }
+
+    /// The refusal of a request whose body is still to come.
+    async fn turn_away(mut self, upload: Incoming, refusal: Response) -> hyper::Response<Outgoing> {
+        if self.version == Version::HTTP_2 {
+            self.throw_away(upload).await;
+            return self.finish(refusal);
+        }
+        let vitals = Arc::clone(self.in_flight.vitals());
+        let_go(upload, &vitals, self.finish(refusal)).await
+    }
+
     /// Takes a place among the requests that are answered at once, where it needs one.
     fn take_place(&mut self) -> Result<(), HttpError> {
         let Service {
@@ -175,27 +182,31 @@ impl<H: Handler> Exchange<H> {
 
     fn go_on(mut self, parts: Parts, upload: Upload) -> Responding {
         if let Some(response) = self.shortcut(&parts) {
-            let (version, vitals) = (self.version, Arc::clone(self.in_flight.vitals()));
-            let answer = self.finish(response);
             return match upload {
-                Upload::Coming(upload) if version < Version::HTTP_2 && !upload.is_end_stream() => {
-                    Responding::later(async move { let_go(upload, &vitals, answer).await })
+                Upload::Coming(upload) if !upload.is_end_stream() => {
+                    Responding::later(self.turn_away(upload, response))
                 }
-                _ => Responding::Now(answer),
+                _ => Responding::Now(self.finish(response)),
             };
         }
         let Some(most) = self.upload_max.filter(|_| self.is_upload()) else {
             return self.handle(parts, Bytes::new());
         };
         Responding::later(async move {
+            let mut upload = upload;
             // What a client takes to send its body is no time of ours.
             self.line.own.rest();
             let vitals = Arc::clone(self.in_flight.vitals());
             let holding = Holding::new(self.service.traffic.unsent(), Some(vitals));
-            let read = read_upload(upload, most, &self.service.limits, holding, self.waiting()).await;
+            let read = read_upload(&mut upload, most, &self.service.limits, holding, self.waiting()).await;
             self.line.own.work();
             if read.is_err() {
                 self.in_flight.vitals().refuse_upload();
+                if let Upload::Coming(upload) = upload
+                    && self.version == Version::HTTP_2
+                {
+                    self.throw_away(upload).await;
+                }
             }
             match read.and_then(|upload| self.take_place().map(|()| upload)) {
                 Ok(upload) => self.handle(parts, upload).answer().await,

@@ -36,7 +36,7 @@ pub(super) enum Upload {
 /// Shorter uploads are not counted.
 const UPLOAD_COUNTED_FROM: usize = 16 << 10;
 
-/// What of an upload is read and thrown away, and for how long.
+/// What of an upload is read and thrown away beyond what may be sent, and for how long.
 const UPLOAD_BYTES_MAX: usize = 1 << 20;
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -101,12 +101,12 @@ impl Waiting<'_> {
     }
 }
 
-/// Reads a body that nobody asked for. HTTP/2 resets a stream whose answer ends before its upload does, and some
-/// clients lose the answer over it; HTTP/1 reads on when the answer is out ([`let_go`]).
-pub(super) async fn drop_upload(mut upload: Incoming, waiting: Waiting<'_>) {
+/// Reads a body that nobody asked for, or that is refused, of which `most` bytes may be sent there. HTTP/2 resets a stream whose answer ends
+/// before its upload does, and some clients lose the answer over it; HTTP/1 reads on when the answer is out ([`let_go`]).
+pub(super) async fn drop_upload(mut upload: Incoming, most: usize, waiting: Waiting<'_>) {
     let read = async {
         let mut bytes = 0;
-        while bytes < UPLOAD_BYTES_MAX
+        while bytes < most + UPLOAD_BYTES_MAX
             && let Some(Ok(frame)) = upload.frame().await
         {
             bytes += frame.data_ref().map_or(0, Bytes::len);
@@ -150,9 +150,9 @@ async fn is_at_hand(upload: &mut Incoming) -> bool {
 }
 
 /// Reads a body that is asked for, of at most `most` bytes, in the time that a client has for a request's head.
-/// What of it is there counts with answers that are not sent.
+/// What of it is there counts with answers that are not sent. Of one that is refused the rest is left.
 pub(super) async fn read_upload(
-    upload: Upload,
+    upload: &mut Upload,
     most: usize,
     limits: &Limits,
     mut holding: Holding,
@@ -160,10 +160,10 @@ pub(super) async fn read_upload(
 ) -> Result<Bytes, HttpError> {
     let traffic = waiting.traffic;
     let too_large = || HttpError::new(ErrorStatus::ContentTooLarge, "Request body too large");
-    let mut upload = match upload {
+    let upload = match upload {
         Upload::None => return Ok(Bytes::new()),
         Upload::Held(held) if held.len() > most => return Err(too_large()),
-        Upload::Held(held) => return Ok(held),
+        Upload::Held(held) => return Ok(std::mem::take(held)),
         Upload::Coming(upload) => upload,
     };
     if upload.size_hint().lower() > most as u64 {

@@ -23,14 +23,16 @@ pub(super) struct Union<'v> {
 }
 
 impl<'v> Union<'v> {
-    /// The lists of terms, as far as they are not empty.
+    /// The lists of terms, as far as they are not empty; each is a step of the time.
     pub(super) fn open(
         view: &'v View,
         terms: impl IntoIterator<Item = Term>,
         direction: Direction,
-    ) -> Result<Self, StoreError> {
+        limit: &mut Limit,
+    ) -> Result<Self, QueryError> {
         let mut cursors = Vec::new();
         for term in terms {
+            limit.spend(1)?;
             let cursor = PostingCursor::open(view, term, direction)?;
             if cursor.count() > 0 {
                 cursors.push(cursor);
@@ -45,10 +47,11 @@ impl<'v> Union<'v> {
     }
 
     /// The same, of which only what lies before `end` is looked at, if that is given.
-    pub(super) fn until(mut self, end: Option<u64>) -> Result<Self, StoreError> {
+    pub(super) fn until(mut self, end: Option<u64>, limit: &mut Limit) -> Result<Self, QueryError> {
         if let Some(end) = end {
             self.weight = 0;
             for cursor in &mut self.cursors {
+                limit.spend(1)?;
                 self.weight += cursor.rank_of(end)?;
                 // A walk goes on from where a cursor stands.
                 cursor.leave();

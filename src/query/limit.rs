@@ -26,6 +26,11 @@ impl Limit {
         }
     }
 
+    /// As long as it takes: for what is a few steps.
+    pub(super) const fn none() -> Self {
+        Self::new(None, u32::MAX)
+    }
+
     /// When it is over.
     pub(super) const fn deadline(&self) -> Option<Instant> {
         self.deadline

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::expression::{Conjunction, Filter, Union};
+use super::limit::Limit;
 use super::log_page::{Bodies, LogPage};
-use super::merge;
 use super::page::{self, ListQuery, RowCursor, Rows, Selected};
 use super::walk::Walker;
-use super::{QueryError, Reader};
+use super::{QueryError, Reader, merge, ranks};
 use crate::codec::keys::Term;
 use crate::model::{Address, B256};
 use crate::store::{Direction, PostingCursor, View};
@@ -45,7 +45,7 @@ pub struct LogQuery {
     pub limit: usize,
     /// Resume after this row; `skip` then counts from there.
     pub cursor: Option<RowCursor>,
-    /// Give up at this time; only expressions over several lists look at it.
+    /// Give up at this time; only questions that call for several lists look at it.
     pub deadline: Option<Instant>,
 }
 
@@ -103,6 +103,10 @@ impl LogQuery {
 /// A run of 12 KB is read for a hit where at least one in this many of its logs is a hit; else a unit of 4 KB.
 const RUN_SHARE: u128 = 16;
 
+/// Lists that are opened, and moved to find a rank, from one look at the clock to the next, over all parts of a question: of a cold disk each
+/// is some reads. Ordinary questions call for fewer.
+const LISTS_PER_LOOK: u32 = 256;
+
 impl Reader {
     /// The logs that match, by block and log index; see [`LogQuery`].
     pub fn logs(&self, query: &LogQuery) -> Result<LogPage, QueryError> {
@@ -112,8 +116,10 @@ impl Reader {
         }
         let part = query.part();
         let range = Rows::Logs.range(view, &part)?;
+        let mut limit = Limit::new(query.deadline, LISTS_PER_LOOK);
         let (mut emitters, mut only) = (Vec::new(), None);
         for address in query.address.iter().chain(&query.others) {
+            limit.spend(1)?;
             if let Some(emitter) = view.emitter(address)?
                 && !emitters.contains(&emitter)
             {
@@ -127,16 +133,18 @@ impl Reader {
         let selected = if query.is_open() {
             page::select_all(range, &part)
         } else {
-            let mut matches = plan(view, query, &emitters, part.direction(), None)?;
+            let mut matches = plan(view, query, &emitters, (part.direction(), None), &mut limit)?;
             match matches.alone() {
                 // One list gives the answer, or several that share no log: pages are ranks.
-                Some(lists) => page::select(lists, range, &part)?,
+                Some(lists) => ranks::select(lists, range, &part, &mut limit)?,
                 None => {
                     let range = part.rest(range);
-                    let by_pairs = self.select_by_pairs(query, &emitters, &range, matches.rarest())?;
+                    let by_pairs =
+                        self.select_by_pairs(query, &emitters, &range, matches.rarest(), &mut limit)?;
+                    let page = (query.skip, query.limit);
                     let selected = match by_pairs {
                         Some(selected) => selected,
-                        None => self.select_part(&mut matches, query, range, (query.skip, query.limit))?,
+                        None => self.select_part(&mut matches, query, range, page, &mut limit)?,
                     };
                     // It is of what is left after a cursor.
                     Selected {
@@ -205,10 +213,16 @@ pub(super) fn clauses(query: &LogQuery) -> Vec<Vec<usize>> {
 }
 
 /// The terms of a clause that occur, each once.
-pub(super) fn terms(view: &View, query: &LogQuery, clause: &[usize]) -> Result<Vec<Term>, QueryError> {
+pub(super) fn terms(
+    view: &View,
+    query: &LogQuery,
+    clause: &[usize],
+    limit: &mut Limit,
+) -> Result<Vec<Term>, QueryError> {
     let mut terms = Vec::new();
     for &position in clause {
         for topic in query.topics.get(position).into_iter().flatten() {
+            limit.spend(1)?;
             let term = match position {
                 0 => view.signature(topic)?.map(Term::topic0),
                 _ => Term::topic(position, topic),
@@ -224,8 +238,8 @@ pub(super) fn plan<'v>(
     view: &'v View,
     query: &LogQuery,
     emitters: &[u32],
-    direction: Direction,
-    end: Option<u64>,
+    (direction, end): (Direction, Option<u64>),
+    limit: &mut Limit,
 ) -> Result<Conjunction<'v>, QueryError> {
     let signatures = query.topics.first().map_or(0, Vec::len);
     // Each pair of an emitter and a signature has a list of its own, which beats two lists that must agree, unless
@@ -240,7 +254,7 @@ pub(super) fn plan<'v>(
     let mut of_signatures = None;
     for clause in clauses(query) {
         let (mut lists, mut signatures) = (Vec::new(), Vec::new());
-        for term in terms(view, query, &clause)? {
+        for term in terms(view, query, &clause, limit)? {
             let signature = term.number();
             signatures.extend(signature);
             match signature {
@@ -252,8 +266,8 @@ pub(super) fn plan<'v>(
             }
         }
         // A log has one value at a position.
-        let union = Union::open(view, lists, direction)?
-            .until(end)?
+        let union = Union::open(view, lists, direction, limit)?
+            .until(end, limit)?
             .disjoint(clause.len() == 1);
         if clause == [0] {
             of_signatures = Some((union, signatures));
@@ -280,7 +294,9 @@ pub(super) fn plan<'v>(
     if !emitter_sure && !emitters.is_empty() {
         let lists = emitters.iter().map(|&emitter| Term::log_address(emitter));
         // A log has one emitter.
-        let lists = Union::open(view, lists, direction)?.until(end)?.disjoint(true);
+        let lists = Union::open(view, lists, direction, limit)?
+            .until(end, limit)?
+            .disjoint(true);
         let rarest = unions.iter().map(Union::weight).min();
         if filter.signatures.is_none() && rarest.is_none_or(|rarest| lists.weight() < rarest) {
             unions.push(lists);
@@ -307,25 +323,26 @@ const WALK_MIN: u64 = 4_096;
 const WALKED_MIN: u64 = 1 << 14;
 
 impl Reader {
-    /// Selects a page of `limit` rows after `skip` others in a range: what is left of the question's after its cursor, or a part of that.
+    /// Selects a page of `rows` rows after `skip` others in a range: what is left of the question's after its cursor, or a part of that.
     pub(super) fn select_part(
         &self,
         matches: &mut Conjunction<'_>,
         query: &LogQuery,
         range: Range<u64>,
-        (skip, limit): (u64, usize),
+        (skip, rows): (u64, usize),
+        limit: &mut Limit,
     ) -> Result<Selected, QueryError> {
         match matches.alone() {
             Some(lists) => {
-                let rows = ListQuery {
+                let page = ListQuery {
                     descending: query.descending,
                     skip,
-                    limit,
+                    limit: rows,
                     ..ListQuery::default()
                 };
-                page::select(lists, range, &rows)
+                ranks::select(lists, range, &page, limit)
             }
-            None => select_by_walk(&self.view, matches, query, range, (skip, limit), self.walks_anew),
+            None => select_by_walk(&self.view, matches, query, range, (skip, rows), self.walks_anew),
         }
     }
 }

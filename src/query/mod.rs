@@ -25,6 +25,7 @@ mod nonces;
 mod page;
 mod pairs;
 mod prices;
+mod ranks;
 mod rewards;
 mod supply;
 mod tokens;
@@ -63,7 +64,7 @@ pub use withdrawals::{AccountWithdrawal, WithdrawalPage};
 
 use crate::codec::Corrupt;
 use crate::model::{Address, BlockId, PriceFeeds, StaticRewards};
-use crate::store::{Imported, StoreError, View};
+use crate::store::{Imported, Provenance, StoreError, View};
 pub use crate::store::{from_memory, give_up, is_from_memory};
 
 /// A question that could not be answered.
@@ -225,6 +226,11 @@ impl Reader {
     #[must_use]
     pub fn has_traces(&self) -> bool {
         self.view.has_traces()
+    }
+
+    /// Which of the stored blocks were verified before they were stored, and which were taken at the word of their node.
+    pub fn provenance(&self) -> Result<Provenance, QueryError> {
+        Ok(self.view.provenance()?)
     }
 
     /// The first block whose frames are not stored, all before it having theirs.

@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::QueryError;
+use super::limit::Limit;
+use super::{QueryError, ranks};
 use crate::codec::keys::Term;
 use crate::model::B256;
 use crate::store::{Direction, PostingCursor, View};
@@ -170,42 +171,6 @@ pub(super) struct Selected {
     pub(super) more: bool,
 }
 
-/// Selects a page out of lists that share no ordinal and move in the direction of the query, as if they were one.
-pub(super) fn select(
-    lists: &mut [PostingCursor<'_>],
-    range: Range<u64>,
-    query: &ListQuery,
-) -> Result<Selected, QueryError> {
-    let (first_rank, end_rank) = (rank_of(lists, range.start)?, rank_of(lists, range.end)?);
-    // The ranks that are left after the cursor's row and the skipped ones.
-    let (mut low, mut high) = (first_rank, end_rank);
-    if let Some(cursor) = &query.cursor {
-        let rest = cursor.rest(range.clone(), query.descending);
-        if query.descending {
-            high = rank_of(lists, rest.end)?.min(high);
-        } else {
-            low = rank_of(lists, rest.start)?.max(low);
-        }
-    }
-    let left = high.saturating_sub(low).saturating_sub(query.skip);
-    let count = usize::try_from(left).unwrap_or(usize::MAX).min(query.limit);
-    let mut selected = Selected {
-        hits: Vec::with_capacity(count),
-        total: Some(end_rank.saturating_sub(first_rank)),
-        more: left > count as u64,
-    };
-    if count > 0 {
-        let rank = if query.descending {
-            high - 1 - query.skip
-        } else {
-            low + query.skip
-        };
-        go_to(lists, rank, (range.start, first_rank), (range.end, end_rank))?;
-        take(lists, count, query.direction(), &mut selected.hits)?;
-    }
-    Ok(selected)
-}
-
 /// Selects a page out of all rows of `range`.
 pub(super) fn select_all(range: Range<u64>, query: &ListQuery) -> Selected {
     let all = range.end.saturating_sub(range.start);
@@ -224,99 +189,6 @@ pub(super) fn select_all(range: Range<u64>, query: &ListQuery) -> Selected {
         total: Some(all),
         more: left > count,
     }
-}
-
-/// Postings before `target` in all lists.
-fn rank_of(lists: &mut [PostingCursor<'_>], target: u64) -> Result<u64, QueryError> {
-    let mut rank = 0;
-    for list in lists {
-        rank += list.rank_of(target)?;
-    }
-    Ok(rank)
-}
-
-/// Ranks that are walked over one by one: about what is decoded anyway.
-const WALK_MAX: u64 = 256;
-
-/// Moves the lists to the posting with `rank` postings before it in all of them. `low` and `high` are ordinals
-/// with their ranks; the posting lies in `low..high`.
-fn go_to(
-    lists: &mut [PostingCursor<'_>],
-    rank: u64,
-    (mut low, mut low_rank): (u64, u64),
-    (mut high, mut high_rank): (u64, u64),
-) -> Result<(), QueryError> {
-    if let [only] = lists {
-        only.select(rank)?;
-        return Ok(());
-    }
-    // Interpolation and halving in turn: lists are mostly even, and where they are not halving ends it.
-    let mut halve = false;
-    while rank - low_rank > WALK_MAX && high - low > 1 {
-        let span = high - low;
-        let guess = if halve {
-            low + span / 2
-        } else {
-            let ranks = high_rank.saturating_sub(low_rank).max(1);
-            let share = u128::from(span) * u128::from(rank - low_rank - WALK_MAX / 2) / u128::from(ranks);
-            low + u64::try_from(share).unwrap_or(span).clamp(1, span - 1)
-        };
-        let found = rank_of(lists, guess)?;
-        if found <= rank {
-            (low, low_rank) = (guess, found);
-        } else {
-            (high, high_rank) = (guess, found);
-        }
-        halve = !halve;
-    }
-    for list in lists.iter_mut() {
-        list.seek_forward(low)?;
-    }
-    let mut at = low;
-    for _ in low_rank..=rank {
-        let nearest = lists
-            .iter_mut()
-            .filter_map(|list| Some((list.current()?, list)))
-            .min_by_key(|(posting, _)| *posting);
-        let Some((posting, list)) = nearest else { break };
-        at = posting;
-        list.seek_forward(posting + 1)?;
-    }
-    for list in lists {
-        list.seek(at)?;
-    }
-    Ok(())
-}
-
-/// Takes the next `count` postings of all lists in their order.
-fn take(
-    lists: &mut [PostingCursor<'_>],
-    count: usize,
-    direction: Direction,
-    hits: &mut Vec<u64>,
-) -> Result<(), QueryError> {
-    if let ([only], Direction::Forward) = (&mut *lists, direction) {
-        while let Some(&last) = only.window().last() {
-            let room = count - hits.len();
-            hits.extend(only.window().iter().take(room));
-            if hits.len() == count {
-                break;
-            }
-            only.seek(last + 1)?;
-        }
-        return Ok(());
-    }
-    while hits.len() < count {
-        let standing = lists.iter_mut().filter_map(|list| Some((list.current()?, list)));
-        let next = match direction {
-            Direction::Forward => standing.min_by_key(|(posting, _)| *posting),
-            Direction::Backward => standing.max_by_key(|(posting, _)| *posting),
-        };
-        let Some((posting, list)) = next else { break };
-        hits.push(posting);
-        list.step()?;
-    }
-    Ok(())
 }
 
 /// A page and the way its rows are read.
@@ -381,7 +253,9 @@ impl Page {
         for &term in terms {
             lists.push(PostingCursor::open(view, term, query.direction())?);
         }
-        Self::of_rows(view, select(&mut lists, range, query)?, rows)
+        // One list, or two.
+        let selected = ranks::select(&mut lists, range, query, &mut Limit::none())?;
+        Self::of_rows(view, selected, rows)
     }
 
     /// The page of the rows that were selected, whose ordinals count `rows`.

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::expression::{Conjunction, Filter, Union};
+use super::limit::Limit;
 use super::logs::{self, LogQuery};
 use super::page::Selected;
 use super::{QueryError, Reader};
@@ -42,10 +43,16 @@ struct Value {
 
 impl Requirement {
     /// Of those terms that occur; as if none were dense where they are too many for lists of pairs.
-    fn new(view: &View, terms: Vec<Term>, clause: Option<Vec<usize>>) -> Result<Self, QueryError> {
+    fn new(
+        view: &View,
+        terms: Vec<Term>,
+        clause: Option<Vec<usize>>,
+        limit: &mut Limit,
+    ) -> Result<Self, QueryError> {
         let few = terms.len() <= LISTS_MAX;
         let mut values = Vec::with_capacity(terms.len());
         for term in terms {
+            limit.spend(1)?;
             let since = match few.then(|| PostingCursor::open(view, term, Direction::Forward)) {
                 Some(list) => match list?.count() {
                     0 => continue,
@@ -96,15 +103,20 @@ impl Requirement {
 }
 
 /// All that a log must have.
-fn requirements(view: &View, query: &LogQuery, emitters: &[u32]) -> Result<Vec<Requirement>, QueryError> {
+fn requirements(
+    view: &View,
+    query: &LogQuery,
+    emitters: &[u32],
+    limit: &mut Limit,
+) -> Result<Vec<Requirement>, QueryError> {
     let mut all = Vec::new();
     for clause in logs::clauses(query) {
-        let terms = logs::terms(view, query, &clause)?;
-        all.push(Requirement::new(view, terms, Some(clause))?);
+        let terms = logs::terms(view, query, &clause, limit)?;
+        all.push(Requirement::new(view, terms, Some(clause), limit)?);
     }
     if !emitters.is_empty() {
         let contracts = emitters.iter().map(|&emitter| Term::log_address(emitter));
-        all.push(Requirement::new(view, contracts.collect(), None)?);
+        all.push(Requirement::new(view, contracts.collect(), None, limit)?);
     }
     Ok(all)
 }
@@ -188,12 +200,16 @@ impl<'v> InPart<'v, '_> {
         self.query.part().direction()
     }
 
-    fn union(&self, terms: impl IntoIterator<Item = Term>) -> Result<Union<'v>, QueryError> {
-        Ok(Union::open(self.view, terms, self.direction())?.until(self.part.end)?)
+    fn union(
+        &self,
+        terms: impl IntoIterator<Item = Term>,
+        limit: &mut Limit,
+    ) -> Result<Union<'v>, QueryError> {
+        Union::open(self.view, terms, self.direction(), limit)?.until(self.part.end, limit)
     }
 
     /// The lists of two requirements, by their places; `None` where there are none for such terms, or too many.
-    fn pair(&self, places: [usize; 2]) -> Result<Option<Pair<'v>>, QueryError> {
+    fn pair(&self, places: [usize; 2], limit: &mut Limit) -> Result<Option<Pair<'v>>, QueryError> {
         let [Some(a), Some(b)] = places.map(|place| self.requirements.get(place)) else {
             return Ok(None);
         };
@@ -225,13 +241,13 @@ impl<'v> InPart<'v, '_> {
         Ok(Some(Pair {
             told: told.collect(),
             met: self
-                .union(lists)?
+                .union(lists, limit)?
                 .disjoint(a.is_disjoint && b.is_disjoint && !(has_a && has_b)),
         }))
     }
 
     /// All pairs of requirements that have lists, as far as those are not too many.
-    fn pairs(&self) -> Result<Vec<Pair<'v>>, QueryError> {
+    fn pairs(&self, limit: &mut Limit) -> Result<Vec<Pair<'v>>, QueryError> {
         let (mut pairs, mut opened) = (Vec::new(), 0);
         for (low, a) in self.requirements.iter().enumerate() {
             for (high, b) in self.requirements.iter().enumerate().skip(low + 1) {
@@ -239,30 +255,30 @@ impl<'v> InPart<'v, '_> {
                 if ALL_LISTS_MAX < opened {
                     return Ok(pairs);
                 }
-                pairs.extend(self.pair([low, high])?);
+                pairs.extend(self.pair([low, high], limit)?);
             }
         }
         Ok(pairs)
     }
 
     /// The lists that must agree in so many ordinals of the part: of pairs, where those help.
-    fn plan(&self, ordinals: u64) -> Result<Conjunction<'v>, QueryError> {
+    fn plan(&self, ordinals: u64, limit: &mut Limit) -> Result<Conjunction<'v>, QueryError> {
         let plan = logs::plan(
             self.view,
             self.query,
             self.emitters,
-            self.direction(),
-            self.part.end,
+            (self.direction(), self.part.end),
+            limit,
         )?;
         if ordinals < ORDINALS_MIN || plan.rarest() < RAREST_MIN {
             return Ok(plan);
         }
-        Ok(self.by_pairs(plan.rarest())?.unwrap_or(plan))
+        Ok(self.by_pairs(plan.rarest(), limit)?.unwrap_or(plan))
     }
 
     /// The lists that must agree, of which at least one is of pairs; `None` where none has fewer postings than `rarest`.
-    fn by_pairs(&self, rarest: u64) -> Result<Option<Conjunction<'v>>, QueryError> {
-        let mut pairs = self.pairs()?;
+    fn by_pairs(&self, rarest: u64, limit: &mut Limit) -> Result<Option<Conjunction<'v>>, QueryError> {
+        let mut pairs = self.pairs(limit)?;
         let Some(shortest) = take_shortest(&mut pairs, |pair| pair.met.weight() <= rarest) else {
             return Ok(None);
         };
@@ -280,7 +296,7 @@ impl<'v> InPart<'v, '_> {
                     unions.push(pair.met);
                 }
                 (_, Some(array)) => *array = Some(left.ids()),
-                (_, None) => unions.push(self.union(left.terms())?),
+                (_, None) => unions.push(self.union(left.terms(), limit)?),
             }
         }
         Ok(Some(Conjunction::new(
@@ -309,12 +325,13 @@ impl Reader {
         emitters: &[u32],
         range: &Range<u64>,
         rarest: u64,
+        limit: &mut Limit,
     ) -> Result<Option<Selected>, QueryError> {
         if rarest < RAREST_MIN || range.end.saturating_sub(range.start) < ORDINALS_MIN {
             return Ok(None);
         }
         let view = &*self.view;
-        let requirements = requirements(view, query, emitters)?;
+        let requirements = requirements(view, query, emitters, limit)?;
         let in_part = |part| InPart {
             view,
             query,
@@ -327,7 +344,7 @@ impl Reader {
         let Some((part, last)) = parts.pop() else {
             return Ok(None);
         };
-        let Some(plan) = in_part(part).by_pairs(rarest)? else {
+        let Some(plan) = in_part(part).by_pairs(rarest, limit)? else {
             return Ok(None);
         };
         // The others are planned when the page comes to them.
@@ -352,10 +369,10 @@ impl Reader {
             }
             let mut plan = match planned {
                 Some(plan) => plan,
-                None => in_part(part).plan(range.end - range.start)?,
+                None => in_part(part).plan(range.end - range.start, limit)?,
             };
             let page = (skip, query.limit.saturating_sub(selected.hits.len()));
-            let one = self.select_part(&mut plan, query, range, page)?;
+            let one = self.select_part(&mut plan, query, range, page, limit)?;
             skip = skip.saturating_sub(one.total.unwrap_or(skip));
             selected.hits.extend(one.hits);
             selected.more = one.more;

@@ -209,6 +209,17 @@ pub enum StoreError {
         /// RocksDB's words, or what is missing.
         words: String,
     },
+    /// What nodes told beside a store is damaged.
+    #[error(
+        "the side store in `{}` is damaged ({words}): `quarry run` and `quarry sync` make it anew, and ask the node again what it held",
+        path.display()
+    )]
+    DamagedObserved {
+        /// The directory of the side store.
+        path: PathBuf,
+        /// RocksDB's words, or what is missing.
+        words: String,
+    },
     /// A log of RocksDB's ends in what its reader does not get past; whoever opens the store for writing mends it.
     #[error(
         "the store in `{}` was cut off from power and its log `{}` ends in garbage: open it for writing once, with `quarry run` or `quarry sync`, which leaves that out",

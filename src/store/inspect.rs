@@ -9,7 +9,7 @@ use super::options::is_merged_by_size;
 use super::room::free_bytes;
 use super::sums::is_row;
 use super::view::family;
-use super::{FlatArray, Store, StoreError, Table, View};
+use super::{FlatArray, Store, StoreError, Table, View, unverified};
 use crate::codec::keys::PostingKind;
 use crate::model::B256;
 
@@ -49,7 +49,7 @@ impl View {
             let (mut rows, mut bytes) = (0, 0);
             let mut scan = self.scan_all(table)?;
             while let Some((key, value)) = scan.item()? {
-                if !(table == Table::Meta && (key == FINALITY || is_row(key))) {
+                if !(table == Table::Meta && (key == FINALITY || key == unverified::KEY || is_row(key))) {
                     for part in [key, value] {
                         hasher.update((part.len() as u64).to_be_bytes());
                         hasher.update(part);

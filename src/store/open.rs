@@ -345,6 +345,7 @@ impl Store {
             unlogged: None,
             bulk: Bulk::default(),
             filters: filters::Watch::new(filters, options.cache_bytes),
+            trust: super::unverified::Trust::load(&db)?,
         };
         Ok(Arc::new(Self {
             db,

@@ -19,6 +19,7 @@ use super::open::{FINALITY, Store, load_tail};
 use super::render::{Rows, render};
 use super::schema::Table;
 use super::stages::{Point, Stage, Step};
+use super::unverified::Trust;
 use super::view::{View, family};
 use crate::clock;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail, Undo};
@@ -41,6 +42,7 @@ pub(super) struct State {
     pub(super) unlogged: Option<Instant>,
     pub(super) bulk: Bulk,
     pub(super) filters: Watch,
+    pub(super) trust: Trust,
 }
 
 /// A store and how it stands.
@@ -73,7 +75,8 @@ impl Pen {
         self.reached(Step::Final, Point::Begun, checkpoint.next_block);
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), false)?;
         render(&mut batch, &mut rows)?;
-        let write = rows.write;
+        let mut write = rows.write;
+        let trust = self.state.trust.told(&self.store.db, &batch, &mut write)?;
         let bytes = write.size_in_bytes();
         self.state.bulk.writes(&self.store, bytes);
         let flats = std::mem::take(&mut batch.flats);
@@ -86,6 +89,7 @@ impl Pen {
             arrays.append(&flats, false)
         })?;
         self.state.checkpoint = checkpoint;
+        self.state.trust = trust;
         let since = *self.state.unlogged.get_or_insert_with(clock::now);
         self.publish();
         if clock::now() - since >= UNLOGGED_AGE_MAX {
@@ -115,11 +119,13 @@ impl Pen {
         let db = &self.store.db;
         write.put_cf(family(db, Table::Tail)?, key, tail.encode());
         write.put_cf(family(db, Table::Undo)?, key, undo.encode());
+        let trust = self.state.trust.told(db, &batch, &mut write)?;
         let bytes = write.size_in_bytes();
         self.write_logged(write)?;
         self.state.filters.wrote(&self.store, bytes);
         self.state.flats.push_tail(&tail.arrays);
         self.state.checkpoint = checkpoint;
+        self.state.trust = trust;
         self.reached(Step::Unfinal, Point::Written, checkpoint.next_block);
         self.publish();
         Ok(())

@@ -171,8 +171,8 @@ impl Table {
             Self::Meta => Description {
                 name: "meta",
                 doc: "which chain this is, how far it is, and what of it is final",
-                key: "| name: `identity`, `checkpoint`, `final`; while a migration from layout 8 is under way `migrated`; `sums`, array u8, row u64 |",
-                value: "| bincode: Identity, Checkpoint, Finality; the first block whose transactions are still of layout 8 u64; records that are summed u64, sums of up to 32 pages u64 |",
+                key: "| name: `identity`, `checkpoint`, `final`, `unverified`; while a migration from layout 8 is under way `migrated`; `sums`, array u8, row u64 |",
+                value: "| bincode: Identity, Checkpoint, Finality, Unverified; the first block whose transactions are still of layout 8 u64; records that are summed u64, sums of up to 32 pages u64 |",
                 profile: Profile::Small,
             },
             Self::Blocks => Description {

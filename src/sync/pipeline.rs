@@ -215,6 +215,8 @@ struct Taking {
 impl Taking {
     /// Takes bundles until there are no more; `None` says that these were all.
     fn consume(&mut self, mut bundles: mpsc::Receiver<Option<Bundle>>) -> Result<(), SyncError> {
+        self.writer
+            .take_at_its_word(self.pipeline.rules.verify.trust_node)?;
         // A final block of a node waits for the next one to name it: behind a balancer one node may be on a branch that the others left.
         let mut held: Option<Bundle> = None;
         loop {

@@ -489,3 +489,14 @@ fn a_node_that_is_behind_or_elsewhere_is_told_and_not_compared_with() {
         assert!(list(&asked["comparisons"]).is_empty() && !list(&asked["measurements"]).is_empty());
     }
 }
+
+/// The demo's store lies in a directory that nobody chose.
+#[test]
+fn a_node_of_another_chain_is_told_as_that() {
+    let other =
+        |blocks: &mut Vec<Value>| blocks[0]["block"]["hash"] = format!("0x{}", "12".repeat(32)).into();
+    let node = serve(|_| {}, |_| Duration::ZERO, other);
+    let refused = bench(&["--demo", "--only", "logs", "--against-node", &node]);
+    let refused = refused.refused(&[&node, "another chain", "0x1212", "name a node of that chain"]);
+    assert!(!refused.sentence().contains("--data-dir"), "{refused:?}");
+}

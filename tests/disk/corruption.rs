@@ -54,6 +54,78 @@ fn tables(data: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Of one chain a part cannot be read: that is said of it, and all else of both.
+#[test]
+fn a_status_says_what_it_cannot_read_and_all_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().display().to_string();
+    binary::import_demo(&data);
+    // From block 100 on, so that there is something that is withheld whatever can be read.
+    let store = directory.path().join("mainnet");
+    std::fs::rename(&store, directory.path().join("testnet")).unwrap();
+    let recording = std::fs::File::open(demo("chain.jsonl.zst")).unwrap();
+    let text = std::io::read_to_string(zstd::Decoder::new(recording).unwrap()).unwrap();
+    let part: Vec<&str> = text.lines().skip(100).collect();
+    let part_of = directory.path().join("part.jsonl");
+    std::fs::write(&part_of, part.join("\n")).unwrap();
+    let part = part_of.to_str().unwrap();
+    binary::quarry(["import", "chain", part, "--data-dir", &data]).succeeded();
+    let serve = ["serve", "--data-dir", &data];
+    let server = Server::start(serve);
+    let whole = server.json("/status")["chains"].clone();
+    server.stop();
+
+    let database = store.join("rocksdb");
+    let options = rocksdb::Options::default();
+    let families = rocksdb::DB::list_cf(&options, &database).unwrap();
+    let db = rocksdb::DB::open_cf_for_read_only(&options, &database, families, false).unwrap();
+    let files = db.live_files().unwrap();
+    drop(db);
+    for file in files.iter().filter(|file| file.column_family_name == "days") {
+        let path = database.join(file.name.trim_start_matches('/'));
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 0).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], 0).unwrap();
+    }
+    let server = Server::start(serve);
+    let reply = server.get("/status");
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let mut told = reply.json()["chains"].clone();
+    assert_eq!(told["testnet"], whole["testnet"]);
+    let message = told["mainnet"]["message"].take();
+    assert!(
+        message
+            .as_str()
+            .unwrap()
+            .starts_with("what this store does not answer is not all told"),
+        "{message}"
+    );
+    // What does not come from there is said all the same.
+    let withheld = told["mainnet"]["withheld"].take();
+    let withheld = withheld.as_array().unwrap();
+    let before = whole["mainnet"]["withheld"].as_array().unwrap();
+    assert!(
+        withheld.iter().any(|one| one["operations"] == "S5"),
+        "{withheld:?}"
+    );
+    assert!(withheld.iter().all(|one| before.contains(one)), "{withheld:?}");
+    for field in ["indexed", "verified", "nativeLedger", "storeBytes"] {
+        assert_eq!(told["mainnet"][field], whole["mainnet"][field], "{field}");
+    }
+    let line = binary::eventually("a line in the log", Duration::from_secs(5), || {
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains("does not tell all"));
+        line.map(str::to_owned)
+    });
+    assert!(line.contains("Corruption"), "{line}");
+    server.stop();
+}
+
 #[test]
 fn flipped_bytes_are_never_served() {
     let directory = tempfile::tempdir().unwrap();

@@ -189,3 +189,48 @@ fn a_chain_whose_store_cannot_be_opened_is_not_said_to_be_served() {
     });
     assert!(!server.log().contains("still served"), "{}", server.log());
 }
+
+/// Names of tokens do not go away without a word.
+#[test]
+fn a_side_store_that_lost_files_is_told_of() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().display().to_string();
+    let demo = || Server::start(["demo", "--data-dir", &data]);
+    let serve = || Server::start(["serve", "--data-dir", &data]);
+    let told = |server: Server, line: &str| {
+        let log = server.stop_logged();
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains("side store")).collect();
+        assert!(lines.iter().all(|found| found.contains(line)), "{log}");
+        !lines.is_empty()
+    };
+    let observed = directory.path().join("mainnet/observed");
+    let current = observed.join("CURRENT");
+    assert!(!told(demo(), "the side store"));
+    let removed = |ending: &str| {
+        for file in std::fs::read_dir(&observed).unwrap() {
+            let path = file.unwrap().path();
+            if path.to_string_lossy().ends_with(ending) {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        if current.exists() {
+            let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+            let file = std::fs::File::options().write(true).open(&current).unwrap();
+            file.set_modified(hour_ago).unwrap();
+        }
+    };
+    for ending in ["CURRENT", ".log"] {
+        assert!(!told(serve(), "the side store"), "{ending}");
+        removed(ending);
+        assert!(told(serve(), "the side store cannot be read"), "{ending}");
+        assert!(told(demo(), "the side store is made anew"), "{ending}");
+    }
+    std::fs::write(&current, "").unwrap();
+    assert!(told(serve(), "the side store cannot be read"));
+    assert!(told(demo(), "the side store is made anew"));
+    std::fs::remove_dir_all(&observed).unwrap();
+    std::fs::write(&observed, "a file").unwrap();
+    assert!(told(serve(), "the side store cannot be read"));
+    std::fs::remove_file(&observed).unwrap();
+    assert!(!told(serve(), "the side store"));
+}

@@ -2,11 +2,12 @@
 //! may wait for one.
 
 use crate::support::index::until;
-use crate::support::played::{TrueToken, demo_bundles, true_tokens};
+use crate::support::played::{Mood, TrueToken, demo_bundles, true_tokens};
 use crate::{Desk, eager, fill, named};
 use quarry::enquiry::EnquiryOptions;
 use quarry::model::{Address, B256, BlockId, Bundle, TokenKind, TokenVerdict, U256, ZeroAddress};
 use quarry::query::{KeyPart, ObservedFacts, Reader, Token};
+use quarry::store::ToldBalance;
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -139,7 +140,7 @@ impl Desk {
     }
 
     /// Waits until nothing is asked any more.
-    async fn is_idle(&self) {
+    pub(crate) async fn is_idle(&self) {
         let mut calls = 0;
         while calls != self.node.calls() {
             calls = self.node.calls();
@@ -161,7 +162,7 @@ impl Desk {
     }
 }
 
-fn exact_at(block: BlockId) -> TokenVerdict {
+pub(crate) fn exact_at(block: BlockId) -> TokenVerdict {
     TokenVerdict {
         exact: true,
         zero_address: ZeroAddress::Burns,
@@ -235,6 +236,71 @@ async fn a_token_whose_verdict_is_void_is_compared_when_it_moves() {
     assert!(!desk.wrong(std::slice::from_ref(toll)).is_empty());
     desk.extend(moved, 0).await;
     desk.settles("once it moved", std::slice::from_ref(toll)).await;
+    desk.stop().await;
+}
+
+/// A token falls, is exact again as a reorganisation takes that off, and falls a second time. What its holders were said to have at first is of that
+/// time: its round ends, and lists go by events until all are asked for again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_token_told_before_it_was_exact_does_not_come_back() {
+    let tokens = true_tokens();
+    let coin = named(&tokens, "coin");
+    let mut desk = Desk::with_tail(Some(TAIL)).await;
+    // Rounds take a while.
+    let options = EnquiryOptions {
+        per_second: 400,
+        recheck_blocks: 0,
+        ..patient()
+    };
+    let exact = |desk: &Desk, number: u64| {
+        let hash = desk.store.view().block(number).unwrap().hash;
+        let verdict = exact_at(BlockId { number, hash });
+        desk.observed.put_verdict(&coin.address, &verdict);
+    };
+    let is_exact = |desk: &Desk| desk.observed.verdict(&coin.address).unwrap().exact;
+    desk.node.set_mood(Mood {
+        lies: Some(coin.address),
+        ..Mood::default()
+    });
+    // Compared long ago.
+    exact(&desk, 5);
+    desk.start(options).await;
+    until("it falls", || !is_exact(&desk)).await;
+    let refreshed = |desk: &Desk| desk.observed.refreshed(&coin.address);
+    until("a round is under way", || refreshed(&desk).after.is_some()).await;
+    exact(&desk, desk.head());
+    desk.is_idle().await;
+    assert!(
+        is_exact(&desk) && !refreshed(&desk).whole,
+        "{:?}",
+        refreshed(&desk)
+    );
+    desk.stop().await;
+
+    // Where an earlier version went on with that round.
+    let holders = desk.true_holders(coin);
+    let (last, _) = holders.iter().max_by_key(|(holder, _)| *holder).unwrap();
+    let stale = ToldBalance {
+        holder: *last,
+        balance: U256::from(5),
+        block: 5,
+    };
+    desk.observed
+        .put_balances(&coin.address, &[stale], Some((None, true)));
+    exact(&desk, 5);
+    assert!(desk.answered(&coin.address).unwrap().1);
+    desk.start(options).await;
+    until("it falls again", || !is_exact(&desk)).await;
+    until("its holders are told of", || {
+        let (told, by_ledger) = desk.answered(&coin.address).unwrap();
+        let is_right = told.iter().all(|(holder, balance)| {
+            let true_balance = coin.balance(holder, desk.head());
+            *balance == true_balance + U256::from(u8::from(!by_ledger))
+        });
+        assert!(is_right, "{told:?}");
+        !by_ledger
+    })
+    .await;
     desk.stop().await;
 }
 

@@ -586,6 +586,7 @@ async fn reports() {
         ("rate", serde_json::json!(2.0)),
         ("etaSeconds", serde_json::json!(11)),
         ("verified", serde_json::json!([{"from": 0, "to": 59}])),
+        ("trusted", serde_json::json!([])),
         ("storeBytes", serde_json::json!(12)),
         ("traces", serde_json::json!(true)),
         ("nodeUp", serde_json::json!(false)),

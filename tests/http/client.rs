@@ -26,7 +26,12 @@ pub(crate) fn api() -> Arc<Api> {
 
 /// All dialects.
 pub(crate) fn dialects() -> Arc<Mounts> {
-    Arc::new(front(Arc::new(NoChains), pool(), Settings::default()))
+    dialects_on(pool())
+}
+
+/// The same, what may block being done on this pool.
+pub(crate) fn dialects_on(pool: Pool) -> Arc<Mounts> {
+    Arc::new(front(Arc::new(NoChains), pool, Settings::default()))
 }
 
 pub(crate) struct Server {

@@ -221,6 +221,26 @@ fn a_service_tells_of_variables_that_are_none() {
         assert!(matches!(lines[..], [line] if line.contains(" WARN ")), "{log}");
     }
     assert!(!log.contains("s3cret"), "{log}");
+    // Others do before they answer, whether or not they can; what they print is the same.
+    let printed = |variable: bool| {
+        ["openapi", "config", "health"].map(|name| {
+            let mut asking = command([name]);
+            if name == "config" {
+                asking.args(["--format", "json"]);
+            }
+            if variable {
+                asking.env("QUARRY_CACHESIZE", "s3cret");
+            }
+            let outcome = run(asking);
+            let told = outcome
+                .stderr
+                .matches("QUARRY_CACHESIZE is in the environment")
+                .count();
+            assert_eq!(told, usize::from(variable), "{name}: {}", outcome.stderr);
+            outcome.stdout
+        })
+    };
+    assert_eq!(printed(true), printed(false));
     // What only prints something does not.
     let mut printing = command(["completions", "bash"]);
     printing.env("QUARRY_CACHESIZE", "1GiB");

@@ -8,6 +8,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use quarry::model::{Address, Bundle, U256};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -114,6 +115,8 @@ struct State {
     hashes: Vec<Value>,
     mood: Mood,
     calls: u64,
+    /// Of these, how many were of a contract.
+    calls_of: HashMap<Address, u64>,
     by_hash: u64,
 }
 
@@ -190,6 +193,7 @@ impl PlayedNode {
             hashes: bundles.iter().map(|bundle| json!(bundle.block.hash)).collect(),
             mood: Mood::default(),
             calls: 0,
+            calls_of: HashMap::new(),
             by_hash: 0,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -239,6 +243,11 @@ impl PlayedNode {
     /// How often contracts were called.
     pub fn calls(&self) -> u64 {
         self.state().calls
+    }
+
+    /// How often of these a contract was.
+    pub fn calls_of(&self, contract: &Address) -> u64 {
+        self.state().calls_of.get(contract).copied().unwrap_or(0)
     }
 
     /// How often of these by the hash of a block.
@@ -291,6 +300,7 @@ impl State {
                 self.calls += 1;
                 let data = const_hex::decode(params[0]["data"].as_str().unwrap()).unwrap();
                 let to: Address = params[0]["to"].as_str().unwrap().parse().unwrap();
+                *self.calls_of.entry(to).or_default() += 1;
                 let head = self.hashes.len() as u64 - 1;
                 let block = match params[1].get("blockHash") {
                     None if self.mood.lags => return Ok(json!("0x")),

@@ -9,6 +9,7 @@ use crate::support::pace::at_most;
 use quarry::model::Bundle;
 use quarry::query::Reader;
 use quarry::sync::SyncError;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -418,6 +419,47 @@ async fn a_restart_goes_on_where_the_store_is() {
     }
     rig.start().await;
     rig.check("after restarts").await;
+    rig.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_at_the_word_of_a_node_is_told_apart() {
+    let mut rig = Rig::new(14);
+    rig.fake.mine(90);
+    rig.fake.set_finalized(20);
+    rig.trusts_node = true;
+    rig.start().await;
+    rig.synced().await;
+    let told = |rig: &Rig| {
+        let told = rig.reader().provenance().unwrap();
+        let ends = |ranges: Vec<_>| ranges.into_iter().map(RangeInclusive::into_inner).collect();
+        let ends: [Vec<(u64, u64)>; 2] = [told.verified, told.trusted].map(ends);
+        ends
+    };
+    assert_eq!(told(&rig), [vec![], vec![(0, 90)]]);
+    rig.stop().await.unwrap();
+    // Blocks of the new branch are verified, also those in the place of what was not.
+    rig.trusts_node = false;
+    rig.start().await;
+    rig.fake.reorg(10, 15);
+    rig.synced().await;
+    assert_eq!(told(&rig), [vec![(81, 95)], vec![(0, 80)]]);
+    rig.stop().await.unwrap();
+    rig.trusts_node = true;
+    rig.start().await;
+    assert_eq!(told(&rig), [vec![(81, 95)], vec![(0, 80)]]);
+    rig.fake.mine(5);
+    rig.synced().await;
+    assert_eq!(told(&rig), [vec![(81, 95)], vec![(0, 80), (96, 100)]]);
+    rig.fake.reorg(12, 13);
+    rig.synced().await;
+    assert_eq!(told(&rig), [vec![(81, 88)], vec![(0, 80), (89, 101)]]);
+    rig.stop().await.unwrap();
+    rig.trusts_node = false;
+    rig.start().await;
+    rig.fake.reorg(30, 31);
+    rig.check("after all of it").await;
+    assert_eq!(told(&rig), [vec![(72, 102)], vec![(0, 71)]]);
     rig.stop().await.unwrap();
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Rig {
     pub(crate) first_block: u64,
     /// Whether the operator gives the genesis file.
     pub(crate) knows_genesis: bool,
+    /// Whether blocks are taken at the word of the node.
+    pub(crate) trusts_node: bool,
     pub(crate) options: SyncOptions,
     pub(crate) config: NodeConfig,
     /// Bound on the store's memtables, bytes.
@@ -78,6 +80,7 @@ impl Rig {
             fake,
             first_block: 0,
             knows_genesis: false,
+            trusts_node: false,
             options: SyncOptions {
                 stop_at: None,
                 finality_depth: 64,
@@ -141,10 +144,11 @@ impl Rig {
         let imported = Imported::follow(&self.directory, &store.identity());
         let writer = store.writer().expect("the one writer");
         let status = Arc::new(ChainStatus::default());
-        let rules = match self.knows_genesis {
+        let mut rules = match self.knows_genesis {
             true => rules_with_genesis(&self.fake.chain()),
             false => index::rules(genesis, self.first_block),
         };
+        rules.verify = rules.verify.trusting_node(self.trusts_node);
         let engine = Engine::new(
             node,
             capabilities,

@@ -355,8 +355,13 @@ const STATUS_CHAIN: &[Field] = &[
     field("etaSeconds", Form::Integer, "Until the head is reached.").or_null(),
     field(
         "verified",
-        Form::List(VERIFIED),
-        "Stored blocks, each verified before, or taken at the word of the node (`--trust-node`).",
+        Form::List(STORED_RANGE),
+        "Stored blocks, each of them verified before it was stored.",
+    ),
+    field(
+        "trusted",
+        Form::List(STORED_RANGE),
+        "Stored blocks that were taken at the word of the node (`--trust-node`).",
     ),
     field("storeBytes", Form::Integer, "Bytes on disk."),
     field(
@@ -370,7 +375,11 @@ const STATUS_CHAIN: &[Field] = &[
         "Whether the node tells its head, or refuses to in its own words; of a replica, whether its writer says so.",
     ),
     field("following", Form::Boolean, "Whether it follows the head."),
-    field("message", Form::Text, "What it is doing, or what hinders it."),
+    field(
+        "message",
+        Form::Text,
+        "What it is doing, or what hinders it; and where a part of this report could not be read, that.",
+    ),
     field(
         "diskFull",
         Form::Boolean,
@@ -447,7 +456,7 @@ const STATUS_TOKENS: &[Field] = &[
         "Of those, what the node failed to answer.",
     ),
 ];
-const VERIFIED: &[Field] = &[
+const STORED_RANGE: &[Field] = &[
     field("from", Form::Integer, "First block."),
     field("to", Form::Integer, "Last block."),
 ];

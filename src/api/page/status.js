@@ -13,8 +13,8 @@
   };
   // Fields of a chain that have a place of their own; any other is shown by its name.
   const KNOWN = new Set([
-    "chainId", "nodeHead", "indexed", "indexedHash", "finalized", "lag", "rate", "etaSeconds", "verified", "storeBytes",
-    "traces", "nodeUp", "following", "message", "diskFull", "stopped", "reorgs", "verificationFailures", "tokens",
+    "chainId", "nodeHead", "indexed", "indexedHash", "finalized", "lag", "rate", "etaSeconds", "verified", "trusted",
+    "storeBytes", "traces", "nodeUp", "following", "message", "diskFull", "stopped", "reorgs", "verificationFailures", "tokens",
     "replica", "nativeLedger", "withheld",
   ]);
   // As long as /ready allows; and as a writer may be silent, which says something twice a second.
@@ -105,7 +105,8 @@
     if (chain.chainId !== null) title.append(make("small", "chain id " + chain.chainId, "soft"));
     card.append(title);
     if (chain.message) card.append(make("p", chain.message, "sentence" + (kind === "bad" ? " bad" : "")));
-    const first = chain.verified.length ? chain.verified[0].from : 0;
+    const stored = chain.verified.concat(chain.trusted).map((range) => range.from);
+    const first = stored.length ? Math.min(...stored) : 0;
     if (chain.nodeHead !== null && chain.indexed !== null && chain.nodeHead >= first) {
       const bar = make("div", null, "bar");
       const all = Math.max(1, chain.nodeHead - first + 1);
@@ -133,16 +134,17 @@
       fact(facts, "Rate", rate(chain.rate) + " blocks/s", chain.following ? "follows the head" : "");
       fact(facts, "Time left", chain.lag ? span(chain.etaSeconds) : "\u2013", chain.lag && chain.etaSeconds !== null ? "at this rate" : "");
     }
-    const ranges = chain.verified.map((range) => whole(range.from) + " to " + whole(range.to));
-    fact(facts, "Verified blocks", ranges.join(", ") || "none");
+    const ranges = (of) => of.map((range) => whole(range.from) + " to " + whole(range.to)).join(", ") || "none";
+    fact(facts, "Verified blocks", ranges(chain.verified));
+    if (chain.trusted.length) fact(facts, "Blocks at the node's word", ranges(chain.trusted), "unverified (--trust-node)", "warn");
     fact(facts, "Final", whole(chain.finalized), chain.finalized !== null && chain.indexed !== null ? (chain.indexed > chain.finalized ? whole(chain.indexed - chain.finalized) + " above it may still change" : "all that is indexed") : "");
     fact(facts, "Reorganisations", whole(chain.reorgs), "since the start");
     fact(facts, "Blocks refused", whole(chain.verificationFailures), "that did not verify", chain.verificationFailures ? "bad" : "");
     fact(facts, "Store", bytes(chain.storeBytes));
-    const stored = chain.chainId !== null;
-    if (stored) fact(facts, "Traces", chain.traces ? "of every block" : "not stored", "", chain.traces ? "" : "warn");
+    const isKnown = chain.chainId !== null;
+    if (isKnown) fact(facts, "Traces", chain.traces ? "of every block" : "not stored", "", chain.traces ? "" : "warn");
     const kept = chain.nativeLedger === "kept";
-    if (stored) fact(facts, "Ledger of the native coin", kept ? "kept" : "not kept", kept ? "" : chain.nativeLedger, kept ? "" : "warn");
+    if (isKnown) fact(facts, "Ledger of the native coin", kept ? "kept" : "not kept", kept ? "" : chain.nativeLedger, kept ? "" : "warn");
     if (chain.tokens) {
       const tokens = chain.tokens;
       fact(facts, "Tokens", whole(tokens.known), whole(tokens.exact) + " exact, " + whole(tokens.notExact) + " asked of the node, " + whole(tokens.waiting) + " waiting");

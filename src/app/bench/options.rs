@@ -25,27 +25,28 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn check(args: &BenchArgs) -> Result<Self, AppError> {
         if args.list && (args.json.is_some() || args.html.is_some()) {
-            return Err(AppError::Usage(
+            return Err(AppError::NotUnderstood(
                 "list: prints the questions and measures nothing: leave json and html out".to_owned(),
             ));
         }
         let only = Only::of(&args.only);
         if only.is_empty() && !args.only.is_empty() {
-            return Err(AppError::Usage(
+            return Err(AppError::NotUnderstood(
                 "only: names nothing: leave it out to ask all questions, --list names them".to_owned(),
             ));
         }
         if let Some(unknown) = only.unknown(&published().collect::<Vec<_>>()) {
-            return Err(AppError::Usage(format!(
+            return Err(AppError::NotUnderstood(format!(
                 "only: no question's name contains `{unknown}`, and no group is called so; --list names them"
             )));
         }
         if let Some(url) = &args.against_postgres {
-            postgres::shown(url)?;
+            postgres::shown(url).map_err(|error| AppError::NotUnderstood(error.to_string()))?;
         }
         if let Some(url) = &args.against_node {
             let node = NodeConfig::new(url.as_str());
-            node.check().map_err(crate::sync::SyncError::from)?;
+            node.check()
+                .map_err(|error| AppError::NotUnderstood(format!("against-node: {error}")))?;
         }
         Ok(Self {
             seconds: Duration::from_secs_f64(args.seconds),
@@ -61,7 +62,7 @@ impl Options {
 fn authority(url: &str) -> Result<String, AppError> {
     let wrong = |why: &str| {
         let shown = NodeConfig::new(url).shown_url();
-        AppError::Usage(format!(
+        AppError::NotUnderstood(format!(
             "url: `{shown}` {why}: expected the service itself, such as http://127.0.0.1:8080"
         ))
     };

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::model::ChainName;
 use crate::node::{Node, NodeConfig};
 use crate::query::Reader;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// How long a node may take until it is known whether answers can be compared with it; as long as a service and a database.
 const REACH_TIME: Duration = Duration::from_secs(10);
@@ -62,7 +62,15 @@ async fn reach(
     facts: &StoreFacts,
 ) -> Result<(Option<Node>, String), AppError> {
     let connected = verify::connect(config, store).await;
-    let node = connected.map_err(|error| AppError::Usage(format!("the node at {shown}: {error}")))?;
+    let node = connected.map_err(|error| {
+        let why = match error {
+            AppError::Store(StoreError::OtherChain {
+                what, found, wanted, ..
+            }) => format!("it is of another chain, with {wanted} where the store has {what} {found}: name a node of that chain"),
+            other => other.to_string(),
+        };
+        AppError::Usage(format!("the node at {shown}: {why}"))
+    })?;
     if let Some(why) = lacks_head(&node, facts).await {
         return Ok((None, format!("not compared with the node at {shown}: {why}")));
     }

@@ -33,7 +33,7 @@ impl Output {
         if let (Some(first), Some(second)) = (&first, &second)
             && first.is(&second.metadata()?)?
         {
-            return Err(AppError::Usage(format!(
+            return Err(AppError::NotUnderstood(format!(
                 "json and html: `{}` and `{}` are the same file: name one for each",
                 first.path.display(),
                 second.path.display()
@@ -103,7 +103,7 @@ struct Probe {
 impl Probe {
     fn open(option: &str, path: &Path) -> Result<Self, AppError> {
         let refused = |why: &str| {
-            AppError::Usage(format!(
+            AppError::NotUnderstood(format!(
                 "{option}: `{}` {why}: name a file, the table goes to standard output",
                 path.display()
             ))

@@ -24,7 +24,7 @@ pub use frame::{
 pub use native::{AccountRow, Funded, FundingKind, FundingRow, SupplyRow};
 pub use record::{
     Checkpoint, Creation, Finality, Identity, NONCE_UNKNOWN, NativeFault, NativeFaultReason, NativeState,
-    Tail, Undo,
+    Tail, Undo, Unverified,
 };
 pub use transaction::decode_bincode_transaction;
 

@@ -71,6 +71,46 @@ pub struct Checkpoint {
     pub multi_transfers: u64,
 }
 
+/// Blocks that were stored at the word of their node (`--trust-node`): ranges in ascending order, which do not touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Unverified {
+    /// First block of each, and the block after its last.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+impl Unverified {
+    /// After the blocks from `from` on were written anew, up to `end` and at the node's word or verified. What lay above them was taken
+    /// off before.
+    #[must_use]
+    pub fn after(&self, (from, end): (u64, u64), at_its_word: bool) -> Self {
+        let below = self.ranges.iter().take_while(|&&(first, _)| first < from);
+        let mut ranges: Vec<_> = below.map(|&(first, next)| (first, next.min(from))).collect();
+        match ranges.last_mut() {
+            _ if !at_its_word || from >= end => {}
+            Some((_, next)) if *next == from => *next = end,
+            _ => ranges.push((from, end)),
+        }
+        Self { ranges }
+    }
+
+    /// As stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// From stored bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
+        let read: Self = decode(bytes, "ranges of blocks")?;
+        let mut before = None;
+        let in_order = read.ranges.iter().all(|&(first, next)| {
+            let after = before.replace(next).is_none_or(|end| end < first);
+            after && first < next
+        });
+        in_order.then_some(read).ok_or(Corrupt("ranges of blocks"))
+    }
+}
+
 /// How the ledger of native balances stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct NativeState {

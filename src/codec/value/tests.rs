@@ -181,3 +181,32 @@ fn bytes_left_over_are_corrupt() {
     bytes.push(0);
     assert_eq!(Tail::decode(&bytes), Err(Corrupt("tail")));
 }
+
+#[test]
+fn ranges_say_of_each_block_what_was_last_said_of_it() {
+    let mut random = fastrand::Rng::with_seed(20);
+    for _ in 0..200 {
+        let (mut said, mut model) = (Unverified::default(), Vec::new());
+        for _ in 0..random.usize(..12) {
+            let from = random.usize(..=model.len());
+            let end = from + random.usize(..6);
+            let at_its_word = random.bool();
+            model.truncate(from);
+            model.resize(end, at_its_word);
+            said = said.after((from as u64, end as u64), at_its_word);
+            let holds = |block: u64| {
+                let ranges = &mut said.ranges.iter();
+                ranges.any(|&(first, next)| (first..next).contains(&block))
+            };
+            let found: Vec<bool> = (0..end as u64).map(holds).collect();
+            assert_eq!(found, model);
+            assert_eq!(Unverified::decode(&said.encode()).unwrap(), said);
+        }
+    }
+    let damaged = |ranges: &[(u64, u64)]| {
+        let ranges = ranges.to_vec();
+        Unverified::decode(&Unverified { ranges }.encode()).is_err()
+    };
+    assert!(damaged(&[(5, 5)]) && damaged(&[(0, 3), (3, 4)]) && damaged(&[(7, 9), (1, 2)]));
+    assert!(!damaged(&[(0, 3), (4, u64::MAX)]));
+}

@@ -110,7 +110,7 @@ fn lists<'v>(
             terms.push(Term::log_address_topic0(emitter, signature));
         }
     }
-    Ok(Union::open(view, terms, direction)?)
+    Union::open(view, terms, direction, &mut Limit::none())
 }
 
 /// Reads the contract's logs as events of a token.

@@ -42,9 +42,9 @@ impl ObservedFacts {
     /// them go by it, or they would contradict each other. And where no verdict stands by which the contract has to be asked, what it told
     /// may be another one's, of another branch.
     fn told(&self, token: &Address) -> Option<Refreshed> {
-        let refreshed = Some(self.observed.refreshed(token)).filter(|refreshed| refreshed.whole)?;
-        let is_asked = self.standing(token).is_some_and(|verdict| !verdict.exact);
-        is_asked.then_some(refreshed)
+        // The verdict first: one that falls takes away what was told before.
+        self.standing(token).filter(|verdict| !verdict.exact)?;
+        Some(self.observed.refreshed(token)).filter(|refreshed| refreshed.whole)
     }
 }
 

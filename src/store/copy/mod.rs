@@ -85,13 +85,19 @@ pub fn copy_store(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> Result<
         let (from, to) = (from.join("flat").join(&name), flats.join(&name));
         database::copy_first(&from, &to, records * array.width() as u64).map_err(failed("copy", &from))?;
     }
-    let imports = Imported::directory_of(from);
-    let is_of_chain = |db: &DB| imported::check_identity(db, &imports);
-    let imports = imported::are_there(&imports)?
-        && beside(from, to, "imports", &imported::options(), &is_of_chain, stopped)
-            .map_err(|error| imported::damaged(error, &imports))?;
-    let observed = match beside(from, to, "observed", &observed::options(), &|_| Ok(()), stopped) {
-        Ok(there) => there,
+    let directory = Imported::directory_of(from);
+    let is_of_chain = |db: &DB| imported::check_identity(db, &directory);
+    let imports = imported::are_there(&directory)?;
+    if imports {
+        beside(from, to, "imports", &imported::options(), &is_of_chain, stopped)
+            .map_err(|error| imported::damaged(error, &directory))?;
+    }
+    let copied = match observed::is_there(&Observed::directory_of(from)) {
+        Ok(true) => beside(from, to, "observed", &observed::options(), &|_| Ok(()), stopped).map(|()| true),
+        there => there,
+    };
+    let observed = match copied {
+        Ok(copied) => copied,
         Err(StoreError::Stopped) => return Err(StoreError::Stopped),
         Err(error) => {
             tracing::warn!(%error, "the side store is left out of the copy; what it holds is asked of the node again");
@@ -203,7 +209,7 @@ fn settle(from: &Path, database: &Path) -> Result<Finality, StoreError> {
     }
 }
 
-/// Copies a database that lies beside the chain's, and has `check` look at the copy; answers whether there is one.
+/// Copies a database that lies beside the chain's, and has `check` look at the copy.
 fn beside(
     from: &Path,
     to: &Path,
@@ -211,11 +217,8 @@ fn beside(
     options: &Options,
     check: &dyn Fn(&DB) -> Result<(), StoreError>,
     stopped: &dyn Fn() -> bool,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let (from, to): (PathBuf, PathBuf) = (from.join(part), to.join(part));
-    if !from.join("CURRENT").exists() || from.join(observed::DAMAGED).exists() {
-        return Ok(false);
-    }
     let mut options = options.clone();
     options.create_if_missing(false);
     options.set_disable_auto_compactions(true);
@@ -224,8 +227,7 @@ fn beside(
         torn::mend(&to)?;
         let opened = DB::open(&options, &to);
         check(&opened.map_err(|source| StoreError::of_opening(source, &from))?)
-    })?;
-    Ok(true)
+    })
 }
 
 impl View {

@@ -22,9 +22,8 @@ use rocksdb::{
 pub use contracts::ImportRow;
 pub use writer::ImportWriter;
 
-use super::beside::files_of;
 use super::options::{bound_log, filter};
-use super::presence::holds_database;
+use super::presence::{has_lost_its_beginning, holds_database, is_begun};
 use super::secondary::{Learnt, Secondary};
 use super::{StoreError, live_files, memory, torn};
 use crate::clock;
@@ -35,9 +34,6 @@ use crate::model::ImportRecord;
 
 /// A reader looks for new imports when it is asked for, at most this often.
 pub const LOOK_EVERY: Duration = Duration::from_millis(250);
-
-/// A database that is just being made has its first log sooner.
-const BEGINNING: Duration = Duration::from_secs(5);
 
 /// What errors call it.
 const NAME: &str = "imports";
@@ -117,19 +113,7 @@ pub(super) fn check_identity(db: &DB, directory: &Path) -> Result<(), StoreError
 
 /// What to say of imports that do not tell which chain they are of: their first row does, which is in a log before it is in a table.
 fn without_identity(directory: &Path) -> Result<(), StoreError> {
-    let is_begun = || {
-        let made = directory
-            .join("CURRENT")
-            .metadata()
-            .and_then(|about| about.modified());
-        made.is_ok_and(|made| {
-            clock::wall()
-                .duration_since(made)
-                .is_ok_and(|age| age > BEGINNING)
-        })
-    };
-    let lacks_logs = || files_of(directory, "log").next().is_none() && is_begun();
-    if live_files::has_tables(directory) || lacks_logs() {
+    if has_lost_its_beginning(directory) {
         return Err(StoreError::DamagedImports {
             path: directory.to_path_buf(),
             words: "tables or logs are missing".to_owned(),
@@ -137,6 +121,20 @@ fn without_identity(directory: &Path) -> Result<(), StoreError> {
     }
     // The writer is just making it.
     Ok(())
+}
+
+/// Reads tables as no instance does: of what it cannot read one shows what was there before, without a word, and a writer would begin anew
+/// and delete the tables (see [`live_files`]).
+///
+/// # Errors
+/// [`StoreError::DamagedImports`] with the reason.
+fn check_tables(directory: &Path) -> Result<(), StoreError> {
+    if !live_files::has_tables(directory) && !is_begun(directory) {
+        return Ok(());
+    }
+    let opened = DB::open_for_read_only(&options(), directory, false);
+    let db = opened.map_err(|source| damaged(StoreError::of_opening(source, directory), directory))?;
+    check_identity(&db, directory)
 }
 
 impl Imported {
@@ -197,7 +195,12 @@ impl Imported {
         looked.at = Some(clock::now());
         let said = self.catch_up().err().map(|error| error.to_string());
         if let Some(error) = said.as_ref().filter(|_| said != looked.said) {
-            tracing::warn!(%error, "imports cannot be followed; what was read before is still answered");
+            match self.followed() {
+                Some(_) => {
+                    tracing::warn!(%error, "imports cannot be followed; what was read before is still answered");
+                }
+                None => tracing::warn!(%error, "imports cannot be read; answers are given without them"),
+            }
         }
         looked.said = said;
     }
@@ -239,13 +242,17 @@ impl Imported {
             return Ok(false);
         };
         let identity = followed.db().get(codec::IDENTITY);
-        match identity.map_err(StoreError::rocks_at(NAME, &codec::IDENTITY))? {
+        let unread = |source| {
+            let error = StoreError::rocks_at(NAME, &codec::IDENTITY)(source);
+            damaged(error.met_opening(&self.directory), &self.directory)
+        };
+        match identity.map_err(unread)? {
             Some(found) if found == self.wanted => {
                 *self.db.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(followed));
                 self.changed();
                 Ok(true)
             }
-            None => without_identity(&self.directory).map(|()| false),
+            None => check_tables(&self.directory).map(|()| false),
             Some(_) => Err(StoreError::OtherImports {
                 path: self.directory.clone(),
             }),

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use rocksdb::{DB, Options, WriteBatch, WriteOptions};
+use rocksdb::{DB, WriteBatch, WriteOptions};
 
-use super::{ImportRow, Imported, NAME, are_there, check_identity, damaged, options};
+use super::{ImportRow, Imported, NAME, are_there, check_tables, damaged, options};
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
 use crate::model::ImportRecord;
-use crate::store::{StoreError, live_files, torn};
+use crate::store::{StoreError, torn};
 
 /// Writes what an import brings; holds the lock of the store of imports while it lives.
 pub struct ImportWriter {
@@ -34,7 +34,7 @@ impl ImportWriter {
         let wanted = codec::encode_identity(identity.chain_id, &identity.genesis_hash);
         if are_there(&directory)? {
             torn::mend(&directory)?;
-            check_before_writing(&directory, &options)?;
+            check_tables(&directory)?;
         }
         let db = DB::open(&options, &directory)
             .map_err(|source| damaged(StoreError::of_opening(source, &directory), &directory))?;
@@ -103,16 +103,6 @@ impl ImportWriter {
             .write_opt(write, &options)
             .map_err(StoreError::rocks(NAME))
     }
-}
-
-/// Refuses imports that RocksDB would begin anew, and delete the tables of: see [`live_files`].
-fn check_before_writing(directory: &Path, options: &Options) -> Result<(), StoreError> {
-    if !live_files::has_tables(directory) {
-        return Ok(());
-    }
-    let opened = DB::open_for_read_only(options, directory, false);
-    let db = opened.map_err(|source| damaged(StoreError::of_opening(source, directory), directory))?;
-    check_identity(&db, directory)
 }
 
 #[cfg(test)]

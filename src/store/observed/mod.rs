@@ -17,7 +17,7 @@ use alloy_primitives::map::HashMap;
 use rocksdb::{DB, DBPinnableSlice, ReadOptions};
 
 pub use balances::ToldBalance;
-pub(super) use open::{DAMAGED, options};
+pub(super) use open::{is_there, options};
 
 use super::memory;
 use super::secondary::Secondary;

@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, RwLock};
 
-use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, Options};
+use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Env, ErrorKind, IteratorMode, Options};
 
 use super::Observed;
 use crate::codec::observed::{IDENTITY, encode_identity};
 use crate::codec::value::Identity;
 use crate::store::options::{bound_log, filter};
+use crate::store::presence::{has_lost_its_beginning, holds_database, lacks_logs};
 use crate::store::secondary::{Learnt, Secondary};
 use crate::store::{StoreError, live_files, torn};
 
 /// A file of this name in its directory says that the side store is to be made anew.
-pub(in crate::store) const DAMAGED: &str = "DAMAGED";
+pub(super) const DAMAGED: &str = "DAMAGED";
 
 impl Observed {
     /// The directory of the side store of the chain whose store lies in `store`.
@@ -47,6 +48,9 @@ impl Observed {
         let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
         let opened = if read_only {
             open_for_reading(&directory, &wanted)
+                .inspect_err(tell_unread)
+                .ok()
+                .flatten()
         } else {
             match open_or_make(&directory, &wanted) {
                 Err(error) if error.is_disk_full() => return Err(error),
@@ -60,21 +64,41 @@ impl Observed {
     }
 
     /// Follows the side store of a chain beside its store in `store`, which another process writes; `None` where there
-    /// is none yet, or none of this chain.
-    #[must_use]
-    pub fn follow(store: &Path, identity: &Identity) -> Option<Arc<Self>> {
+    /// is none yet, or it is just being made.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::DamagedObserved`], also where it is of another chain.
+    pub fn follow(store: &Path, identity: &Identity) -> Result<Option<Arc<Self>>, StoreError> {
         let directory = Self::directory_of(store);
-        if !directory.join("CURRENT").exists() || directory.join(DAMAGED).exists() {
-            return None;
+        if !is_there(&directory)? {
+            return Ok(None);
         }
         let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
-        let followed = Secondary::of_one_table(&directory, &options()).ok()??;
-        if !is_of(followed.db(), &wanted).ok()? {
-            return None;
+        let opened = Secondary::of_one_table(&directory, &options());
+        let Some(followed) = opened.map_err(|error| damaged(error, &directory))? else {
+            return Ok(None);
+        };
+        if !is_of(
+            followed.db(),
+            &directory,
+            &wanted,
+            has_lost_its_beginning(&directory),
+        )? {
+            return Ok(None);
         }
         let mut observed = Self::over(Some(Arc::clone(followed.db())), None);
         observed.followed = Some(followed);
-        Some(Arc::new(observed))
+        Ok(Some(Arc::new(observed)))
+    }
+
+    /// The same for a process that begins; what keeps it from following is said.
+    #[must_use]
+    pub fn follow_or_tell(store: &Path, identity: &Identity) -> Option<Arc<Self>> {
+        Self::follow(store, identity)
+            .inspect_err(tell_unread)
+            .ok()
+            .flatten()
     }
 
     /// Learns what the writer was told since; answers whether it can go on to do so. Otherwise, and after an error, another
@@ -136,70 +160,116 @@ pub(in crate::store) fn options() -> Options {
     options
 }
 
-fn is_of(db: &DB, wanted: &[u8]) -> Result<bool, rocksdb::Error> {
-    let found = db.get_pinned(IDENTITY)?;
-    Ok(found.is_some_and(|found| found.as_ref() == wanted))
+/// What is wrong with the side store in `directory` in its own words: it is no part of the chain's store.
+fn damaged(error: StoreError, directory: &Path) -> StoreError {
+    match error {
+        StoreError::Damaged { words, .. } => lost(directory, words),
+        other => other,
+    }
 }
 
-fn open_for_reading(directory: &Path, wanted: &[u8]) -> Option<DB> {
-    if !directory.join("CURRENT").exists() || directory.join(DAMAGED).exists() {
-        return None;
+fn lost(directory: &Path, words: impl Into<String>) -> StoreError {
+    StoreError::DamagedObserved {
+        path: directory.to_path_buf(),
+        words: words.into(),
     }
-    if let Err(error) = torn::refuse(directory, directory) {
-        tracing::warn!(%error, "the side store cannot be read");
-        return None;
+}
+
+/// Whether there is a side store in `directory`.
+///
+/// # Errors
+/// [`StoreError::DamagedObserved`] where what is there is no whole database.
+pub(in crate::store) fn is_there(directory: &Path) -> Result<bool, StoreError> {
+    if directory.join(DAMAGED).exists() {
+        return Err(lost(directory, "it was found damaged"));
     }
+    holds_database(directory, directory).map_err(|error| damaged(error, directory))
+}
+
+/// Whether an open one tells this chain; not where it is just being made. `is_begun`: it was there long before.
+fn is_of(db: &DB, directory: &Path, wanted: &[u8], is_begun: bool) -> Result<bool, StoreError> {
+    let found = db.get_pinned(IDENTITY);
+    match found.map_err(|error| lost(directory, error.to_string()))? {
+        Some(found) if found.as_ref() == wanted => Ok(true),
+        None if is_begun => Err(lost(
+            directory,
+            "tables or logs are missing or do not read: none tells the chain",
+        )),
+        // A new one has no rows at all.
+        None if db.iterator(IteratorMode::Start).next().is_none() => Ok(false),
+        _ => Err(lost(directory, "it is of another chain or version")),
+    }
+}
+
+fn open_for_reading(directory: &Path, wanted: &[u8]) -> Result<Option<DB>, StoreError> {
+    if !is_there(directory)? {
+        return Ok(None);
+    }
+    torn::refuse(directory, directory)?;
     let opened = DB::open_for_read_only(&options(), directory, false);
-    match opened.and_then(|db| Ok((is_of(&db, wanted)?, db))) {
-        Ok((true, db)) => Some(db),
-        Ok((false, _)) => None,
-        Err(error) => {
-            tracing::warn!(%error, "the side store cannot be read");
-            None
-        }
+    let db = opened.map_err(|error| damaged(StoreError::of_opening(error, directory), directory))?;
+    if !is_of(&db, directory, wanted, has_lost_its_beginning(directory))? {
+        return Ok(None);
     }
+    tell_without_log(lacks_logs(directory));
+    Ok(Some(db))
+}
+
+fn tell_unread(error: &StoreError) {
+    tracing::warn!(%error, "the side store cannot be read");
 }
 
 fn tell_unkept(error: &StoreError) {
     tracing::warn!(%error, "the side store cannot be opened: what nodes tell of tokens is kept in memory");
 }
 
-fn open_or_make(directory: &Path, wanted: &[u8]) -> Result<DB, StoreError> {
-    let not_opened = |error| StoreError::of_opening(error, directory);
-    let marked = directory.join(DAMAGED).exists();
-    let begin_anew = match (marked, try_open(directory)) {
-        (false, Ok(db)) => match (is_of(&db, wanted), live_files::check(&db, directory, directory)) {
-            (Ok(true), Ok(())) => return Ok(db),
-            (Ok(_), Err(error)) => error.to_string(),
-            // A new one has no rows at all.
-            (Ok(false), Ok(())) if db.iterator(rocksdb::IteratorMode::Start).next().is_none() => {
-                return begin(db, wanted).map_err(not_opened);
-            }
-            (Ok(false), Ok(())) => "it is of another chain or version".to_owned(),
-            (Err(error), _) => error.to_string(),
-        },
-        (true, _) => "it was found damaged".to_owned(),
-        (false, Err(error)) if is_damage(&error) => error.to_string(),
-        (false, Err(error)) => return Err(not_opened(error)),
-    };
-    tracing::warn!(why = begin_anew, "the side store is made anew");
-    std::fs::remove_dir_all(directory).map_err(StoreError::io("remove", directory))?;
-    let made = try_open(directory).and_then(|db| begin(db, wanted));
-    made.map_err(not_opened)
+fn tell_without_log(lacks_logs: bool) {
+    if lacks_logs {
+        tracing::warn!("the side store lacks its log: what stood in it is asked again");
+    }
 }
 
-fn try_open(directory: &Path) -> Result<DB, rocksdb::Error> {
+fn open_or_make(directory: &Path, wanted: &[u8]) -> Result<DB, StoreError> {
+    let why = match try_open(directory, wanted) {
+        Err(StoreError::DamagedObserved { words, .. }) => words,
+        opened => return opened,
+    };
+    tracing::warn!(why, "the side store is made anew");
+    std::fs::remove_dir_all(directory).map_err(StoreError::io("remove", directory))?;
+    try_open(directory, wanted)
+}
+
+/// Opens what is there, and begins what is not. What is damaged is left as it is.
+fn try_open(directory: &Path, wanted: &[u8]) -> Result<DB, StoreError> {
+    if let Err(error @ StoreError::DamagedObserved { .. }) = is_there(directory) {
+        return Err(error);
+    }
     // A failure shows when the database is opened.
     let _ = std::fs::create_dir_all(directory);
     if let Err(error) = torn::mend(directory) {
         tracing::warn!(%error, "the side store's logs are not looked at");
     }
-    DB::open(&options(), directory)
+    // Whoever opens it for writing begins another log.
+    let (is_begun, lacks_logs) = (has_lost_its_beginning(directory), lacks_logs(directory));
+    let db = DB::open(&options(), directory).map_err(|error| match is_damage(&error) {
+        true => lost(directory, error.to_string()),
+        false => StoreError::of_opening(error, directory),
+    })?;
+    live_files::check(&db, directory, directory).map_err(|error| lost(directory, words(error)))?;
+    if is_of(&db, directory, wanted, is_begun)? {
+        tell_without_log(lacks_logs);
+    } else {
+        db.put(IDENTITY, wanted)
+            .map_err(|error| StoreError::of_opening(error, directory))?;
+    }
+    Ok(db)
 }
 
-fn begin(db: DB, wanted: &[u8]) -> Result<DB, rocksdb::Error> {
-    db.put(IDENTITY, wanted)?;
-    Ok(db)
+fn words(error: StoreError) -> String {
+    match error {
+        StoreError::Damaged { words, .. } => words,
+        other => other.to_string(),
+    }
 }
 
 /// Whether an error of opening speaks of its files and not of the disk, of rights or of another process.
