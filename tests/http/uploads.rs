@@ -241,7 +241,10 @@ async fn curl_hears_over_http2_why_its_body_is_refused() {
         }
         let said = String::from_utf8(run.stdout).unwrap();
         assert_eq!(run.status.code(), Some(0), "{target}: {said}");
-        assert!(said.contains("Request body too large") && said.ends_with(told), "{target}: {said}");
+        assert!(
+            said.contains("Request body too large") && said.ends_with(told),
+            "{target}: {said}"
+        );
     }
 }
 
