@@ -15,6 +15,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
 use quarry::http::{self, Handled, Handler, Limits, Pool, PoolLimits, Request, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
 
 use crate::client::{Reply, Server, dialects, dialects_on};
 
@@ -183,15 +184,17 @@ async fn a_body_over_http2_of_who_asks_too_often_is_taken_before_that_is_said() 
     assert!(limited > 2, "{limited}");
 }
 
-/// Never answers a GET.
-struct Busy;
+/// Never answers a GET, and tells that there was one.
+#[derive(Default)]
+struct Busy(Notify);
 
 impl Handler for Busy {
     fn handle(&self, request: Request) -> Handled {
-        match request.is_post() {
-            true => Handled::Now(Response::new(http::Body::Empty)),
-            false => Handled::later(std::future::pending()),
+        if request.is_post() {
+            return Handled::Now(Response::new(http::Body::Empty));
         }
+        self.0.notify_one();
+        Handled::later(std::future::pending())
     }
 
     fn upload_bytes_max(&self, _: &str) -> Option<usize> {
@@ -205,14 +208,14 @@ async fn a_body_over_http2_without_a_place_for_its_request_is_taken_before_that_
         requests_max: 1,
         ..Limits::default()
     };
-    let server = Server::start(Arc::new(Busy), limits).await;
+    let busy = Arc::new(Busy::default());
+    let server = Server::start(Arc::clone(&busy), limits).await;
     assert_eq!(post_over_http2(&server, "/", 600 << 10, true).await.0, 200);
     let mut held = server.connect().await;
     held.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         .await
         .unwrap();
-    // Whichever comes first.
-    while server.get("/").await.status != 503 {}
+    busy.0.notified().await;
     let (status, body) = post_over_http2(&server, "/", 600 << 10, true).await;
     assert_eq!(status, 503, "{body}");
 }
