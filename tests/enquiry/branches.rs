@@ -250,7 +250,7 @@ async fn what_a_token_told_before_it_was_exact_does_not_come_back() {
     // Rounds take a while.
     let options = EnquiryOptions {
         per_second: 400,
-        recheck_blocks: 0,
+        recheck_blocks: 20,
         ..patient()
     };
     let exact = |desk: &Desk, number: u64| {
