@@ -92,7 +92,8 @@ async fn of_tokens_older_than_the_store_names_alone_are_asked() {
         (bundles.len() - tail as usize) as u64,
     )
     .await;
-    desk.is_idle().await;
+    // Twenty rounds over all tokens.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     desk.stop().await;
     for token in &old {
         let address = &token.address;
