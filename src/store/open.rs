@@ -20,7 +20,7 @@ use super::schema::{SCHEMA_VERSION, Table};
 use super::stages::Observer;
 use super::view::{View, family};
 use super::writer::Writer;
-use super::{Imported, StoreError, filters, live_files, migrate, options, torn};
+use super::{Imported, StoreError, filters, live_files, migrate, options, torn, unverified};
 use crate::codec::keys;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail};
 use crate::model::{B256, StaticRewards};
@@ -345,7 +345,7 @@ impl Store {
             unlogged: None,
             bulk: Bulk::default(),
             filters: filters::Watch::new(filters, options.cache_bytes),
-            trust: super::unverified::Trust::load(&db)?,
+            trust: unverified::Trust::of(meta(unverified::KEY)?.as_deref())?,
         };
         Ok(Arc::new(Self {
             db,

@@ -25,14 +25,10 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    /// As a database has it.
-    pub(super) fn load(db: &DB) -> Result<Self, StoreError> {
-        let stored = db.get_cf(family(db, Table::Meta)?, KEY);
-        let stored = stored.map_err(StoreError::rocks_at(Table::Meta.name(), KEY))?;
+    /// As the row has it, if there is one.
+    pub(super) fn of(row: Option<&[u8]>) -> Result<Self, StoreError> {
         Ok(Self {
-            stored: stored
-                .as_deref()
-                .map_or_else(|| Ok(Unverified::default()), decode)?,
+            stored: decode(row)?,
             at_its_word: false,
         })
     }
@@ -48,8 +44,12 @@ impl Trust {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Unverified, StoreError> {
-    Unverified::decode(bytes).map_err(StoreError::corrupt(Table::Meta.name(), KEY))
+/// What the row says; nothing where there is none.
+fn decode(row: Option<&[u8]>) -> Result<Unverified, StoreError> {
+    let stored = row.map(Unverified::decode).transpose();
+    Ok(stored
+        .map_err(StoreError::corrupt(Table::Meta.name(), KEY))?
+        .unwrap_or_default())
 }
 
 impl Writer {
@@ -78,10 +78,7 @@ impl View {
         let Some(head) = self.head() else {
             return Ok(told);
         };
-        let stored = self.get(Table::Meta, KEY)?;
-        let stored = stored
-            .as_deref()
-            .map_or_else(|| Ok(Unverified::default()), decode)?;
+        let stored = decode(self.get(Table::Meta, KEY)?.as_deref())?;
         let mut next = self.first_block();
         for (first, end) in stored.ranges {
             // Blocks that were taken off since may stand in it.

@@ -87,9 +87,8 @@ pub(super) fn verdict(exact: bool, checked: BlockId) -> TokenVerdict {
     }
 }
 
-#[test]
-fn a_later_verdict_and_the_loss_of_its_block_are_seen_at_once() {
-    let token = Address::repeat_byte(0xab);
+/// A chain in which a token mints 5 to itself.
+fn minting(token: Address) -> Vec<Bundle> {
     let mut bundles = chain(5, 30);
     let minted = bundles[..20]
         .iter_mut()
@@ -100,6 +99,13 @@ fn a_later_verdict_and_the_loss_of_its_block_are_seen_at_once() {
         topics: Topics::new(&[TRANSFER, B256::ZERO, token.into_word()]).unwrap(),
         data: U256::from(5).to_be_bytes_vec().into(),
     });
+    bundles
+}
+
+#[test]
+fn a_later_verdict_and_the_loss_of_its_block_are_seen_at_once() {
+    let token = Address::repeat_byte(0xab);
+    let bundles = minting(token);
     let directory = crate::scratch::directory();
     let store = open(directory.path());
     let mut writer = store.writer().unwrap();
@@ -279,16 +285,7 @@ impl TokenFacts for Voided {
 #[test]
 fn a_list_of_holders_is_of_one_word() {
     let token = Address::repeat_byte(0xab);
-    let mut bundles = chain(5, 30);
-    let minted = bundles[..20]
-        .iter_mut()
-        .flat_map(|bundle| &mut bundle.receipts)
-        .next();
-    minted.unwrap().logs.push(Log {
-        address: token,
-        topics: Topics::new(&[TRANSFER, B256::ZERO, token.into_word()]).unwrap(),
-        data: U256::from(5).to_be_bytes_vec().into(),
-    });
+    let bundles = minting(token);
     let directory = crate::scratch::directory();
     let store = open(directory.path());
     follow(&mut store.writer().unwrap(), &bundles);

@@ -258,9 +258,9 @@ impl<'a> Import<'a> {
         self.report.taken += 1;
         self.report.changed += u64::from(changed);
         // Whether the code is final by now is nothing new of the contract.
-        let unfinal = on_chain.unfinal_code();
-        if changed || self.target.writer.unfinal_code(contract)? != unfinal {
-            self.rows.push(ImportWriter::unfinal_row(contract, unfinal));
+        let unfinal = ImportWriter::unfinal_row(contract, on_chain.unfinal_code());
+        if changed || self.target.writer.get(&unfinal.0)? != unfinal.1 {
+            self.rows.push(unfinal);
             self.pending.insert(*contract);
             self.bytes += rows
                 .iter()

@@ -68,11 +68,7 @@ impl ImportWriter {
         key: &[u8],
         decode: impl FnOnce(&[u8]) -> Result<T, Corrupt>,
     ) -> Result<Option<T>, StoreError> {
-        let value = self.get(key)?;
-        value
-            .map(|value| decode(&value))
-            .transpose()
-            .map_err(StoreError::corrupt(super::NAME, key))
+        super::decoded(key, self.get(key)?, decode)
     }
 
     /// The rows that forget a contract; texts of its sources stay, for others may have them too.

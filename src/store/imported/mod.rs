@@ -111,6 +111,18 @@ pub(super) fn check_identity(db: &DB, directory: &Path) -> Result<(), StoreError
     }
 }
 
+/// The value of a row, if there is one.
+fn decoded<T>(
+    key: &[u8],
+    value: Option<impl AsRef<[u8]>>,
+    decode: impl FnOnce(&[u8]) -> Result<T, crate::codec::Corrupt>,
+) -> Result<Option<T>, StoreError> {
+    value
+        .map(|value| decode(value.as_ref()))
+        .transpose()
+        .map_err(StoreError::corrupt(NAME, key))
+}
+
 /// What to say of imports that do not tell which chain they are of: their first row does, which is in a log before it is in a table.
 fn without_identity(directory: &Path) -> Result<(), StoreError> {
     if has_lost_its_beginning(directory) {
@@ -273,10 +285,7 @@ impl Imported {
             .db()
             .get_pinned(key)
             .map_err(StoreError::rocks_at(NAME, key))?;
-        value
-            .map(|value| decode(&value))
-            .transpose()
-            .map_err(StoreError::corrupt(NAME, key))
+        decoded(key, value, decode)
     }
 
     /// Hands the rows from `from` to `to`, both included, in order or from the last one back, to `each` until it

@@ -47,10 +47,7 @@ impl Observed {
         let directory = Self::directory_of(store);
         let wanted = encode_identity(identity.chain_id, &identity.genesis_hash);
         let opened = if read_only {
-            open_for_reading(&directory, &wanted)
-                .inspect_err(tell_unread)
-                .ok()
-                .flatten()
+            or_tell(open_for_reading(&directory, &wanted))
         } else {
             match open_or_make(&directory, &wanted) {
                 Err(error) if error.is_disk_full() => return Err(error),
@@ -95,10 +92,7 @@ impl Observed {
     /// The same for a process that begins; what keeps it from following is said.
     #[must_use]
     pub fn follow_or_tell(store: &Path, identity: &Identity) -> Option<Arc<Self>> {
-        Self::follow(store, identity)
-            .inspect_err(tell_unread)
-            .ok()
-            .flatten()
+        or_tell(Self::follow(store, identity))
     }
 
     /// Learns what the writer was told since; answers whether it can go on to do so. Otherwise, and after an error, another
@@ -215,8 +209,12 @@ fn open_for_reading(directory: &Path, wanted: &[u8]) -> Result<Option<DB>, Store
     Ok(Some(db))
 }
 
-fn tell_unread(error: &StoreError) {
-    tracing::warn!(%error, "the side store cannot be read");
+/// What is there for a process that does without where it cannot be read, and says so.
+fn or_tell<T>(opened: Result<Option<T>, StoreError>) -> Option<T> {
+    opened.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the side store cannot be read");
+        None
+    })
 }
 
 fn tell_unkept(error: &StoreError) {
