@@ -4,6 +4,15 @@ use std::fmt::Write as _;
 
 use crate::model::{Address, B256, ChainName};
 
+/// How far into its list a page lies that is there to be far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Far {
+    /// After nine tenths of it.
+    NineTenths,
+    /// At its hundredth page.
+    Hundredth,
+}
+
 /// Logs by contract and topics, in a range of blocks, and which part of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
@@ -21,6 +30,8 @@ pub struct LogFilter {
     pub page: u64,
     /// Rows of a page.
     pub offset: u64,
+    /// Where in the list the page was picked, if that is what is asked for.
+    pub far: Option<Far>,
 }
 
 /// A value of an SQL condition.

@@ -1,7 +1,7 @@
 //! How parameters are picked: which contract, topic, account or day a question is about on a given chain.
 
-use super::filter::LogFilter;
-use super::statistics::{Counted, Placed, Statistics, hottest, nearest, thinned};
+use super::filter::{Far, LogFilter};
+use super::statistics::{Counted, Placed, Statistics, hottest, nearest, strewn, thinned};
 use crate::model::{Address, B256, ChainName, Day};
 
 /// Rows of the longest page.
@@ -64,35 +64,42 @@ pub(super) fn deep_page(count: u64) -> (u64, u64) {
     (offset, count.saturating_mul(9) / 10 / offset + 1)
 }
 
-/// The far page of a list of this length that stands for one of a longer list.
-pub(super) fn as_far(page: &LogFilter, count: u64) -> (u64, u64) {
-    if page.offset > DEEP_ROWS {
-        hundredth_page(count)
-    } else {
-        deep_page(count)
+/// Rows of a page so far into a list, and its number, by the length of the list.
+fn far_page(far: Far, count: u64) -> (u64, u64) {
+    match far {
+        Far::NineTenths => deep_page(count),
+        Far::Hundredth => hundredth_page(count),
     }
 }
 
+/// The far page of a list of this length that stands for one of a longer list.
+pub(super) fn as_far(page: &LogFilter, count: u64) -> (u64, u64) {
+    far_page(page.far.unwrap_or(Far::NineTenths), count)
+}
+
 /// Rows of a page and the page that is the hundredth, of 10,000 rows where the list has so many.
-pub(super) fn hundredth_page(count: u64) -> (u64, u64) {
+fn hundredth_page(count: u64) -> (u64, u64) {
     let rows = (count / 100).clamp(1, PAGE);
     (rows, (count / rows).clamp(1, 100))
 }
 
-/// A page far into a list: its rows and its number, by the length of the list.
-pub(super) fn deep<T>(
-    page_of: fn(u64) -> (u64, u64),
-    list: Counted<T>,
-    filter: LogFilter,
-    what: &str,
-) -> Picked {
-    let (offset, page) = page_of(list.count);
+/// A page far into a list.
+pub(super) fn deep<T>(far: Far, list: Counted<T>, filter: LogFilter, what: &str) -> Picked {
+    let (offset, page) = far_page(far, list.count);
     if page < 2 {
         return Err("the longest list has one page".to_owned());
     }
     Ok((
         format!("{what}, page {page} of {offset} rows"),
-        logs(LogFilter { offset, ..filter }.page(page), list.count),
+        logs(
+            LogFilter {
+                offset,
+                far: Some(far),
+                ..filter
+            }
+            .page(page),
+            list.count,
+        ),
     ))
 }
 
@@ -338,6 +345,7 @@ fn date(day: Day) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// Paths of a chain, in an order of which each beginning is spread over all of them: some measurements have no time for more.
 pub(super) fn paths(s: &Statistics, paths: impl IntoIterator<Item = String>) -> Asked {
     let chain = s.store.chain;
     let of_chain = paths.into_iter().map(|path| {
@@ -347,5 +355,5 @@ pub(super) fn paths(s: &Statistics, paths: impl IntoIterator<Item = String>) -> 
         let joint = if path.contains('?') { '&' } else { '?' };
         format!("{path}{joint}chain={chain}")
     });
-    Asked::Paths(of_chain.collect())
+    Asked::Paths(strewn(of_chain.collect()))
 }

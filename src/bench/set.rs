@@ -1,14 +1,13 @@
 //! The published set, and how each question gets its parameters out of a store's statistics.
 
-use super::filter::LogFilter;
+use super::filter::{Far, LogFilter};
 use super::pick::{
     Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, held,
-    hot, hundredth_page, in_turn, listed, logs, medium, meeting, mixed, paths, range, series, silent,
-    some_token, topic,
+    hot, in_turn, listed, logs, medium, meeting, mixed, paths, range, series, silent, some_token, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Only, Published, Question};
-use super::statistics::{Counted, Statistics, hottest, nearest, thinned};
+use super::statistics::{Counted, Statistics, hottest, nearest, shuffled, thinned};
 use crate::model::Address;
 
 type Pick = fn(&Statistics) -> Picked;
@@ -53,7 +52,7 @@ static SET: &[(Published, Pick)] = &[
         |s| {
             let hot = hot(s)?;
             deep(
-                deep_page,
+                Far::NineTenths,
                 hot,
                 LogFilter::of(hot.what, 100),
                 &format!("{} with {} logs", hot.what, hot.count),
@@ -114,7 +113,7 @@ static SET: &[(Published, Pick)] = &[
         |s| {
             let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
             deep(
-                deep_page,
+                Far::NineTenths,
                 hot,
                 LogFilter::with(0, hot.what, 100),
                 &format!("topic 0 {} with {} logs", hot.what, hot.count),
@@ -129,7 +128,7 @@ static SET: &[(Published, Pick)] = &[
         |s| {
             let hot = hottest(&s.signatures).ok_or("no log has a topic 0")?;
             deep(
-                hundredth_page,
+                Far::Hundredth,
                 hot,
                 LogFilter::with(0, hot.what, PAGE),
                 &format!("topic 0 {} with {} logs", hot.what, hot.count),
@@ -361,9 +360,10 @@ static SET: &[(Published, Pick)] = &[
             let path = |(account, block): (&Address, &u64)| {
                 format!("/api/account/{account:#x}/balance-history?block={block}")
             };
-            let asked = accounts.iter().zip(s.blocks.iter().cycle()).map(path);
+            let blocks = shuffled(thinned(&s.blocks, accounts.len()));
+            let asked = accounts.iter().zip(blocks.iter().cycle()).map(path);
             Ok((
-                in_turn(&accounts, "accounts, each at another block"),
+                in_turn(&accounts, "accounts at blocks all over the chain"),
                 paths(s, asked),
             ))
         },

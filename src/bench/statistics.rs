@@ -136,6 +136,20 @@ pub(super) fn thinned<T: Copy>(all: &[T], most: usize) -> Vec<T> {
     all.iter().copied().step_by(step).take(most).collect()
 }
 
+/// In an order of which each beginning is spread over all of them, the first one first: by the golden ratio, which leaves no long gap.
+pub(super) fn strewn<T>(all: Vec<T>) -> Vec<T> {
+    let keys = (0_u64..).map(|place| place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut keyed: Vec<_> = keys.zip(all).collect();
+    keyed.sort_unstable_by_key(|&(key, _)| key);
+    keyed.into_iter().map(|(_, one)| one).collect()
+}
+
+/// In an order that tells nothing of the one before, the same each time.
+pub(super) fn shuffled<T>(mut all: Vec<T>) -> Vec<T> {
+    fastrand::Rng::with_seed(0).shuffle(&mut all);
+    all
+}
+
 /// Sorts by count, longest first; what has the same count keeps its order.
 pub(super) fn longest_first<T>(all: &mut [Counted<T>]) {
     all.sort_by_key(|one| std::cmp::Reverse(one.count));
@@ -183,6 +197,26 @@ mod tests {
         let mut all = counted(&[5, 90, 90, 7]);
         longest_first(&mut all);
         assert_eq!(all.iter().map(|one| one.what).collect::<Vec<_>>(), [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn each_beginning_of_what_is_strewn_is_spread_over_all_of_it() {
+        for length in [0, 1, 2, 34, 84, 89, 100, 1_000] {
+            let all: Vec<usize> = (0..length).collect();
+            let order = strewn(all.clone());
+            assert_eq!(order.first(), all.first());
+            for begun in 1..=length {
+                let mut places = order[..begun].to_vec();
+                places.sort_unstable();
+                let ends = [0].into_iter().chain(places.iter().copied());
+                let gaps = ends.zip(places.iter().copied().chain([length]));
+                let longest = gaps.map(|(from, to)| to - from).max().unwrap();
+                assert!(longest * begun <= 3 * length, "{begun} of {length}: {longest}");
+            }
+            let mut sorted = order;
+            sorted.sort_unstable();
+            assert_eq!(sorted, all);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The set over statistics that are made up.
 
-use super::filter::LogFilter;
+use super::filter::{Far, LogFilter};
 use super::pick::as_far;
 use super::question::{Group, Only};
 use super::set::{published, questions};
@@ -85,6 +85,7 @@ fn every_question_of_the_set_is_picked_on_a_chain_that_has_everything() {
     assert_eq!(as_far(&short, 130_000), (100, 1171));
     let long = LogFilter {
         offset: 10_000,
+        far: Some(Far::Hundredth),
         ..short
     };
     assert_eq!(as_far(&long, 2_500_000), (10_000, 100));
@@ -258,6 +259,47 @@ fn a_short_list_has_a_far_page_too() {
     let (asked, _) = questions(&statistics, &only("address-hot-deep"));
     // One row a page: the eleventh of twelve.
     assert!(asked[0].targets[0].ends_with("page=11&offset=1"));
+}
+
+#[test]
+fn the_far_page_of_a_part_of_a_short_list_lies_as_far_in_it() {
+    let mut statistics = statistics();
+    statistics.signatures = vec![counted(word(0x51), 5_000)];
+    for (name, page, of_a_part) in [
+        ("topic-hot-page-100", (50, 100), (20, 100)),
+        ("topic-hot-deep", (100, 46), (100, 19)),
+    ] {
+        let (asked, _) = questions(&statistics, &only(name));
+        let filter = asked[0].filter.as_ref().unwrap();
+        assert_eq!((filter.offset, filter.page), page, "{name}");
+        assert_eq!(as_far(filter, 2_000), of_a_part, "{name}");
+    }
+}
+
+#[test]
+fn the_first_paths_of_a_question_are_spread_over_the_chain() {
+    let blocks = |name: &str, sign: &str, base: u32| -> Vec<u64> {
+        let (asked, _) = questions(&statistics(), &only(name));
+        let number = |target: &String| {
+            let (_, rest) = target.split_once(sign).unwrap();
+            let digits = rest.split('&').next().unwrap();
+            u64::from_str_radix(digits, base).unwrap()
+        };
+        asked[0].targets.iter().map(number).collect()
+    };
+    // Blocks 100 to 299.
+    let tenths = |blocks: &[u64]| -> std::collections::BTreeSet<u64> {
+        blocks.iter().map(|block| (block - 100) / 20).collect()
+    };
+    let full = blocks("block-full", "tag=0x", 16);
+    assert_eq!(full.len(), 100);
+    assert_eq!(tenths(&full[..25]).len(), 10, "{full:?}");
+    let history = blocks("balance-at", "block=", 10);
+    assert_eq!(tenths(&history).len(), 10, "{history:?}");
+    assert!(history.iter().max() >= Some(&280), "{history:?}");
+    // The one with the most transactions comes first, and is asked at some block, as all are.
+    assert_ne!(history[0], 100, "{history:?}");
+    assert!(tenths(&history[..25]).len() >= 8, "{history:?}");
 }
 
 #[test]
