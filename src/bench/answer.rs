@@ -1,6 +1,7 @@
 //! Asking the service, and reading its answers as rows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,6 +10,18 @@ use super::compare::Row;
 use super::statistics::Head;
 use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode, parse_quantity};
 use crate::model::{Address, B256, Bytes, ChainName, PlacedLog, Topics, shown_text};
+
+/// How long an answer is waited for, and how many bytes of one are kept: as many as the sync takes of a node.
+const BOUNDS: Bounds = Bounds {
+    time: Duration::from_secs(28),
+    bytes: 512 << 20,
+};
+
+#[derive(Clone, Copy)]
+struct Bounds {
+    time: Duration,
+    bytes: usize,
+}
 
 /// The name of the way over a socket.
 pub(super) const OVER_HTTP: &str = "over HTTP";
@@ -58,7 +71,39 @@ impl Way {
     }
 }
 
-/// One client of the service, who asks one question at a time.
+/// What comes of an answer, kept as long as it is no longer than it may be.
+pub(super) struct Kept<'a> {
+    body: &'a mut Vec<u8>,
+    most: usize,
+    came: usize,
+}
+
+impl<'a> Kept<'a> {
+    /// Into `body`, which is emptied before; `most` bytes at most.
+    pub(super) fn new(body: &'a mut Vec<u8>, most: usize) -> Self {
+        body.clear();
+        Self { body, most, came: 0 }
+    }
+
+    /// Takes what comes next.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        self.came += bytes.len();
+        if self.came <= self.most {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    /// That all of it is there, or why not.
+    pub(super) fn end(self) -> Result<(), String> {
+        let Self { most, came, .. } = self;
+        if came <= most {
+            return Ok(());
+        }
+        Err(format!("an answer of {came} bytes, of which {most} are taken"))
+    }
+}
+
+/// One client of the service, who asks one question at a time. An answer that has not come whole in 28 seconds is a failure.
 pub enum Client {
     /// In this process.
     InProcess(Arc<dyn Handler>),
@@ -82,28 +127,36 @@ impl Client {
     ///
     /// When the answer is no 200 or breaks off.
     pub async fn keep(&mut self, target: &str, body: &mut Vec<u8>) -> Result<u64, Failure> {
-        body.clear();
-        self.visit(target, |bytes| body.extend_from_slice(bytes)).await
+        let mut kept = Kept::new(body, BOUNDS.bytes);
+        let bytes = self.visit(target, |bytes| kept.take(bytes)).await?;
+        let whole = kept.end().map(|()| bytes);
+        whole.map_err(|why| Failure {
+            why,
+            is_broken: false,
+        })
     }
 
     async fn visit(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<u64, Failure> {
-        match self.read(target, visit).await {
+        match self.read(target, BOUNDS.time, visit).await {
             Ok(got) if got.status == StatusCode::OK => Ok(got.bytes),
             Ok(got) => Err(Failure {
                 why: refused(got.status, ""),
                 is_broken: false,
             }),
-            Err(error) => Err(Failure {
-                why: error.to_string(),
-                is_broken: true,
-            }),
+            Err(why) => Err(Failure { why, is_broken: true }),
         }
     }
 
-    async fn read(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<Got, ClientError> {
-        match self {
-            Self::InProcess(handler) => http::ask(&**handler, target, visit).await,
-            Self::Http(connection) => connection.get(target, visit).await,
+    async fn read(&mut self, target: &str, time: Duration, visit: impl FnMut(&[u8])) -> Result<Got, String> {
+        let reading = async {
+            match self {
+                Self::InProcess(handler) => http::ask(&**handler, target, visit).await,
+                Self::Http(connection) => connection.get(target, visit).await,
+            }
+        };
+        match tokio::time::timeout(time, reading).await {
+            Ok(read) => read.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("no whole answer within {:.1} s", time.as_secs_f64())),
         }
     }
 
@@ -113,11 +166,14 @@ impl Client {
     ///
     /// One sentence: what came instead.
     pub async fn body(&mut self, target: &str) -> Result<Vec<u8>, String> {
+        self.body_within(target, BOUNDS).await
+    }
+
+    async fn body_within(&mut self, target: &str, bounds: Bounds) -> Result<Vec<u8>, String> {
         let mut body = Vec::new();
-        let got = self
-            .read(target, |bytes| body.extend_from_slice(bytes))
-            .await
-            .map_err(|error| error.to_string())?;
+        let mut kept = Kept::new(&mut body, bounds.bytes);
+        let got = self.read(target, bounds.time, |bytes| kept.take(bytes)).await?;
+        kept.end()?;
         if got.status == StatusCode::OK {
             return Ok(body);
         }
@@ -282,6 +338,41 @@ pub fn logs(body: &[u8]) -> Result<Vec<Row>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::{Handled, Request, json_response};
+
+    /// Answers one path with five bytes and others never.
+    struct Five;
+
+    impl Handler for Five {
+        fn handle(&self, request: Request) -> Handled {
+            let is_answered = request.path() == "/five";
+            Handled::later(async move {
+                if !is_answered {
+                    std::future::pending::<()>().await;
+                }
+                json_response(StatusCode::OK, b"[1,2]".to_vec())
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_late_or_too_long_is_a_failure() {
+        let mut client = Client::InProcess(Arc::new(Five));
+        let time = Duration::from_millis(50);
+        let mut ask = async |target, bytes| client.body_within(target, Bounds { time, bytes }).await;
+        assert_eq!(ask("/five", 5).await, Ok(b"[1,2]".to_vec()));
+        let why = ask("/five", 4).await.unwrap_err();
+        assert_eq!(why, "an answer of 5 bytes, of which 4 are taken");
+        let why = ask("/never", 5).await.unwrap_err();
+        assert_eq!(why, "no whole answer within 0.1 s");
+        let mut body = vec![9];
+        let mut kept = Kept::new(&mut body, 3);
+        for part in [&b"abc"[..], b"d", b"e"] {
+            kept.take(part);
+        }
+        assert!(kept.end().is_err());
+        assert_eq!(body, b"abc");
+    }
 
     #[test]
     fn rows_are_the_items_of_the_first_list() {

@@ -121,9 +121,31 @@ impl Report {
         self.questions.iter().all(is_empty)
     }
 
-    /// Why it does not say what was asked, where questions were not answered: all of them or some.
+    /// Why it does not say what was asked, where questions were not answered: all of them or some, or where others were asked, too.
     #[must_use]
     pub fn unanswered(&self) -> Option<String> {
+        self.unmeasured().or_else(|| self.unserved())
+    }
+
+    /// That the service gave no answer where one was to be held against another's.
+    fn unserved(&self) -> Option<String> {
+        let of_question = |asked: &Asked| {
+            let failed = asked.comparisons.iter().filter_map(|found| {
+                let why = found.failed.as_ref()?;
+                Some(format!(
+                    "`{}` with {}: {why}",
+                    asked.question.published.name, found.with
+                ))
+            });
+            failed.collect::<Vec<_>>()
+        };
+        let failed: Vec<_> = self.questions.iter().flat_map(of_question).collect();
+        let first = failed.first()?;
+        let count = so_many(failed.len() as u64, "comparison");
+        Some(format!("{count} failed, the first of them {first}"))
+    }
+
+    fn unmeasured(&self) -> Option<String> {
         let is_measured = |asked: &Asked| asked.measurements.iter().any(|found| found.runs > 0);
         let is_last = |asked: &Asked| {
             self.questions

@@ -57,6 +57,7 @@ fn report() -> Report {
         ratio_in_process: Some(50.0),
         untimed: None,
         limited: None,
+        failed: None,
         timed: [6, 5, 4],
     };
     let questions = asked.into_iter().enumerate().map(|(place, question)| Asked {
@@ -335,6 +336,21 @@ fn a_run_in_which_every_question_failed_has_measured_nothing() {
     assert_eq!(report.unanswered(), report.ended_early);
     report.ended_early = None;
     assert_eq!(report.unanswered(), None);
+}
+
+#[test]
+fn a_service_that_failed_where_it_was_compared_is_no_success() {
+    let mut report = report();
+    assert_eq!(report.unanswered(), None);
+    report.questions[1].comparisons[0].failed = Some("the service: status 500".to_owned());
+    let told = "1 comparison failed, the first of them `address-hot-100` with node: the service: status 500";
+    assert_eq!(report.unanswered().as_deref(), Some(told));
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    let failed = |place: usize| &json["questions"][place]["comparisons"][0]["failed"];
+    assert_eq!(
+        (failed(0), failed(1)),
+        (&serde_json::Value::Null, &"the service: status 500".into())
+    );
 }
 
 #[test]

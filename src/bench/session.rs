@@ -361,7 +361,14 @@ impl Session {
         let mut service = match way.client().await {
             Ok(client) => client,
             Err(why) => {
-                asked.notes.push(format!("not compared: {why}"));
+                let (node, postgres) = self.asks();
+                let others = [(NODE, node), (POSTGRES, postgres), (POSTGRES_FLAT, postgres)];
+                let others = others
+                    .into_iter()
+                    .filter_map(|(with, is_asked)| is_asked.then_some(with));
+                let why = why.to_string();
+                let found = Comparison::unserved(others, filter, &why);
+                asked.comparisons.extend(found);
                 return None;
             }
         };

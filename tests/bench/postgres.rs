@@ -369,6 +369,25 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
 }
 
 #[test]
+fn the_schema_goes_where_only_the_connection_to_it_died() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let mut args = against(&data, &server.url, "address", "60");
+    args.push("--postgres-drop");
+    let (child, lines) = measuring(command(["bench"].iter().chain(&args)));
+    let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
+    assert_eq!(server.sql(there), "1");
+    server.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'quarry bench'",
+    );
+    let told: Vec<_> = lines.collect();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{told:?} {output:?}");
+    assert_eq!(server.sql(there), "0", "{told:?}");
+}
+
+#[test]
 fn who_holds_the_tables_in_the_beginning_is_waited_for_in_a_short_run_too() {
     let Some(server) = Postgres::start() else { return };
     let directory = tempfile::tempdir().unwrap();

@@ -257,6 +257,44 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
 }
 
 #[test]
+fn a_service_that_fails_or_gives_no_logs_where_it_is_compared_is_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let service = Server::start(["serve", "--data-dir", &data]);
+    let node = format!("http://{}/rpc", service.address);
+    // As many rows as there are, of which one cannot be read.
+    let garbles: Loses = |logs| {
+        if let Some(log) = logs.last_mut() {
+            log["topics"] = "[".into();
+        }
+    };
+    let fails_for_ranges: Turns = |target| Some(target).filter(|target| !target.contains("fromblock="));
+    for (loses, turns, said) in [
+        (garbles, Some as Turns, "1 answer differs"),
+        ((|_| {}) as Loses, fails_for_ranges, "1 comparison failed"),
+    ] {
+        let url = spoiling(&service, loses, turns);
+        let (outcome, report) = held_against(directory.path(), &data, &url, "address-rare", &node);
+        let outcome = outcome.refused(&[said]);
+        let comparison = &question(&report, "address-rare")["comparisons"][0];
+        assert_eq!(comparison["with"], "node", "{comparison}");
+        if turns("?fromblock=".to_owned()).is_some() {
+            let told = comparison["verdict"]["differ"]["told"][0].to_string();
+            assert!(told.contains("the service's answer: topics: "), "{comparison}");
+        } else {
+            assert_eq!(comparison["verdict"], "equal", "{comparison}");
+            assert_eq!(comparison["failed"], comparison["untimed"], "{comparison}");
+            assert!(
+                outcome
+                    .stdout
+                    .contains("not timed against node: the service: status 503"),
+                "{outcome:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_difference_stays_where_the_service_hangs_right_after() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());

@@ -379,7 +379,8 @@ impl Run {
             return Ok(());
         }
         let schema = Postgres::schema_of(self.args.chain);
-        let database = self.database.take();
+        // Where only the connection died the server is there, and is asked over another one.
+        let database = self.database.take().filter(|database| !database.is_closed());
         let dropping = Box::pin(async {
             let database = match database {
                 Some(database) => database,

@@ -81,7 +81,7 @@ async fn reach(
     let told = format!(
         "Node at {shown}{version}: eth_getLogs over all blocks in which rows of a page could lie, out of which the page is cut; \
          timed over those that its rows cover, of which both give every row; {}.",
-        timing(node.config()).await
+        timing(node.config())
     );
     Ok((Some(node), told))
 }

@@ -1,6 +1,7 @@
 //! The same logs asked of somebody else: are the answers the same, and how long did both take.
 
 mod cells;
+mod lacking;
 pub mod node;
 mod patience;
 pub mod plain;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use self::lacking::Lacking;
 use self::patience::Refusal;
 pub use self::patience::{Patience, Peer};
 pub use self::tally::Tally;
@@ -67,6 +69,8 @@ pub struct Comparison {
     pub untimed: Option<String>,
     /// What the other was not asked for and why, where that is a part of the question.
     pub limited: Option<String>,
+    /// What the service failed with, where it gave no answer to be compared or timed.
+    pub failed: Option<String>,
 }
 
 /// Whether the answers are the same.
@@ -107,6 +111,7 @@ impl Comparison {
             ratio_in_process: None,
             untimed: None,
             limited: None,
+            failed: None,
         }
     }
 
@@ -249,15 +254,14 @@ pub struct Round<'a> {
 
 impl Round<'_> {
     /// The service's answer.
-    async fn ours(&mut self, filter: &LogFilter) -> Result<Ours, String> {
+    async fn ours(&mut self, filter: &LogFilter) -> Result<Ours, Lacking> {
         let body = self.service.body(&filter.target(self.facts.chain)).await;
-        let ours = body.and_then(|body| {
-            Ok(Ours {
-                rows: logs(&body)?,
-                bytes: body.len() as u64,
-            })
-        });
-        ours.map_err(|why| format!("the service: {why}"))
+        let body = body.map_err(|why| Lacking::unserved(&why))?;
+        let rows = logs(&body).map_err(|why| Lacking::Differs(format!("the service's answer: {why}")))?;
+        Ok(Ours {
+            rows,
+            bytes: body.len() as u64,
+        })
     }
 
     /// What is to be said of so many rows with these differences.
@@ -265,7 +269,7 @@ impl Round<'_> {
         match found {
             Differences { count: 0, .. } if rows == 0 && !self.is_no_hit => Verdict::Empty,
             Differences { count: 0, .. } => Verdict::Equal,
-            Differences { count, told } => Verdict::Differ { rows: count, told },
+            found => Verdict::of(found),
         }
     }
 }
@@ -279,7 +283,7 @@ async fn compare<O: Other>(
 ) {
     let both = async {
         let ours = round.ours(filter).await?;
-        Ok::<_, String>((ours, patience.wait(other.logs(filter)).await?))
+        Ok::<_, Lacking>((ours, patience.wait(other.logs(filter)).await?))
     };
     let (both, mut asked) = (both.await, in_words(filter));
     if filter.page > 1 {
@@ -293,7 +297,7 @@ async fn compare<O: Other>(
             round.found.push(found);
             time(other, patience, filter, &ours, round).await;
         }
-        Err(why) => round.found.push(Comparison::unanswered(other.name(), asked, why)),
+        Err(why) => round.found.push(Comparison::lacking(other.name(), asked, why)),
     }
 }
 
@@ -324,14 +328,11 @@ async fn time<O: Other>(
         }
     };
     if settled.found.count > 0 {
-        let Differences { count, told } = settled.found;
         comparison.untimed = Some(format!(
             "where it is timed its answer differs in {} from the service's",
-            so_many(count, "row")
+            so_many(settled.found.count, "row")
         ));
-        if !matches!(comparison.verdict, Verdict::Differ { .. }) {
-            comparison.verdict = Verdict::Differ { rows: count, told };
-        }
+        comparison.differs(settled.found);
         return;
     }
     let way = settled.way.map(|way| format!("; {way}"));
@@ -343,20 +344,21 @@ async fn time<O: Other>(
         if turn > 0 && (now >= round.deadline || turn >= TURNS_MIN && now >= until) {
             break;
         }
-        let ask = async || told(service.get(&target).await);
+        let ask = async || service.get(&target).await.map_err(unserved);
         let mut asked = ask_for_a_turn(&mut times.ours, (ours.bytes, BYTES), ask).await;
         if let (Ok(()), Some(in_process)) = (&asked, in_process.as_mut()) {
-            let ask = async || told(in_process.get(&target).await);
+            let ask = async || in_process.get(&target).await.map_err(unserved);
             asked = ask_for_a_turn(&mut times.in_process, (ours.bytes, BYTES), ask).await;
         }
         if asked.is_ok() {
-            let ask = async || patience.wait(other.answer(filter)).await.map_err(Untimed::Ended);
+            let ended = |why: String| Untimed::Ended(why.into());
+            let ask = async || patience.wait(other.answer(filter)).await.map_err(ended);
             asked = ask_for_a_turn(&mut times.theirs, (settled.size, O::SIZE), ask).await;
         }
         match asked {
             Ok(()) => {}
             Err(Untimed::Ended(why)) => {
-                comparison.untimed = Some(why);
+                comparison.ends_with(why);
                 break;
             }
             // Nor are those before it to be trusted.
@@ -373,8 +375,8 @@ async fn time<O: Other>(
 
 /// Why an answer was not timed.
 enum Untimed {
-    /// It did not come: in words.
-    Ended(String),
+    /// It did not come.
+    Ended(Lacking),
     /// It is another one than was compared: in words.
     Other(String),
 }
@@ -382,9 +384,8 @@ enum Untimed {
 /// The size of an answer that is held against the one that was compared, in bytes.
 const BYTES: &str = "bytes, the one that was compared";
 
-/// A failure of the service, in words.
-fn told(got: Result<u64, Failure>) -> Result<u64, Untimed> {
-    got.map_err(|failure| Untimed::Ended(format!("the service: {}", failure.why)))
+fn unserved(failure: Failure) -> Untimed {
+    Untimed::Ended(Lacking::unserved(&failure.why))
 }
 
 /// Asks again and again for a turn and notes how long each answer of the size expected took, milliseconds.

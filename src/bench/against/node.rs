@@ -5,7 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::plain::Plain;
-use super::{Comparison, Other, Ours, Patience, Peer, Refusal, Round, Settled, Verdict, blocks, said, time};
+use super::{
+    Comparison, Lacking, Other, Ours, Patience, Peer, Refusal, Round, Settled, Verdict, blocks, said, time,
+};
 use crate::bench::compare::{Differences, Row, differences, united};
 use crate::bench::filter::LogFilter;
 use crate::bench::pick::PAGE;
@@ -18,7 +20,7 @@ const METHOD: &str = "eth_getLogs";
 
 struct OfNode {
     node: Node,
-    /// How it is timed, where it speaks HTTP without TLS and without passwords.
+    /// How it is timed, where it speaks HTTP without TLS and without passwords, whether or not it can be reached so.
     plain: Option<Plain>,
 }
 
@@ -77,9 +79,9 @@ impl Other for OfNode {
 
 impl OfNode {
     /// Where it asks to be left alone for a while (`Retry-After`) that is its answer: nobody sleeps it out.
-    async fn of(node: &Node) -> Self {
+    fn of(node: &Node) -> Self {
         Self {
-            plain: Plain::open(node.config()).await,
+            plain: Plain::of(node.config()),
             node: node.for_clients(),
         }
     }
@@ -172,12 +174,12 @@ type Blocks = (u64, u64);
 /// Asks the service for a page and the node for the blocks in which its rows could lie, compares both, and times them.
 pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Round<'_>) {
     let Peer { who, patience } = peer;
-    let mut node = OfNode::of(who).await;
+    let mut node = OfNode::of(who);
     let theirs = match judged(&mut node, patience, filter, round).await {
         Ok(theirs) => theirs,
         Err(why) => {
             let asked = super::in_words(filter);
-            round.found.push(Comparison::unanswered(super::NODE, asked, why));
+            round.found.push(Comparison::lacking(super::NODE, asked, why));
             return;
         }
     };
@@ -188,15 +190,13 @@ pub async fn with_node(peer: &mut Peer<Node>, filter: &LogFilter, round: &mut Ro
     match timed {
         Ok((filter, ours)) => {
             comparison.asked += &format!("; timed: {}", super::in_words(&filter));
-            if !matches!(comparison.verdict, Verdict::Differ { .. }) {
-                let Differences { count: rows, told } = theirs.held_against(&filter, &ours);
-                if rows > 0 {
-                    comparison.verdict = Verdict::Differ { rows, told };
-                }
+            let found = theirs.held_against(&filter, &ours);
+            if found.count > 0 {
+                comparison.differs(found);
             }
             time(&mut node, patience, &filter, &ours, round).await;
         }
-        Err(why) => comparison.untimed = Some(why),
+        Err(why) => comparison.ends_with(why),
     }
 }
 
@@ -223,7 +223,7 @@ async fn judged<O: Other>(
     patience: &mut Patience,
     filter: &LogFilter,
     round: &mut Round<'_>,
-) -> Result<Theirs, String> {
+) -> Result<Theirs, Lacking> {
     let before = match filter.page.checked_sub(1) {
         None | Some(0) => None,
         Some(before) => ends(&round.ours(&filter.clone().page(before)).await?.rows).map(|(_, last)| last),
@@ -422,7 +422,7 @@ async fn timed(
     filter: &LogFilter,
     (first, last): Blocks,
     round: &mut Round<'_>,
-) -> Result<(LogFilter, Ours), String> {
+) -> Result<(LogFilter, Ours), Lacking> {
     let of_blocks = |from, to| LogFilter {
         page: 1,
         offset: PAGE,
@@ -435,7 +435,7 @@ async fn timed(
         return Ok((whole, ours));
     };
     if cut <= first {
-        return Err(format!("block {cut} alone has as many matching logs as a page"));
+        return Err(format!("block {cut} alone has as many matching logs as a page").into());
     }
     let fewer = of_blocks(first, cut - 1);
     let ours = round.ours(&fewer).await?;

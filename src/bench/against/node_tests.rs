@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{LogFilter, Node, OfNode, Page, Patience, Row, all_of, differences, ends, rows, theirs};
+use super::{
+    LogFilter, Node, OfNode, Other, Page, Patience, Plain, Row, all_of, differences, ends, rows, theirs,
+};
 use crate::model::{Address, PlacedLog};
 use crate::node::NodeConfig;
 
@@ -106,8 +108,8 @@ fn what_a_node_says_moves_no_terminal() {
     assert!(!refusal.is_late && !refusal.is_rest);
 }
 
-/// Reads a request and refuses it, for a minute; then the next one.
-fn rest(stream: TcpStream) -> std::io::Result<()> {
+/// Answers one request after another, with what is said after `HTTP/1.1 ` to the JSON of each.
+fn converse(stream: TcpStream, answer: impl Fn(&serde_json::Value) -> String) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut length, mut line) = (0, String::new());
@@ -121,27 +123,86 @@ fn rest(stream: TcpStream) -> std::io::Result<()> {
         if length == 0 {
             return Ok(());
         }
-        stream.read_exact(&mut vec![0; length])?;
-        let answer =
-            "HTTP/1.1 429 Too Many Requests\r\nretry-after: 60\r\ncontent-length: 9\r\n\r\nslow down";
-        stream.get_mut().write_all(answer.as_bytes())?;
+        let mut request = vec![0; length];
+        stream.read_exact(&mut request)?;
+        let request = serde_json::from_slice(&request).unwrap();
+        write!(stream.get_mut(), "HTTP/1.1 {}", answer(&request))?;
     }
 }
 
-#[tokio::test]
-async fn a_node_that_asks_to_be_left_alone_has_refused_and_is_not_waited_for() {
+/// A node that answers so.
+fn answering(answer: impl Fn(&serde_json::Value) -> String + Copy + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || rest(stream));
+            std::thread::spawn(move || converse(stream, answer));
         }
     });
+    url
+}
+
+/// The answer to a request that there are no logs.
+fn no_logs(request: &serde_json::Value) -> String {
+    let body = json!({"jsonrpc": "2.0", "id": request["id"], "result": []}).to_string();
+    format!("200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A node at this URL of which nothing is asked twice.
+async fn connected(url: String) -> Node {
     let config = NodeConfig {
         attempts_max: 1,
         ..NodeConfig::new(url)
     };
-    let mut node = OfNode::of(&Node::connect(config).await.unwrap()).await;
+    Node::connect(config).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_be_asked_as_the_service_is_is_not_timed_in_another_way() {
+    // The client of the sync has its answers, and there is no other connection.
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut node = OfNode {
+        node: connected(answering(no_logs)).await,
+        plain: Plain::of(&NodeConfig::new(format!("http://{nobody}"))),
+    };
+    let filter = LogFilter::of(Address::ZERO, 100);
+    assert!(node.logs(&filter).await.is_ok_and(|rows| rows.is_empty()));
+    let Err(refusal) = node.settle(&filter, &[]).await else {
+        panic!("it is timed")
+    };
+    assert!(
+        refusal.is_late && refusal.why.starts_with("the node: cannot connect to 127.0.0.1:"),
+        "{}",
+        refusal.why
+    );
+}
+
+#[tokio::test]
+async fn what_a_node_answers_while_it_is_timed_is_kept_no_longer_than_the_sync_takes() {
+    let url = answering(no_logs);
+    let whole = async |response_bytes_max| {
+        let config = NodeConfig {
+            response_bytes_max,
+            ..NodeConfig::new(url.clone())
+        };
+        Plain::of(&config).unwrap().whole("eth_getLogs", "[]").await
+    };
+    let body = r#"{"id":1,"jsonrpc":"2.0","result":[]}"#;
+    assert!(whole(36).await.is_ok_and(|found| found.len() == body.len()));
+    let Err(refusal) = whole(35).await else {
+        panic!("all of it is kept")
+    };
+    assert_eq!(
+        refusal.why,
+        "the node: eth_getLogs: an answer of 36 bytes, of which 35 are taken"
+    );
+}
+
+#[tokio::test]
+async fn a_node_that_asks_to_be_left_alone_has_refused_and_is_not_waited_for() {
+    let rest = "429 Too Many Requests\r\nretry-after: 60\r\ncontent-length: 9\r\n\r\nslow down";
+    let url = answering(move |_| rest.to_owned());
+    let mut node = OfNode::of(&connected(url).await);
     let mut patience = Patience::new(Duration::from_secs(2));
     let filter = LogFilter::of(Address::ZERO, 100);
     // All blocks, of which some are covered, and those alone; more questions than may be late in a row.

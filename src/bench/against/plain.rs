@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Refusal, said};
+use crate::bench::answer::Kept;
 use crate::http::{Connection, StatusCode, plain_address};
 use crate::node::NodeConfig;
 
@@ -12,14 +13,17 @@ const LOOKED_AT: usize = 256;
 /// A connection to a node like that to the service: what comes is counted and dropped. The client of the sync also reads through the answer,
 /// twice, and waits for its turn.
 pub(super) struct Plain {
-    connection: Connection,
+    authority: String,
     target: String,
+    /// Opened by who asks first.
+    connection: Option<Connection>,
     time: Duration,
+    bytes_max: usize,
 }
 
 /// How a node is timed, in words.
-pub async fn timing(config: &NodeConfig) -> &'static str {
-    match Plain::open(config).await {
+pub fn timing(config: &NodeConfig) -> &'static str {
+    match Plain::of(config) {
         Some(_) => "its answers are counted and dropped in that time, as the service's are",
         None => {
             "its answers are read through by the client of the sync in that time, which the service's are not: only a URL of http:// without a \
@@ -29,12 +33,15 @@ pub async fn timing(config: &NodeConfig) -> &'static str {
 }
 
 impl Plain {
-    pub(super) async fn open(config: &NodeConfig) -> Option<Self> {
+    /// Of a node that is asked by a URL of `http://` without a password; nothing is sent.
+    pub(super) fn of(config: &NodeConfig) -> Option<Self> {
         let (authority, target) = plain_address(&config.url)?;
         Some(Self {
-            connection: Connection::open(&authority).await.ok()?,
+            authority,
             target,
+            connection: None,
             time: config.light_timeout,
+            bytes_max: config.response_bytes_max,
         })
     }
 
@@ -43,11 +50,13 @@ impl Plain {
         self.visit(method, params, |_| {}).await
     }
 
-    /// Asks, and gives all that comes.
+    /// Asks, and gives all that comes, which is no longer than what the client of the sync takes.
     pub(super) async fn whole(&mut self, method: &str, params: &str) -> Result<Vec<u8>, Refusal> {
         let mut body = Vec::new();
-        self.visit(method, params, |bytes| body.extend_from_slice(bytes))
-            .await?;
+        let mut kept = Kept::new(&mut body, self.bytes_max);
+        self.visit(method, params, |bytes| kept.take(bytes)).await?;
+        let whole = kept.end();
+        whole.map_err(|why| Refusal::of(format!("the node: {method}: {why}")))?;
         Ok(body)
     }
 
@@ -59,11 +68,19 @@ impl Plain {
     ) -> Result<u64, Refusal> {
         let json = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let mut begin = Vec::with_capacity(LOOKED_AT);
-        let asking = self.connection.post(&self.target, json.into(), |bytes| {
-            let wanted = bytes.len().min(LOOKED_AT - begin.len());
-            begin.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
-            visit(bytes);
-        });
+        let (connection, authority, target) = (&mut self.connection, &self.authority, &self.target);
+        let asking = async {
+            let connection = match connection {
+                Some(connection) => connection,
+                None => connection.insert(Connection::open(authority).await?),
+            };
+            let visit = |bytes: &[u8]| {
+                let wanted = bytes.len().min(LOOKED_AT - begin.len());
+                begin.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
+                visit(bytes);
+            };
+            connection.post(target, json.into(), visit).await
+        };
         let asked = tokio::time::timeout(self.time, asking).await;
         let Ok(got) = asked else {
             return Err(Refusal::late(format!(

@@ -1,6 +1,114 @@
 //! Verdicts, times and what was broken off, of comparisons that are made up.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
+use crate::http::{Handled, Handler, Request, StatusCode, json_response};
+use crate::model::Address;
+
+/// Answers so often that there are no logs, and then in another way.
+struct Service {
+    left: AtomicUsize,
+    then: (StatusCode, &'static str),
+}
+
+impl Handler for Service {
+    fn handle(&self, _: Request) -> Handled {
+        let left = self.left.fetch_sub(1, Ordering::Relaxed);
+        let (status, body) = match left {
+            0 => {
+                self.left.store(0, Ordering::Relaxed);
+                self.then
+            }
+            _ => (StatusCode::OK, r#"{"logs":[]}"#),
+        };
+        Handled::later(async move { json_response(status, body.as_bytes().to_vec()) })
+    }
+}
+
+/// Has no logs either, or refuses to tell.
+struct Nobody {
+    refuses: bool,
+}
+
+impl Other for Nobody {
+    const SIZE: &'static str = BYTES;
+
+    fn name(&self) -> &'static str {
+        NODE
+    }
+
+    async fn logs(&mut self, _: &LogFilter) -> Result<Vec<Row>, Refusal> {
+        match self.refuses {
+            true => Err(Refusal::of("too many results".to_owned())),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    async fn settle(&mut self, _: &LogFilter, _: &[Row]) -> Result<Settled, Refusal> {
+        Ok(Settled {
+            way: None,
+            size: 0,
+            found: Differences::default(),
+        })
+    }
+
+    async fn answer(&mut self, _: &LogFilter) -> Result<u64, Refusal> {
+        Ok(0)
+    }
+}
+
+/// A comparison with a service that answers so often, and then otherwise.
+async fn compared(left: usize, then: (StatusCode, &'static str), refuses: bool) -> Comparison {
+    let left = AtomicUsize::new(left);
+    let mut found = Vec::new();
+    let mut round = Round {
+        service: &mut Client::InProcess(Arc::new(Service { left, then })),
+        in_process: None,
+        facts: &StoreFacts::default(),
+        is_no_hit: true,
+        seconds: Duration::ZERO,
+        deadline: clock::now() + Duration::from_secs(60),
+        found: &mut found,
+    };
+    let filter = LogFilter::of(Address::ZERO, 100);
+    let mut patience = Patience::new(Duration::from_secs(1));
+    compare(&mut Nobody { refuses }, &mut patience, &filter, &mut round).await;
+    found.remove(0)
+}
+
+#[tokio::test]
+async fn an_answer_of_the_service_that_is_none_differs_and_its_failure_is_its_own() {
+    let fails = (StatusCode::INTERNAL_SERVER_ERROR, r#"{"error":"no"}"#);
+    let garbled = (StatusCode::OK, r#"{"logs":[{}]}"#);
+    let found = compared(usize::MAX, fails, false).await;
+    assert_eq!((found.verdict, found.failed), (Verdict::Equal, None));
+    let found = compared(0, garbled, false).await;
+    let Verdict::Differ { rows: 1, told } = &found.verdict else {
+        panic!("{found:?}")
+    };
+    assert!(
+        told[0].starts_with("the service's answer: not a list of logs"),
+        "{told:?}"
+    );
+    // Before anything was compared, and while it is timed.
+    let found = compared(0, fails, false).await;
+    let why = found.failed.unwrap();
+    assert!(why.starts_with("the service: status 500"), "{why}");
+    assert_eq!(found.verdict, Verdict::Unanswered(why));
+    let found = compared(1, fails, false).await;
+    assert_eq!(found.verdict, Verdict::Equal);
+    assert!(
+        found.failed.is_some() && found.failed == found.untimed,
+        "{:?}",
+        found.untimed
+    );
+    // What the other refuses is no failure of the service.
+    let found = compared(usize::MAX, fails, true).await;
+    assert_eq!(found.verdict, Verdict::Unanswered("too many results".to_owned()));
+    assert_eq!(found.failed, None);
+}
 
 fn found(verdict: Verdict) -> Comparison {
     let mut found = Comparison::untimed(POSTGRES, String::new(), verdict, 1);

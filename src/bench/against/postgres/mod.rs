@@ -17,7 +17,7 @@ pub use self::error::PostgresError;
 use self::error::{failed, within};
 use self::tables::{COLUMNS, MARK};
 use super::cells::{entry, number, topics};
-use super::{Comparison, Other, Peer, Refusal, Round, Settled, Verdict, compare};
+use super::{Comparison, Lacking, Other, Peer, Refusal, Round, Settled, compare};
 use crate::bench::compare::{Differences, Row as Compared};
 use crate::bench::figures::median;
 use crate::bench::filter::{LogFilter, SqlValue};
@@ -195,6 +195,12 @@ impl Postgres {
     ) -> Result<T, PostgresError> {
         let statement = async { statement.await.map_err(|error| self.failed(&error)) };
         within(self.statement_time + CONNECT_TIME, &self.shown, statement).await
+    }
+
+    /// Whether the connection is of no use any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.database.is_closed()
     }
 
     /// Ends what the server is doing for this connection.
@@ -404,10 +410,9 @@ pub async fn with_postgres(
                 compare(&mut asked, patience, &filter, round).await;
             }
         }
-        Err(verdict) => {
+        Err(why) => {
             let asked = super::in_words(filter);
-            let found =
-                Shape::ALL.map(|shape| Comparison::untimed(shape.name(), asked.clone(), verdict.clone(), 0));
+            let found = Shape::ALL.map(|shape| Comparison::lacking(shape.name(), asked.clone(), why.clone()));
             round.found.extend(found);
         }
     }
@@ -419,7 +424,7 @@ async fn within_loaded(
     peer: &mut Peer<(Postgres, LoadedLogs)>,
     filter: &LogFilter,
     round: &mut Round<'_>,
-) -> Result<LogFilter, Verdict> {
+) -> Result<LogFilter, Lacking> {
     let Peer {
         who: (postgres, loaded),
         patience,
@@ -441,7 +446,7 @@ async fn within_loaded(
         patience.wait(postgres.plan_by_values()).await?;
         patience.wait(postgres.count(&all)).await
     };
-    let count = counting.await.map_err(Verdict::Unanswered)?;
+    let count = counting.await?;
     if filter.from.is_none() && count > 0 {
         let (offset, page) = as_far(&within, count);
         return Ok(LogFilter {
@@ -455,7 +460,7 @@ async fn within_loaded(
         offset: 1,
         ..all.clone()
     };
-    let middle = round.ours(&one).await.map_err(Verdict::Unanswered)?.rows.pop();
+    let middle = round.ours(&one).await?.rows.pop();
     match (middle, filter.from) {
         (Some(middle), Some(from)) => {
             let loaded = (loaded.first_block, to);
@@ -464,16 +469,13 @@ async fn within_loaded(
         }
         // There is none in the database, which shows where both are asked for it.
         (Some(_), None) => Ok(one),
-        (None, _) if count == 0 => Err(Verdict::Unanswered(format!(
+        (None, _) if count == 0 => Err(Lacking::Other(format!(
             "no such log lies in the blocks up to {to} that are loaded"
         ))),
-        (None, _) => Err(Verdict::Differ {
-            rows: 1,
-            told: vec![format!(
-                "the service does not have row {} of the {count} that PostgreSQL has in blocks up to {to}",
-                one.page
-            )],
-        }),
+        (None, _) => Err(Lacking::Differs(format!(
+            "the service does not have row {} of the {count} that PostgreSQL has in blocks up to {to}",
+            one.page
+        ))),
     }
 }
 
