@@ -18,9 +18,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use http_body_util::BodyExt as _;
 use quarry::api::{Api, Settings};
-use quarry::http::{Handler as _, Pool, PoolLimits, Request};
+use quarry::http::{Pool, PoolLimits, ask};
 use quarry::json::{UuidSpace, internal_transaction, listed_transaction, mined_block, transfer};
 use quarry::model::{
     Address, InternalTransaction, ListedTransaction, ListedTransfer, MinedBlock, TokenMetadata,
@@ -178,22 +177,14 @@ impl Service {
         }
     }
 
-    /// Asks, and takes the body frame by frame; answers its bytes.
-    fn ask(&self, path: &str) -> usize {
-        let (parts, ()) = hyper::Request::get(path)
-            .body(())
-            .expect("a request")
-            .into_parts();
-        self.runtime.block_on(async {
-            let response = self.api.handle(Request::new(parts)).answer().await;
-            assert!(response.status().is_success(), "{path}: {}", response.status());
-            let (mut body, mut bytes) = (response.into_body(), 0);
-            while let Some(frame) = body.frame().await {
-                let frame = frame.expect("a frame").into_data().expect("data");
-                bytes += black_box(frame).len();
-            }
-            bytes
-        })
+    /// Asks for an answer that is made anew, and takes the body frame by frame.
+    fn ask(&self, path: &str) {
+        let take = |frame: &[u8]| {
+            black_box(frame);
+        };
+        let got = self.runtime.block_on(ask(&self.api, path, take));
+        let status = got.expect("a whole answer").status;
+        assert!(status.is_success(), "{path}: {status}");
     }
 
     /// The median time of a request in milliseconds.

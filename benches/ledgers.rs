@@ -1,4 +1,4 @@
-//! The ledgers' answers: balances by random account over loopback against hyper alone, and pages of holders.
+//! The ledgers' answers: balances by random account and supplies of three tokens over loopback against hyper alone, and pages of holders.
 //!
 //! Budgets: A1, A11, T1, T2 and T9 at half the rate of a static body of their size; page 1 of a token with a million
 //! holders as fast as of one with a thousand. Environment: `QUARRY_BENCH_LOGS` (1,000,000; the chain with traces that

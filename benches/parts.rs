@@ -26,9 +26,9 @@ use quarry::json::{LogWriter, UuidSpace, rpc};
 use quarry::model::{B256, Bundle, LogEntry};
 use quarry::node::recorded::parse_line;
 use quarry::query::{LogQuery, Operator, Reader};
-use quarry::store::{Direction, OpenOptions, PostingCursor, Runs, Store, Table, Units, View};
+use quarry::store::{DENSE, Direction, OpenOptions, PostingCursor, Runs, Store, Table, Units, View};
 use quarry::sync::derive::derive;
-use support::draw::Random;
+use support::draw::{Random, address};
 use support::filled::{self, Memory, SEED, median, rules};
 use support::generator::{Generator, GeneratorConfig};
 
@@ -352,7 +352,10 @@ fn postings(parts: &Parts, view: &View, generator: &Generator) {
     );
 }
 
-/// And, or: what the lists of both hold is what has to be looked at.
+/// How many pairs of lists are walked over in a run.
+const WALKED: u64 = 8;
+
+/// And, or: what the lists of both hold is what has to be looked at. `reader` knows nothing of walks before, and there are no lists of the pairs.
 fn expressions(parts: &Parts, reader: &Reader, view: &View, generator: &Generator) {
     let mut copying = Copying::new();
     let named = *generator.named();
@@ -360,14 +363,13 @@ fn expressions(parts: &Parts, reader: &Reader, view: &View, generator: &Generato
         let cursor = PostingCursor::open(view, term, Direction::Forward).expect("a cursor");
         cursor.count()
     };
-    let wallet = |position| Term::topic(position, &named.hot_wallet).expect("a position");
+    let wallet = |position, topic: &B256| Term::topic(position, topic).expect("a position");
     let topics = |topics: [Option<B256>; 4]| LogQuery {
         last_block: u64::MAX,
         topics: topics.map(|topic: Option<B256>| topic.into_iter().collect()),
         limit: 1,
         ..LogQuery::default()
     };
-    let both = topics([Some(named.signatures.sync), Some(named.hot_wallet), None, None]);
     let mut either = topics([None, Some(named.hot_wallet), Some(named.hot_wallet), None]);
     either.operators = vec![(1, 2, Operator::Or)];
     let asked = |query: &LogQuery, count: u64| {
@@ -377,15 +379,42 @@ fn expressions(parts: &Parts, reader: &Reader, view: &View, generator: &Generato
             bytes: 8 * count,
         }
     };
-    let and = counted(signed(view, &named.signatures.sync)) + counted(wallet(1));
+    // The longest ones that have no lists of pairs, walked over to their ends.
+    let wallets = (0..).map(|rank| address(SEED, 4, rank).into_word());
+    let sparse = |topic: &B256| {
+        [1, 2]
+            .iter()
+            .all(|&position| counted(wallet(position, topic)) < DENSE)
+    };
+    let wallets = wallets
+        .skip_while(|topic| !sparse(topic))
+        .take(2 * WALKED as usize);
+    let both: Vec<(LogQuery, u64)> = wallets
+        .collect::<Vec<_>>()
+        .chunks(2)
+        .map(|pair| {
+            let postings = counted(wallet(1, &pair[0])) + counted(wallet(2, &pair[1]));
+            let mut query = topics([None, Some(pair[0]), Some(pair[1]), None]);
+            query.skip = postings;
+            (query, postings)
+        })
+        .collect();
     parts.row(
-        "and: two dense lists that never meet",
+        "and: two lists that are not dense",
         "postings",
-        || asked(&both, and),
+        || {
+            let mut done = Done::default();
+            for (query, postings) in &both {
+                let walked = asked(query, *postings);
+                done.count += walked.count;
+                done.bytes += walked.bytes;
+            }
+            done
+        },
         "copying both lists",
         |done| copying.copy(done.bytes),
     );
-    let all = counted(wallet(1)) + counted(wallet(2));
+    let all = counted(wallet(1, &named.hot_wallet)) + counted(wallet(2, &named.hot_wallet));
     either.skip = all.saturating_sub(all / 5);
     parts.row(
         "or: to a far row of two dense lists",
@@ -657,7 +686,7 @@ fn main() {
     };
     let store = Store::open(&options).expect("the store");
     let (view, generator) = (store.view(), Generator::new(SEED, chain));
-    let reader = Reader::new(store.view());
+    let reader = Reader::new(store.view()).walking_anew();
     println!(
         "## parts: {logs} logs in the store that is read, median of {} rounds\n",
         parts.rounds

@@ -14,6 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use quarry::api::{Chains, Settings, Upstream};
 use quarry::app::front::front;
+use quarry::bench::figures::duration;
 use quarry::http::{Limits, Pool, PoolLimits};
 use quarry::model::ChainName;
 use quarry::query::Reader;
@@ -131,7 +132,7 @@ async fn ask(address: SocketAddr, request: hyper::http::request::Builder, body: 
     response.into_body().collect().await.expect("a body").to_bytes()
 }
 
-/// Requests a second and the median and 99th percentile of latency, as `wrk` says them.
+/// Requests a second, and the median and 99th percentile of latency in milliseconds, as `wrk` says them.
 fn wrk(
     address: SocketAddr,
     path: &str,
@@ -139,7 +140,7 @@ fn wrk(
     script: Option<&PathBuf>,
     seconds: u64,
     anew: bool,
-) -> (f64, String) {
+) -> (f64, [f64; 2]) {
     let mut command = Command::new("wrk");
     if anew {
         command.args(["-H", "Cache-Control: no-cache"]);
@@ -164,7 +165,26 @@ fn wrk(
         line.map(|rest| rest.trim().to_owned()).unwrap_or_default()
     };
     let rate = after("Requests/sec:").parse().expect("a rate");
-    (rate, format!("{} / {}", after("50%"), after("99%")))
+    (rate, ["50%", "99%"].map(|name| milliseconds(&after(name))))
+}
+
+/// A time as `wrk` says it.
+fn milliseconds(told: &str) -> f64 {
+    let unit = told.find(|letter: char| letter.is_ascii_alphabetic());
+    let (figure, unit) = told.split_at(unit.unwrap_or(told.len()));
+    let figure: f64 = figure.parse().expect("a time");
+    match unit {
+        "us" => figure / 1e3,
+        "ms" => figure,
+        "s" => figure * 1e3,
+        _ => figure * 60e3,
+    }
+}
+
+/// The medians of percentiles over all rounds, in words.
+fn percentiles(rounds: &[[f64; 2]]) -> String {
+    let of = |place: usize| duration(median(rounds.iter().map(|round| round[place]).collect()));
+    format!("{} / {}", of(0), of(1))
 }
 
 /// A script for `wrk` that asks for paths in turn.
@@ -236,7 +256,7 @@ pub(crate) async fn compare(service: SocketAddr, case: &Case) {
     let plain = listener.local_addr().expect("an address");
     let server = tokio::spawn(serve_static(listener, body));
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let (mut late, mut late_plain) = (String::new(), String::new());
+    let (mut late, mut late_plain) = (Vec::new(), Vec::new());
     let seconds = filled::env("QUARRY_BENCH_SECONDS", 3);
     for round in 0..=filled::env("QUARRY_BENCH_ROUNDS", 5) {
         let (path, script) = (path.clone(), script.clone());
@@ -255,7 +275,8 @@ pub(crate) async fn compare(service: SocketAddr, case: &Case) {
         };
         ours.push(rate);
         theirs.push(plain_rate);
-        (late, late_plain) = (latency, plain_latency);
+        late.push(latency);
+        late_plain.push(plain_latency);
     }
     server.abort();
     if let Some(script) = script {
@@ -264,10 +285,12 @@ pub(crate) async fn compare(service: SocketAddr, case: &Case) {
     let ratios = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs);
     let ratio = median(ratios.collect());
     println!(
-        "| {} | {bytes} | {:.0} | {late} | {:.0} | {late_plain} | {ratio:.2} | {} |",
+        "| {} | {bytes} | {:.0} | {} | {:.0} | {} | {ratio:.2} | {} |",
         case.name,
         median(ours),
+        percentiles(&late),
         median(theirs),
+        percentiles(&late_plain),
         case.budget
     );
 }
