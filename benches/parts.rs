@@ -386,9 +386,7 @@ fn expressions(parts: &Parts, reader: &Reader, view: &View, generator: &Generato
             .iter()
             .all(|&position| counted(wallet(position, topic)) < DENSE)
     };
-    let wallets = wallets
-        .skip_while(|topic| !sparse(topic))
-        .take(2 * WALKED as usize);
+    let wallets = wallets.filter(|topic| sparse(topic)).take(2 * WALKED as usize);
     let both: Vec<(LogQuery, u64)> = wallets
         .collect::<Vec<_>>()
         .chunks(2)
