@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use binary::signal::{Signal, send};
 use binary::{
     Filter, Model, Recorded, Reply, Server, as_node, assert_like, check_all_logs, check_counts, check_proxy,
     check_times, eventually, exchange, list, number, text,
@@ -65,6 +66,11 @@ fn program() -> Option<PathBuf> {
         crate::binary::skipped::skipped("no anvil (set QUARRY_ANVIL or run `tools/setup.sh npm`)");
     }
     found
+}
+
+/// A client of what listens on loopback: no proxy of the environment leads there.
+fn direct(command: &mut Command) -> &mut Command {
+    command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1")
 }
 
 /// A development node; ends with its guard.
@@ -127,10 +133,9 @@ impl Anvil {
         self.child.wait().unwrap();
     }
 
-    /// Sends a signal, as `kill` names it: `-STOP` leaves connections open and answers nothing.
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    /// Sends a signal: STOP leaves connections open and answers nothing.
+    fn signal(&self, signal: Signal) {
+        send(&self.child, signal);
     }
 
     fn http(&self) -> String {
@@ -655,13 +660,13 @@ fn one_dead_node_does_not_stop_the_other_chain() {
     let left = compare(&server, &main, "mainnet", 40, 3);
     compare(&server, &test, "testnet", 40, 4);
     // One that stands still is missed as well, and found again.
-    main.signal("-STOP");
+    main.signal(Signal::STOP);
     eventually("/status says that a node is silent", SOON, || {
         let status = status(&server, "mainnet");
         let message = status["message"].as_str()?;
         (status["nodeUp"] == false && message.contains("does not tell its head")).then_some(())
     });
-    main.signal("-CONT");
+    main.signal(Signal::CONT);
     eventually("/status says that it answers", SOON, || {
         let status = status(&server, "mainnet");
         (status["nodeUp"] == true && status["message"] == "following the tip").then_some(())

@@ -67,6 +67,8 @@ mod rpc;
 mod scattered_lists;
 #[path = "http/short_lists.rs"]
 mod short_lists;
+#[path = "support/skipped.rs"]
+mod skipped;
 #[path = "http/token_lists.rs"]
 mod token_lists;
 #[path = "http/topics.rs"]

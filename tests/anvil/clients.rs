@@ -148,7 +148,7 @@ impl World {
     }
 
     fn run(&self, command: &mut Command) -> Calls {
-        let output = command
+        let output = direct(command)
             .env("QUARRY_URL", self.url())
             .env("QUARRY_TOOLS", tools())
             .env("QUARRY_WORLD", self.of.to_string())
@@ -759,7 +759,7 @@ fn with_cast(world: &World) {
     let file = format!("[etherscan]\nmainnet = {{ key = \"key\", chain = 1, url = \"{explorer}\" }}\n");
     std::fs::write(world._directory.path().join("foundry.toml"), file).unwrap();
     let run = |arguments: &[&str]| -> Result<String, String> {
-        let output = Command::new(&cast)
+        let output = direct(&mut Command::new(&cast))
             .args(arguments)
             .args(["--chain", "1"])
             .env("EXPLORER_API_URL", &explorer)

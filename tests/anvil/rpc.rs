@@ -438,7 +438,7 @@ fn client(script: &str, server: &Server, anvil: &Anvil, emitter: &str) {
         crate::binary::skipped::skipped(&format!("{package} is not installed (run `tools/setup.sh npm`)"));
         return;
     }
-    let ran = Command::new("node")
+    let ran = direct(&mut Command::new("node"))
         .arg(root.join("tests/clients").join(script))
         .args([&format!("http://{}/rpc", server.address), &anvil.http(), emitter])
         .env("NODE_PATH", root.join("tools/node_modules"))

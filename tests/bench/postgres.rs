@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::binary::signal::{Signal, send};
 use super::binary::{Server, command, eventually, interrupt, list, number, text};
 use super::service::{Turns, lasting, spoiling, through};
 use super::{SHORT, bench, differs, imported, measuring, question, read};
@@ -59,8 +60,7 @@ struct Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         // SIGQUIT to the postmaster ends its children too.
-        let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-QUIT", &pid]).status();
+        send(&self.child, Signal::QUIT);
         let _ = self.child.wait();
     }
 }

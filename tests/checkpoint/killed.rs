@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
+use crate::binary::signal::{Signal, send};
 use crate::binary::{command, quarry};
 use crate::{create, demo_store, inspected, names, restore, verify};
 
@@ -126,8 +127,7 @@ fn a_polite_end_leaves_nothing() {
             .spawn()
             .unwrap();
         std::thread::sleep(after);
-        let id = child.id().to_string();
-        let _ = std::process::Command::new("kill").args(["-TERM", &id]).status();
+        send(&child, Signal::TERM);
         let status = child.wait().unwrap();
         if status.code() == Some(1) {
             ended += 1;

@@ -1,13 +1,14 @@
 //! Blocks that are not stored while the node cannot tell how far it is: "not indexed yet" until it is certain that there are
 //! none, and never a list that is short.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::process::{Quarry, command};
 use crate::support::chain::another;
 use crate::support::fake_node::{FakeNode, Fault};
+use crate::support::signal::{Signal, send};
 
 const LOGS: &str = "/api/logs/get-logs?chain=mainnet&offset=1";
 
@@ -223,7 +224,7 @@ fn one_wrong_chain_at_the_start_makes_no_store_of_it() {
             && message.contains("the genesis file is of chain id 4711")
     });
     assert_eq!(quarry.status().unwrap()["stopped"], false);
-    quarry.signal("-TERM");
+    quarry.signal(Signal::TERM);
     // Without a file only the node tells, and is asked twice.
     let directory = tempfile::tempdir().unwrap();
     fake.fault(Fault::OtherChain, 1);
@@ -288,15 +289,13 @@ fn an_interrupted_sync_is_no_success() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(700));
-    let id = child.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
+    // Beyond what it asks to know what the node can do; the rest of the blocks takes a while.
+    let began = Instant::now();
+    while fake.asked("eth_getBlockReceipts") < 20 {
+        assert!(began.elapsed() < Duration::from_secs(60), "no block is asked for");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    send(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");

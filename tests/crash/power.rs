@@ -2,6 +2,7 @@
 
 use crate::process::{Quarry, kills, pause, runtime};
 use crate::support::fake_node::FakeNode;
+use crate::support::signal::Signal;
 use crate::support::{self, image, index, scratch};
 use fastrand::Rng;
 use quarry::model::{B256, Bundle};
@@ -69,7 +70,7 @@ fn photograph(quarry: &Quarry, store: &Path, to: &Path) -> bool {
     if there {
         image::copy(store, to).unwrap();
     }
-    quarry.signal("-CONT");
+    quarry.signal(Signal::CONT);
     there
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::fake_node::FakeNode;
 use crate::support::pace::at_most;
+use crate::support::signal::{Signal, send};
 use fastrand::Rng;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -147,14 +148,13 @@ impl Quarry {
         self.until("the node's head", |status| status["indexedHash"] == head.as_str());
     }
 
-    pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(&self.child, signal);
     }
 
     /// Stops the process where it is, every thread of it.
     pub(crate) fn freeze(&self) {
-        self.signal("-STOP");
+        self.signal(Signal::STOP);
         let began = Instant::now();
         let tasks = format!("/proc/{}/task", self.child.id());
         // The signal is there at once; each thread stops when it next looks.
@@ -181,7 +181,7 @@ impl Quarry {
     /// Asks for the end, which must be clean and quick.
     pub(crate) fn stop(mut self) {
         let began = Instant::now();
-        self.signal("-TERM");
+        self.signal(Signal::TERM);
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;

@@ -41,6 +41,7 @@ fn floods_of_headers_and_targets_are_cut_off() {
         ("GET /", "x".repeat(4000)),
         ("", "x".repeat(4000)),
     ];
+    let mut answered = 0;
     for (begin, piece) in &floods {
         for _ in 0..20 {
             let mut wire = Wire::connect(&server.address);
@@ -52,7 +53,9 @@ fn floods_of_headers_and_targets_are_cut_off() {
         wire.send(begin.as_bytes()).unwrap();
         // Above hyper's own bound on a head, and little enough to be read to its end before the answer.
         pour(&mut wire, piece.as_bytes(), 200 << 10);
+        // Where the connection was reset first, the answer may be lost on the way.
         if let Ok(answer) = wire.answer(false) {
+            answered += 1;
             assert!(
                 [400, 414, 431].contains(&answer.status),
                 "{} for {begin:?}",
@@ -60,6 +63,7 @@ fn floods_of_headers_and_targets_are_cut_off() {
             );
         }
     }
+    assert!(answered > 0, "no flood was answered");
     alive(&server.address);
     flat(&server, before);
     server.stop();

@@ -14,6 +14,12 @@ mod pace;
     clippy::duplicate_mod,
     reason = "test programs with and without `support` use this file"
 )]
+#[path = "signal.rs"]
+pub mod signal;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test programs with and without `support` use this file"
+)]
 #[path = "skipped.rs"]
 pub mod skipped;
 
@@ -176,10 +182,7 @@ fn served_at(line: &str) -> Option<String> {
 /// Asks a process to end, as Ctrl-C does.
 #[track_caller]
 pub fn interrupt(child: &Child) {
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(killed.unwrap().success());
+    signal::send(child, signal::Signal::INT);
 }
 
 /// A running server; ends with its guard.
@@ -278,14 +281,7 @@ impl Server {
     pub fn stopped(mut self) -> (Option<i32>, String) {
         self.connection.take();
         let began = Instant::now();
-        let pid = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        signal::send(&self.child, signal::Signal::TERM);
         let code = wait(&mut self.child).expect("the server should end");
         let took = began.elapsed();
         assert!(

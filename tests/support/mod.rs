@@ -23,3 +23,8 @@ pub mod pace;
 pub mod played;
 pub mod render;
 pub mod scratch;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test programs with and without `binary` use this file"
+)]
+pub mod signal;
