@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use binary::{Server, eventually, text};
 use serde_json::{Value, json};
-use support::fake_node::FakeNode;
+use support::fake_node::{FakeNode, Fault};
 
 /// Labels that Prometheus adds itself.
 const ADDED: [&str; 2] = ["instance", "job"];
@@ -210,9 +210,13 @@ fn faults(expression: &str, families: &Families) -> Vec<String> {
         .collect()
 }
 
+fn grafana() -> Value {
+    serde_json::from_str(&file("docs/monitoring/grafana-dashboard.json")).unwrap()
+}
+
 /// Every expression of the dashboard, with the labels that its legend shows.
 fn dashboard() -> Vec<(String, Vec<String>)> {
-    let dashboard: Value = serde_json::from_str(&file("docs/monitoring/grafana-dashboard.json")).unwrap();
+    let dashboard = grafana();
     let mut found = Vec::new();
     for panel in dashboard["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().into_iter().flatten() {
@@ -224,16 +228,36 @@ fn dashboard() -> Vec<(String, Vec<String>)> {
             found.push((text(&target["expr"]).to_owned(), shown.collect()));
         }
     }
+    let variables = variables(&dashboard).into_iter();
+    found.extend(variables.map(|variable| (variable.metric, vec![variable.label])));
+    found
+}
+
+/// What a dashboard is narrowed down by: the values of a label of a series.
+struct Variable {
+    metric: String,
+    label: String,
+    /// What "all" is in place of all that the series has.
+    all: Option<String>,
+}
+
+fn variables(dashboard: &Value) -> Vec<Variable> {
+    let mut found = Vec::new();
     for variable in dashboard["templating"]["list"].as_array().unwrap() {
-        if let Some(definition) = variable["definition"].as_str() {
-            let inside = definition
-                .strip_prefix("label_values(")
-                .unwrap()
-                .strip_suffix(')')
-                .unwrap();
-            let (metric, label) = inside.split_once(',').unwrap();
-            found.push((metric.to_owned(), vec![label.trim().to_owned()]));
-        }
+        let Some(definition) = variable["definition"].as_str() else {
+            continue;
+        };
+        let inside = definition
+            .strip_prefix("label_values(")
+            .unwrap()
+            .strip_suffix(')')
+            .unwrap();
+        let (metric, label) = inside.split_once(',').unwrap();
+        found.push(Variable {
+            metric: metric.to_owned(),
+            label: label.trim().to_owned(),
+            all: variable["allValue"].as_str().map(str::to_owned),
+        });
     }
     found
 }
@@ -364,6 +388,40 @@ fn what_the_dashboard_the_alerts_and_the_pages_name_is_on_the_metrics_page() {
         );
     }
     check_table(&families);
+}
+
+/// A chain whose first block does not come is behind by all that it lacks, and is among all chains of the dashboard, as is one without
+/// a store.
+#[test]
+fn a_chain_without_blocks_is_behind_and_is_shown() {
+    let node = FakeNode::start(5);
+    node.mine(30);
+    node.fault(Fault::WrongParent, u64::MAX);
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().to_str().unwrap();
+    let url = node.url();
+    let nodes = ["--mainnet-rpc", &url, "--testnet-rpc", "http://127.0.0.1:9"];
+    let server = Server::start(["run", "--data-dir", data].into_iter().chain(nodes));
+    let lag = eventually("the node's head", Duration::from_secs(60), || {
+        server.gauge("quarry_lag_blocks")
+    });
+    assert_eq!(lag, "31.0");
+    let mainnet = &server.json("/status")["chains"]["mainnet"];
+    assert_eq!((&mainnet["lag"], &mainnet["indexed"]), (&json!(31), &Value::Null));
+    let mut page = Families::new();
+    read_page(&server.get("/metrics").text(), &mut page);
+    assert!(!page.contains_key("quarry_head"));
+    for variable in variables(&grafana()) {
+        let values = |family: &Family| family.labels.get(&variable.label).cloned().unwrap_or_default();
+        let all: BTreeSet<String> = page.values().flat_map(values).collect();
+        let listed = page.get(&variable.metric).map(values).unwrap_or_default();
+        assert!(
+            all == listed || variable.all.as_deref() == Some(".*"),
+            "{}: {listed:?} of {all:?}",
+            variable.label
+        );
+    }
+    server.stop();
 }
 
 /// Names in a page that no series has. `*` stands for any part of a name, a leading `...` for its beginning.

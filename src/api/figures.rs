@@ -10,6 +10,7 @@ use crate::metrics::Page;
 use crate::model::ChainName;
 use crate::status::{ChainStatus, ReplicaState};
 
+use super::reports::{missing, next_block};
 use crate::desk::Desk;
 use crate::desk::context::Chains;
 
@@ -53,10 +54,17 @@ fn process(page: &mut Page) {
 
 /// How far the index is.
 fn index(page: &mut Page, chains: &dyn Chains, chain: ChainName) {
-    let Some(reader) = chains.reader(chain) else {
+    let label = [("chain", chain.as_str())];
+    let reader = chains.reader(chain);
+    let node_head = chains.status(chain).and_then(|status| status.node_head());
+    if let Some(node_head) = node_head {
+        let help = "Blocks by which the index is behind its node; before its first block all that it lacks.";
+        let lag = missing(next_block(reader.as_ref()), node_head);
+        page.gauge("quarry_lag_blocks", help, &label, lag as f64);
+    }
+    let Some(reader) = reader else {
         return;
     };
-    let label = [("chain", chain.as_str())];
     let help = "Bytes of tables and arrays on disk.";
     let bytes = chains.store_bytes(chain);
     page.gauge("quarry_store_bytes", help, &label, bytes as f64);
@@ -77,12 +85,6 @@ fn index(page: &mut Page, chains: &dyn Chains, chain: ChainName) {
     if let Some(block) = fault {
         let help = "The first block that the ledger of native balances could not follow, or after which the node had others.";
         page.gauge("quarry_native_ledger_fault_block", help, &label, block as f64);
-    }
-    let node_head = chains.status(chain).and_then(|status| status.node_head());
-    if let Some(node_head) = node_head {
-        let help = "Blocks by which the index is behind its node.";
-        let lag = node_head.saturating_sub(head);
-        page.gauge("quarry_lag_blocks", help, &label, lag as f64);
     }
 }
 

@@ -289,8 +289,7 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         return None;
     }
     let mut report = ChainReport::default();
-    // The block after the last indexed one; of an empty store the one that it begins with.
-    let mut next = reader.map_or(0, Reader::first_block);
+    let next = next_block(reader);
     if let Some(reader) = reader {
         report.chain_id = Some(reader.chain_id());
         report.traces = reader.has_traces();
@@ -298,7 +297,6 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         report.native_ledger = native_ledger(reader);
         if !reader.is_empty() {
             let head = reader.head();
-            next = head.number.saturating_add(1);
             report.indexed = Some(head.number);
             report.indexed_hash = Some(const_hex::encode_prefixed(head.hash));
             report.finalized = reader.finalized();
@@ -344,8 +342,16 @@ fn native_ledger(reader: &Reader) -> String {
     }
 }
 
+/// The block after the last indexed one; of an empty store the one that it begins with.
+pub(super) fn next_block(reader: Option<&Reader>) -> u64 {
+    reader.map_or(0, |reader| match reader.is_empty() {
+        true => reader.first_block(),
+        false => reader.head().number.saturating_add(1),
+    })
+}
+
 /// How many blocks there are from `next` to `last`.
-const fn missing(next: u64, last: u64) -> u64 {
+pub(super) const fn missing(next: u64, last: u64) -> u64 {
     last.saturating_add(1).saturating_sub(next)
 }
 
