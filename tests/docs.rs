@@ -18,7 +18,7 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 use quarry::api::{Group, endpoints};
-use quarry::cli::{Cli, Given, LogArgs, RunArgs};
+use quarry::cli::{Cli, LogArgs, RunArgs};
 use quarry::config::{Config, ConfigFile, Origin, Setting};
 use quarry::http::{Limits, PoolLimits};
 
@@ -286,7 +286,7 @@ fn in_force(file: Option<&str>) -> Vec<Setting> {
     }
     let node = Some("http://127.0.0.1:8545".to_owned());
     (args.node.mainnet_rpc, args.node.testnet_rpc) = (node.clone(), node);
-    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    let report = Config::report(&args, &LogArgs::default()).unwrap();
     report.settings().to_vec()
 }
 

@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 
 use super::process::{blocking, on_signals, say};
 use super::progress::{LINE_EVERY, Lines};
-use super::{AppError, stderr};
+use super::{AppError, files, stderr};
 use crate::checkpoint::{self, Manifest, Source, Watcher};
 use crate::cli::{Checkpoint, CheckpointCreateArgs, CheckpointRestoreArgs, CheckpointVerifyArgs};
 use crate::clock;
@@ -61,6 +61,7 @@ fn create(args: &CheckpointCreateArgs, watch: &Watch) -> Result<(), AppError> {
 
 fn restore(args: &CheckpointRestoreArgs, watch: &Watch) -> Result<(), AppError> {
     let config = Config::of_store(&args.store)?;
+    files::check_writing()?;
     let store = config.store_dir(args.chain);
     let began = clock::now();
     let manifest = checkpoint::restore(source(&args.from)?, &config.data_dir, &store, args.chain, watch)?;

@@ -50,7 +50,9 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
         .clone()
         .or_else(|| temporary.as_ref().map(|dir| dir.path.clone()));
     let data_dir = data_dir.unwrap_or_default();
-    let (store, observed, node) = fill(&data_dir, &mut shutdown).await?;
+    let Some((store, observed, node)) = fill(&data_dir, &mut shutdown).await? else {
+        return Ok(());
+    };
     let view = store.view();
     let address = listener.local_addr().map_err(AppError::io("read the address"))?;
     let checkpoint = view.checkpoint();
@@ -74,11 +76,11 @@ pub(super) async fn demo(args: &DemoArgs) -> Result<(), AppError> {
     .await
 }
 
-/// The demo's store below `data_dir`, filled, with what ships beside the recording.
+/// The demo's store below `data_dir`, filled, with what ships beside the recording; nothing where the end is asked for before it is.
 pub(super) async fn fill(
     data_dir: &Path,
     shutdown: &mut Shutdown,
-) -> Result<(Arc<Store>, Arc<Observed>, DemoNode), AppError> {
+) -> Result<Option<(Arc<Store>, Arc<Observed>, DemoNode)>, AppError> {
     let import = ChainImport {
         name: ChainName::Mainnet,
         open: OpenOptions {
@@ -93,13 +95,17 @@ pub(super) async fn fill(
         batch_bytes_max: 16 << 20,
         recording: Box::new(|| Ok(RecordedChain::from_reader(Cursor::new(RECORDING))?)),
     };
-    let store = import.run(shutdown).await?.store;
+    let imported = import.run(shutdown).await?;
+    if imported.interrupted {
+        return Ok(None);
+    }
+    let store = imported.store;
     import_sources(&store, data_dir)?;
     let observed = Observed::open(store.directory(), &store.identity(), false);
     let node = DemoNode::load()?;
     node.tell(&observed, &Reader::new(store.view()))?;
     import_facts(&store)?;
-    Ok((store, observed, node))
+    Ok(Some((store, observed, node)))
 }
 
 /// The demo's chain, as it is served.
@@ -236,6 +242,15 @@ impl Drop for TemporaryDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shutdown::pair;
+
+    #[tokio::test]
+    async fn a_demo_that_is_stopped_while_it_fills_is_not_served() {
+        let home = tempfile::tempdir().unwrap();
+        let (trigger, mut shutdown) = pair();
+        trigger.fire();
+        assert!(fill(home.path(), &mut shutdown).await.unwrap().is_none());
+    }
 
     #[test]
     fn what_killed_demos_left_goes_and_what_the_living_have_stays() {

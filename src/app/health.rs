@@ -14,7 +14,11 @@ const SHOWN_MAX: usize = 4096;
 
 /// `quarry health`.
 pub(super) async fn health(args: &HealthArgs) -> Result<(), AppError> {
-    let address = reached_at(Config::address(args.listen.as_deref(), args.config.as_deref())?);
+    let address = reached_at(Config::address(
+        args.listen.as_deref(),
+        args.config.as_deref(),
+        &args.given,
+    )?);
     let target = if args.ready { "/ready" } else { "/health" };
     let asked = tokio::time::timeout(Duration::from_secs(args.timeout), ask(address, target)).await;
     let (status, text) = match asked {

@@ -97,12 +97,13 @@ pub(super) struct ChainImported {
     /// How many blocks were added.
     added: u64,
     /// Whether a signal came before the end of the recording; one that comes while files are merged ends nothing that is owed.
-    interrupted: bool,
+    pub(super) interrupted: bool,
 }
 
 impl ChainImport {
     /// Imports.
     pub(super) async fn run(self, shutdown: &mut Shutdown) -> Result<ChainImported, AppError> {
+        files::check_writing()?;
         let preview = preview(&self.recording)?;
         let genesis = self.genesis.as_ref();
         let of_file = genesis.map(|genesis| genesis.forks.chain_id);
@@ -270,8 +271,7 @@ fn opener(path: &Path) -> Opener {
 /// `quarry import chain FILE`.
 pub(super) async fn chain(args: &ImportChainArgs) -> Result<(), AppError> {
     let (_trigger, mut shutdown) = on_signals()?;
-    let config = Config::of_chain(args.chain, &args.settings(), &args.given)?;
-    files::check_writing()?;
+    let config = Config::of_chain(args.chain, &args.settings())?;
     let import = ChainImport {
         name: args.chain,
         open: open_options(&config, args.chain, 1),

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::AppError;
 use super::inspect_key::one_key;
 use super::process::say;
 use super::supervisor::{open_options, open_stored};
+use super::{AppError, files};
 use crate::cli::{InspectArgs, MigrateArgs};
 use crate::config::Config;
 use crate::store::{FlatArray, Imported, Observed, Store, View};
@@ -99,6 +99,7 @@ fn summary(store: &Store, view: &View) -> Result<(), AppError> {
 /// `quarry migrate`.
 pub(super) fn migrate(args: &MigrateArgs) -> Result<(), AppError> {
     let open = open_options(&Config::of_store(&args.store)?, args.chain, 1);
+    files::check_writing()?;
     let (found, done) = crate::store::migrate(&open)?;
     if done.is_empty() {
         say(&format!(

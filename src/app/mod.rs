@@ -137,7 +137,7 @@ pub fn main(cli: Cli) -> ! {
 }
 
 fn command(cli: Cli) -> u8 {
-    let log = match LogConfig::merge(&cli.log, cli.config_file()) {
+    let log = match LogConfig::merge(&cli.log, cli.config.as_deref(), &cli.given) {
         Ok(log) => log,
         Err(error) => return misconfigured(&error),
     };
@@ -210,7 +210,7 @@ async fn dispatch(command: Command, log: &LogArgs) -> Result<(), AppError> {
         Command::Inspect(args) => process::blocking(move || inspect::inspect(&args)).await,
         Command::Migrate(args) => process::blocking(move || inspect::migrate(&args)).await,
         Command::Config(args) => {
-            let report = Config::report(&args.run, log, &args.given)?;
+            let report = Config::report(&args.run, log)?;
             run::check_nodes(&Config::run(&args.run)?)?;
             let text = match args.format {
                 ConfigFormat::Toml => report.to_toml(args.show_secrets),

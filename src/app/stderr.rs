@@ -6,6 +6,7 @@
 //! Bars of several chains are drawn below each other, and below the lines.
 
 use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -70,13 +71,20 @@ pub(super) fn say(line: &str) {
 /// Writes what is for standard output among the lines, where both are one terminal with bars on it; tells whether it did.
 pub(super) fn takes_output(text: &[u8]) -> bool {
     use std::io::IsTerminal as _;
+    let both = (std::io::stdout(), std::io::stderr());
     let printer = STDERR
         .get()
-        .filter(|_| is_screen() && std::io::stdout().is_terminal());
+        .filter(|_| is_screen() && both.0.is_terminal() && is_same(&both.0, &both.1));
     if let Some(printer) = printer {
         printer.line(text, usize::MAX);
     }
     printer.is_some()
+}
+
+/// Whether two devices are one, by whatever names they were opened.
+fn is_same(one: &impl AsFd, other: &impl AsFd) -> bool {
+    let device = |file: BorrowedFd<'_>| rustix::fs::fstat(file).ok().map(|told| told.st_rdev);
+    device(one.as_fd()).is_some_and(|found| device(other.as_fd()) == Some(found))
 }
 
 /// Waits until all is written, and no longer than so for a reader that takes nothing.
@@ -356,6 +364,13 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use super::*;
+
+    #[test]
+    fn a_device_is_told_from_others_however_often_it_is_opened() {
+        let open = |name: &str| std::fs::File::open(name).unwrap();
+        let (null, zero) = (open("/dev/null"), open("/dev/zero"));
+        assert!(is_same(&null, &open("/dev/null")) && !is_same(&null, &zero));
+    }
 
     /// A reader that takes a piece when it is told to.
     struct Slow {

@@ -61,7 +61,7 @@ pub(super) struct Drawn {
 
 /// `quarry verify`.
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), AppError> {
-    let config = Config::of_chain(args.chain, &args.settings(), &args.given)?;
+    let config = Config::of_chain(args.chain, &args.settings())?;
     let settings = config.chain(args.chain);
     settings.map_or(Ok(()), check_node)?;
     let genesis = load_genesis(config.genesis_of(args.chain))?;

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use super::{Cli, Command, Import, NodeArgs};
+use super::{Cli, Command, NodeArgs};
 
 /// What every variable's name begins with.
 const PREFIX: &str = "QUARRY_";
@@ -185,11 +185,17 @@ pub(super) fn read() -> Cli {
         Ok(mut cli) => {
             cli.given.clone_from(&given);
             match &mut cli.command {
-                Command::Config(args) => args.given = given,
-                Command::Verify(args) => args.given = given,
-                Command::Serve(args) => args.given = given,
-                Command::Import(Import::Chain(args)) => args.given = given,
-                _ => {}
+                Command::Demo(args) => args.given = given,
+                Command::Health(args) => {
+                    cli.config.clone_from(&args.config);
+                    args.given = given;
+                }
+                command => {
+                    if let Some(store) = command.store() {
+                        cli.config.clone_from(&store.config);
+                        store.given = given;
+                    }
+                }
             }
             cli
         }

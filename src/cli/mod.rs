@@ -7,7 +7,7 @@ mod manual;
 mod operator;
 mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use bench::BenchArgs;
 pub use checkpoint::{Checkpoint, CheckpointCreateArgs, CheckpointRestoreArgs, CheckpointVerifyArgs};
@@ -36,6 +36,9 @@ pub struct Cli {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub log: LogArgs,
+    /// The configuration file that the command was given.
+    #[arg(skip)]
+    pub config: Option<PathBuf>,
     /// What the environment gave.
     #[arg(skip)]
     pub given: Given,
@@ -46,12 +49,6 @@ impl Cli {
     #[must_use]
     pub fn read() -> Self {
         given::read()
-    }
-
-    /// The configuration file that the command was given.
-    #[must_use]
-    pub fn config_file(&self) -> Option<&Path> {
-        self.command.config_file()
     }
 }
 
@@ -97,27 +94,30 @@ pub enum Command {
 }
 
 impl Command {
-    fn config_file(&self) -> Option<&Path> {
-        let store = match self {
-            Self::Run(args) => &args.store,
-            Self::Sync(args) => &args.store,
-            Self::Serve(args) => &args.store,
-            Self::Import(Import::Chain(args)) => &args.store,
-            Self::Import(Import::Prices(args) | Import::Tokens(args)) => &args.store,
-            Self::Import(Import::Contracts(args)) => &args.facts.store,
-            Self::Export(Export::Chain(args)) => &args.store,
-            Self::Verify(args) => &args.store,
-            Self::Bench(args) => &args.store,
-            Self::Inspect(args) => &args.store,
-            Self::Migrate(args) => &args.store,
-            Self::Checkpoint(Checkpoint::Create(args)) => &args.store,
-            Self::Checkpoint(Checkpoint::Restore(args)) => &args.store,
-            Self::Checkpoint(Checkpoint::Verify(_)) => return None,
-            Self::Config(args) => &args.run.store,
-            Self::Health(args) => return args.config.as_deref(),
-            Self::Demo(_) | Self::Openapi | Self::Completions(_) | Self::Man(_) => return None,
-        };
-        store.config.as_deref()
+    /// What it was given of its store; nothing where it has none.
+    fn store(&mut self) -> Option<&mut StoreArgs> {
+        Some(match self {
+            Self::Run(args) => &mut args.store,
+            Self::Sync(args) => &mut args.store,
+            Self::Serve(args) => &mut args.store,
+            Self::Import(Import::Chain(args)) => &mut args.store,
+            Self::Import(Import::Prices(args) | Import::Tokens(args)) => &mut args.store,
+            Self::Import(Import::Contracts(args)) => &mut args.facts.store,
+            Self::Export(Export::Chain(args)) => &mut args.store,
+            Self::Verify(args) => &mut args.store,
+            Self::Bench(args) => &mut args.store,
+            Self::Inspect(args) => &mut args.store,
+            Self::Migrate(args) => &mut args.store,
+            Self::Checkpoint(Checkpoint::Create(args)) => &mut args.store,
+            Self::Checkpoint(Checkpoint::Restore(args)) => &mut args.store,
+            Self::Config(args) => &mut args.run.store,
+            Self::Checkpoint(Checkpoint::Verify(_))
+            | Self::Demo(_)
+            | Self::Openapi
+            | Self::Health(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
+        })
     }
 }
 
@@ -137,6 +137,9 @@ pub struct StoreArgs {
     /// Configuration file (TOML).
     #[arg(long, env = "QUARRY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// What the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// Which nodes to sync from, and how.
@@ -235,9 +238,13 @@ pub struct DemoArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub listen: ListenArgs,
-    /// Keep the demo's store here instead of in a temporary directory.
-    #[arg(long, env = "QUARRY_DATA_DIR", value_name = "DIR")]
+    /// Keep the demo's store here instead of in a temporary directory. `QUARRY_DATA_DIR` is for other commands: there lie stores of
+    /// other chains.
+    #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// What the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// `quarry sync`.
@@ -295,9 +302,6 @@ pub struct ServeArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub listen: ListenArgs,
-    /// What the environment gave.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// What can be imported.
@@ -367,9 +371,6 @@ pub struct ImportChainArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub reward: RewardArgs,
-    /// What the environment gave.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// What can be exported.
@@ -422,9 +423,6 @@ pub struct VerifyArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub node: NodeArgs,
-    /// What the environment gave.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// `quarry migrate`.

@@ -70,9 +70,6 @@ pub struct ConfigArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: RunArgs,
-    /// What the environment gave.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// How `quarry config` prints.
@@ -101,6 +98,9 @@ pub struct HealthArgs {
     /// Configuration file (TOML).
     #[arg(long, env = "QUARRY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// What the environment gave.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// `quarry completions`.

@@ -1,6 +1,6 @@
 //! What other commands were given of what `quarry run` takes: all are merged in one way.
 
-use super::{DemoArgs, ImportChainArgs, NodeArgs, RunArgs, ServeArgs, SyncArgs, VerifyArgs};
+use super::{DemoArgs, ImportChainArgs, NodeArgs, RunArgs, ServeArgs, StoreArgs, SyncArgs, VerifyArgs};
 
 impl SyncArgs {
     /// As `quarry run` would be given it.
@@ -21,7 +21,7 @@ impl ServeArgs {
     pub fn settings(&self) -> RunArgs {
         RunArgs {
             store: self.store.clone(),
-            node: self.given.nodes(),
+            node: self.store.given.nodes(),
             reward: self.reward.clone(),
             listen: self.listen.clone(),
         }
@@ -49,7 +49,7 @@ impl ImportChainArgs {
             node: NodeArgs {
                 genesis: self.genesis.clone(),
                 trust_node: self.trust_node,
-                ..self.given.nodes()
+                ..self.store.given.nodes()
             },
             reward: self.reward.clone(),
             ..RunArgs::default()
@@ -62,6 +62,10 @@ impl DemoArgs {
     #[must_use]
     pub fn settings(&self) -> RunArgs {
         RunArgs {
+            store: StoreArgs {
+                given: self.given.clone(),
+                ..StoreArgs::default()
+            },
             listen: self.listen.clone(),
             ..RunArgs::default()
         }

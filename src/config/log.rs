@@ -25,9 +25,9 @@ fn some_filter(text: String) -> Result<String, String> {
 
 impl LogConfig {
     /// Merges flags and environment with a file, which is read for that, and the defaults.
-    pub fn merge(args: &LogArgs, path: Option<&Path>) -> Result<Self, ConfigError> {
+    pub fn merge(args: &LogArgs, path: Option<&Path>, given: &Given) -> Result<Self, ConfigError> {
         let file = path.map(ConfigFile::load).transpose()?.unwrap_or_default();
-        Self::note(&mut Merge::new(&Given::default(), path), args, &file)
+        Self::note(&mut Merge::new(given, path), args, &file)
     }
 
     pub(super) fn note(

@@ -98,13 +98,13 @@ pub struct Config {
 impl Config {
     /// Merges what `quarry run` was given, or another command of it, with the file and the defaults.
     pub fn run(args: &RunArgs) -> Result<Self, ConfigError> {
-        Self::merge(args, &Given::default(), None)
+        Self::merge(args, None)
     }
 
     /// The same for a command about one chain. What is typed beside its name is of that chain; variables are of the one that
     /// they are of with `quarry run`.
-    pub fn of_chain(chain: ChainName, args: &RunArgs, given: &Given) -> Result<Self, ConfigError> {
-        Self::merge(args, given, Some(chain))
+    pub fn of_chain(chain: ChainName, args: &RunArgs) -> Result<Self, ConfigError> {
+        Self::merge(args, Some(chain))
     }
 
     /// The settings of a command that only needs a store.
@@ -115,15 +115,15 @@ impl Config {
         })
     }
 
-    fn merge(args: &RunArgs, given: &Given, named: Option<ChainName>) -> Result<Self, ConfigError> {
+    fn merge(args: &RunArgs, named: Option<ChainName>) -> Result<Self, ConfigError> {
         let path = args.store.config.as_deref();
         let file = read_file(path)?;
-        Self::merged(&mut Merge::new(given, path), &file, args, named)
+        Self::merged(&mut Merge::new(&args.store.given, path), &file, args, named)
     }
 
     /// Where each value of `quarry run` comes from.
-    pub fn report(args: &RunArgs, log: &LogArgs, given: &Given) -> Result<Report, ConfigError> {
-        let path = args.store.config.as_deref();
+    pub fn report(args: &RunArgs, log: &LogArgs) -> Result<Report, ConfigError> {
+        let (given, path) = (&args.store.given, args.store.config.as_deref());
         let file = read_file(path)?;
         let mut merge = Merge::new(given, path);
         LogConfig::note(&mut merge, log, &file)?;
@@ -132,10 +132,13 @@ impl Config {
     }
 
     /// The address that a service with this configuration listens on.
-    pub fn address(listen: Option<&str>, path: Option<&Path>) -> Result<SocketAddr, ConfigError> {
+    pub fn address(
+        listen: Option<&str>,
+        path: Option<&Path>,
+        given: &Given,
+    ) -> Result<SocketAddr, ConfigError> {
         let file = read_file(path)?;
-        let given = Given::default();
-        listen_address(&mut Merge::new(&given, path), listen, &file)
+        listen_address(&mut Merge::new(given, path), listen, &file)
     }
 
     fn merged(

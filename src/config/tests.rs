@@ -143,7 +143,7 @@ fn with_file(directory: &tempfile::TempDir, text: &str) -> RunArgs {
 fn what_is_printed_is_a_file_that_says_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let args = with_file(&directory, WHOLE);
-    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    let report = Config::report(&args, &LogArgs::default()).unwrap();
     let printed = report.to_toml(true);
     let again_dir = tempfile::tempdir().unwrap();
     let again = with_file(&again_dir, &printed);
@@ -152,7 +152,14 @@ fn what_is_printed_is_a_file_that_says_the_same() {
         Config::run(&args).unwrap(),
         "{printed}"
     );
-    let log = |args: &RunArgs| LogConfig::merge(&LogArgs::default(), args.store.config.as_deref()).unwrap();
+    let log = |args: &RunArgs| {
+        LogConfig::merge(
+            &LogArgs::default(),
+            args.store.config.as_deref(),
+            &args.store.given,
+        )
+        .unwrap()
+    };
     assert_eq!(log(&again), log(&args));
     assert_eq!(log(&again).filter, "debug");
     // Nothing that was said is left out: every value of the first file is of a file.
@@ -172,7 +179,7 @@ fn what_is_printed_is_a_file_that_says_the_same() {
 fn secrets_are_left_out_and_the_rest_is_still_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let args = with_file(&directory, WHOLE);
-    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    let report = Config::report(&args, &LogArgs::default()).unwrap();
     let (toml_text, json_text) = (report.to_toml(false), report.to_json(false));
     for secret in ["me:", "pw@", "v3", "key\""] {
         assert!(!toml_text.contains(secret), "{toml_text}");
@@ -201,7 +208,7 @@ fn a_url_that_ends_lines_stays_in_its_comment() {
         },
         ..RunArgs::default()
     };
-    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    let report = Config::report(&args, &LogArgs::default()).unwrap();
     for show in [true, false] {
         let text = report.to_toml(show);
         let _: ConfigFile = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -214,7 +221,7 @@ fn origins_are_told_apart() {
     let mut args = with_file(&directory, WHOLE);
     args.node.trust_node = Some(false);
     args.node.testnet_rpc = Some("http://127.0.0.1:1".to_owned());
-    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    let report = Config::report(&args, &LogArgs::default()).unwrap();
     let of = |key: &str| {
         let setting = report.settings().iter().find(|setting| setting.key == key);
         setting.map(|setting| (setting.value.to_string(), setting.origin.to_string()))
@@ -236,7 +243,12 @@ fn origins_are_told_apart() {
         format!("max_connections: `0` is not between 1 and 16777216 (from {path})")
     );
     let wrong = with_file(&directory, "log_format = \"xml\"");
-    let error = LogConfig::merge(&LogArgs::default(), wrong.store.config.as_deref()).unwrap_err();
+    let error = LogConfig::merge(
+        &LogArgs::default(),
+        wrong.store.config.as_deref(),
+        &wrong.store.given,
+    )
+    .unwrap_err();
     assert!(
         error
             .to_string()
@@ -297,11 +309,11 @@ fn flags_beside_the_name_of_a_chain_speak_of_that_one() {
     args.node.genesis = Some("flag".into());
     args.reward.static_reward = Some("5".to_owned());
     for named in ChainName::ALL {
-        let config = Config::of_chain(named, &args, &Given::default()).unwrap();
+        let config = Config::of_chain(named, &args).unwrap();
         assert_eq!(config.genesis_of(named), Some(Path::new("flag")));
         assert_eq!(config.static_rewards_of(named).unwrap().to_string(), "0:5");
     }
-    let config = Config::of_chain(ChainName::Testnet, &args, &Given::default()).unwrap();
+    let config = Config::of_chain(ChainName::Testnet, &args).unwrap();
     assert_eq!(config.genesis_of(ChainName::Mainnet), Some(Path::new("m")));
 }
 
@@ -313,7 +325,7 @@ fn an_empty_filter_is_refused() {
             log: Some(text.to_owned()),
             ..LogArgs::default()
         };
-        LogConfig::merge(&args, None)
+        LogConfig::merge(&args, None, &Given::default())
     };
     for text in ["", " ", ",", " , "] {
         let error = log(text).unwrap_err().to_string();
@@ -333,7 +345,7 @@ fn chains_of_which_nothing_was_said_are_left_out() {
         },
         ..RunArgs::default()
     };
-    let report = Config::report(&args, &LogArgs::default(), &Given::default()).unwrap();
+    let report = Config::report(&args, &LogArgs::default()).unwrap();
     assert!(!report.to_toml(false).contains('['), "{}", report.to_toml(false));
 }
 

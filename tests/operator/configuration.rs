@@ -288,6 +288,28 @@ fn a_wrong_value_of_a_variable_names_the_variable() {
     }
 }
 
+/// So does what the program reads itself, with every command that heeds it.
+#[test]
+fn a_value_that_makes_no_sense_names_its_variable() {
+    let node = ["--mainnet-rpc", "http://127.0.0.1:9"];
+    for (asked, name, value, said) in [
+        (&["run"][..], "QUARRY_CACHE_SIZE", "1", "cache_size: "),
+        (&["sync", "--to", "1"], "QUARRY_CACHE_SIZE", "1", "cache_size: "),
+        (&["serve"], "QUARRY_CACHE_SIZE", "1", "cache_size: "),
+        (&["inspect"], "QUARRY_CACHE_SIZE", "1", "cache_size: "),
+        (&["demo"], "QUARRY_LISTEN", "here", "listen: "),
+        (&["health"], "QUARRY_LISTEN", "here", "listen: "),
+        (&["serve"], "QUARRY_LOG", ",", "log: "),
+    ] {
+        let mut command = command(asked);
+        if matches!(asked[0], "run" | "sync") {
+            command.args(node);
+        }
+        command.env(name, value);
+        run(command).refused(&[said, &format!("(from {name})")]);
+    }
+}
+
 #[test]
 fn what_is_beyond_all_bounds_is_refused() {
     for (flag, value, words) in [

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use quarry::store::Heartbeat;
 
-use crate::binary::{Server, command, eventually, import_demo, quarry};
+use crate::binary::signal::{Signal, send};
+use crate::binary::{Server, command, eventually, import_demo, names, quarry};
 
 /// The next message, within the socket's time-out. Whoever stops the tests for a while interrupts the waiting.
 fn try_next(socket: &UnixDatagram) -> std::io::Result<String> {
@@ -316,7 +317,13 @@ fn a_store_is_not_written_with_a_handful_of_files() {
             .unwrap()
     };
     let run = "run --listen 127.0.0.1:0 --mainnet-rpc http://127.0.0.1:9";
-    for writing in [run, "sync --to 1 --mainnet-rpc http://127.0.0.1:9"] {
+    for writing in [
+        run,
+        "sync --to 1 --mainnet-rpc http://127.0.0.1:9",
+        "demo --listen 127.0.0.1:0",
+        "migrate",
+        "checkpoint restore nothing",
+    ] {
         let outcome = few("80", writing);
         let said = String::from_utf8_lossy(&outcome.stderr);
         assert_eq!(outcome.status.code(), Some(1), "{said}");
@@ -327,6 +334,19 @@ fn a_store_is_not_written_with_a_handful_of_files() {
     let said = String::from_utf8_lossy(&outcome.stderr);
     assert_eq!(outcome.status.code(), Some(1), "{said}");
     assert!(said.contains("ulimit -n"), "{said}");
+}
+
+/// Where stores of other chains lie, as in the image, the demo's has no place.
+#[test]
+fn a_demo_leaves_the_stores_of_other_commands_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut demo = command(["demo"]);
+    demo.env("QUARRY_DATA_DIR", directory.path());
+    let server = Server::of(demo).unwrap();
+    assert_eq!(server.get("/health").status, 200);
+    let log = server.stop_logged();
+    assert!(!log.contains("names no option"), "{log}");
+    assert_eq!(names(directory.path()), [""; 0]);
 }
 
 /// Help and the version are answers, too.
@@ -393,20 +413,20 @@ fn a_closed_terminal_ends_the_service_politely() {
     let store = data.path().to_str().unwrap();
     import_demo(store);
     for (way, signals) in [
-        ("--default-signal=HUP", &["-HUP"][..]),
-        ("--ignore-signal=HUP", &["-HUP", "-TERM"]),
+        ("--default-signal=HUP", &[Signal::HUP][..]),
+        ("--ignore-signal=HUP", &[Signal::HUP, Signal::TERM]),
     ] {
         let (mut child, address, log) = served_with_hang_up(way, store);
         for signal in signals {
             assert!(
                 health(&address).starts_with("HTTP/1.1 200"),
-                "{way} before {signal}"
+                "{way} before {signal:?}"
             );
-            assert!(child.try_wait().unwrap().is_none(), "{way} ended before {signal}");
-            let sent = std::process::Command::new("kill")
-                .args([signal, &*child.id().to_string()])
-                .status();
-            assert!(sent.unwrap().success());
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "{way} ended before {signal:?}"
+            );
+            send(&child, *signal);
         }
         let ended = eventually("it ends", Duration::from_secs(10), || child.try_wait().unwrap());
         assert_eq!(ended.code(), Some(0), "{way}");

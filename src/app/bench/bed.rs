@@ -61,7 +61,10 @@ impl Bed {
         let mut open = open_options(&config, args.chain, 1);
         let place = if args.demo.0 {
             let directory = TemporaryDirectory::new()?;
-            let (store, observed, node) = demo::fill(&directory.path, shutdown).await?;
+            let Some((store, observed, node)) = demo::fill(&directory.path, shutdown).await? else {
+                let stopped = "stopped before anything was measured, while the demo's store was made";
+                return Err(AppError::Usage(stopped.to_owned()));
+            };
             // It is opened for reading like any other.
             drop((store, observed));
             open.directory = store_dir(&directory.path, ChainName::Mainnet);
