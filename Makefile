@@ -19,6 +19,10 @@ SHELL := /bin/bash
 export CARGO_TARGET_DIR := $(or $(QUARRY_TARGET_DIR),$(if $(HOME),$(HOME)/.cache/quarry-target,$(CURDIR)/target))
 export CARGO_NET_RETRY ?= 5
 export CARGO_TERM_COLOR ?= auto
+# It says something to this file alone; the program would tell that it names no option.
+unexport QUARRY_TARGET_DIR
+# Set-up comes before what it is for; cargo uses all cores by itself.
+.NOTPARALLEL:
 
 RPC ?=
 TESTNET_RPC ?=

@@ -85,7 +85,7 @@ npm_packages() {
   if [ "${#wanted[@]}" -gt 0 ]; then apt_install "${wanted[@]}" ca-certificates; fi
   local major
   major="$(node -p 'process.versions.node.split(".")[0]')"
-  [ "$major" -ge 18 ] || stop "node $major is too old for the tools; version 18 or newer is needed"
+  [ "$major" -ge 18 ] || stop "node $major is too old for the tools; version 18 or newer is needed, which Debian has from 12 and Ubuntu from 24.04 on"
   # npm writes this file last, so it is newer than the lock only after a whole installation.
   local stamp=node_modules/.package-lock.json
   if [ "$stamp" -nt package-lock.json ] && [ "$stamp" -nt package.json ]; then
@@ -144,7 +144,7 @@ postgres_server() {
   local none=/etc/postgresql-common/createcluster.d/quarry-setup.conf
   (
     trap 'as_root rm -f "$none"; as_root rmdir --ignore-fail-on-non-empty "${none%/*}" || true' EXIT
-    as_root mkdir -p "${none%/*}"
+    as_root install -d -m 0755 /etc/postgresql-common "${none%/*}"
     echo 'create_main_cluster = false' | as_root tee "$none" >/dev/null
     apt_install postgresql
   ) || say "PostgreSQL could not be installed: its tests are skipped"

@@ -1,11 +1,14 @@
 //! The files to deploy with: what they name is there, and what they start is understood.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::{CommandFactory as _, Parser as _};
 use quarry::cli::Cli;
+
+use crate::binary::skipped::skipped;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -245,25 +248,45 @@ fn what_is_said_of_compose_names_its_file() {
     }
 }
 
+/// What make says that installs and builds nothing; nothing where it is not installed.
+fn made(args: &[&str]) -> Option<String> {
+    let mut make = Command::new("make");
+    // A test that make runs is not a part of it.
+    for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "RPC", "TESTNET_RPC", "ARGS"] {
+        make.env_remove(name);
+    }
+    if says("make", &["--version"]).is_none() {
+        skipped("make is not installed");
+        return None;
+    }
+    // What it is told of the directory to build in is nothing to the program.
+    let directory = tempfile::tempdir().unwrap();
+    make.env("QUARRY_TARGET_DIR", directory.path());
+    let output = make
+        .arg("--silent")
+        .args(args)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
 /// A node that is named is followed, whichever chain it is of.
 #[test]
 fn make_runs_what_it_is_given() {
-    let run = |nodes: &[&str]| {
-        let mut make = Command::new("make");
-        // Nothing is installed or built, and the program says what it was given.
-        make.args(["--silent", "run", "SETUP=:", "CARGO=:", "BIN=echo", "DATA_DIR=d"]);
-        // A test that make runs is not a part of it.
-        for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "RPC", "TESTNET_RPC", "ARGS"] {
-            make.env_remove(name);
-        }
-        let output = make.args(nodes).current_dir(root()).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    if says("make", &["--version"]).is_none() {
-        println!("make is not installed");
-        return;
-    }
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("quarry");
+    std::fs::write(
+        &program,
+        "#!/bin/sh\necho \"$@\"\nenv | grep ^QUARRY_TARGET_DIR\n:\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The program says what it was given.
+    let program = format!("BIN={}", program.display());
+    let built = ["run", "SETUP=:", "CARGO=:", &program, "DATA_DIR=d"];
+    let run = |nodes: &[&str]| made(&[&built[..], nodes].concat());
     for (nodes, given) in [
         (&[][..], "demo"),
         (&["RPC=http://a"], "run --mainnet-rpc http://a --data-dir d"),
@@ -273,8 +296,19 @@ fn make_runs_what_it_is_given() {
             "run --mainnet-rpc http://a --testnet-rpc ws://x --data-dir d",
         ),
     ] {
-        assert_eq!(run(nodes).trim(), given, "{nodes:?}");
+        let Some(ran) = run(nodes) else { return };
+        assert_eq!(ran.trim(), given, "{nodes:?}");
     }
+}
+
+/// However many jobs make is given, what is missing is installed before anything needs it.
+#[test]
+fn make_sets_up_first() {
+    let set_up = "SETUP=sleep 0.3; echo set-up; :";
+    let Some(said) = made(&["--jobs=8", "lint", set_up, "CARGO=echo"]) else {
+        return;
+    };
+    assert!(said.starts_with("set-up\n") && said.contains("clippy"), "{said}");
 }
 
 /// Whether a program is installed; a test of what it says is left out else.
@@ -326,7 +360,7 @@ fn the_unit_is_well_formed_and_hardened() {
     std::fs::write(&path, unit.replace(&format!("ExecStart={start}"), &program)).unwrap();
     let path = path.to_str().unwrap();
     let Some((verified, said)) = says("systemd-analyze", &["verify", "--man=no", path]) else {
-        println!("systemd is not installed");
+        skipped("systemd is not installed");
         return;
     };
     // Units of this machine may have faults of their own, and the user is made on installing.
@@ -339,7 +373,7 @@ fn the_unit_is_well_formed_and_hardened() {
     let (secure, said) = says("systemd-analyze", &security).unwrap();
     // Version 250 is the first that looks at files.
     if said.contains("unrecognized option") {
-        println!("systemd is too old to rate files");
+        skipped("systemd is too old to rate files");
         return;
     }
     assert!(secure && said.contains("OK"), "{said}");
