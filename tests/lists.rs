@@ -465,6 +465,47 @@ fn delegation(key: u64, nonce: u8) -> Authorization {
     delegation::delegation(CHAIN_ID as u8, key, account(9), nonce)
 }
 
+/// Has code of an account create contracts in the first transaction of a block.
+fn create(bundle: &mut Bundle, creator: Address, contracts: &[u8]) {
+    let frames = &mut bundle.traces.as_mut().unwrap()[0].frames;
+    let nested = frames.iter().filter(|frame| frame.path.len() == 1).count() as u32;
+    for (place, &contract) in (nested..).zip(contracts) {
+        frames.push(Frame {
+            kind: FrameKind::Create,
+            path: vec![place],
+            from: creator,
+            to: Some(Address::repeat_byte(contract)),
+            error: None,
+            reverted: false,
+            ..frames[0].clone()
+        });
+    }
+}
+
+/// A store of these blocks whose frames come later, so many blocks a commit.
+fn filled_later<'a>(
+    directory: &std::path::Path,
+    told: &[Bundle],
+    commits: impl IntoIterator<Item = &'a [Bundle]>,
+) -> Arc<Store> {
+    let mut untraced = told.to_vec();
+    untraced.iter_mut().for_each(|bundle| bundle.traces = None);
+    let store = open(directory);
+    let mut writer = store.writer().unwrap();
+    commit(&mut writer, &untraced, untraced.len());
+    for bundles in commits {
+        let (view, mut batch) = (store.view(), writer.batch());
+        for bundle in bundles {
+            let traces = bundle.traces.as_deref().unwrap();
+            let first = view.block(bundle.block.number()).unwrap().first_transaction;
+            derive_traces(bundle, traces, (&view, first), &nonce_rules(), &mut batch).unwrap();
+        }
+        writer.commit_final(batch).unwrap();
+    }
+    drop(writer);
+    store
+}
+
 /// A delegated account that creates, and is authorized before and after: its nonce is the same whether frames come with the blocks or later.
 #[test]
 fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
@@ -479,17 +520,7 @@ fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
         let transaction = &mut told[at].block.transactions[0];
         transaction.authorization_list = Some(vec![delegation(77, nonce)]);
     }
-    let frames = &mut told[creates].traces.as_mut().unwrap()[0].frames;
-    let nested = frames.iter().filter(|frame| frame.path.len() == 1).count() as u32;
-    frames.push(Frame {
-        kind: FrameKind::Create,
-        path: vec![nested],
-        from: delegated,
-        to: Some(Address::repeat_byte(0xcc)),
-        error: None,
-        reverted: false,
-        ..frames[0].clone()
-    });
+    create(&mut told[creates], delegated, &[0xcc]);
     let nonces = |store: &Store| {
         let reader = Reader::new(store.view());
         let at = [first - 1, first, creates, second, stale, 13];
@@ -504,22 +535,57 @@ fn nonces_of_delegated_accounts_count_creations_that_are_told_later() {
     commit(&mut with_frames.writer().unwrap(), &told, told.len());
     assert_eq!(nonces(&with_frames), expected);
 
-    let mut untraced = told.clone();
-    untraced.iter_mut().for_each(|bundle| bundle.traces = None);
-    let filled = open(homes[1].path());
-    let mut writer = filled.writer().unwrap();
-    commit(&mut writer, &untraced, untraced.len());
     // Some blocks a commit, so that nonces come from the store, too.
-    for bundles in told.chunks(3) {
-        let (view, mut batch) = (filled.view(), writer.batch());
-        for bundle in bundles {
-            let traces = bundle.traces.as_deref().unwrap();
-            let first = view.block(bundle.block.number()).unwrap().first_transaction;
-            derive_traces(bundle, traces, (&view, first), &nonce_rules(), &mut batch).unwrap();
-        }
-        writer.commit_final(batch).unwrap();
-    }
+    let filled = filled_later(homes[1].path(), &told, told.chunks(3));
     assert_eq!(nonces(&filled), expected);
+}
+
+/// What an authorization in vain was taken for without the frames counts for nothing behind it, however the filling is cut.
+#[test]
+fn nonces_that_are_told_later_do_not_depend_on_the_commits() {
+    let mut told = chain(3, 14, None);
+    let delegated = authority(&delegation(78, 0)).unwrap();
+    let mut busy = (2..14).filter(|&at: &usize| !told[at].block.transactions.is_empty());
+    let mut next = || busy.next().unwrap();
+    // Authorized, creates two, authorized by what it would have without: in vain, and by what it has.
+    let [first, creates, stale, second] = [next(), next(), next(), next()];
+    for (at, nonce) in [(first, 0), (stale, 1), (second, 3)] {
+        let transaction = &mut told[at].block.transactions[0];
+        transaction.authorization_list = Some(vec![delegation(78, nonce)]);
+    }
+    create(&mut told[creates], delegated, &[0xcc, 0xcd]);
+    let rows = |store: &Store| {
+        let contents = store.view().contents().unwrap();
+        let nonces = contents.into_iter().find(|contents| contents.name == "nonces");
+        nonces.map(|nonces| (nonces.rows, nonces.digest)).unwrap()
+    };
+    let home = tempfile::tempdir().unwrap();
+    let with_frames = open(home.path());
+    commit(&mut with_frames.writer().unwrap(), &told, told.len());
+    let mut digests = Vec::new();
+    let cuts = [creates, stale, second];
+    for chosen in 0..1 << cuts.len() {
+        let (mut commits, mut from) = (Vec::new(), 0);
+        for (bit, &at) in cuts.iter().enumerate() {
+            if (chosen >> bit) & 1 == 1 {
+                commits.push(&told[from..at]);
+                from = at;
+            }
+        }
+        commits.push(&told[from..]);
+        let home = tempfile::tempdir().unwrap();
+        let filled = filled_later(home.path(), &told, commits);
+        for store in [&with_frames, &filled] {
+            let reader = Reader::new(store.view());
+            let at = [first, creates, stale, second, 13];
+            let nonces = at.map(|block| reader.nonce(delegated, block as u64).unwrap());
+            assert_eq!(nonces, [1, 3, 3, 4, 4].map(Nonce::Exact), "{chosen}");
+        }
+        assert_eq!(rows(&filled), rows(&with_frames), "{chosen}");
+        digests.push(filled.view().digest().unwrap());
+    }
+    digests.dedup();
+    assert_eq!(digests.len(), 1);
 }
 
 /// What bridges and the chain send in an account's name has numbers of another order than the account's nonces.

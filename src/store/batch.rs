@@ -65,8 +65,8 @@ impl Dictionary {
 /// Nonces that a batch tells, before a view does.
 #[derive(Debug, Default)]
 pub(super) struct Nonces {
-    /// By the table `nonces`.
-    ledger: AddressMap<u64>,
+    /// By the table `nonces`; `None` where it is known to have none.
+    ledger: AddressMap<Option<u64>>,
     /// By the last transaction sent.
     sent: AddressMap<u64>,
 }
@@ -416,7 +416,7 @@ impl Batch {
     pub fn nonce(&self, account: &Address) -> Result<Option<u64>, StoreError> {
         let told = self.nonces.ledger.get(account);
         match told.or_else(|| self.earlier.ledger.get(account)) {
-            Some(&nonce) => Ok(Some(nonce)),
+            Some(&nonce) => Ok(nonce),
             None => match self.filled {
                 None => self.base().ledger_nonce(account, u64::MAX),
                 Some((0, _)) => Ok(None),
@@ -448,6 +448,9 @@ impl Batch {
     pub fn take_back_nonce(&mut self, account: &Address, block: u64) -> Result<(), StoreError> {
         let (table, key) = (Table::Nonces, keys::account_at(account, block));
         if self.stored(table, &key)?.is_some() {
+            // The view shows the row up to the commit, so later blocks of the batch must not look for the nonce there.
+            let before = self.nonce(account)?;
+            self.nonces.ledger.insert(*account, before);
             self.plain.write.delete_cf(family(&self.store.db, table)?, key);
         }
         Ok(())
@@ -463,7 +466,7 @@ impl Batch {
     pub fn set_nonce(&mut self, account: &Address, block: u64, nonce: u64) -> Result<(), StoreError> {
         let mut value = Vec::with_capacity(4);
         bytes::put_varint(&mut value, nonce);
-        self.nonces.ledger.insert(*account, nonce);
+        self.nonces.ledger.insert(*account, Some(nonce));
         self.row(Table::Nonces, &keys::account_at(account, block), &value)
     }
 
