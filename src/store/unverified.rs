@@ -81,10 +81,11 @@ impl View {
         let stored = decode(self.get(Table::Meta, KEY)?.as_deref())?;
         let mut next = self.first_block();
         for (first, end) in stored.ranges {
-            // Blocks that were taken off since may stand in it.
-            let last = (end - 1).min(head.number);
+            // Blocks that were taken off since may stand in it, also before the first one: a store that lost all of them may begin
+            // elsewhere.
+            let (first, last) = (first.max(next), (end - 1).min(head.number));
             if first > last {
-                break;
+                continue;
             }
             if next < first {
                 told.verified.push(next..=first - 1);
@@ -139,5 +140,30 @@ mod tests {
         let mut writer = store.writer().unwrap();
         (1..3).for_each(|block| commit(&mut writer, block));
         assert_eq!(told(&store), (vec![0..=2], vec![]));
+    }
+
+    #[test]
+    fn nothing_is_said_of_blocks_of_a_store_that_began_elsewhere() {
+        for (first, at_its_word) in [(200, false), (102, false), (50, false), (102, true), (104, true)] {
+            let home = tempfile::tempdir().unwrap();
+            let open = |first| {
+                let options = OpenOptions::new(home.path());
+                let store = Store::open_or_create(&options, 1, B256::ZERO, Some(first)).unwrap();
+                let writer = store.writer().unwrap();
+                (store, writer)
+            };
+            let (store, mut writer) = open(100);
+            writer.take_at_its_word(true).unwrap();
+            (100..104).for_each(|block| commit(&mut writer, block));
+            writer.unwind(100).unwrap();
+            drop((store, writer));
+            let (store, mut writer) = open(first);
+            writer.take_at_its_word(at_its_word).unwrap();
+            (first..first + 3).for_each(|block| commit(&mut writer, block));
+            let all = vec![first..=first + 2];
+            let (verified, trusted) = if at_its_word { (vec![], all) } else { (all, vec![]) };
+            let told = store.view().provenance().unwrap();
+            assert_eq!(told, Provenance { verified, trusted }, "{first} {at_its_word}");
+        }
     }
 }
