@@ -68,9 +68,14 @@ impl Pen {
         })
     }
 
-    /// Commits final blocks: all of them or none. Answers the bytes of the write.
+    /// Commits final blocks: all of them or none. Answers the bytes of the write. What is due to be flushed is flushed before: a failure
+    /// of that is of none of them.
     pub(super) fn commit_final(&mut self, mut batch: Batch) -> Result<usize, StoreError> {
         self.check_base(&batch)?;
+        let is_due = |since| clock::now() - since >= UNLOGGED_AGE_MAX;
+        if self.state.unlogged.is_some_and(is_due) {
+            self.flush_unlogged()?;
+        }
         let checkpoint = batch.checkpoint;
         self.reached(Step::Final, Point::Begun, checkpoint.next_block);
         let mut rows = Rows::begin(&self.store, std::mem::take(&mut batch.plain), false)?;
@@ -90,11 +95,8 @@ impl Pen {
         })?;
         self.state.checkpoint = checkpoint;
         self.state.trust = trust;
-        let since = *self.state.unlogged.get_or_insert_with(clock::now);
+        self.state.unlogged.get_or_insert_with(clock::now);
         self.publish();
-        if clock::now() - since >= UNLOGGED_AGE_MAX {
-            self.flush_unlogged()?;
-        }
         self.state.bulk.wrote(&self.store, bytes);
         self.state.filters.wrote(&self.store, bytes);
         Ok(bytes)
@@ -364,5 +366,42 @@ impl Store {
             next_block,
             synced: records.unwrap_or_default(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::B256;
+    use crate::store::writer::Writer;
+    use crate::store::{BlockEarnings, OpenOptions};
+
+    fn commit(writer: &mut Writer, number: u64) -> Result<(), StoreError> {
+        let mut batch = writer.batch();
+        let hash = B256::with_last_byte(number as u8 + 1);
+        batch.begin_block(number, hash, 1, &BlockEarnings::default())?;
+        writer.commit_final(batch)
+    }
+
+    #[test]
+    fn a_commit_that_fails_as_nothing_can_be_flushed_leaves_the_store_as_before() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open_or_create(&OpenOptions::new(home.path()), 1, B256::ZERO, None).unwrap();
+        let mut writer = store.writer().unwrap();
+        commit(&mut writer, 0).unwrap();
+        let at_the_limit = |pen: &mut Pen| {
+            pen.state.unlogged = clock::now().checked_sub(UNLOGGED_AGE_MAX);
+            assert!(pen.state.unlogged.is_some());
+            Ok(())
+        };
+        writer.step(at_the_limit).unwrap();
+        // New tables cannot be made while their directory is away.
+        let tables = home.path().join("rocksdb");
+        let away = home.path().join("away");
+        std::fs::rename(&tables, &away).unwrap();
+        commit(&mut writer, 1).unwrap_err();
+        std::fs::rename(&away, &tables).unwrap();
+        assert_eq!(store.view().head().map(|head| head.number), Some(0));
+        assert_eq!(writer.checkpoint(), *store.view().checkpoint());
     }
 }
