@@ -134,7 +134,7 @@ fn print_pages(store: &Store, many: u64) {
                 .expect("an answer")
                 .expect("a token");
             let part = KeyPart::skipping(skip, PAGE);
-            reader.holders(&token, &part).expect("a page")
+            reader.holders(&token, &part, None).expect("a page")
         };
         let mut out = Vec::new();
         let mut write = |rows: &[(Address, U256)], supply: &U256| {

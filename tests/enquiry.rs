@@ -524,7 +524,7 @@ async fn verdicts_of_orphaned_blocks_are_void() {
         let facts = ObservedFacts::new(Arc::clone(&desk.observed), desk.store.view(), true);
         let is_told = expected == Exactness::Inexact;
         let some = |number: u64| is_told.then_some(U256::from(number));
-        let held = facts.holders(&coin, None, 0, 10).unwrap();
+        let held = facts.holders(&coin, None, 0, 10, None).unwrap();
         assert_eq!(
             held,
             some(4).map(|balance| vec![(holder, balance)]),
@@ -877,7 +877,7 @@ async fn what_another_branch_told_does_not_come_back_with_the_verdict() {
     desk.observed.put_balances(&toll, &[told], Some((None, true)));
     let holders = |desk: &Desk| {
         let facts = ObservedFacts::new(Arc::clone(&desk.observed), desk.store.view(), true);
-        facts.holders(&toll, None, 0, 10_000).unwrap()
+        facts.holders(&toll, None, 0, 10_000, None).unwrap()
     };
     assert_eq!(holders(&desk), None);
     let before = desk.observed.revision();
@@ -980,7 +980,9 @@ async fn holders_that_are_not_told_of_have_what_events_say() {
             let facts = ObservedFacts::new(Arc::clone(&desk.observed), Arc::clone(&view), true);
             let reader = Reader::new(view).with_token_facts(Arc::new(facts));
             let token = reader.token(&toll.address).unwrap().unwrap();
-            let page = reader.holders(&token, &KeyPart::skipping(0, 10_000)).unwrap();
+            let page = reader
+                .holders(&token, &KeyPart::skipping(0, 10_000), None)
+                .unwrap();
             assert!(!page.by_ledger);
             (reader, page)
         };

@@ -40,7 +40,7 @@ pub(super) fn holders(input: &mut Input<'_>) -> Result<Plan, HttpError> {
     let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
         let token = find_whole(snapshot, &address)?;
-        let page = snapshot.reader.holders(&token, &part).map_err(query_failed)?;
+        let page = tokens::holders(snapshot, &token, &part)?;
         let envelope = Envelope::new("holders", |object| {
             object.hex("contractAddress", address);
             object.string("chain", snapshot.chain.as_str());

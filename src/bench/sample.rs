@@ -360,7 +360,7 @@ impl Look<'_> {
         let mut holders = BTreeSet::new();
         self.drawn(count.min(HOLDERS_WITHIN).div_ceil(rows), HOLDER_PAGES, |page| {
             let part = KeyPart::skipping(page * rows, rows as usize);
-            let page = reader.holders(&token, &part)?;
+            let page = reader.holders(&token, &part, None)?;
             holders.extend(page.holders.into_iter().map(|(holder, _)| holder));
             Ok(())
         })?;

@@ -89,7 +89,7 @@ fn holder_list(
     Ok(Plan::scan(move |snapshot| {
         let reader = &snapshot.reader;
         let token = find_whole(snapshot, &token)?;
-        let page = reader.holders(&token, &part).map_err(query_failed)?;
+        let page = tokens::holders(snapshot, &token, &part)?;
         let mut holders = Vec::with_capacity(page.holders.len());
         for (holder, balance) in &page.holders {
             let kind = if with_types {

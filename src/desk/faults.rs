@@ -27,6 +27,8 @@ pub(crate) const TOO_MANY_CONTRACTS: &str = "At most 5 contract addresses are al
 pub(crate) const TWO_FILTERS: &str = "Duplicate parameter: contractaddress";
 pub(crate) const TOO_MANY_TRANSFERS: &str = "The account has too many transfers to add up in time";
 pub(crate) const TOO_MANY_TOKENS: &str = "The account holds too many tokens to look through in time";
+pub(crate) const TOO_FAR: &str =
+    "The page is too far into the list to be reached in time, go on from the page before by its cursor";
 pub(crate) const TOO_MANY_TRANSFERS_OF_ALL: &str =
     "The account has too many transfers to add up in time, ask for one token by contractaddress";
 

@@ -7,8 +7,8 @@ use crate::clock;
 use crate::http::HttpError;
 use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256, Usd};
 use crate::query::{
-    ContractCreation, Created, HoldingPage, IdCursor, KeyPart, NftPage, QueryError, Token, TokenCursor,
-    TokenStory,
+    ContractCreation, Created, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyPart, NftPage, QueryError,
+    Token, TokenCursor, TokenStory,
 };
 
 use super::amounts::Unit;
@@ -16,8 +16,8 @@ use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
 use super::context::{Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, UPSTREAM_FAILED, needs_traces,
-    never_indexed, query_failed, upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_FAR, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, UPSTREAM_FAILED,
+    needs_traces, never_indexed, query_failed, upstream_failed_with,
 };
 use super::prices;
 
@@ -65,7 +65,21 @@ pub(crate) fn holdings(
     })
 }
 
-/// How long the transfers of an account may be added up, or its tokens looked through.
+/// The holders of a token (T3).
+pub(crate) fn holders(
+    snapshot: &Snapshot,
+    token: &Token,
+    part: &KeyPart<HolderCursor>,
+) -> Result<HolderPage, HttpError> {
+    let deadline = clock::now() + SUM_TIME_MAX;
+    let page = snapshot.reader.holders(token, part, Some(deadline));
+    page.map_err(|error| match error {
+        QueryError::TimedOut => HttpError::unavailable(TOO_FAR),
+        error => query_failed(error),
+    })
+}
+
+/// How long the transfers of an account may be added up, its tokens looked through, or holders passed over.
 pub(crate) const SUM_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The ids of an ERC-721 token that an account owns.

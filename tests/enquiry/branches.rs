@@ -88,7 +88,9 @@ impl Desk {
     fn answered(&self, token: &Address) -> Option<(Vec<(Address, U256)>, bool)> {
         let reader = self.reader();
         let token = reader.token(token).unwrap()?;
-        let page = reader.holders(&token, &KeyPart::skipping(0, 10_000)).unwrap();
+        let page = reader
+            .holders(&token, &KeyPart::skipping(0, 10_000), None)
+            .unwrap();
         assert_eq!(page.total, page.holders.len() as u64);
         Some((page.holders, page.by_ledger))
     }

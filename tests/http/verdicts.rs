@@ -593,7 +593,9 @@ async fn a_contract_that_ended_has_no_supply() {
     // It refused to tell of anybody, and of its supply.
     let reader = Reader::new(world.store.view());
     let token = reader.token(&coin).unwrap().unwrap();
-    let all = reader.holders(&token, &KeyPart::skipping(0, 10_000)).unwrap();
+    let all = reader
+        .holders(&token, &KeyPart::skipping(0, 10_000), None)
+        .unwrap();
     let mut told: Vec<_> = all
         .holders
         .iter()

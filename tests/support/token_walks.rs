@@ -28,7 +28,7 @@ fn walk<const N: usize, T: std::fmt::Debug + PartialEq>(
 
 pub fn holders(reader: &Reader, token: &Token, all: &[(Address, U256)]) {
     walk(all, |part: &KeyPart<HolderCursor>| {
-        let page = reader.holders(token, part).unwrap();
+        let page = reader.holders(token, part, None).unwrap();
         assert_eq!(page.total, all.len() as u64);
         (page.holders, page.next)
     });
@@ -86,7 +86,7 @@ pub fn holders_behind_any_place(reader: &Reader, token: &Token, all: &[(Address,
             .take(3)
             .copied()
             .collect();
-        let page = reader.holders(token, &part).unwrap();
+        let page = reader.holders(token, &part, None).unwrap();
         assert_eq!(page.holders, wanted, "behind {place:?}");
     }
 }

@@ -266,7 +266,9 @@ fn a_page_beyond_the_holders_that_were_told_of_reads_none() {
     let token = reader.token(&token(1)).unwrap().unwrap();
     let ask = |skip: u64| {
         let _ = visits::take();
-        let page = reader.holders(&token, &KeyPart::skipping(skip, 10)).unwrap();
+        let page = reader
+            .holders(&token, &KeyPart::skipping(skip, 10), None)
+            .unwrap();
         assert_eq!(
             (page.total, page.supply, page.by_ledger),
             (500, U256::from(77), false)
@@ -277,4 +279,14 @@ fn a_page_beyond_the_holders_that_were_told_of_reads_none() {
     assert_eq!(ask(499).0, 1);
     assert_eq!(ask(500), (0, 0, false));
     assert_eq!(ask(1 << 40), (0, 0, false));
+    // Time is looked at on the way to a page, and none is lost on what is near.
+    let late = Some(Instant::now());
+    let page = |skip: u64| reader.holders(&token, &KeyPart::skipping(skip, 10), late);
+    assert_eq!(page(0).unwrap().holders.len(), 10);
+    assert!(matches!(page(499), Err(QueryError::TimedOut)));
+    let part = KeyPart {
+        after: page(0).unwrap().next,
+        ..KeyPart::skipping(499, 10)
+    };
+    assert_eq!(reader.holders(&token, &part, late).unwrap().holders.len(), 10);
 }

@@ -309,7 +309,7 @@ fn a_list_of_holders_is_of_one_word() {
     let page = |facts: Arc<dyn TokenFacts>| {
         let reader = Reader::new(store.view()).with_token_facts(facts);
         let token = reader.token(&token).unwrap().unwrap();
-        let page = reader.holders(&token, &KeyPart::skipping(0, 10)).unwrap();
+        let page = reader.holders(&token, &KeyPart::skipping(0, 10), None).unwrap();
         (page.holders.len(), page.total, page.supply, page.by_ledger)
     };
     assert_eq!(page(Arc::new(facts())), (3, 3, U256::from(77), false));

@@ -3,10 +3,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub use crate::model::ZeroAddress;
 
 use crate::model::{Address, FeedFacts, TokenMetadata, U256};
+use crate::query::QueryError;
 use crate::store::StoreError;
 
 /// Whether the ledger of a token, summed from its logs, is what its contract says.
@@ -103,14 +105,15 @@ pub trait TokenFacts: fmt::Debug + Send + Sync {
     }
 
     /// The holders by what the contract said last: largest first, then by address; those behind `_after` where it is
-    /// given, else all but the first `_skip`.
+    /// given, else all but the first `_skip`, which takes until `_deadline` at most.
     fn holders(
         &self,
         _token: &Address,
         _after: Option<(Address, U256)>,
         _skip: u64,
         _limit: usize,
-    ) -> Result<Option<Vec<(Address, U256)>>, StoreError> {
+        _deadline: Option<Instant>,
+    ) -> Result<Option<Vec<(Address, U256)>>, QueryError> {
         Ok(None)
     }
 }

@@ -1,6 +1,7 @@
 //! Holders of a token by amount (T3) and their number (T4).
 
 use std::cmp::Reverse;
+use std::time::Instant;
 
 use super::Token;
 use super::places::{HolderCursor, KeyPart};
@@ -103,19 +104,25 @@ impl Reader {
         Ok(Some(Told { count, supply }))
     }
 
-    /// The holders of a token, largest first (T3).
-    pub fn holders(&self, token: &Token, part: &KeyPart<HolderCursor>) -> Result<HolderPage, QueryError> {
+    /// The holders of a token, largest first (T3). Passing over those that a contract told of gives up at `deadline`.
+    pub fn holders(
+        &self,
+        token: &Token,
+        part: &KeyPart<HolderCursor>,
+        deadline: Option<Instant>,
+    ) -> Result<HolderPage, QueryError> {
         let after = part.after.map(|place| place.holder()).transpose();
         let after = after.map_err(corrupt(Table::Holders))?;
         // One more than asked for says whether rows follow.
         let limit = part.limit.saturating_add(1);
         let told = self.holders_told(token)?;
         let rows_told = match &told {
-            // What contracts told has no ranks: the whole list would be walked over for nothing.
+            // What contracts told has no ranks, and is walked over from the start: its end is not where another moment's count says. The whole
+            // of it would be walked over for nothing.
             Some(told) if after.is_none() && told.count <= part.skip => Some(Vec::new()),
             Some(_) => self
                 .token_facts
-                .holders(&token.address, after, part.skip, limit)?,
+                .holders(&token.address, after, part.skip, limit, deadline)?,
             None => None,
         };
         // Count and supply were asked for first: where what was told stops to count meanwhile, there are no rows of it, and all is the

@@ -1,12 +1,18 @@
 //! Facts about tokens out of the side store, as they stand on one snapshot of the chain.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::facts::{Exactness, NativeDiffers, TokenFacts, Verdict};
 use crate::model::{
     Address, BlockId, FeedFacts, TokenMetadata, TokenVerdict, ToldMetadata, U256, ZeroAddress,
 };
+use crate::query::QueryError;
+use crate::query::limit::Limit;
 use crate::store::{Observed, Refreshed, StoreError, View};
+
+/// Holders that are passed over from one look at the time to the next: one of them takes less than a microsecond.
+const HOLDERS_PER_LOOK: u32 = 256;
 
 /// What a node told of tokens, on a snapshot.
 #[derive(Debug)]
@@ -155,14 +161,16 @@ impl TokenFacts for ObservedFacts {
         after: Option<(Address, U256)>,
         skip: u64,
         limit: usize,
-    ) -> Result<Option<Vec<(Address, U256)>>, StoreError> {
+        deadline: Option<Instant>,
+    ) -> Result<Option<Vec<(Address, U256)>>, QueryError> {
         if self.told(token).is_none() {
             return Ok(None);
         }
-        Ok(match after {
-            Some(after) => self.observed.holders_after(token, &after, limit),
-            None => self.observed.holders(token, skip, limit),
-        })
+        let mut time = Limit::new(deadline, HOLDERS_PER_LOOK);
+        match after {
+            Some(after) => Ok(self.observed.holders_after(token, &after, limit)),
+            None => self.observed.holders_past(token, skip, limit, || time.spend(1)),
+        }
     }
 
     fn revision(&self) -> u64 {

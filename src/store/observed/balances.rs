@@ -1,5 +1,6 @@
 //! Balances of tokens that are not exact, as their contracts told them, and their order.
 
+use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};
 
 use rocksdb::{Direction, IteratorMode, WriteBatch};
@@ -155,13 +156,41 @@ impl Observed {
     /// rows cannot be read.
     #[must_use]
     pub fn holders(&self, token: &Address, skip: u64, limit: usize) -> Option<Vec<(Address, U256)>> {
+        let Ok(holders) = self.holders_past(token, skip, limit, || Ok::<_, Infallible>(()));
+        holders
+    }
+
+    /// The same; `step` is told of each one that is left out, and its error ends it.
+    pub fn holders_past<E>(
+        &self,
+        token: &Address,
+        mut skip: u64,
+        limit: usize,
+        mut step: impl FnMut() -> Result<(), E>,
+    ) -> Result<Option<Vec<(Address, U256)>>, E> {
+        let mut holders = Vec::new();
+        let Some(db) = self.db.as_ref().filter(|_| !memory::forbids()) else {
+            return Ok(Some(holders));
+        };
         let prefix = codec::order_prefix(token);
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        self.keys(&prefix, &prefix)
-            .skip(skip)
-            .take(limit)
-            .map(in_order)
-            .collect()
+        let mut rows = db.raw_iterator();
+        rows.seek(prefix);
+        while holders.len() < limit
+            && let Some(key) = rows.key().filter(|key| key.starts_with(&prefix))
+        {
+            visits::row();
+            if skip > 0 {
+                skip -= 1;
+                step()?;
+            } else if let Ok((balance, holder)) = codec::decode_order_key(key) {
+                holders.push((holder, balance));
+            } else {
+                return Ok(None);
+            }
+            rows.next();
+        }
+        let read = rows.status().map_err(|error| self.damaged(&error));
+        Ok(read.is_ok().then_some(holders))
     }
 
     /// The same, from the first holder behind the place of `after`, who need not be there any more.
@@ -293,5 +322,38 @@ mod tests {
             assert_eq!(held(&one).len(), usize::from(now > 0), "{now}");
             assert_eq!(observed.balance(&token, &one), Some((U256::from(now), 5)));
         }
+    }
+
+    /// Who is left out is counted one by one, so that whoever asks may give up, and nobody else is.
+    #[test]
+    fn holders_are_left_out_step_by_step() {
+        let observed = Observed::in_memory();
+        let [before, token, behind] = [1, 2, 3].map(Address::repeat_byte);
+        let told: Vec<_> = (1..=9)
+            .map(|n| ToldBalance {
+                holder: Address::repeat_byte(n),
+                balance: U256::from(100 - n),
+                block: 5,
+            })
+            .collect();
+        for token in [before, token, behind] {
+            observed.put_balances(&token, &told, None);
+        }
+        let all: Vec<_> = told.iter().map(|one| (one.holder, one.balance)).collect();
+        let ask = |skip: u64, limit: usize, steps_max: u64| {
+            let mut steps = 0;
+            let held = observed.holders_past(&token, skip, limit, || {
+                steps += 1;
+                if steps > steps_max { Err(steps) } else { Ok(()) }
+            });
+            (held, steps)
+        };
+        for skip in [0, 4, 9, 12] {
+            let left_out = skip.min(9);
+            let rest: Vec<_> = all.iter().skip(skip).take(3).copied().collect();
+            let steps = left_out as u64;
+            assert_eq!(ask(skip as u64, 3, steps), (Ok(Some(rest)), steps), "{skip}");
+        }
+        assert_eq!(ask(4, 3, 3), (Err(4), 4));
     }
 }
