@@ -41,6 +41,8 @@ mod kept;
 mod ledger;
 #[path = "support/lists.rs"]
 mod lists;
+#[path = "http/log.rs"]
+mod log;
 #[path = "http/long_lists.rs"]
 mod long_lists;
 #[path = "http/malformed.rs"]

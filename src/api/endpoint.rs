@@ -170,7 +170,7 @@ pub struct Endpoint {
     pub path: &'static str,
     /// The value of `action` that selects this one among those of the same path.
     pub action: Option<&'static str>,
-    /// Its parameters, in the order in which they are checked.
+    /// Its parameters, in the order in which they are told of. Which of two faults is said is not promised.
     pub parameters: &'static [Parameter],
     /// Whether it refuses `chain=testnet`.
     pub main_only: bool,

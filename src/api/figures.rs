@@ -97,7 +97,7 @@ fn sync(page: &mut Page, chain: ChainName, status: &ChainStatus) {
         ("quarry_node_head", "The node's head as last seen.", node_head),
         (
             "quarry_sync_blocks_per_second",
-            "Blocks indexed a second over the last while.",
+            "Blocks indexed a second over the last while, or while call frames are filled in blocks that got theirs.",
             Some(status.blocks_per_second()),
         ),
         (

@@ -409,11 +409,11 @@ fn bad_requests(endpoint: &Endpoint) -> Vec<String> {
             texts.push(format!("Duplicate parameter: {name}"));
         }
     }
-    if endpoint
+    let blocks = endpoint
         .parameters
         .iter()
-        .any(|parameter| matches!(parameter.kind, Kind::Block))
-    {
+        .filter(|parameter| matches!(parameter.kind, Kind::Block));
+    if blocks.count() > 1 {
         texts.push("Invalid block range".to_owned());
     }
     if let Some(days) = endpoint.days_max {

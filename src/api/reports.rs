@@ -156,7 +156,7 @@ pub(super) const HTML: &str = "text/html; charset=utf-8";
 
 /// Said of a chain whose report lacks what could not be read.
 const UNREAD: &str =
-    "what this store does not answer is not all told here: reading the store failed, the log says where";
+    "not all of what this store holds and withholds is told here: reading it failed, the log says where";
 
 /// Where things are, for programs and for those who ask without a browser.
 const WAYS: &str = concat!(
@@ -234,8 +234,14 @@ pub(super) fn status(chains: &dyn Chains, traffic: &Traffic) -> Result<Response,
         };
         if let Some(reader) = reader.filter(|reader| !reader.is_empty()) {
             let has_node = chains.has_node(chain);
-            if let Err(error) = withheld(&reader, has_node, &mut report.withheld) {
-                tracing::warn!(%chain, %error, "the status does not tell all that the store withholds");
+            // Nothing is claimed of what cannot be read.
+            let ranges = reader.provenance().map(|told| {
+                report.verified = told.verified.into_iter().map(StoredRange::from).collect();
+                report.trusted = told.trusted.into_iter().map(StoredRange::from).collect();
+            });
+            let all = withheld(&reader, has_node, &mut report.withheld);
+            if let Err(error) = ranges.and(all) {
+                tracing::warn!(%chain, %error, "the status does not tell all that is in the store");
                 if !report.message.is_empty() {
                     report.message.push_str("; ");
                 }
@@ -300,13 +306,9 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
             report.indexed = Some(head.number);
             report.indexed_hash = Some(const_hex::encode_prefixed(head.hash));
             report.finalized = reader.finalized();
-            // Nothing is claimed of what cannot be read.
-            let told = reader.provenance().unwrap_or_default();
-            report.verified = told.verified.into_iter().map(StoredRange::from).collect();
-            report.trusted = told.trusted.into_iter().map(StoredRange::from).collect();
         }
     }
-    if let Some(status) = status {
+    if let Some(status) = &status {
         report.node_head = status.node_head();
         report.rate = status.blocks_per_second();
         report.node_up = status.node_up();
@@ -322,7 +324,14 @@ fn chain_report(chains: &dyn Chains, chain: ChainName, reader: Option<&Reader>) 
         }
     }
     report.lag = report.node_head.map(|head| missing(next, head));
-    report.eta_seconds = report.lag.and_then(|lag| eta_seconds(lag, report.rate));
+    // The head stands still while call frames of stored blocks are filled in, and the rate is theirs.
+    let filling = match (reader, status.as_ref().and_then(|status| status.filling_to())) {
+        (Some(reader), Some(last)) => missing(reader.next_traced(), last),
+        _ => 0,
+    };
+    report.eta_seconds = report
+        .lag
+        .and_then(|lag| eta_seconds(lag.saturating_add(filling), report.rate));
     Some(report)
 }
 

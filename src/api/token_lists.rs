@@ -23,13 +23,14 @@ use super::page::{take_list, take_pages};
 const HOLDER_OFFSETS: [u64; 4] = [10, 15, 30, 45];
 
 fn take_holder_offset(params: &mut Params) -> Result<u64, HttpError> {
-    let Some(text) = params.take("offset")? else {
+    let none_of_them = || HttpError::bad_request(INVALID_OFFSET);
+    let Some(text) = params.take_or("offset", none_of_them)? else {
         return Ok(10);
     };
     HOLDER_OFFSETS
         .into_iter()
         .find(|offset| offset.to_string() == text)
-        .ok_or_else(|| HttpError::bad_request(INVALID_OFFSET))
+        .ok_or_else(none_of_them)
 }
 
 /// T3.

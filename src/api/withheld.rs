@@ -13,8 +13,8 @@ pub(super) struct Withheld {
     because: String,
 }
 
-/// Series of days that are sums over blocks.
-const DAILY: &str = "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3";
+/// Series of days that are sums over blocks, and the one of prices, which are read from logs.
+const DAILY: &str = "S3, S4, S6, S7, B4, B5, B6, B7, G1, G2, G3";
 
 /// Adds all that is withheld of an index that holds blocks; `has_node` says whether there is a node to ask. What is known without what
 /// cannot be read is added all the same.
@@ -82,8 +82,12 @@ pub(super) fn withheld(reader: &Reader, has_node: bool, all: &mut Vec<Withheld>)
             format!("the store begins at block {first_block}: accounts and tokens that are older"),
         );
         tell(
-            "T6, T7",
+            "T6, T7, erc1155-holdings",
             format!("the store begins at block {first_block}: what accounts held before is not known"),
+        );
+        tell(
+            "B1, B2, B3",
+            format!("the store begins at block {first_block}: blocks and times before it"),
         );
         if let Ok((first, _)) = &days {
             tell(

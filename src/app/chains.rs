@@ -387,7 +387,7 @@ impl Upstream for NodeUpstream {
             let told = node.token_metadata(token, block).await.map_err(failed)?;
             if told.is_bare {
                 // As a node says that has no contract there yet.
-                return Err(UpstreamError::Failed("the contract returns nothing".to_owned()));
+                return Err(UpstreamError::Untold("the contract returns nothing".to_owned()));
             }
             Ok(told.metadata)
         })
@@ -427,11 +427,11 @@ impl Upstream for NodeUpstream {
     }
 }
 
-/// A contract that gives no number is as good as a node that fails: "0" would be a lie.
+/// A contract that gives no number is to clients as good as a node that fails: "0" would be a lie.
 fn told<T>(told: Result<Told<T>, NodeError>) -> Result<T, UpstreamError> {
     match told.map_err(failed)? {
         Told::Value(value) => Ok(value),
-        Told::Nothing(why) => Err(UpstreamError::Failed(format!(
+        Told::Nothing(why) => Err(UpstreamError::Untold(format!(
             "the contract does not tell: {why}"
         ))),
     }

@@ -153,7 +153,7 @@ impl DemoNode {
     }
 
     fn token(&self, token: &Address) -> Result<&Recorded, UpstreamError> {
-        let unknown = || UpstreamError::Failed(format!("the demo has no token {token}"));
+        let unknown = || UpstreamError::Untold(format!("the demo has no token {token}"));
         self.tokens.get(token).ok_or_else(unknown)
     }
 }
@@ -181,7 +181,7 @@ fn explains(recorded: &Recorded, zero: ZeroAddress, reader: &Reader) -> Result<(
 
 impl Upstream for DemoNode {
     fn transaction_count(&self, _: Address, _: u64) -> UpstreamFuture<'_, u64> {
-        let nobody = UpstreamError::Failed("the demo has no node".to_owned());
+        let nobody = UpstreamError::Untold("the demo has no node".to_owned());
         Box::pin(async move { Err(nobody) })
     }
 

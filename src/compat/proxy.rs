@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::desk::answer::{Answer, Extra, Plan, Question};
-use crate::desk::context::{NodeReply, UpstreamError};
-use crate::desk::faults::{INVALID_ADDRESS, upstream_failed};
+use crate::desk::context::NodeReply;
+use crate::desk::faults::{INVALID_ADDRESS, no_node};
 use crate::desk::proxy::{self, Tag};
 use crate::http::{HttpError, parse_address, parse_quantity};
 
@@ -180,8 +180,7 @@ fn pass_on(method: &'static str, params: &Value) -> Result<Plan, HttpError> {
     let params = RawValue::from_string(params.to_string())
         .map_err(|error| HttpError::internal(format!("parameters are no JSON: {error}")))?;
     Ok(Plan::point(move |_| {
-        let nobody = UpstreamError::Failed("no node is configured".to_owned());
-        let question = Question::new(Err(upstream_failed(&nobody)), move |node| {
+        let question = Question::new(Err(no_node()), move |node| {
             Box::pin(async move { Ok(render(node.call(method, params).await?)) })
         });
         Ok(Answer::AskNode(question))

@@ -135,6 +135,9 @@ pub enum UpstreamError {
     /// It did not answer in time.
     #[error("the node did not answer in time")]
     TimedOut,
+    /// Nobody can tell, and nobody failed: the contract does not say, or there is no node to ask.
+    #[error("{0}")]
+    Untold(String),
 }
 
 /// Choices of the operator.

@@ -104,14 +104,27 @@ pub(crate) fn upstream_failed(error: &UpstreamError) -> HttpError {
 
 /// The same in an operation's own words.
 pub(crate) fn upstream_failed_with(text: &'static str, error: &UpstreamError) -> HttpError {
-    let status = match error {
-        UpstreamError::Failed(_) => ErrorStatus::BadGateway,
-        UpstreamError::TimedOut => ErrorStatus::GatewayTimeout,
-    };
-    HttpError::new(status, text).with_detail(error.to_string())
+    let (bad, late) = (ErrorStatus::BadGateway, ErrorStatus::GatewayTimeout);
+    let said = error.to_string();
+    match error {
+        UpstreamError::Failed(_) => HttpError::new(bad, text).with_detail(said),
+        UpstreamError::TimedOut => HttpError::new(late, text).with_detail(said),
+        UpstreamError::Untold(_) => HttpError::new(bad, text).with_reason(said),
+    }
 }
 
-/// What a question to the node becomes where there is no node: as if it failed.
+/// What a question to the node becomes where there is no node: to the client as if it failed.
 pub(crate) fn no_node() -> HttpError {
-    upstream_failed(&UpstreamError::Failed("no node is configured".to_owned()))
+    upstream_failed(&UpstreamError::Untold("no node is configured".to_owned()))
+}
+
+/// Writes to the log what only it may know of a refusal: our faults as errors, the node's as warnings, and what nobody can tell where
+/// everything is told.
+pub(crate) fn log_refusal(request_id: &str, path: &str, error: &HttpError) {
+    match error.status() {
+        _ if error.detail().is_none() => {}
+        ErrorStatus::Internal => tracing::error!(target: "quarry::api", request_id, path, %error, "refused"),
+        _ if error.is_fault() => tracing::warn!(target: "quarry::api", request_id, path, %error, "refused"),
+        _ => tracing::debug!(target: "quarry::api", request_id, path, %error, "refused"),
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 
 use crate::http::{
-    Delivery, ErrorStatus, FrameBuffers, FrameSource as _, Handled, HttpError, Lane, Lifetime, Pool, Request,
-    Response, Traffic,
+    Delivery, FrameBuffers, FrameSource as _, Handled, HttpError, Lane, Lifetime, Pool, Request, Response,
+    Traffic,
 };
 use crate::metrics::Page;
 use crate::model::ChainName;
@@ -17,7 +17,7 @@ use super::asking::Patience;
 use super::caching::Determinants;
 use super::context::{Chains, Settings};
 use super::counting::{Counted, counted, counted_from_memory};
-use super::faults::{not_configured, still_indexing};
+use super::faults::{log_refusal, not_configured, still_indexing};
 use super::kept::{KeptAnswers, Question as Asked};
 
 /// What all dialects share; one for a process.
@@ -354,14 +354,7 @@ impl Desk {
 
     /// The refusal as a response; what only the log may know goes there.
     pub(crate) fn refuse(&self, dialect: &impl Dialect, request: &Request, error: HttpError) -> Response {
-        if error.detail().is_some() {
-            let id = request.id().as_str();
-            if error.status() == ErrorStatus::Internal {
-                tracing::error!(target: "quarry::api", request_id = id, path = request.path(), %error, "refused");
-            } else {
-                tracing::warn!(target: "quarry::api", request_id = id, path = request.path(), %error, "refused");
-            }
-        }
+        log_refusal(request.id().as_str(), request.path(), &error);
         dialect.refuse(request, error)
     }
 }

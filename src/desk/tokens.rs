@@ -167,7 +167,7 @@ where
         if let (Some(amount), true) = (known, is_described) {
             return self.answer(amount, LEDGER);
         }
-        let nobody = UpstreamError::Failed(format!(
+        let nobody = UpstreamError::Untold(format!(
             "the events of token {} do not explain it, and there is no node to ask",
             token.address
         ));
@@ -207,7 +207,11 @@ async fn or_nothing(
     block: u64,
 ) -> Result<U256, UpstreamError> {
     match told {
-        Err(UpstreamError::Failed(_)) if node.has_code(address, block).await == Ok(false) => Ok(U256::ZERO),
+        Err(UpstreamError::Failed(_) | UpstreamError::Untold(_))
+            if node.has_code(address, block).await == Ok(false) =>
+        {
+            Ok(U256::ZERO)
+        }
         told => told,
     }
 }

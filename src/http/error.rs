@@ -60,6 +60,7 @@ pub struct HttpError {
     status: ErrorStatus,
     text: Cow<'static, str>,
     detail: Option<String>,
+    is_fault: bool,
     retry_after: u64,
 }
 
@@ -73,6 +74,7 @@ impl HttpError {
             status,
             text: text.into(),
             detail: None,
+            is_fault: true,
             retry_after: Self::RETRY_AFTER_SECONDS,
         }
     }
@@ -116,6 +118,13 @@ impl HttpError {
         self
     }
 
+    /// The same refusal with a detail that only who looks for it wants to read: nobody failed.
+    #[must_use]
+    pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
+        self.is_fault = false;
+        self.with_detail(reason)
+    }
+
     /// The same refusal where asking again makes sense in so many seconds.
     #[must_use]
     pub const fn with_retry_after(mut self, seconds: u64) -> Self {
@@ -139,6 +148,12 @@ impl HttpError {
     #[must_use]
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
+    }
+
+    /// Whether what the log keeps is somebody's fault: ours or the node's.
+    #[must_use]
+    pub const fn is_fault(&self) -> bool {
+        self.is_fault
     }
 
     /// The seconds of `Retry-After`, where the answer carries it.

@@ -179,7 +179,8 @@ impl Params {
         }
     }
 
-    fn take_or(
+    /// Takes a value as text; `undecodable` is what is said of one that is none.
+    pub fn take_or(
         &mut self,
         name: &str,
         undecodable: impl FnOnce() -> HttpError,

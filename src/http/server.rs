@@ -53,7 +53,7 @@ const ACCEPT_LINE_EVERY: Duration = Duration::from_secs(10);
 const THREADS_END_MAX: Duration = Duration::from_secs(1);
 
 /// Serves HTTP/1.1 and HTTP/2 without TLS on `listener` until `shutdown` resolves, then lets open
-/// requests finish for at most `limits.drain_timeout`. Answers how many connections had to be cut off.
+/// requests finish for at most `limits.drain_timeout`; whoever comes meanwhile is told 503. Answers how many connections had to be cut off.
 ///
 /// Over `limits.connections_max` a connection is accepted, told 503 and closed.
 pub async fn serve<H: Handler>(
@@ -104,7 +104,7 @@ pub async fn serve<H: Handler>(
             traffic.connection_refused();
             if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
                 tokio::spawn(async move {
-                    refuse(stream).await;
+                    refuse(stream, "Too many connections").await;
                     drop(refusal);
                 });
             }
@@ -127,9 +127,23 @@ pub async fn serve<H: Handler>(
         };
         sockets.deal(&mut connections, stream, served);
     }
-    drop(listener);
     drop(end);
-    let cut = drain(connections, limits.drain_timeout).await;
+    let mut drained = pin!(drain(connections, limits.drain_timeout));
+    let mut late = JoinSet::new();
+    let cut = loop {
+        tokio::select! {
+            // Who waited to be accepted when the end came is not reset without a word.
+            biased;
+            Ok((stream, _)) = listener.accept() => if late.len() < limits.refusals_max {
+                late.spawn(refuse(stream, "Shutting down"));
+            },
+            cut = &mut drained => break cut,
+        }
+        while late.try_join_next().is_some() {}
+    };
+    drop(listener);
+    // Each ends by itself.
+    while late.join_next().await.is_some() {}
     sockets.end(THREADS_END_MAX).await;
     cut
 }
@@ -225,8 +239,8 @@ impl<H: Handler> Connection<H> {
 }
 
 /// Says 503 and closes, without parsing anything.
-async fn refuse(mut stream: TcpStream) {
-    let answer = closing_answer(&HttpError::unavailable("Too many connections"));
+async fn refuse(mut stream: TcpStream, because: &'static str) {
+    let answer = closing_answer(&HttpError::unavailable(because));
     let spoken = async {
         stream.write_all(&answer).await?;
         stream.shutdown().await?;

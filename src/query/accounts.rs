@@ -142,8 +142,8 @@ impl TransactionPage {
                 // Before Byzantium only the top frame tells.
                 None => {
                     let frames = top_frames.get_or_insert_with(|| TopFrames::new(&view));
-                    let top = frames.outcome(number, index)?.ok_or(QueryError::NeedsTraces)?;
-                    top.error.is_none()
+                    let top = frames.top_call(number, index)?;
+                    top.success().ok_or(QueryError::NeedsTraces)?
                 }
             };
             let (gas_price, fee) = price_and_fee(&view, number, &slice)?;

@@ -2,6 +2,7 @@
 
 use alloy_primitives::{b256, hex, keccak256};
 
+use super::internal::TopCall;
 use super::{LogQuery, QueryError, Reader};
 use crate::codec::Corrupt;
 use crate::codec::value::FrameRow;
@@ -219,7 +220,10 @@ impl Reader {
         let (_, row) = Self::transaction_row(&mut units, ordinal)?;
         Ok(ContractCode {
             init: Some(row.transaction.input),
-            runtime: self.top_outcome(ordinal)?.map(|top| top.output),
+            runtime: match self.top_call(ordinal)? {
+                TopCall::Ended(top) => Some(top.output),
+                TopCall::Untold | TopCall::Absent => None,
+            },
         })
     }
 

@@ -19,6 +19,17 @@ pub struct InternalPage {
     units: Option<Units<'static>>,
 }
 
+impl TopCall {
+    /// Whether it went well, as far as frames tell: nothing failed where nothing ran. `None` where they are not stored.
+    pub(super) const fn success(&self) -> Option<bool> {
+        match self {
+            Self::Untold => None,
+            Self::Absent => Some(true),
+            Self::Ended(top) => Some(top.error.is_none()),
+        }
+    }
+}
+
 impl InternalPage {
     const fn of(page: Page) -> Self {
         Self { page, units: None }
@@ -41,6 +52,18 @@ impl Paged for InternalPage {
 
 fn corrupt(corrupt: crate::codec::Corrupt) -> QueryError {
     QueryError::Corrupt(corrupt, Table::Frames.name())
+}
+
+/// What is known of a transaction's top call.
+#[derive(Clone, Debug)]
+pub(super) enum TopCall {
+    /// Nothing: the frames of its block are not stored.
+    Untold,
+    /// That there was none: the frames of its block are stored, and none is of it. A node at whose word blocks are taken may tell so of
+    /// what runs nothing of its own.
+    Absent,
+    /// What became of it.
+    Ended(TopOutcome),
 }
 
 /// What became of a transaction's top call.
@@ -87,19 +110,22 @@ impl<'v> TopFrames<'v> {
         Ok((row.block, place.into()))
     }
 
-    /// What became of the top call of the transaction at position `index` of a block; `None` where its frames are not stored.
-    pub(super) fn outcome(&mut self, block: u64, index: u64) -> Result<Option<TopOutcome>, QueryError> {
+    /// What is known of the top call of the transaction at position `index` of a block.
+    pub(super) fn top_call(&mut self, block: u64, index: u64) -> Result<TopCall, QueryError> {
         if self.view.block_frames(block)?.is_none() {
-            return Ok(None);
+            return Ok(TopCall::Untold);
         }
         let first = self.first_of(block, index)?;
         if first == self.view.first_frame(block + 1)? {
-            return Ok(None);
+            return Ok(TopCall::Absent);
         }
         let row = FrameRow::decode(self.units.row(first)?.bytes()).map_err(corrupt)?;
         let is_top = u64::from(row.transaction_index()) == index && row.is_top();
+        if !is_top {
+            return Ok(TopCall::Absent);
+        }
         let (output, error) = row.outcome();
-        Ok(is_top.then(|| TopOutcome {
+        Ok(TopCall::Ended(TopOutcome {
             error: error.map(str::to_owned),
             output: Bytes::copy_from_slice(output),
         }))

@@ -1,6 +1,6 @@
 //! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
-use super::internal::{TopFrames, TopOutcome};
+use super::internal::{TopCall, TopFrames};
 use super::{QueryError, Reader};
 use crate::codec::transaction_row::{TransactionRow, decode_transaction};
 use crate::codec::value::{blob_gas_used, blob_price};
@@ -159,10 +159,8 @@ impl Reader {
         if let Some(success) = self.view.transaction_status(ordinal)? {
             return Ok(success.into());
         }
-        Ok(match self.top_outcome(ordinal)? {
-            Some(top) => top.error.is_none().into(),
-            None => TransactionStatus::NeedsTraces,
-        })
+        let success = self.top_call(ordinal)?.success();
+        Ok(success.map_or(TransactionStatus::NeedsTraces, Into::into))
     }
 
     /// What became of a transaction, and of a failed one why.
@@ -174,13 +172,19 @@ impl Reader {
         if stated == Some(true) {
             return Ok(Execution::Succeeded);
         }
-        Ok(match self.top_outcome(ordinal)? {
-            Some(top) if stated.is_none() && top.error.is_none() => Execution::Succeeded,
-            Some(top) => Execution::Failed {
+        let top = self.top_call(ordinal)?;
+        let success = stated.or_else(|| top.success());
+        Ok(match (top, success) {
+            (TopCall::Untold, _) | (_, None) => Execution::NeedsTraces,
+            (_, Some(true)) => Execution::Succeeded,
+            (TopCall::Absent, _) => Execution::Failed {
+                error: String::new(),
+                output: Bytes::new(),
+            },
+            (TopCall::Ended(top), _) => Execution::Failed {
                 error: top.error.unwrap_or_default(),
                 output: top.output,
             },
-            None => Execution::NeedsTraces,
         })
     }
 
@@ -228,11 +232,11 @@ impl Reader {
         Ok(stored.then_some(ran))
     }
 
-    /// What became of the top call of a transaction; `None` where the frames of its block are not stored.
-    pub(super) fn top_outcome(&self, ordinal: u64) -> Result<Option<TopOutcome>, QueryError> {
+    /// What is known of the top call of a transaction.
+    pub(super) fn top_call(&self, ordinal: u64) -> Result<TopCall, QueryError> {
         let (block, facts) = self.view.block_of_transaction(ordinal)?;
         let index = ordinal - facts.first_transaction;
-        TopFrames::new(&self.view).outcome(block, index)
+        TopFrames::new(&self.view).top_call(block, index)
     }
 
     /// A transaction's row in its place, without its logs.

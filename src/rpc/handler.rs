@@ -14,7 +14,7 @@ use super::methods::{METHODS, PASSED_ON, Work, place_of, read};
 use crate::desk::Desk;
 use crate::desk::answer::{Answer, Extra, Facts, begun};
 use crate::desk::asking::Patience;
-use crate::desk::faults::invalid_chain;
+use crate::desk::faults::{invalid_chain, log_refusal};
 use crate::http::header::RETRY_AFTER;
 use crate::http::{
     Delivery, ErrorStatus, FRAME_BYTES, Handled, Handler, HttpError, Lane, Lifetime, Params, Pool, Request,
@@ -153,13 +153,7 @@ fn refused(error: &HttpError) -> Response {
 
 /// What an error says to the client; what it says to the log goes there.
 pub(super) fn fault(request: &str, error: &HttpError) -> Fault {
-    if error.detail().is_some() {
-        if error.status() == ErrorStatus::Internal {
-            tracing::error!(target: "quarry::rpc", request_id = request, %error, "refused");
-        } else {
-            tracing::warn!(target: "quarry::rpc", request_id = request, %error, "refused");
-        }
-    }
+    log_refusal(request, "/rpc", error);
     Fault::of(error)
 }
 

@@ -4,7 +4,7 @@ use super::args::Args;
 use super::blocks::of_block;
 use super::fault::Fault;
 use super::methods::{Work, null, store, text};
-use super::traces::{is_operation, traced, traces_failed};
+use super::traces::{traced, traces_failed};
 use crate::clock;
 use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::blocks;
@@ -134,7 +134,8 @@ pub(super) fn internal_operations(args: &mut Args) -> Result<Work, Fault> {
         Ok(found.map_or_else(null, |traced| {
             // A creation that made nothing moved nothing, and has no address.
             let operations = traced.frames.iter();
-            let operations = operations.filter(|frame| is_operation(frame) && !rpc::made_nothing(frame));
+            let operations =
+                operations.filter(|frame| frame.is_internal_transaction() && !rpc::made_nothing(frame));
             text(|out| array(out, operations, rpc::internal_operation))
         }))
     })))

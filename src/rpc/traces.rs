@@ -20,7 +20,7 @@ use crate::desk::proxy::Tag;
 use crate::http::{HttpError, Lane};
 use crate::json::object;
 use crate::json::rpc::{self, TracePlace};
-use crate::model::{Address, B256, Frame as CallFrame, FrameKind};
+use crate::model::{Address, B256, Frame as CallFrame};
 use crate::query::{QueryError, Reader, TracedTransaction};
 
 /// Most addresses on one side of a filter.
@@ -364,15 +364,11 @@ impl Items for Traces {
     }
 }
 
-/// Whether a frame moves value, creates or ends a contract: what `ots_getInternalOperations` speaks of.
-pub(super) fn is_operation(frame: &CallFrame) -> bool {
-    frame.is_internal_transaction() && frame.kind != FrameKind::CallCode
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::http::ErrorStatus;
+    use crate::model::FrameKind;
 
     #[test]
     fn what_is_looked_for_in_vain_is_given_up() {

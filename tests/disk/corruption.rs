@@ -102,7 +102,7 @@ fn a_status_says_what_it_cannot_read_and_all_else() {
         message
             .as_str()
             .unwrap()
-            .starts_with("what this store does not answer is not all told"),
+            .starts_with("not all of what this store holds and withholds is told here"),
         "{message}"
     );
     // What does not come from there is said all the same.

@@ -166,6 +166,47 @@ async fn statuses_are_those_of_the_traces() {
     }
 }
 
+/// A node at whose word blocks are taken may have no frame of a transaction, which is no reason to wait for one.
+#[tokio::test]
+async fn statuses_of_what_has_no_frames() {
+    let mut bundles = chain(1);
+    for trace in bundles
+        .iter_mut()
+        .flat_map(|bundle| bundle.traces.iter_mut().flatten())
+    {
+        trace.frames.clear();
+    }
+    let world = World::of(bundles, None, None).await;
+    let (mut stated, mut untold) = (0, 0);
+    for bundle in &world.bundles {
+        for (transaction, receipt) in bundle.block.transactions.iter().zip(&bundle.receipts) {
+            let failed = receipt.status == Some(false);
+            stated += u32::from(failed);
+            untold += u32::from(receipt.status.is_none());
+            let wanted = json!({
+                "hash": transaction.hash.to_string(), "chain": "mainnet",
+                "isError": u8::from(failed), "errDescription": if failed { "failed" } else { "" },
+            });
+            assert_eq!(world.json(&status(transaction.hash)).await, wanted);
+            let listed = format!(
+                "/api/account/{:#x}/tx-list?startblock={number}&endblock={number}",
+                transaction.from,
+                number = bundle.block.number()
+            );
+            let list = world.json(&listed).await;
+            let mut rows = list["transactions"].as_array().unwrap().iter();
+            let row = rows
+                .find(|row| row["hash"] == transaction.hash.to_string())
+                .unwrap();
+            assert_eq!(
+                (&row["isError"], &row["status"]),
+                (&json!(u8::from(failed)), &json!(u8::from(!failed)))
+            );
+        }
+    }
+    assert!(stated > 5 && untold > 5, "{stated} {untold}");
+}
+
 #[tokio::test]
 async fn statuses_that_cannot_be_answered() {
     let world = World::of(chain(1), None, None).await;

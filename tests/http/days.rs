@@ -129,7 +129,7 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
     let blocks = of_day.len() as u128;
     let (mut transactions, mut prices, mut tips, mut burnt) = (0u128, 0u128, 0u128, 0u128);
     let (mut used, mut limit, mut size) = (0u128, 0u128, 0u128);
-    let (mut static_rewards, mut inclusion, mut uncles) = (0u128, 0u128, 0u128);
+    let (mut static_rewards, mut inclusion, mut uncles, mut late) = (0u128, 0u128, 0u128, 0u64);
     for bundle in &of_day {
         let header = &bundle.block.header;
         used += u128::from(header.gas_used);
@@ -140,6 +140,7 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
         inclusion += reward / 32 * bundle.block.uncles.len() as u128;
         for uncle in &bundle.block.uncle_headers {
             uncles += reward * u128::from(uncle.number + 8 - header.number) / 8;
+            late += 1;
         }
         for receipt in &bundle.receipts {
             let (gas, price) = (u128::from(receipt.gas_used), receipt.effective_gas_price.unwrap());
@@ -199,6 +200,20 @@ fn expected(bundles: &[Bundle], day: Day) -> BTreeMap<&'static str, Value> {
             "gasLimit",
             over(blocks, &|| json!(rounded(limit, blocks).to_string())),
         ),
+        // Of Etherscan's dialect alone.
+        (
+            "share",
+            over(limit, &|| {
+                let share = rounded(used * 10_000, limit);
+                json!(format!("{}.{:04}", share / 10_000, share % 10_000))
+            }),
+        ),
+        (
+            "avgGasPrice_Wei",
+            over(transactions, &|| json!(rounded(prices, transactions).to_string())),
+        ),
+        ("uncles", json!(late)),
+        ("uncleRewards", json!(exact(uncles, 18))),
     ])
 }
 
@@ -275,6 +290,111 @@ async fn series_equal_sums_over_the_chain() {
             }
         }
         assert!(empty > 0, "{seed}");
+    }
+}
+
+/// Action, and its fields by those that are expected of a day, with what stands for a mean over nothing.
+type Action = (
+    &'static str,
+    &'static [(&'static str, &'static str, Option<&'static str>)],
+);
+
+/// The daily actions of Etherscan's dialect but that of prices.
+const ACTIONS: [Action; 12] = [
+    ("dailytx", &[("transactionCount", "transactionCount", None)]),
+    ("dailynewaddress", &[("newAddressCount", "newAddressCount", None)]),
+    (
+        "dailytxnfee",
+        &[("transactionFee_Eth", "transactionFee_Coin", None)],
+    ),
+    (
+        "dailynetutilization",
+        &[("networkUtilization", "share", Some("\"\""))],
+    ),
+    (
+        "dailyavgblocksize",
+        &[("blockSize_bytes", "blockSize_Bytes", Some("0"))],
+    ),
+    (
+        "dailyblkcount",
+        &[
+            ("blockCount", "blockCount", None),
+            ("blockRewards_Eth", "minerRewards", None),
+        ],
+    ),
+    (
+        "dailyblockrewards",
+        &[("blockRewards_Eth", "blockRewards_Coin", None)],
+    ),
+    (
+        "dailyuncleblkcount",
+        &[
+            ("uncleBlockCount", "uncles", None),
+            ("uncleBlockRewards_Eth", "uncleRewards", None),
+        ],
+    ),
+    (
+        "dailyavgblocktime",
+        &[("blockTime_sec", "blockTime_Sec", Some("\"\""))],
+    ),
+    (
+        "dailyavggasprice",
+        &[("avgGasPrice_Wei", "avgGasPrice_Wei", Some("\"\""))],
+    ),
+    ("dailygasused", &[("gasUsed", "gasUsed", None)]),
+    ("dailyavggaslimit", &[("gasLimit", "gasLimit", Some("\"\""))]),
+];
+
+#[tokio::test]
+async fn series_of_the_dialect_equal_sums_over_the_chain() {
+    for seed in [3, 4, 5] {
+        let world = at_the_tip(weeks(seed), Some(REWARDS)).await;
+        let (from, to) = (day(&world.bundles[0]).number(), day(&world.bundles[59]).number());
+        let days: Vec<_> = (from..=to)
+            .map(|number| (number, expected(&world.bundles, Day::from_number(number))))
+            .collect();
+        for (action, fields) in ACTIONS {
+            let mut nothing = 0;
+            let entries = days.iter().map(|(number, values)| {
+                let mut entry = Map::new();
+                entry.insert("UTCDate".to_owned(), json!(Day::from_number(*number).to_string()));
+                entry.insert("unixTimeStamp".to_owned(), json!((number * 86_400).to_string()));
+                for (name, told, over_nothing) in fields {
+                    let value = match (&values[told], over_nothing) {
+                        (Value::Null, Some(text)) => {
+                            nothing += 1;
+                            serde_json::from_str(text).unwrap()
+                        }
+                        (value, _) => value.clone(),
+                    };
+                    entry.insert((*name).to_owned(), value);
+                }
+                Value::Object(entry)
+            });
+            let mut entries: Vec<Value> = entries.collect();
+            let has_means = fields.iter().any(|(_, _, over_nothing)| over_nothing.is_some());
+            assert_eq!(
+                has_means,
+                nothing > 0,
+                "seed {seed}: {action} has no day without blocks"
+            );
+            // All days, and more than the chain has.
+            let (first, last) = (Day::from_number(from - 1), Day::from_number(to + 1));
+            let asked = format!("/api?module=stats&action={action}&startdate={first}&enddate={last}");
+            for sort in ["", "&sort=asc", "&sort=desc"] {
+                if sort.ends_with("desc") {
+                    entries.reverse();
+                }
+                let told = json!({"status": "1", "message": "OK", "result": entries});
+                let target = format!("{asked}{sort}");
+                assert_eq!(world.json(&target).await, told, "seed {seed}: {target}");
+            }
+        }
+        // No two of these say the same by chance.
+        let differ = |one: &str, other: &str| days.iter().any(|(_, values)| values[one] != values[other]);
+        assert!(differ("minerRewards", "blockRewards_Coin"));
+        let is_late = |(_, values): &&(i64, BTreeMap<_, Value>)| values["uncles"] != json!(0);
+        assert!(days.iter().filter(is_late).count() > 2, "{seed}");
     }
 }
 
@@ -519,8 +639,21 @@ async fn a_store_that_begins_later_does_not_tell_its_first_day() {
             assert_eq!(world.json(&target).await, wanted, "{path}");
         }
     }
-    let supply = world.server.get("/api/stats/total-supply").await;
-    supply.assert_error(503, INDEXING);
+    let first_block = &later[0].block;
+    for target in [
+        target("/api/stats/historical-price", days(0), days(2)),
+        format!("/api/token/erc1155-holdings?address={}", Address::repeat_byte(1)),
+        format!(
+            "/api/block/timestamp/{}/block-number",
+            first_block.header.timestamp - 1
+        ),
+        format!("/api/block/{}/transaction-count", first_block.number() - 1),
+        "/api/stats/total-supply".to_owned(),
+    ] {
+        let reply = world.server.get(&target).await;
+        reply.assert_error(503, INDEXING);
+        assert_eq!(reply.header("retry-after"), Some("3600"), "{target}");
+    }
     // What waiting will not bring is said in another place.
     let number = later[0].block.number();
     let wanted = json!([
@@ -538,11 +671,15 @@ async fn a_store_that_begins_later_does_not_tell_its_first_day() {
             format!("the store begins at block {number}: accounts and tokens that are older")
         ],
         [
-            "T6, T7",
+            "T6, T7, erc1155-holdings",
             format!("the store begins at block {number}: what accounts held before is not known")
         ],
         [
-            "S4, S6, S7, B4, B5, B6, B7, G1, G2, G3",
+            "B1, B2, B3",
+            format!("the store begins at block {number}: blocks and times before it")
+        ],
+        [
+            "S3, S4, S6, S7, B4, B5, B6, B7, G1, G2, G3",
             format!("{first}: the store begins within this day, at block {number}")
         ],
     ]);

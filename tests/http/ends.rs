@@ -1,8 +1,7 @@
 //! How requests end, as the log and the figures tell it: answered, broken off, or left by their clients before there was an answer.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,9 +14,11 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tracing::Level;
 use tracing::subscriber::DefaultGuard;
 
 use crate::client::{Server, pool};
+use crate::log::Log;
 use crate::metrics::parse;
 
 /// Answers in all the ways there are; a POST at once.
@@ -71,21 +72,6 @@ impl Handler for Ends {
     }
 }
 
-/// The log, as text.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A service on this thread, whose log is read.
 struct World {
     server: Server,
@@ -97,12 +83,7 @@ struct World {
 
 impl World {
     async fn start(limits: Limits) -> Self {
-        let log = Log::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .with_writer(move || writer.clone());
-        let guard = tracing::subscriber::set_default(subscriber.finish());
+        let (log, guard) = Log::of_this_thread(Level::INFO);
         let (traffic, reached) = (
             Arc::new(Traffic::new(["ends".to_owned()])),
             Arc::new(Notify::new()),
@@ -127,12 +108,8 @@ impl World {
 
     /// The fields of the log's lines with this message.
     fn lines(&self, message: &str) -> Vec<Value> {
-        let text = String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap();
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let fields = lines.map(|mut line| line["fields"].take());
-        fields.filter(|fields| fields["message"] == message).collect()
+        let mut lines = self.log.lines(message);
+        lines.iter_mut().map(|line| line["fields"].take()).collect()
     }
 
     /// The line of a request, once it is there.

@@ -19,8 +19,10 @@ use quarry::sync::genesis::parse as parse_genesis;
 use quarry::sync::{ChainRules, Pipeline, SyncError};
 
 use serde_json::value::RawValue;
+use tracing::Level;
 
 use crate::client::{Reply, Server, pool};
+use crate::log::Log;
 
 pub(crate) const COIN: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
 pub(crate) const HOLDER: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -175,8 +177,13 @@ impl World {
             configured,
         };
         let api = Arc::new(front(Arc::new(chains), pool(), Settings::default()));
+        let limits = Limits {
+            // On this thread, so that its log can be read.
+            socket_threads: 0,
+            ..Limits::default()
+        };
         Self {
-            server: Server::start(api, Limits::default()).await,
+            server: Server::start(api, limits).await,
             observed,
             store,
             node,
@@ -303,6 +310,26 @@ impl World {
 
 fn failed() -> Told {
     Err(UpstreamError::Failed("gone".to_owned()))
+}
+
+#[tokio::test]
+async fn what_nobody_can_tell_is_no_fault_in_the_log() {
+    let (log, _guard) = Log::of_this_thread(Level::DEBUG);
+    let world = World::start(true).await;
+    world.judge(false);
+    let untold = UpstreamError::Untold("the contract does not tell".to_owned());
+    for (told, status, level) in [
+        (Some(Err(untold)), 502, "DEBUG"),
+        (None, 502, "DEBUG"),
+        (Some(failed()), 502, "WARN"),
+        (Some(Err(UpstreamError::TimedOut)), 504, "WARN"),
+    ] {
+        let before = log.lines("refused").len();
+        world.fails(COIN, told, status).await;
+        let lines = log.lines("refused").split_off(before);
+        let levels: Vec<_> = lines.iter().map(|line| &line["level"]).collect();
+        assert_eq!(levels, [level; 4], "{lines:?}");
+    }
 }
 
 #[tokio::test]

@@ -351,8 +351,17 @@ const STATUS_CHAIN: &[Field] = &[
     field("indexedHash", Form::Hash, "Its hash.").or_null(),
     field("finalized", Form::Integer, "Last final block.").or_null(),
     field("lag", Form::Integer, "Blocks to the node's head.").or_null(),
-    field("rate", Form::Number, "Blocks a second."),
-    field("etaSeconds", Form::Integer, "Until the head is reached.").or_null(),
+    field(
+        "rate",
+        Form::Number,
+        "Blocks a second; while call frames are filled in, blocks that got theirs.",
+    ),
+    field(
+        "etaSeconds",
+        Form::Integer,
+        "Until the head is reached, and call frames that are being filled in are there.",
+    )
+    .or_null(),
     field(
         "verified",
         Form::List(STORED_RANGE),

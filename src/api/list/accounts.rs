@@ -44,7 +44,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::query(
                 "address",
                 Kind::Addresses(100),
-                "The accounts, at most 100; one given twice counts once.",
+                "The accounts, at most 100; one given twice is answered once.",
             )
             .required(),
             UNIT,

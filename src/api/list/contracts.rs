@@ -44,7 +44,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Parameter::query(
                 "contractaddresses",
                 Kind::Contracts(5),
-                "The contracts, at most 5; one given twice counts once.",
+                "The contracts, at most 5; one given twice is answered once.",
             )
             .required(),
         ],

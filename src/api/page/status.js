@@ -132,7 +132,7 @@
       fact(facts, "Writer", heard, behind, isUnwritten(replica) ? "warn" : "");
     } else if (!isStored(chain)) {
       fact(facts, "Rate", rate(chain.rate) + " blocks/s", chain.following ? "follows the head" : "");
-      fact(facts, "Time left", chain.lag ? span(chain.etaSeconds) : "\u2013", chain.lag && chain.etaSeconds !== null ? "at this rate" : "");
+      fact(facts, "Time left", chain.lag || chain.etaSeconds ? span(chain.etaSeconds) : "\u2013", chain.etaSeconds ? "at this rate" : "");
     }
     const ranges = (of) => of.map((range) => whole(range.from) + " to " + whole(range.to)).join(", ") || "none";
     fact(facts, "Verified blocks", ranges(chain.verified));
