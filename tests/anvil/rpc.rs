@@ -472,7 +472,8 @@ fn clients_read_through_it() {
 /// The same by alloy's provider.
 async fn alloy(server: &Server, anvil: &Anvil, emitter: &str) {
     use alloy_provider::{Provider, ProviderBuilder};
-    let connect = |url: String| ProviderBuilder::new().connect_http(url.parse().unwrap());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let connect = |url: String| ProviderBuilder::new().connect_reqwest(client.clone(), url.parse().unwrap());
     let ours = connect(format!("http://{}/rpc", server.address));
     let node = connect(anvil.http());
     let head = node.get_block_number().await.unwrap();
