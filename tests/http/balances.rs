@@ -205,6 +205,37 @@ async fn first_inflows() {
     }
 }
 
+/// Etherscan's dialect has no kinds: what nobody sent has neither sender nor transaction.
+#[tokio::test]
+async fn first_inflows_in_the_dialect() {
+    let world = world(None).await;
+    let by = |account: &str| format!("/api?module=account&action=fundedby&address={account}");
+    let hash = const_hex::encode_prefixed(world.bundles[1].block.transactions[0].hash);
+    let sealed = const_hex::encode_prefixed(sealer());
+    for (account, block, [from, txn, value, age]) in [
+        (
+            hex(2),
+            1,
+            [&*hex(1), &*hash, "1500000000000000000", "2 days 10 hrs"],
+        ),
+        (hex(3), 1_u64, [&*hex(2), &*hash, "400", "2 days 10 hrs"]),
+        (sealed, 1, ["", "", "100", "2 days 10 hrs"]),
+        (hex(5), 3, ["", "", "7000000000", "2 days 8 hrs"]),
+        (hex(6), 0, ["", "", "8", "2 days 11 hrs"]),
+    ] {
+        let expected = json!({"status": "1", "message": "OK", "result": {
+            "block": block, "timeStamp": (1_700_000_000 + block * 3600).to_string(), "fundingAddress": from,
+            "fundingTxn": txn, "value": value, "age": age,
+        }});
+        assert_eq!(world.json(&by(&account)).await, expected, "{account}");
+    }
+    let refused = json!({"status": "0", "message": "NOTOK", "result": "Error! Address not found"});
+    for number in [4, 7] {
+        let (reply, body) = world.get(&by(&hex(number))).await;
+        assert_eq!((reply.status, &body), (200, &refused), "{number}");
+    }
+}
+
 /// A store that begins later: whoever may have been funded and emptied before has a nonce from then, and the node is asked for it
 /// where the store does not show it.
 #[tokio::test]
