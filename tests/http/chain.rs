@@ -6,7 +6,8 @@ use quarry::api::{Chains, Settings, Upstream, UpstreamError, UpstreamFuture};
 use quarry::app::front::front;
 use quarry::desk::NodeReply;
 use quarry::http::{Limits, Pool};
-use quarry::model::{Address, B256, Bundle, ChainName, StaticRewards, U256};
+use quarry::model::token::TRANSFER;
+use quarry::model::{Address, B256, Bundle, ChainName, Log, StaticRewards, Topics, U256};
 use quarry::query::Reader;
 use quarry::status::ChainStatus;
 use quarry::store::{OpenOptions, Store};
@@ -281,6 +282,85 @@ async fn blocks_in_and_out_of_the_index() {
         Some("59"),
         "errors of a snapshot name it too"
     );
+}
+
+/// What is told of a block (T8, T9, A11, B1), by the node or without one: later, where the node has it and the index does not; never, above the
+/// node's head.
+#[tokio::test]
+async fn a_block_above_the_index_is_told_later_or_is_none() {
+    let (token, holder) = (account(900), account(901));
+    let mut bundles = plain::chain(5, HEAD + 1, &ChainConfig::default());
+    let place = (10..).find(|&place| !bundles[place].receipts.is_empty()).unwrap();
+    let topics = [TRANSFER, B256::ZERO, holder.into_word()];
+    bundles[place].receipts[0].logs.push(Log {
+        address: token,
+        topics: Topics::new(&topics).unwrap(),
+        data: U256::from(1_234).to_be_bytes_vec().into(),
+    });
+    let supply = |block: u64| format!("/api/token/{token}/total-supply-history?block={block}");
+    let held = |block: u64| {
+        format!("/api/token/{holder}/total-balance-history?contractaddress={token}&block={block}")
+    };
+    let coins = |block: u64| format!("/api/account/{holder}/balance-history?block={block}");
+    let counts = |block: u64| format!("/api/block/{block}/transaction-count");
+    let of_dialect = |block: u64| {
+        let of_token = format!("contractaddress={token}&blockno={block}");
+        [
+            format!("/api?module=stats&action=tokensupplyhistory&{of_token}"),
+            format!("/api?module=account&action=tokenbalancehistory&address={holder}&{of_token}"),
+            format!("/api?module=account&action=balancehistory&address={holder}&blockno={block}"),
+        ]
+    };
+    let indexing = "Data for the requested range is still being indexed";
+    for node in [None, Some(Ok(42))] {
+        let world = World::over(bundles.clone(), node).await;
+        for (block, amount) in [(place as u64 - 1, "0"), (place as u64, "1234"), (HEAD, "1234")] {
+            for (target, field) in [(supply(block), "totalSupply"), (held(block), "balance")] {
+                let found = world.json(&target).await;
+                assert_eq!(
+                    (&found["block"], &found[field]),
+                    (&block.into(), &amount.into()),
+                    "{target}"
+                );
+            }
+        }
+        for block in HEAD + 1..=NODE_HEAD {
+            for target in [supply(block), held(block), coins(block), counts(block)] {
+                let reply = world.server.get(&target).await;
+                reply.assert_error(503, indexing);
+                assert_eq!(reply.header("retry-after"), Some("1"), "{target}");
+            }
+            for target in of_dialect(block) {
+                let (reply, body) = world.get(&target).await;
+                assert_eq!(
+                    (reply.status, reply.header("retry-after")),
+                    (503, Some("1")),
+                    "{target}"
+                );
+                let text = format!("Error! {indexing}");
+                assert_eq!(
+                    body,
+                    serde_json::json!({"status": "0", "message": "NOTOK", "result": text})
+                );
+            }
+        }
+        for block in [NODE_HEAD + 1, u64::MAX] {
+            for target in [supply(block), held(block), coins(block)] {
+                let reply = world.server.get(&target).await;
+                reply.assert_error(400, "Invalid block parameter");
+            }
+            let reply = world.server.get(&counts(block)).await;
+            reply.assert_error(404, "Block not found");
+            for target in of_dialect(block) {
+                let (reply, body) = world.get(&target).await;
+                assert_eq!(
+                    (reply.status, &body["result"]),
+                    (200, &"Error! Invalid blockno parameter".into()),
+                    "{target}"
+                );
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -138,6 +138,46 @@ async fn large_headers_are_refused() {
     assert_eq!(Reply::parse(&server.exchange(fits).await).status, 200);
 }
 
+/// Header lines of so many bytes in all, each line's end counted: the last one takes what others of `each` bytes leave.
+fn header_lines(bytes: usize, each: usize) -> String {
+    let mut lines = "host: x\r\nconnection: close\r\n".to_owned();
+    let line = |length: usize| format!("a: {}\r\n", "x".repeat(length - 5));
+    while bytes - lines.len() > 2 * each {
+        lines.push_str(&line(each));
+    }
+    lines.push_str(&line(bytes - lines.len()));
+    lines
+}
+
+#[tokio::test]
+async fn headers_may_have_16_kib_and_not_a_byte_more() {
+    const MOST: usize = 16_384;
+    let server = Server::start(api(), Limits::default()).await;
+    let text = "Request header fields too large";
+    for each in [MOST, 1_000, 41] {
+        let ask = async |bytes: usize| {
+            let lines = header_lines(bytes, each);
+            assert_eq!(lines.len(), bytes);
+            let request = format!("GET /health HTTP/1.1\r\n{lines}\r\n");
+            Reply::parse(&server.exchange(request).await)
+        };
+        assert_eq!(ask(MOST).await.status, 200, "{each}");
+        ask(MOST + 1).await.assert_error(431, text);
+    }
+    // Over HTTP/2 as if each were such a line.
+    for (bytes, status) in [(MOST, 200), (MOST + 1, 431)] {
+        let io = hyper_util::rt::TokioIo::new(server.connect().await);
+        let executor = hyper_util::rt::TokioExecutor::new();
+        let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+        tokio::spawn(connection);
+        let value = "x".repeat(bytes - 5);
+        let request = hyper::Request::get("http://explorer.example/health").header("a", value);
+        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        assert_eq!(response.status(), status, "{bytes}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_not_http_is_told_so() {
     let server = Server::start(api(), Limits::default()).await;
