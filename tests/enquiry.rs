@@ -10,6 +10,8 @@
 
 #[path = "enquiry/branches.rs"]
 mod branches;
+#[path = "enquiry/defaults.rs"]
+mod defaults;
 #[path = "enquiry/names.rs"]
 mod names;
 mod support;
