@@ -677,4 +677,8 @@ async fn reports() {
     ] {
         assert_eq!(status[name], expected, "{name}");
     }
+    // Ten blocks have to get their call frames first, at the same rate.
+    world.status.fill(60, 69);
+    let (_, status) = world.get("/status").await;
+    assert_eq!(status["chains"]["mainnet"]["etaSeconds"], 16);
 }

@@ -459,6 +459,9 @@ async fn the_drain_lets_open_requests_finish_and_closes_idle_ones() {
     odd.reached.notified().await;
     server.signal();
     assert_eq!(read_to_end(&mut idle).await, "");
+    let late = server.get("/health").await;
+    late.assert_error(503, "Shutting down");
+    assert_eq!(late.header("retry-after"), Some("1"));
     odd.gate.notify_one();
     let text = read_to_end(&mut open).await;
     assert!(text.ends_with("{\"waited\":true}"), "{text}");
