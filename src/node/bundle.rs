@@ -5,7 +5,7 @@ use super::error::NodeError;
 use super::link::ResultText;
 use super::pace::RequestClass;
 use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
-use super::room::Reservation;
+use super::room::{Kept, Reservation};
 use super::tries::Tries;
 use super::wire;
 use crate::model::{B256, Bundle};
@@ -88,7 +88,7 @@ impl Node {
         let node = self.within(reserved);
         let mut tries = Tries::default();
         loop {
-            match node.bundle_once(number, capabilities).await {
+            match node.bundle_once(reserved, number, capabilities).await {
                 Ok(fetched) => return Ok(fetched),
                 Err(Failure::Request(error)) => return Err(error),
                 Err(Failure::Content(error)) => {
@@ -101,7 +101,12 @@ impl Node {
         }
     }
 
-    async fn bundle_once(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, Failure> {
+    async fn bundle_once(
+        &self,
+        reserved: &Reservation,
+        number: u64,
+        capabilities: &Capabilities,
+    ) -> Result<Fetched, Failure> {
         let method = capabilities.traces;
         let block = async {
             let params = format!("[\"0x{number:x}\",true]");
@@ -151,7 +156,7 @@ impl Node {
             bytes += self.trace_first(&mut bundle, method).await?;
         }
         if capabilities.receipts == ReceiptMethod::Transaction {
-            bytes += self.add_receipts(&mut bundle).await?;
+            bytes += self.add_receipts(reserved, &mut bundle).await?;
         }
         bytes += self.add_uncles(&mut bundle.block).await?;
         Ok(Fetched { bundle, bytes })
@@ -264,22 +269,42 @@ impl Node {
         same.map_err(Failure::Content)
     }
 
-    /// Asks for the receipts one by one.
-    async fn add_receipts(&self, bundle: &mut Bundle) -> Result<usize, Failure> {
+    /// Asks for the receipts one by one. Together they may weigh what those of a block may that come at once.
+    async fn add_receipts(&self, reserved: &Reservation, bundle: &mut Bundle) -> Result<usize, Failure> {
         let number = bundle.block.number();
-        let texts = try_join_all(bundle.block.transactions.iter().map(|transaction| async move {
-            let params = format!("[\"{}\"]", transaction.hash);
-            let text = self.ask(RequestClass::Light, RECEIPT, &params).await?;
-            not_null(text, RECEIPT, || {
-                format!("transaction {} of block {number}", transaction.hash)
-            })
-        }))
-        .await?;
+        let kept = reserved.keep();
+        let hashes = bundle.block.transactions.iter().map(|of| of.hash);
+        let texts = try_join_all(hashes.map(|hash| self.receipt(&kept, number, hash))).await?;
         let bytes = texts.iter().map(|text| text.get().len()).sum();
+        self.recent().weighed(RequestClass::Receipts, bytes);
         let texts: Vec<&str> = texts.iter().map(|text| text.get()).collect();
         bundle.receipts = wire::receipt_texts(&texts, &bundle.block)
             .map_err(|error| Failure::Content(NodeError::of_wire(RECEIPT, number, error)))?;
         Ok(bytes)
+    }
+
+    /// Asks for one receipt, again where there was no room for it beside those that came before.
+    async fn receipt(&self, kept: &Kept<'_>, number: u64, hash: B256) -> Result<ResultText, Failure> {
+        let params = format!("[\"{hash}\"]");
+        let bytes_max = self.config().bytes_max(RequestClass::Receipts);
+        loop {
+            let text = self.ask(RequestClass::Receipt, RECEIPT, &params).await?;
+            let bytes = text.get().len();
+            match kept.take(bytes) {
+                Some(all) if bytes_max < all => {
+                    return Err(Failure::Request(NodeError::ResponseTooLarge {
+                        method: RECEIPT,
+                        bytes: all,
+                        bytes_max,
+                    }));
+                }
+                Some(_) => {
+                    return not_null(text, RECEIPT, || format!("transaction {hash} of block {number}"));
+                }
+                None => drop(text),
+            }
+            kept.wait_for(bytes).await;
+        }
     }
 }
 

@@ -359,8 +359,7 @@ impl Node {
                 inner.recent.took(class, took);
                 let bytes = text.get().len();
                 inner.stats.answered(slot.end(Outcome::Answered, bytes), bytes);
-                // Calls are no part of a bundle, and what they weigh is a contract's choice.
-                if class != RequestClass::Call {
+                if class.weighs() {
                     inner.recent.weighed(class, bytes);
                 }
             }
@@ -446,6 +445,10 @@ impl Node {
 
     pub(super) fn uncles(&self) -> &Uncles {
         &self.inner.uncles
+    }
+
+    pub(super) fn recent(&self) -> &Recent {
+        &self.inner.recent
     }
 
     /// Counts a failure that was found in an answer.

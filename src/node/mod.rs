@@ -7,6 +7,7 @@
 //! The client crates (alloy's and reqwest) are named in `link` and nowhere else.
 
 mod bundle;
+mod class;
 mod client;
 mod climb;
 mod config;

@@ -6,6 +6,7 @@
 //!
 //! Small questions do not wait behind blocks: two of them are let through in any case, within the bound.
 
+pub use super::class::RequestClass;
 use super::climb::Climb;
 use super::stats::NodeStats;
 use crate::clock;
@@ -13,30 +14,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-
-/// Kinds of requests whose usual latency and size differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestClass {
-    /// Numbers and headers.
-    Light,
-    /// Blocks with transactions.
-    Block,
-    /// Receipts of a block.
-    Receipts,
-    /// Traces of a block.
-    Traces,
-    /// Calls of contracts.
-    Call,
-}
-
-impl RequestClass {
-    /// How many there are.
-    pub const COUNT: usize = 5;
-
-    pub(super) const fn is_small(self) -> bool {
-        matches!(self, Self::Light | Self::Call)
-    }
-}
 
 /// Below this no latency counts as inflated: it is noise.
 const LATENCY_NOTICED: Duration = Duration::from_millis(250);

@@ -18,7 +18,7 @@ pub(super) struct Recent {
 impl Recent {
     pub(super) fn new() -> Self {
         Self {
-            sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED, 0].map(AtomicU64::new),
+            sizes: [0, SIZE_ASSUMED, SIZE_ASSUMED, SIZE_ASSUMED, 0, 0].map(AtomicU64::new),
             slowest: Default::default(),
         }
     }

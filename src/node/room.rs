@@ -64,7 +64,11 @@ impl Room {
         self.line().holders.insert(number);
         Reservation {
             number,
-            held: Mutex::new(Held { permit, units }),
+            held: Mutex::new(Held {
+                permit,
+                units,
+                kept: 0,
+            }),
             room: self,
         }
     }
@@ -82,6 +86,8 @@ pub struct Reservation {
 struct Held {
     permit: Option<OwnedSemaphorePermit>,
     units: u64,
+    /// Bytes of answers that are kept until others of their kind are there.
+    kept: u64,
 }
 
 impl Reservation {
@@ -89,18 +95,25 @@ impl Reservation {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long an answer may be that is at most `bytes_max`: as all answers about a block together usually are.
+    /// How long an answer may be that is at most `bytes_max`: as all answers about a block together usually are, less what is kept.
     pub(super) fn bound(&self, bytes_max: usize) -> usize {
         if self.is_first() {
             return bytes_max;
         }
-        let held = self.held().units.saturating_mul(UNIT);
-        bytes_max.min(usize::try_from(held).unwrap_or(usize::MAX))
+        let held = self.held();
+        let left = held.units.saturating_mul(UNIT).saturating_sub(held.kept);
+        bytes_max.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Waits for room for an answer of which `bytes` are known.
+    /// Begins to keep answers that come one by one.
+    pub(super) const fn keep(&self) -> Kept<'_> {
+        Kept(self)
+    }
+
+    /// Waits for room for an answer of which `bytes` are known, beside what is kept.
     pub(super) async fn wait_for(&self, bytes: usize) {
-        let units = (bytes as u64).saturating_mul(LENGTH_FACTOR).div_ceil(UNIT);
+        let long = (bytes as u64).saturating_mul(LENGTH_FACTOR);
+        let units = self.held().kept.saturating_add(long).div_ceil(UNIT);
         loop {
             let mut freed = std::pin::pin!(self.room.freed.notified());
             // Registered before looking, so that no room that comes back in between is missed.
@@ -132,6 +145,33 @@ impl Reservation {
 
     fn is_first(&self) -> bool {
         self.room.line().holders.first() == Some(&self.number)
+    }
+}
+
+/// Answers that are kept until all of their kind are there, and take of the room together until this is dropped.
+#[derive(Debug)]
+pub(super) struct Kept<'a>(&'a Reservation);
+
+impl Kept<'_> {
+    /// Takes one more; the bytes of all then, or `None` where there is no room for it.
+    pub(super) fn take(&self, bytes: usize) -> Option<usize> {
+        let all = self.0.held().kept.saturating_add(bytes as u64);
+        if !self.0.is_first() && !self.0.has(all.div_ceil(UNIT)) {
+            return None;
+        }
+        self.0.held().kept = all;
+        Some(usize::try_from(all).unwrap_or(usize::MAX))
+    }
+
+    /// Waits for room for one that was not taken.
+    pub(super) async fn wait_for(&self, bytes: usize) {
+        self.0.wait_for(bytes).await;
+    }
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.held().kept = 0;
     }
 }
 
@@ -176,6 +216,25 @@ mod tests {
         drop(first);
         assert!(second.wait_for(100 * MIB).now_or_never().is_some());
         assert_eq!(second.bound(100 * MIB), 100 * MIB, "now it is the first");
+    }
+
+    #[tokio::test]
+    async fn answers_that_are_kept_take_room_together() {
+        let (room, recent) = (Arc::new(Room::new(8 * MIB)), recent(2 * MIB));
+        let first = reserve(&room, &recent).await;
+        let second = reserve(&room, &recent).await;
+        let kept = second.keep();
+        assert_eq!(kept.take(MIB), Some(MIB));
+        assert_eq!(second.bound(100 * MIB), MIB);
+        assert_eq!(kept.take(4 * MIB), Some(5 * MIB), "there is more room");
+        assert_eq!(second.bound(100 * MIB), 0);
+        assert_eq!(kept.take(2 * MIB), None);
+        assert!(kept.wait_for(2 * MIB).now_or_never().is_none());
+        drop(first);
+        assert!(kept.wait_for(2 * MIB).now_or_never().is_some());
+        assert_eq!(kept.take(100 * MIB), Some(105 * MIB), "now it is the first");
+        drop(kept);
+        assert_eq!(second.keep().take(1), Some(1));
     }
 
     #[tokio::test]

@@ -199,11 +199,12 @@ fn is_precompile(address: &Address) -> bool {
     head.iter().all(|byte| *byte == 0) && matches!(tail, [0, 1..=0x11] | [1, 0])
 }
 
-/// A call of a precompile that moves nothing. Whether a fork has made it one by then its gas tells: no precompile is free, and
-/// an account without code is.
+/// A call of a precompile that moves nothing. Whether a fork has made it one by then its gas and its output tell: an account without
+/// code is free and gives nothing back. Precompiles that are free give something (BLAKE2F of no rounds, MODEXP of short numbers before
+/// Berlin), but for MODEXP before Berlin with a modulus of no bytes: that call is kept.
 fn is_quiet_precompile(stated: &StatedFrame) -> bool {
     let frame = &stated.frame;
-    if stated.gas_used == Some(0) && !says_failed(frame.error.as_deref()) {
+    if stated.gas_used == Some(0) && frame.output.is_empty() && !says_failed(frame.error.as_deref()) {
         return false;
     }
     let moves_nothing = match frame.kind {

@@ -280,6 +280,42 @@ fn what_is_refused_again_and_again_is_replaced() {
     assert_eq!(known.receipts, ReceiptMethod::Transaction);
 }
 
+/// They are as many bytes as those that come at once.
+#[tokio::test]
+async fn receipts_that_come_one_by_one_take_room_together() {
+    const MIB: usize = 1 << 20;
+    let fake = FakeNode::start(38);
+    fake.mine(40);
+    let bundles = fake.bundles();
+    let is_busy = |bundle: &&Bundle| bundle.receipts.len() > 2;
+    let number = bundles.iter().find(is_busy).unwrap().block.number();
+    fake.fault(Fault::Padded("eth_getTransactionReceipt", 2 * MIB), u64::MAX);
+    // Each bundle is taken to have 3 MiB at first, and other bundles have most of the rest.
+    let node = Node::connect(NodeConfig {
+        concurrency_max: 1,
+        bytes_in_flight_max: 8 * MIB,
+        ..config(fake.url())
+    });
+    let node = node.await.unwrap();
+    let capabilities = Capabilities {
+        receipts: ReceiptMethod::Transaction,
+        ..Capabilities::default()
+    };
+    let first = node.reserve().await;
+    let mut bundle = std::pin::pin!(node.bundle(number, &capabilities));
+    let early = tokio::time::timeout(Duration::from_secs(2), &mut bundle).await;
+    assert!(early.is_err(), "there is no room for all of them");
+    drop(first);
+    let fetched = tokio::time::timeout(LONG, bundle).await;
+    let fetched = fetched.expect("there is room by now").unwrap();
+    let bytes = fetched.bundle.receipts.len() * 2 * MIB;
+    assert!(bytes < fetched.bytes, "{}", fetched.bytes);
+    // The next one is taken to be as long: nothing else fits beside it.
+    let _first = node.reserve().await;
+    let second = tokio::time::timeout(Duration::from_millis(200), node.reserve()).await;
+    assert!(second.is_err(), "there is room for one");
+}
+
 #[tokio::test]
 async fn a_lost_request_is_given_up_before_its_time() {
     let fake = FakeNode::start(37);

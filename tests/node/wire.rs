@@ -3,7 +3,7 @@
 use crate::support::chain::{Chain, ChainSpec};
 use crate::support::render;
 use proptest::prelude::{ProptestConfig, any, proptest};
-use quarry::model::{Address, Bundle, FrameKind, U256};
+use quarry::model::{Address, Bloom, Bundle, FrameKind, U256};
 use quarry::node::traces::{QuietPrecompiles, error_text, normalise};
 use quarry::node::wire::{self, WireError};
 use serde_json::{Value, json};
@@ -52,6 +52,60 @@ fn receipts_are_put_in_order_and_must_be_complete() {
             index: u64::MAX
         })
     );
+}
+
+#[test]
+fn what_a_receipt_says_of_nothing_is_nothing() {
+    let bundle = sample();
+    let mut list = render::receipts(&bundle);
+    let read = |list: &[Value]| wire::receipts(&json!(list).to_string(), &bundle.block);
+    for root in ["0x01", "0x", "", "0x1"] {
+        list[0]["root"] = json!(root);
+        assert_eq!(read(&list), Ok(bundle.receipts.clone()), "{root}");
+    }
+    list[0]["root"] = json!(bundle.block.hash);
+    assert_eq!(read(&list).unwrap()[0].root, Some(bundle.block.hash));
+    list[0]["root"] = Value::Null;
+    let mut without = bundle.receipts.clone();
+    (without[0].logs, without[0].logs_bloom) = (Vec::new(), Bloom::ZERO);
+    list[0]["logs"] = Value::Null;
+    for bloom in [json!(Bloom::ZERO), Value::Null] {
+        list[0]["logsBloom"] = bloom;
+        assert_eq!(read(&list), Ok(without.clone()));
+    }
+    // The filter is that of some logs.
+    list[0]["logsBloom"] = json!(Bloom::repeat_byte(1));
+    assert!(matches!(
+        read(&list),
+        Err(WireError::MissingField { field: "logs", .. })
+    ));
+}
+
+#[test]
+fn free_calls_of_precompiles_are_known_by_what_they_give() {
+    let mut block = sample().block;
+    block.transactions.truncate(1);
+    let call = |to: u8, output: &str, calls: Value| {
+        json!({"type": "CALL", "from": Address::with_last_byte(1), "to": Address::with_last_byte(to), "gas": "0x1",
+            "gasUsed": "0x0", "output": output, "calls": calls})
+    };
+    let none = || json!([]);
+    // BLAKE2F of no rounds, MODEXP of short numbers before Berlin, and accounts that are not precompiles yet.
+    let below = json!([
+        call(9, &format!("0x{}", "ab".repeat(64)), none()),
+        call(9, "0x", none()),
+        call(5, "0x01", none()),
+        call(10, "0x", none()),
+    ]);
+    let told = json!([{"result": call(0xbb, "0x", below)}]).to_string();
+    let traces = wire::call_traces(&told, &block).unwrap();
+    let kept = traces[0]
+        .frames
+        .iter()
+        .skip(1)
+        .map(|frame| (frame.to, frame.path[0]));
+    let of = |to: u8, place: u32| (Some(Address::with_last_byte(to)), place);
+    assert_eq!(kept.collect::<Vec<_>>(), [of(9, 0), of(10, 1)]);
 }
 
 #[test]

@@ -164,7 +164,7 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
         }
         Some(Fault::Hangup) => return Err(HungUp),
         Some(Fault::Slow(more) | Fault::SlowMethod(_, more)) => tokio::time::sleep(*more).await,
-        Some(Fault::Lost(_)) => std::future::pending().await,
+        Some(Fault::Lost(_) | Fault::LostBlock(..)) => std::future::pending().await,
         Some(Fault::Lacks { .. }) => result = Err((-32001, "Resource not found".to_owned())),
         Some(Fault::FailsBlock(..)) => result = Err((-32603, "internal error".to_owned())),
         Some(Fault::Refuses(_, code, message) | Fault::RpcError(code, message)) => {

@@ -76,6 +76,15 @@ pub enum Fault {
     NoId,
     /// This method is never answered.
     Lost(&'static str),
+    /// The same about this block, by number.
+    LostBlock(&'static str, u64),
+    /// Blocks up to this one, but for the first, are not there any more.
+    Dropped {
+        /// The last of them.
+        to: u64,
+    },
+    /// What this method answers is so many bytes longer.
+    Padded(&'static str, usize),
     /// A JSON-RPC error to this method about this block, by number.
     FailsBlock(&'static str, u64),
     /// A JSON-RPC error to this method.
@@ -126,8 +135,15 @@ impl Fault {
             Self::Lost(name)
             | Self::Refuses(name, ..)
             | Self::SlowMethod(name, _)
+            | Self::Padded(name, _)
             | Self::Status(name, _) => method == *name,
-            Self::FailsBlock(name, number) => method == *name && render::number(&params[0]) == Some(*number),
+            Self::FailsBlock(name, number) | Self::LostBlock(name, number) => {
+                method == *name && render::number(&params[0]) == Some(*number)
+            }
+            Self::Dropped { to } => {
+                let number = render::number(&params[0]);
+                method == "eth_getBlockByNumber" && number.is_some_and(|number| (1..=*to).contains(&number))
+            }
             Self::Lacks { above } => match method {
                 "eth_getBlockReceipts" | "trace_block" | "debug_traceBlockByNumber" => {
                     render::number(&params[0]).is_some_and(|number| *above < number)
@@ -160,7 +176,10 @@ impl Fault {
 /// Changes a result as `fault` says.
 pub fn spoil(fault: &Fault, value: &mut Value) {
     match fault {
-        Fault::NullBlock | Fault::NullReceipts | Fault::NullHead => *value = Value::Null,
+        Fault::NullBlock | Fault::NullReceipts | Fault::NullHead | Fault::Dropped { .. } => {
+            *value = Value::Null;
+        }
+        Fault::Padded(_, bytes) => value["padding"] = json!("a".repeat(*bytes)),
         Fault::MissingReceipt => {
             value.as_array_mut().and_then(Vec::pop);
         }

@@ -9,6 +9,9 @@ use tokio::net::UnixStream;
 /// Room that is made for what is read next.
 const READ_BYTES: usize = 64 << 10;
 
+/// Room that is kept once what was long is handed on.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
 /// How to reach a node at a path.
 pub(super) struct Ipc {
     pub(super) path: String,
@@ -73,8 +76,11 @@ fn deliver(buffer: &mut Vec<u8>, scan: &mut Scan, interface: &ConnectionInterfac
         }
         start = end;
     }
-    buffer.drain(..start);
-    scan.at -= start;
+    if start > 0 {
+        buffer.drain(..start);
+        buffer.shrink_to(KEPT_BYTES_MAX);
+        scan.at -= start;
+    }
     true
 }
 
@@ -122,6 +128,22 @@ mod tests {
             .unwrap_err();
         let said = error.to_string();
         assert!(said.contains("`/nowhere/node.ipc`: No such file"), "{said}");
+    }
+
+    #[test]
+    fn a_long_answer_does_not_keep_its_room() {
+        let (_handle, interface) = ConnectionHandle::new();
+        let (mut buffer, mut scan) = (Vec::new(), Scan::default());
+        let long = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#,
+            "a".repeat(4 * KEPT_BYTES_MAX)
+        );
+        buffer.extend_from_slice(long.as_bytes());
+        // The next one begins behind it.
+        buffer.extend_from_slice(b"{\"jsonrpc\"");
+        assert!(deliver(&mut buffer, &mut scan, &interface));
+        assert_eq!(buffer, b"{\"jsonrpc\"");
+        assert!(buffer.capacity() <= KEPT_BYTES_MAX, "{}", buffer.capacity());
     }
 
     #[test]

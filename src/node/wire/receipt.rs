@@ -1,7 +1,7 @@
 //! Receipts and logs.
 
 use super::object::object;
-use super::scalar::{List, MaybeAddress, Wire};
+use super::scalar::{List, MaybeAddress, MaybeWord, Wire};
 use super::{WireError, may, need, parse};
 use crate::model::{Address, B256, Block, Bloom, Bytes, Log, Receipt, Topics, Transaction};
 
@@ -13,7 +13,7 @@ object! {
         block_hash: Wire<B256> = "blockHash",
         kind: Wire<u8> = "type",
         status: Wire<bool> = "status",
-        root: Wire<B256> = "root",
+        root: Wire<MaybeWord> = "root",
         cumulative_gas_used: Wire<u64> = "cumulativeGasUsed",
         gas_used: Wire<u64> = "gasUsed",
         effective_gas_price: Wire<u128> = "effectiveGasPrice",
@@ -121,17 +121,25 @@ fn place_of(hash: Option<Wire<B256>>, position: usize, block: &Block) -> Option<
 fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Result<Receipt, WireError> {
     const WHAT: &str = "receipt";
     let place = Some(index);
-    let given = wire.logs.ok_or(WireError::MissingField {
-        what: WHAT,
-        field: "logs",
-        index: place,
-    })?;
-    let mut logs = Vec::with_capacity(given.0.len());
-    for log in given.0 {
+    let stated_bloom = may(wire.logs_bloom);
+    let given = match wire.logs {
+        Some(given) => given.0,
+        // Some write `null` for none.
+        None if stated_bloom.is_none_or(|bloom| bloom.is_zero()) => Vec::new(),
+        None => {
+            return Err(WireError::MissingField {
+                what: WHAT,
+                field: "logs",
+                index: place,
+            });
+        }
+    };
+    let mut logs = Vec::with_capacity(given.len());
+    for log in given {
         logs.push(read_log(log, index, block_hash)?);
     }
     // Some roll-ups leave the bloom filter out of receipts; it follows from the logs.
-    let logs_bloom = may(wire.logs_bloom).unwrap_or_else(|| {
+    let logs_bloom = stated_bloom.unwrap_or_else(|| {
         let mut bloom = Bloom::ZERO;
         for log in &logs {
             bloom.accrue_raw_log(log.address, &log.topics);
@@ -145,7 +153,7 @@ fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Resul
         transaction_hash: need(wire.transaction_hash, WHAT, "transactionHash", place)?,
         kind,
         status: may(wire.status),
-        root: may(wire.root),
+        root: may(wire.root).and_then(|root| root.0),
         cumulative_gas_used: need(wire.cumulative_gas_used, WHAT, "cumulativeGasUsed", place)?,
         gas_used: need(wire.gas_used, WHAT, "gasUsed", place)?,
         effective_gas_price: may(wire.effective_gas_price),

@@ -285,6 +285,23 @@ impl Scalar for MaybeAddress {
     }
 }
 
+/// A word in the place of which some clients write another value where they have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MaybeWord(pub(super) Option<B256>);
+
+impl Scalar for MaybeWord {
+    const EXPECTED: &'static str = B256::EXPECTED;
+
+    #[inline]
+    fn plain(text: &[u8]) -> Option<(Self, usize)> {
+        B256::plain(text).map(|(word, bytes)| (Self(Some(word)), bytes))
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(Self(B256::from_text(text).ok()))
+    }
+}
+
 impl Scalar for Bytes {
     const EXPECTED: &'static str = "bytes (`0x` and pairs of hex digits)";
 
