@@ -68,6 +68,9 @@ mod genesis;
 #[path = "sync/instant.rs"]
 mod instant;
 
+#[path = "sync/lacking.rs"]
+mod lacking;
+
 #[path = "sync/faults.rs"]
 mod faults;
 

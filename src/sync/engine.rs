@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::allocation;
 use super::error::SyncError;
 use super::fetch::Fetch;
-use super::fill::fill;
+use super::fill::{FirstLook, fill};
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
 use super::offers::Offers;
@@ -16,7 +16,7 @@ use super::patience::Patience;
 use super::pipeline::{Pipeline, Source};
 use super::reorg::{Relation, relate};
 use super::rules::ChainRules;
-use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck};
+use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck, is_old};
 use crate::clock;
 use crate::model::B256;
 use crate::node::{BlockId, BlockTag, Capabilities, Node, NodeError, TraceMethod};
@@ -64,6 +64,7 @@ pub struct Engine {
     options: SyncOptions,
     /// Missing traces are asked for from this time on.
     fill_after: Instant,
+    first_look: FirstLook,
     patience: Patience,
     stuck: Stuck,
     /// The same of a block whose traces are fetched later, between which the tip goes on.
@@ -80,7 +81,7 @@ enum Round {
     Moved,
     /// The node has nothing new.
     Idle,
-    /// The node is behind the store, or behind itself.
+    /// The node is behind the store, or behind itself, or does not tell what it must have.
     Behind,
     /// `stop_at` is reached.
     Done,
@@ -106,6 +107,7 @@ impl Engine {
             status,
             rules,
             fill_after: clock::now(),
+            first_look: FirstLook::default(),
             patience: Patience::new(options.contradiction_wait),
             stuck: Stuck::new(CALLS_AFTER),
             stuck_fill: Stuck::new(CALLS_AFTER_FILL),
@@ -155,11 +157,17 @@ impl Engine {
                     // A head may be announced by one node and asked for at another that lags.
                     let behind = matches!(round, Round::Behind) || self.next_block() <= announced;
                     let span = if behind { BEHIND_MAX } else { IDLE_MAX };
-                    let news = async {
+                    let head = async {
                         match heads.next().await {
-                            Some(head) => announced = head.number,
+                            Some(head) => head.number,
                             // Nobody announces heads any more.
                             None => std::future::pending().await,
+                        }
+                    };
+                    let news = async {
+                        tokio::select! {
+                            head = head => announced = head,
+                            () = self.first_look.ended() => {}
                         }
                     };
                     if shutdown.unless(tokio::time::timeout(span, news)).await.is_none() {
@@ -257,17 +265,21 @@ impl Engine {
                 self.patience.is_agreed(&self.status);
                 return Ok(Round::Moved);
             }
-            Relation::Behind if self.options.stop_at.is_some_and(|stop| next > stop) => {
-                return Ok(Round::Done);
+            Relation::Ahead => {}
+            _ if self.options.stop_at.is_some_and(|stop| next > stop) => return Ok(Round::Done),
+            // No second node lags so far behind.
+            Relation::Lacks(block) if is_old(block, head) => {
+                let source = NodeError::null_block("eth_getBlockByNumber", block);
+                return Err(SyncError::Node { block, source });
             }
-            Relation::Behind => {
-                // What it has is ours as far as it goes: clients may ask it.
-                self.status.set_contradicted(false);
-                self.status
-                    .set_message("the node is behind the store, waiting for it");
+            Relation::Behind { .. } | Relation::Lacks(_) => {
+                if relation == (Relation::Behind { is_ours: true }) {
+                    // What it has is ours as far as it goes: clients may ask it.
+                    self.status.set_contradicted(false);
+                }
+                self.status.set_message(relation.waits_for("node"));
                 return Ok(Round::Behind);
             }
-            Relation::Ahead => {}
         }
         self.offers.look(&self.node, &self.store)?;
         if is_asked {
@@ -279,16 +291,25 @@ impl Engine {
             return Ok(Round::Moved);
         }
         let may_fill = self.offers.known().traces != TraceMethod::None && self.fill_after <= clock::now();
-        if !view.has_traces() && may_fill {
+        let ways = self.stuck_fill.ways(self.offers.known());
+        if !view.has_traces()
+            && may_fill
+            && let Some(looked) = self.first_look.take(&view, &self.node, Arc::clone(&ways))
+        {
             drop(view);
             self.is_filling = true;
+            looked?;
             let next_traced = |store: &Store| store.view().checkpoint().next_traced;
             let before = next_traced(&self.store);
-            let filled = self.fill_traces(shutdown).await;
+            let filled = self.fill_traces(ways, shutdown).await;
             if before < next_traced(&self.store) {
                 self.stuck_fill.went_on();
             }
             filled?;
+            if !self.store.view().has_traces() {
+                // The rest comes next: what was taken off must not come without traces again.
+                self.first_look.stands();
+            }
             return Ok(Round::Moved);
         }
         let finality = match shutdown.unless(self.finality(head, &view)).await {
@@ -307,6 +328,9 @@ impl Engine {
             self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
         if self.options.stop_at.is_some_and(|stop| next > stop) {
+            if self.first_look.is_under_way() {
+                return Ok(Round::Idle);
+            }
             // Nothing comes any more that could name the last block.
             let last = finality.coming.and_then(|_| view.head());
             if let Some(last) = last.filter(|last| view.finalized() < Some(last.number)) {
@@ -318,7 +342,12 @@ impl Engine {
         let Some((next, last)) = finality.wanted(&view, self.options.stop_at, "node", &self.status) else {
             return Ok(Round::Idle);
         };
-        let last = if self.stuck.is_alone() { next } else { last };
+        let last = match () {
+            () if self.stuck.is_alone() => next,
+            // What comes meanwhile may have to come again.
+            () if self.first_look.is_under_way() => last.min(next + self.options.window as u64),
+            () => last,
+        };
         let coming = finality.coming_among(next, last);
         let named = finality.named_by_next(&view, next, last);
         // A snapshot that is kept for a whole backfill keeps what it sees from being written over.
@@ -372,22 +401,16 @@ impl Engine {
     }
 
     /// Fetches the frames of blocks that were stored while the node had no traces.
-    async fn fill_traces(&mut self, shutdown: &mut Shutdown) -> Result<(), SyncError> {
+    async fn fill_traces(
+        &mut self,
+        ways: Arc<Capabilities>,
+        shutdown: &mut Shutdown,
+    ) -> Result<(), SyncError> {
         let view = self.store.view();
         let final_to = view
             .finalized()
             .map_or(view.first_block(), |finalized| finalized + 1);
-        // A node that traces recent blocks only must not cost us the tip: look before anything is taken off.
         let first = view.checkpoint().next_traced;
-        let ways = self.stuck_fill.ways(self.offers.known());
-        let Some(fetched) = shutdown.unless(self.node.bundle(first, &ways)).await else {
-            return Ok(());
-        };
-        let fetched = fetched.map_err(|source| SyncError::Node { block: first, source })?;
-        if fetched.bundle.traces.is_none() {
-            let source = NodeError::null_block("trace_block", first);
-            return Err(SyncError::Node { block: first, source });
-        }
         if view.checkpoint().next_block > final_to {
             // Blocks that may still be unwound are taken off and come again with their frames.
             let then = match first < final_to {

@@ -4,19 +4,88 @@
 //! that frame ordinals stay in chain order and the bytes are those of a store that had traces all along. One list is not made again:
 //! before Byzantium only a trace tells that a creation failed, and the transaction stays in the list of the address that it named.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
+use tokio::task::{JoinError, JoinSet};
+use tracing::Instrument as _;
 
 use super::derive::{NonceRules, derive_traces};
 use super::error::SyncError;
 use super::pipeline::Source;
 use crate::model::Bundle;
-use crate::node::NodeError;
+use crate::node::{Capabilities, Node, NodeError};
 use crate::shutdown::Shutdown;
-use crate::store::Writer;
+use crate::store::{View, Writer};
 use crate::tasks;
 
 /// Blocks that share a commit at most, so that progress shows.
 const BLOCKS_MAX: usize = 512;
+
+/// Whether the node has the first traces that are missing, asked before anything is taken off and beside the tip: a node that traces recent
+/// blocks only must not cost us that.
+#[derive(Debug, Default)]
+pub(super) struct FirstLook {
+    /// At most one.
+    looks: JoinSet<Result<(), SyncError>>,
+    found: Option<Result<(), SyncError>>,
+}
+
+impl FirstLook {
+    /// What a look has found; begins one where none is under way.
+    pub(super) fn take(
+        &mut self,
+        view: &View,
+        node: &Node,
+        ways: Arc<Capabilities>,
+    ) -> Option<Result<(), SyncError>> {
+        if let Some(ended) = self.looks.try_join_next() {
+            self.keep(ended);
+        }
+        let found = self.found.take();
+        if found.is_none() && self.looks.is_empty() {
+            let checkpoint = view.checkpoint();
+            // Block 0 executes nothing as a rule, and tells nothing.
+            let block = checkpoint
+                .next_traced
+                .max(1)
+                .min(checkpoint.next_block.saturating_sub(1));
+            self.looks
+                .spawn(look(node.clone(), block, ways).in_current_span());
+        }
+        found
+    }
+
+    /// What was found holds for the next time too.
+    pub(super) fn stands(&mut self) {
+        self.found = Some(Ok(()));
+    }
+
+    /// Whether one is under way.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.looks.is_empty()
+    }
+
+    /// Waits for the end of the one that is under way; without end where none is.
+    pub(super) async fn ended(&mut self) {
+        match self.looks.join_next().await {
+            Some(ended) => self.keep(ended),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn keep(&mut self, ended: Result<Result<(), SyncError>, JoinError>) {
+        self.found = Some(ended.unwrap_or_else(|died| Err(died.into())));
+    }
+}
+
+async fn look(node: Node, block: u64, ways: Arc<Capabilities>) -> Result<(), SyncError> {
+    let fetched = node.bundle(block, &ways).await.and_then(|fetched| {
+        let traces = fetched.bundle.traces.map(drop);
+        traces.ok_or_else(|| NodeError::null_block("trace_block", block))
+    });
+    fetched.map_err(|source| SyncError::Node { block, source })
+}
 
 /// Commits the frames of the bundles of `source`, which begin with the first block without frames; `told` hears which one is the first by then.
 pub(super) async fn fill(

@@ -194,7 +194,8 @@ impl Follower {
         let Some(relation) = shutdown.unless(relate(&view, head.number, theirs)).await else {
             return Ok(Round::Idle);
         };
-        match relation? {
+        let relation = relation?;
+        match relation {
             Relation::Parted { fork, depth } => {
                 let next = fork.map_or(view.first_block(), |fork| fork + 1);
                 drop(view);
@@ -204,15 +205,11 @@ impl Follower {
                 self.patience.is_agreed(&self.status);
                 return Ok(Round::Moved);
             }
-            Relation::Behind => {
-                self.status.set_contradicted(false);
-                self.status.set_message(match view.head() {
-                    Some(ours) if ours.number <= head.number => format!(
-                        "the source does not have block {}, after which the store goes on",
-                        ours.number
-                    ),
-                    _ => "the source is behind the store, waiting for it".to_owned(),
-                });
+            Relation::Behind { .. } | Relation::Lacks(_) => {
+                if relation == (Relation::Behind { is_ours: true }) {
+                    self.status.set_contradicted(false);
+                }
+                self.status.set_message(relation.waits_for("source"));
                 return Ok(Round::Idle);
             }
             Relation::Ahead => {}

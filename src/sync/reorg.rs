@@ -9,9 +9,14 @@ use crate::store::View;
 pub(super) enum Relation {
     /// The node has our head, or nothing is stored yet.
     Ahead,
-    /// The node's chain is shorter, and a part of ours, or the node does not have a block that it must
-    /// have: it is behind, or a second node answered.
-    Behind,
+    /// The node's chain is shorter, or the node does not have the head that it names.
+    Behind {
+        /// Whether its head was shown to be a block of ours.
+        is_ours: bool,
+    },
+    /// The node does not tell this block, which is stored and no higher than its head: it has dropped it, or a second node
+    /// answered.
+    Lacks(u64),
     /// The chains part after `fork`; unwind to it. `fork` is `None` where nothing of ours that may be
     /// unwound is the node's.
     Parted {
@@ -20,6 +25,18 @@ pub(super) enum Relation {
         /// Blocks to take off.
         depth: u64,
     },
+}
+
+impl Relation {
+    /// What is waited for where the `source` neither has our head nor left our chain.
+    pub(super) fn waits_for(self, source: &str) -> String {
+        match self {
+            Self::Lacks(block) => {
+                format!("the {source} does not have block {block}, after which the store goes on")
+            }
+            _ => format!("the {source} is behind the store, waiting for it"),
+        }
+    }
 }
 
 /// Compares our head with the node's chain and looks for the fork by walking parents. `theirs` tells the hash of a
@@ -37,14 +54,18 @@ where
     };
     let stored = |number: u64| -> Result<B256, SyncError> { Ok(view.block(number)?.hash) };
     let from = ours.number.min(node_head);
+    let unshown = Relation::Behind { is_ours: false };
     if from < view.first_block() {
-        return Ok(Relation::Behind);
+        return Ok(unshown);
     }
     match theirs(from).await? {
         Some(hash) if from == ours.number && hash == ours.hash => return Ok(Relation::Ahead),
-        Some(hash) if from < ours.number && hash == stored(from)? => return Ok(Relation::Behind),
+        Some(hash) if from < ours.number && hash == stored(from)? => {
+            return Ok(Relation::Behind { is_ours: true });
+        }
         // The node named a head and does not have it: ask again later.
-        None => return Ok(Relation::Behind),
+        None if from < ours.number => return Ok(unshown),
+        None => return Ok(Relation::Lacks(from)),
         Some(_) => {}
     }
     let finalized = view.finalized();
@@ -65,7 +86,7 @@ where
         number -= 1;
         match theirs(number).await? {
             // A block that the node does not have is no other block: it says nothing of a fork.
-            None => return Ok(Relation::Behind),
+            None => return Ok(Relation::Lacks(number)),
             Some(hash) if hash == stored(number)? => {
                 return Ok(Relation::Parted {
                     fork: Some(number),

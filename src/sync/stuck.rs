@@ -182,7 +182,7 @@ impl Stuck {
         };
         match error {
             SyncError::Node { block, source } if TOLD_AFTER <= self.times => {
-                let is_old = head.is_some_and(|head| OLD <= head.saturating_sub(block));
+                let is_old = head.is_some_and(|head| is_old(block, head));
                 match way_out(&source, is_old, takes_genesis) {
                     Some(way_out) => SyncError::Withheld {
                         block,
@@ -195,6 +195,11 @@ impl Stuck {
             other => other,
         }
     }
+}
+
+/// Whether a node with this head has had the block for long, unless it has dropped it.
+pub(super) const fn is_old(block: u64, head: u64) -> bool {
+    OLD <= head.saturating_sub(block)
 }
 
 /// Whether a block may be asked for in another way after so many failures.

@@ -619,6 +619,7 @@ async fn traces_are_filled_in_by_a_later_run() {
     stored_without_traces(&mut rig).await;
     // What is stored becomes what it would have been with traces all along.
     rig.start().await;
+    until("the fill", || rig.is_synced() && rig.store().view().has_traces()).await;
     rig.check("after the fill").await;
     assert!(rig.store().view().has_traces());
     rig.stop().await.unwrap();
