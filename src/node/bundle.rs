@@ -64,13 +64,13 @@ impl Node {
     ///
     /// The requests run at the same time, but for those whose answers do not say which block they are about: they
     /// wait for the block's hash. Parts that do not belong together (the chain moved in between), that lack
-    /// something or that cannot be read are asked for again like failed requests.
+    /// something or that cannot be read are asked for again like failed requests. Those who keep room come before it.
     ///
     /// # Errors
     ///
     /// The last failure, when asking again does not help.
     pub async fn bundle(&self, number: u64, capabilities: &Capabilities) -> Result<Fetched, NodeError> {
-        let reserved = self.reserve().await;
+        let reserved = self.reserve_aside().await;
         self.bundle_within(&reserved, number, capabilities).await
     }
 

@@ -464,6 +464,11 @@ impl Node {
         Arc::new(room.reserve(&self.inner.recent).await)
     }
 
+    pub(super) async fn reserve_aside(&self) -> Arc<Reservation> {
+        let room = Arc::clone(&self.inner.room);
+        Arc::new(room.reserve_aside(&self.inner.recent).await)
+    }
+
     pub(super) fn can_subscribe(&self) -> bool {
         self.inner.link.can_subscribe()
     }

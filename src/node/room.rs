@@ -18,6 +18,9 @@ const STEP_UNITS: u64 = 1024;
 /// An answer is taken to have so many times what is known of it: most do not state their length, and were given up early.
 const LENGTH_FACTOR: u64 = 2;
 
+/// Numbers from here on are of bundles that all others come before.
+const ASIDE: u64 = 1 << 63;
+
 /// All the room there is.
 #[derive(Debug)]
 pub(super) struct Room {
@@ -53,10 +56,19 @@ impl Room {
 
     /// Waits for room for one more bundle, in the order of asking.
     pub(super) async fn reserve(self: Arc<Self>, recent: &Recent) -> Reservation {
+        self.hold(recent, 0).await
+    }
+
+    /// The same for a bundle that nobody after it waits for: it comes first only while it is alone.
+    pub(super) async fn reserve_aside(self: Arc<Self>, recent: &Recent) -> Reservation {
+        self.hold(recent, ASIDE).await
+    }
+
+    async fn hold(self: Arc<Self>, recent: &Recent, behind: u64) -> Reservation {
         let number = {
             let mut line = self.line();
             line.next += 1;
-            line.next
+            behind + line.next
         };
         let units = (recent.bundle_bytes() / UNIT).clamp(1, self.all);
         let permits = u32::try_from(units).unwrap_or(u32::MAX);
@@ -216,6 +228,18 @@ mod tests {
         drop(first);
         assert!(second.wait_for(100 * MIB).now_or_never().is_some());
         assert_eq!(second.bound(100 * MIB), 100 * MIB, "now it is the first");
+    }
+
+    #[tokio::test]
+    async fn who_looks_aside_is_in_nobodys_way() {
+        let (room, recent) = (Arc::new(Room::new(8 * MIB)), recent(2 * MIB));
+        let aside = Arc::clone(&room).reserve_aside(&recent).await;
+        assert_eq!(aside.bound(100 * MIB), 100 * MIB, "it is alone");
+        let first = reserve(&room, &recent).await;
+        assert_eq!(first.bound(100 * MIB), 100 * MIB);
+        assert_eq!(aside.bound(100 * MIB), 2 * MIB);
+        drop(first);
+        assert_eq!(aside.bound(100 * MIB), 100 * MIB, "it is alone again");
     }
 
     #[tokio::test]

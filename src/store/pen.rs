@@ -25,7 +25,7 @@ use crate::clock;
 use crate::codec::value::{Checkpoint, Finality, Identity, Tail, Undo};
 use crate::codec::{Corrupt, keys};
 
-/// A crash loses no more than the unlogged writes of this span: a slow backfill fills memtables slowly.
+/// A crash loses no more than the unlogged writes of this span and the commit that ends it: a slow backfill fills memtables slowly.
 const UNLOGGED_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// What is flushed before the last commit of a load is at least the memory of all memtables by this.

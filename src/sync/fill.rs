@@ -5,6 +5,7 @@
 //! before Byzantium only a trace tells that a creation failed, and the transaction stays in the list of the address that it named.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use tokio::task::{JoinError, JoinSet};
@@ -13,6 +14,7 @@ use tracing::Instrument as _;
 use super::derive::{NonceRules, derive_traces};
 use super::error::SyncError;
 use super::pipeline::Source;
+use crate::clock;
 use crate::model::Bundle;
 use crate::node::{Capabilities, Node, NodeError};
 use crate::shutdown::Shutdown;
@@ -28,8 +30,12 @@ const BLOCKS_MAX: usize = 512;
 pub(super) struct FirstLook {
     /// At most one.
     looks: JoinSet<Result<(), SyncError>>,
-    found: Option<Result<(), SyncError>>,
+    /// With when it was found.
+    found: Option<(Instant, Result<(), SyncError>)>,
 }
+
+/// How long it counts what a look has found.
+const FOUND_AGE_MAX: Duration = Duration::from_secs(60);
 
 impl FirstLook {
     /// What a look has found; begins one where none is under way.
@@ -39,11 +45,9 @@ impl FirstLook {
         node: &Node,
         ways: Arc<Capabilities>,
     ) -> Option<Result<(), SyncError>> {
-        if let Some(ended) = self.looks.try_join_next() {
-            self.keep(ended);
-        }
-        let found = self.found.take();
-        if found.is_none() && self.looks.is_empty() {
+        let is_under_way = self.is_under_way();
+        let found = self.fresh();
+        if found.is_none() && !is_under_way {
             let checkpoint = view.checkpoint();
             // Block 0 executes nothing as a rule, and tells nothing.
             let block = checkpoint
@@ -56,13 +60,22 @@ impl FirstLook {
         found
     }
 
+    /// What was found lately: a node may have dropped the traces since, or be well again.
+    fn fresh(&mut self) -> Option<Result<(), SyncError>> {
+        let (at, found) = self.found.take()?;
+        (clock::now() - at <= FOUND_AGE_MAX).then_some(found)
+    }
+
     /// What was found holds for the next time too.
     pub(super) fn stands(&mut self) {
-        self.found = Some(Ok(()));
+        self.found = Some((clock::now(), Ok(())));
     }
 
     /// Whether one is under way.
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn is_under_way(&mut self) -> bool {
+        if let Some(ended) = self.looks.try_join_next() {
+            self.keep(ended);
+        }
         !self.looks.is_empty()
     }
 
@@ -75,7 +88,7 @@ impl FirstLook {
     }
 
     fn keep(&mut self, ended: Result<Result<(), SyncError>, JoinError>) {
-        self.found = Some(ended.unwrap_or_else(|died| Err(died.into())));
+        self.found = Some((clock::now(), ended.unwrap_or_else(|died| Err(died.into()))));
     }
 }
 
@@ -170,4 +183,20 @@ fn commit(
         writer.commit_final(batch)?;
     }
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_long_ago_counts_no_more() {
+        let mut look = FirstLook::default();
+        for (seconds, counts) in [(0, true), (50, true), (70, false)] {
+            let at = clock::now().checked_sub(Duration::from_secs(seconds));
+            look.found = Some((at.unwrap(), Ok(())));
+            assert_eq!(look.fresh().is_some(), counts, "{seconds}");
+            assert!(look.fresh().is_none(), "it counts once");
+        }
+    }
 }
