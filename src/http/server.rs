@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +14,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use socket2::SockRef;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::connection::Socket;
 use super::error::HttpError;
-use super::handler::{Handled, Handler};
+use super::handler::{Handled, Handler, Request};
 use super::limits::Limits;
 use super::rate::{Buckets, Client};
 use super::rejection::closing_answer;
@@ -48,6 +49,9 @@ const NOT_SENT_MAX: u32 = 512 << 10;
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Failed accepts have a line this often at most: where there are no descriptors each connection that ends makes room for one that fails.
 const ACCEPT_LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// How long whoever there is no place for may take to ask and to be told so.
+const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long the threads of sockets are waited for at the end. They have nothing left but to drop what requests left behind.
 const THREADS_END_MAX: Duration = Duration::from_secs(1);
@@ -103,8 +107,9 @@ pub async fn serve<H: Handler>(
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
             traffic.connection_refused();
             if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
+                let told = refuse(stream, peer, "Too many connections", &builder, &limits, &traffic);
                 tokio::spawn(async move {
-                    refuse(stream, "Too many connections").await;
+                    told.await;
                     drop(refusal);
                 });
             }
@@ -120,6 +125,7 @@ pub async fn serve<H: Handler>(
             traffic: Arc::clone(&traffic),
             client: Client::new(peer, &limits, buckets.as_ref()),
             ended: ended.clone(),
+            answers_once: false,
         };
         let served = async move |stream| {
             connection.run(stream).await;
@@ -134,8 +140,8 @@ pub async fn serve<H: Handler>(
         tokio::select! {
             // Who waited to be accepted when the end came is not reset without a word.
             biased;
-            Ok((stream, _)) = listener.accept() => if late.len() < limits.refusals_max {
-                late.spawn(refuse(stream, "Shutting down"));
+            Ok((stream, peer)) = listener.accept() => if late.len() < limits.refusals_max {
+                late.spawn(refuse(stream, peer, "Shutting down", &builder, &limits, &traffic));
             },
             cut = &mut drained => break cut,
         }
@@ -174,6 +180,8 @@ struct Connection<H> {
     traffic: Arc<Traffic>,
     client: Client,
     ended: watch::Receiver<()>,
+    /// Whether it ends after one answer, whatever else ends.
+    answers_once: bool,
 }
 
 impl<H: Handler> Connection<H> {
@@ -185,6 +193,7 @@ impl<H: Handler> Connection<H> {
             traffic,
             client,
             mut ended,
+            answers_once,
         } = self;
         let _open = Underway::connection(&traffic);
         let vitals = Vitals::new();
@@ -195,7 +204,11 @@ impl<H: Handler> Connection<H> {
             limits: Arc::clone(&limits),
             traffic: Arc::clone(&traffic),
         });
+        let answered = Notify::new();
         let service = service_fn(|request: hyper::Request<Incoming>| {
+            if answers_once {
+                answered.notify_one();
+            }
             let may_ask = client.may_ask(request.headers());
             match respond(&answers, &vitals, may_ask, request.map(Upload::Coming)) {
                 Handled::Now(response) => Either::Left(ready(Ok::<_, Infallible>(response))),
@@ -215,7 +228,11 @@ impl<H: Handler> Connection<H> {
                     }
                     return;
                 }
-                _ = ended.changed(), if !leaving => {
+                _ = ended.changed(), if !leaving && !answers_once => {
+                    leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = answered.notified(), if !leaving && answers_once => {
                     leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
@@ -238,22 +255,44 @@ impl<H: Handler> Connection<H> {
     }
 }
 
-/// Says 503 and closes, without parsing anything.
-async fn refuse(mut stream: TcpStream, because: &'static str) {
-    let answer = closing_answer(&HttpError::unavailable(because));
-    let spoken = async {
-        stream.write_all(&answer).await?;
-        stream.shutdown().await?;
-        // Unread bytes would reset the socket and could take the answer with them.
-        let mut scratch = [0; 4096];
-        for _ in 0..8 {
-            if stream.read(&mut scratch).await? == 0 {
-                break;
-            }
-        }
-        Ok::<_, std::io::Error>(())
+/// What is said to all requests of a connection that there is no place for.
+struct Refusing(&'static str);
+
+impl Handler for Refusing {
+    fn handle(&self, _: Request) -> Handled {
+        Handled::Now(HttpError::unavailable(self.0).into())
+    }
+}
+
+/// Says 503, in the protocol that the client speaks, and closes. Who does not speak is told so over HTTP/1.1.
+fn refuse(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    because: &'static str,
+    builder: &Arc<auto::Builder<TokioExecutor>>,
+    limits: &Arc<Limits>,
+    traffic: &Arc<Traffic>,
+) -> impl Future<Output = ()> + use<> {
+    let connection = Connection {
+        builder: Arc::clone(builder),
+        handler: Arc::new(Refusing(because)),
+        limits: Arc::clone(limits),
+        traffic: Arc::clone(traffic),
+        client: Client::new(peer, limits, None),
+        ended: watch::channel(()).1,
+        answers_once: true,
     };
-    drop(tokio::time::timeout(Duration::from_secs(1), spoken).await);
+    let answer = closing_answer(&HttpError::unavailable(because));
+    let told = async move {
+        let mut first = [0];
+        let speaks = tokio::time::timeout(REFUSAL_TIME_MAX / 2, stream.peek(&mut first)).await;
+        if speaks.is_ok() {
+            connection.run(stream).await;
+        } else if stream.write_all(&answer).await.is_ok() {
+            drop(stream.shutdown().await);
+        }
+    };
+    async move { drop(tokio::time::timeout(REFUSAL_TIME_MAX, told).await) }
 }
 
 async fn drain(mut connections: JoinSet<()>, patience: Duration) -> usize {

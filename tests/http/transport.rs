@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http2::SendRequest;
 use quarry::http::{
     Body, FrameSource, Handled, Handler, HttpError, Lane, Limits, Pool, Request, json_response, stream_frames,
 };
@@ -138,6 +139,36 @@ async fn large_headers_are_refused() {
     assert_eq!(Reply::parse(&server.exchange(fits).await).status, 200);
 }
 
+/// A connection over HTTP/2 without TLS.
+async fn over_http2(server: &Server) -> SendRequest<Empty<Bytes>> {
+    let io = hyper_util::rt::TokioIo::new(server.connect().await);
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let (sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+/// Whoever there is no place for reads so in the protocol that they speak, and a HEAD gets no body.
+async fn assert_no_place(server: &Server, because: &str) {
+    let refused = server.get("/health").await;
+    refused.assert_error(503, because);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let head = server.exchange("HEAD /health HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let head = Reply::parse(&head);
+    assert_eq!((head.status, head.whole_body().as_str()), (503, ""));
+    let mut sender = over_http2(server).await;
+    let request = hyper::Request::get("http://test/health")
+        .body(Empty::new())
+        .unwrap();
+    let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
+    assert_eq!(
+        (parts.status.as_u16(), &parts.headers["retry-after"]),
+        (503, &"1".parse().unwrap())
+    );
+    let body = body.collect().await.unwrap().to_bytes();
+    assert_eq!(body, format!("{{\"error\":\"{because}\"}}"));
+}
+
 /// Header lines of so many bytes in all, each line's end counted: the last one takes what others of `each` bytes leave.
 fn header_lines(bytes: usize, each: usize) -> String {
     let mut lines = "host: x\r\nconnection: close\r\n".to_owned();
@@ -166,13 +197,10 @@ async fn headers_may_have_16_kib_and_not_a_byte_more() {
     }
     // Over HTTP/2 as if each were such a line.
     for (bytes, status) in [(MOST, 200), (MOST + 1, 431)] {
-        let io = hyper_util::rt::TokioIo::new(server.connect().await);
-        let executor = hyper_util::rt::TokioExecutor::new();
-        let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
-        tokio::spawn(connection);
+        let mut sender = over_http2(&server).await;
         let value = "x".repeat(bytes - 5);
         let request = hyper::Request::get("http://explorer.example/health").header("a", value);
-        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.status(), status, "{bytes}");
     }
@@ -436,10 +464,7 @@ async fn over_the_cap_a_connection_is_told_so() {
     let mut begin = [0; 12];
     first.read_exact(&mut begin).await.unwrap();
     assert_eq!(&begin, b"HTTP/1.1 200");
-    server
-        .get("/health")
-        .await
-        .assert_error(503, "Too many connections");
+    assert_no_place(&server, "Too many connections").await;
     drop(first);
     let deadline = Instant::now() + Duration::from_secs(5);
     while server.get("/health").await.status != 200 {
@@ -459,9 +484,7 @@ async fn the_drain_lets_open_requests_finish_and_closes_idle_ones() {
     odd.reached.notified().await;
     server.signal();
     assert_eq!(read_to_end(&mut idle).await, "");
-    let late = server.get("/health").await;
-    late.assert_error(503, "Shutting down");
-    assert_eq!(late.header("retry-after"), Some("1"));
+    assert_no_place(&server, "Shutting down").await;
     odd.gate.notify_one();
     let text = read_to_end(&mut open).await;
     assert!(text.ends_with("{\"waited\":true}"), "{text}");
@@ -489,18 +512,14 @@ async fn the_drain_has_an_end() {
 #[tokio::test]
 async fn http2_without_tls() {
     let server = Server::start(api(), Limits::default()).await;
-    let stream = server.connect().await;
-    let io = hyper_util::rt::TokioIo::new(stream);
-    let executor = hyper_util::rt::TokioExecutor::new();
-    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
-    tokio::spawn(connection);
+    let mut sender = over_http2(&server).await;
     for (target, status) in [
         ("/health".to_owned(), 200),
         (format!("/health?{}", "x".repeat(9000)), 414),
     ] {
         let request = hyper::Request::builder()
             .uri(format!("http://test{target}"))
-            .body(http_body_util::Empty::<Bytes>::new())
+            .body(Empty::<Bytes>::new())
             .unwrap();
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.status().as_u16(), status);
@@ -511,13 +530,10 @@ async fn http2_without_tls() {
 #[tokio::test]
 async fn large_headers_over_http2_are_refused() {
     let server = Server::start(api(), Limits::default()).await;
-    let io = hyper_util::rt::TokioIo::new(server.connect().await);
-    let executor = hyper_util::rt::TokioExecutor::new();
-    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
-    tokio::spawn(connection);
+    let mut sender = over_http2(&server).await;
     let mut ask = async |length: usize| {
         let request = hyper::Request::get("http://test/health").header("a", "x".repeat(length));
-        let request = request.body(http_body_util::Empty::<Bytes>::new()).unwrap();
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
         let (parts, body) = sender.send_request(request).await.unwrap().into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         (
@@ -578,7 +594,7 @@ async fn an_http2_client_that_takes_nothing_is_cut_off() {
     let connection = tokio::spawn(connection);
     let request = hyper::Request::builder()
         .uri("http://test/endless")
-        .body(http_body_util::Empty::<Bytes>::new())
+        .body(Empty::<Bytes>::new())
         .unwrap();
     // Pings are answered, so the connection lives; the body is not read, so it stalls.
     let response = sender.send_request(request).await.unwrap();
