@@ -24,7 +24,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use binary::{Outcome, Server, command, demo, import_demo, interrupt, list, number, quarry};
+use binary::{Outcome, Server, command, demo, import_demo, interrupt, list, number, quarry, text};
 use serde_json::Value;
 
 /// Short enough for a test; every figure is measured nevertheless.
@@ -365,6 +365,13 @@ fn a_run_ends_within_its_limit_and_says_so() {
     let report = read(&json);
     // The time of each was cut so that all fit.
     assert!(report["settings"]["seconds"].as_f64().unwrap() < 0.05);
+    let lasted = list(&report["questions"]).iter();
+    let lasted = lasted.flat_map(|asked| list(&asked["measurements"]));
+    let lasted: Vec<_> = lasted.map(|found| found["seconds"].as_f64().unwrap()).collect();
+    assert!(lasted.iter().all(|&seconds| seconds >= 0.005), "{lasted:?}");
+    let notes = list(&report["notes"]).iter();
+    let told: Vec<_> = notes.filter(|note| text(note).contains(" lasted ")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
     let asked = list(&report["questions"]).len();
     // On a machine that is busy with other things it may not come to all of them, and says so.
     match report["ended_early"].as_str() {

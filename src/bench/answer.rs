@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::body::{Ends, Kept};
 use super::compare::Row;
 use super::statistics::Head;
 use crate::http::{self, ClientError, Connection, Got, Handler, StatusCode, parse_quantity};
@@ -71,38 +72,6 @@ impl Way {
     }
 }
 
-/// What comes of an answer, kept as long as it is no longer than it may be.
-pub(super) struct Kept<'a> {
-    body: &'a mut Vec<u8>,
-    most: usize,
-    came: usize,
-}
-
-impl<'a> Kept<'a> {
-    /// Into `body`, which is emptied before; `most` bytes at most.
-    pub(super) fn new(body: &'a mut Vec<u8>, most: usize) -> Self {
-        body.clear();
-        Self { body, most, came: 0 }
-    }
-
-    /// Takes what comes next.
-    pub(super) fn take(&mut self, bytes: &[u8]) {
-        self.came += bytes.len();
-        if self.came <= self.most {
-            self.body.extend_from_slice(bytes);
-        }
-    }
-
-    /// That all of it is there, or why not.
-    pub(super) fn end(self) -> Result<(), String> {
-        let Self { most, came, .. } = self;
-        if came <= most {
-            return Ok(());
-        }
-        Err(format!("an answer of {came} bytes, of which {most} are taken"))
-    }
-}
-
 /// One client of the service, who asks one question at a time. An answer that has not come whole in 28 seconds is a failure.
 pub enum Client {
     /// In this process.
@@ -133,17 +102,32 @@ impl Client {
         whole.map_err(|why| Failure {
             why,
             is_broken: false,
+            is_unread: false,
         })
     }
 
-    async fn visit(&mut self, target: &str, visit: impl FnMut(&[u8])) -> Result<u64, Failure> {
+    async fn visit(&mut self, target: &str, mut visit: impl FnMut(&[u8])) -> Result<u64, Failure> {
+        let mut ends = Ends::default();
+        let visit = |bytes: &[u8]| {
+            ends.take(bytes);
+            visit(bytes);
+        };
         match self.read(target, BOUNDS.time, visit).await {
-            Ok(got) if got.status == StatusCode::OK => Ok(got.bytes),
+            Ok(got) if got.status == StatusCode::OK && ends.are_of_object() => Ok(got.bytes),
+            Ok(got) if got.status == StatusCode::OK => Err(Failure::unread(format!(
+                "{NO_OBJECT}: its {} bytes do not begin with {{ and end with }}",
+                got.bytes
+            ))),
             Ok(got) => Err(Failure {
                 why: refused(got.status, ""),
                 is_broken: false,
+                is_unread: false,
             }),
-            Err(why) => Err(Failure { why, is_broken: true }),
+            Err(why) => Err(Failure {
+                why,
+                is_broken: true,
+                is_unread: false,
+            }),
         }
     }
 
@@ -204,6 +188,9 @@ pub(super) fn shown(text: &str) -> String {
     shown_text(line.as_bytes(), SHOWN_MAX)
 }
 
+/// What is said of an answer that is no object.
+const NO_OBJECT: &str = "not a JSON object";
+
 /// An answer that is no 200, in words.
 fn refused(status: StatusCode, text: &str) -> String {
     let hint = match status {
@@ -227,6 +214,19 @@ pub struct Failure {
     pub why: String,
     /// Whether the connection is of no use any more.
     pub is_broken: bool,
+    /// Whether it was a 200 that is not the JSON that it must be.
+    pub is_unread: bool,
+}
+
+impl Failure {
+    /// A 200 that is not the JSON that it must be.
+    pub(super) const fn unread(why: String) -> Self {
+        Self {
+            why,
+            is_broken: false,
+            is_unread: true,
+        }
+    }
 }
 
 /// The newest block that the service answers from; `None` where it does not tell.
@@ -285,7 +285,7 @@ pub fn rows(body: &[u8]) -> Result<u64, String> {
             from.deserialize_map(Visitor)
         }
     }
-    let First(first) = serde_json::from_slice(body).map_err(|error| format!("not a JSON object: {error}"))?;
+    let First(first) = serde_json::from_slice(body).map_err(|error| format!("{NO_OBJECT}: {error}"))?;
     Ok(first.unwrap_or(1))
 }
 
@@ -365,13 +365,14 @@ mod tests {
         assert_eq!(why, "an answer of 5 bytes, of which 4 are taken");
         let why = ask("/never", 5).await.unwrap_err();
         assert_eq!(why, "no whole answer within 0.1 s");
-        let mut body = vec![9];
-        let mut kept = Kept::new(&mut body, 3);
-        for part in [&b"abc"[..], b"d", b"e"] {
-            kept.take(part);
-        }
-        assert!(kept.end().is_err());
-        assert_eq!(body, b"abc");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_object_is_a_failure_and_told_from_others() {
+        let mut client = Client::InProcess(Arc::new(Five));
+        let failure = client.get("/five").await.unwrap_err();
+        let told = "not a JSON object: its 5 bytes do not begin with { and end with }";
+        assert_eq!(failure, Failure::unread(told.to_owned()));
     }
 
     #[test]

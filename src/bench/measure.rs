@@ -11,7 +11,8 @@ use tokio::task::JoinSet;
 
 use super::answer::{Client, Failure, Way, rows};
 use super::figures::Latencies;
-use super::measurement::{Condition, Measurement};
+use super::measurement::{Condition, Measurement, Unread};
+use super::plan::SECONDS_MIN;
 use super::question::Question;
 use crate::clock;
 use crate::machine::disk_bytes;
@@ -55,6 +56,9 @@ pub struct Answers {
     /// Bytes by target.
     #[serde(skip)]
     pub lengths: Vec<u64>,
+    /// Those that cannot be read.
+    #[serde(flatten)]
+    pub unread: Unread,
 }
 
 /// Asks every target once and counts its rows; and says which were not answered, whose rows count as none.
@@ -68,7 +72,10 @@ pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<Str
     let (mut failures, mut first) = (0, None);
     for target in &question.targets {
         let body = client.body(target).await;
-        let counted = body.and_then(|body| Ok((rows(&body)?, body.len())));
+        let counted = body.and_then(|body| {
+            let counted = rows(&body).inspect_err(|why| answers.unread.push(why));
+            Ok((counted?, body.len()))
+        });
         match counted {
             Ok((rows, bytes)) => {
                 answers.rows.push(rows);
@@ -102,6 +109,7 @@ pub async fn look(question: &Question, way: &Way) -> Result<(Answers, Option<Str
 struct Sums {
     latencies: Latencies,
     failures: u64,
+    unread: Unread,
     first_failure: Option<String>,
     in_a_row: u64,
     stopped: u64,
@@ -149,9 +157,16 @@ impl Sums {
         self.first_failure.get_or_insert(why);
     }
 
+    /// The same of an answer that cannot be read.
+    fn unread(&mut self, why: String) {
+        self.unread.push(&why);
+        self.failed(why);
+    }
+
     fn add(&mut self, other: Self) {
         self.latencies.extend(&other.latencies);
         self.failures += other.failures;
+        self.unread.add(other.unread);
         self.first_failure = self.first_failure.take().or(other.first_failure);
         self.stopped += other.stopped;
         self.is_full |= other.is_full;
@@ -174,6 +189,7 @@ impl Sums {
             condition,
             runs: self.latencies.len() as u64,
             failures: self.failures,
+            unread: self.unread,
             first_failure: self.first_failure,
             stopped: self.stopped,
             full: self.is_full,
@@ -194,28 +210,31 @@ impl Sums {
 /// Rows of answers of other lengths than were looked at, by target and length: a store that grows gives them.
 #[derive(Default)]
 struct Others {
-    known: BTreeMap<(usize, u64), u64>,
+    known: BTreeMap<(usize, u64), Result<u64, String>>,
     asked: usize,
 }
 
 impl Others {
-    /// Rows of an answer of this length. One that was not met is asked for once more, in no time that is kept.
+    /// Rows of an answer of this length, where they are known. One that was not met is asked for once more, in no time that is kept.
+    ///
+    /// # Errors
+    ///
+    /// One sentence where those of this length cannot be read.
     async fn rows(
         &mut self,
         client: &mut Client,
         target: &str,
         met: (usize, u64),
         until: Instant,
-    ) -> Option<u64> {
+    ) -> Result<Option<u64>, String> {
         if !self.known.contains_key(&met) && self.asked < LENGTHS_MAX {
             self.asked += 1;
             let mut body = Vec::new();
-            let got = in_time(client.keep(target, &mut body), until).await;
-            if let Some((bytes, rows)) = got.ok().and_then(|bytes| Some((bytes, rows(&body).ok()?))) {
-                self.known.insert((met.0, bytes), rows);
+            if let Ok(bytes) = in_time(client.keep(target, &mut body), until).await {
+                self.known.insert((met.0, bytes), rows(&body));
             }
         }
-        self.known.get(&met).copied()
+        self.known.get(&met).cloned().transpose()
     }
 }
 
@@ -282,7 +301,9 @@ async fn warm_up_to(
             let mut sums = Sums::default();
             start.wait().await;
             let started = clock::now();
+            // However late it is, it lasts as long as tells something.
             let until = (started + seconds).min(deadline);
+            let until = until.max(started + seconds.min(SECONDS_MIN));
             // Each begins at a place of its own.
             let first = number * question.targets.len() / clients;
             let (mut others, mut ended) = (Others::default(), started);
@@ -291,19 +312,23 @@ async fn warm_up_to(
                 let began = clock::now();
                 let got = in_time(client.get(target), end_of_answer(began, deadline)).await;
                 let took = clock::now() - began;
-                let (mut is_broken, answered) = (false, usize::from(got.is_ok()));
+                let (mut is_broken, before) = (false, sums.latencies.len());
                 match got {
                     Ok(bytes) if bytes == length || length == 0 => sums.answered(bytes, took, rows),
-                    Ok(bytes) => {
-                        let found = others.rows(&mut client, target, (place, bytes), until).await;
-                        sums.answered_otherwise(bytes, took, found, rows);
-                    }
+                    Ok(bytes) => match others.rows(&mut client, target, (place, bytes), until).await {
+                        Ok(found) => sums.answered_otherwise(bytes, took, found, rows),
+                        Err(why) => sums.unread(why),
+                    },
                     Err(_) if is_cut(took, deadline) => break,
                     Err(failure) => {
                         is_broken = failure.is_broken;
-                        sums.failed(failure.why);
+                        match failure.is_unread {
+                            true => sums.unread(failure.why),
+                            false => sums.failed(failure.why),
+                        }
                     }
                 }
+                let answered = sums.latencies.len() - before;
                 let of_all = runs.fetch_add(answered, Ordering::Relaxed) + answered;
                 ended = clock::now();
                 if ended >= until {
@@ -360,6 +385,7 @@ async fn in_time(answer: impl Future<Output = Result<u64, Failure>>, until: Inst
                 (clock::now() - began).as_secs_f64()
             ),
             is_broken: true,
+            is_unread: false,
         })
     })
 }
@@ -411,8 +437,7 @@ pub async fn cold(
             break;
         }
         let from_disk = disk_bytes().zip(before);
-        let counted = got.map_err(|Failure { why, .. }| why);
-        match counted.and_then(|bytes| Ok((bytes, rows(&body)?))) {
+        match got.and_then(|bytes| Ok((bytes, rows(&body).map_err(Failure::unread)?))) {
             Ok((bytes, rows)) => {
                 // One that was not answered when it was looked at has no rows to be held against.
                 if length > 0 {
@@ -424,7 +449,8 @@ pub async fn cold(
                     .zip(from_disk)
                     .map(|(read, (now, before))| read + now.saturating_sub(before));
             }
-            Err(why) => sums.failed(why),
+            Err(failure) if failure.is_unread => sums.unread(failure.why),
+            Err(failure) => sums.failed(failure.why),
         }
     }
     let condition = Condition {

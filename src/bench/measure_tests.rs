@@ -183,3 +183,89 @@ async fn a_measurement_that_is_full_ends_for_all_its_clients() {
     let found = measured(usize::MAX, 5).await;
     assert!(found.runs >= 4 && !found.full && found.ended().is_none());
 }
+
+#[tokio::test]
+async fn a_measurement_that_begins_late_lasts_as_long_as_tells_something() {
+    let (question, answers) = one_path().await;
+    let way = Way::InProcess(Arc::new(OneRow));
+    let now = clock::now();
+    let found = warm(&question, &answers, &way, 2, FAILING, now).await.unwrap();
+    let least = SECONDS_MIN.as_secs_f64();
+    assert!(found.seconds >= least && found.runs > 2, "{found:?}");
+    // Where less is asked for it lasts no longer.
+    let short = Duration::from_micros(1);
+    let found = warm(&question, &answers, &way, 1, short, now).await.unwrap();
+    assert_eq!(found.runs, 1);
+}
+
+/// Answers with one row, and from so many answers on with something else.
+struct Spoiled {
+    asked: AtomicUsize,
+    after: usize,
+    then: &'static str,
+}
+
+impl Handler for Spoiled {
+    fn handle(&self, _: Request) -> Handled {
+        let is_good = self.asked.fetch_add(1, Ordering::Relaxed) < self.after;
+        let body = if is_good { r#"{"logs":[1]}"# } else { self.then };
+        Handled::later(async move { json_response(StatusCode::OK, body.as_bytes().to_vec()) })
+    }
+}
+
+#[tokio::test]
+async fn answers_that_cannot_be_read_have_failed() {
+    let (question, answers) = one_path().await;
+    // No object by its ends, whatever its length; and one that is broken within, which is asked for once more.
+    for then in [
+        "not json at all",
+        "twelve bytes",
+        r#"{"logs":[1,}"#,
+        r#"{"logs":[1,2,}"#,
+    ] {
+        let spoiled = |after| {
+            let asked = AtomicUsize::new(0);
+            Way::InProcess(Arc::new(Spoiled { asked, after, then }))
+        };
+        let minute = 60 * LATE_FROM;
+        let is_seen = then.len() != r#"{"logs":[1]}"#.len() || !then.starts_with('{');
+        if is_seen {
+            // One before it is timed.
+            let until = clock::now() + minute;
+            let found = warm(&question, &answers, &spoiled(6), 1, minute, until)
+                .await
+                .unwrap();
+            assert_eq!(
+                (found.runs, found.failures, found.stopped),
+                (5, FAILURES_MAX, 1),
+                "{then}"
+            );
+            assert_eq!((found.unread.unread, found.of_other_length), (FAILURES_MAX, 0));
+            let why = found.unread.first.unwrap();
+            assert!(why.starts_with("not a JSON object: "), "{why}");
+        }
+        let bed: Arc<dyn Bed> = Arc::new(Cold);
+        let until = clock::now() + minute;
+        let found = cold(&question, &answers, &spoiled(2), &bed, minute, until)
+            .await
+            .unwrap();
+        assert_eq!(
+            (found.runs, found.unread.unread),
+            (2, COLD_FAILURES_MAX),
+            "{then}"
+        );
+        assert!(look(&question, &spoiled(0)).await.is_err());
+    }
+    let asked = Question {
+        targets: vec![question.targets[0].clone(); 3],
+        ..Question::clone(&question)
+    };
+    let spoiled = Spoiled {
+        asked: AtomicUsize::new(0),
+        after: 1,
+        then: "no",
+    };
+    let (answers, told) = look(&asked, &Way::InProcess(Arc::new(spoiled))).await.unwrap();
+    assert_eq!(answers.unread.unread, 2);
+    assert!(told.unwrap().starts_with("2 of 3 paths were not answered"));
+}

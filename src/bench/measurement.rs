@@ -26,6 +26,30 @@ impl std::fmt::Display for Condition {
     }
 }
 
+/// Answers with a 200 that are not the JSON that they must be: the service failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// How many.
+    pub unread: u64,
+    /// Why the first of them cannot be read.
+    #[serde(skip)]
+    pub first: Option<String>,
+}
+
+impl Unread {
+    /// Adds one.
+    pub(super) fn push(&mut self, why: &str) {
+        self.unread += 1;
+        self.first.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Adds all of another.
+    pub(super) fn add(&mut self, other: Self) {
+        self.unread += other.unread;
+        self.first = self.first.take().or(other.first);
+    }
+}
+
 /// What came of asking.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
@@ -34,8 +58,11 @@ pub struct Measurement {
     pub condition: Condition,
     /// Answers.
     pub runs: u64,
-    /// Requests without a 200 or a whole body; their times are not in the percentiles.
+    /// Requests without a 200 or a whole body that can be read; their times are not in the percentiles.
     pub failures: u64,
+    /// Those of them that had a 200.
+    #[serde(flatten)]
+    pub unread: Unread,
     /// What came of the first request that failed.
     pub first_failure: Option<String>,
     /// Clients that stopped before their time, after too many failures in a row.

@@ -7,6 +7,7 @@
 
 pub mod against;
 pub mod answer;
+mod body;
 pub mod compare;
 pub mod figures;
 pub mod filter;
@@ -17,6 +18,7 @@ pub mod look;
 mod machine;
 pub mod measure;
 pub mod measurement;
+mod outcome;
 mod pick;
 mod plan;
 pub mod question;

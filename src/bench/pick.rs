@@ -33,6 +33,9 @@ pub(super) fn logs(filter: LogFilter, all: impl Into<Option<u64>>) -> Asked {
 /// shows nothing.
 pub(super) const ROWS_MIN: u64 = 10;
 
+/// What may be said where no account was met in topics.
+const SMALL: &str = " (a topic below 2^96 may be any number, and is not taken for one)";
+
 pub(super) fn hot(s: &Statistics) -> Result<Counted<Address>, String> {
     hottest(&s.emitters).ok_or_else(|| "no contract has a log".to_owned())
 }
@@ -127,6 +130,17 @@ pub(super) fn range(s: &Statistics, topic: Option<Counted<B256>>) -> Picked {
     ))
 }
 
+/// Scattered rows with an account as a topic.
+pub(super) fn sparse(s: &Statistics) -> Picked {
+    let wallet = nearest(&s.wallets, 300, |one| (ROWS_MIN..=PAGE).contains(&one.count))
+        .ok_or_else(|| format!("no account was met as a topic 1, 2 or 3 of 10 to 10,000 logs{SMALL}"))?;
+    let (position, topic) = wallet.what;
+    Ok((
+        format!("topic {position} {topic} with {} logs", wallet.count),
+        logs(LogFilter::with(position, topic, PAGE), wallet.count),
+    ))
+}
+
 /// Whether the account of a topic was met at positions 1 and 2.
 fn is_both(s: &Statistics, one: &Counted<(B256, Placed)>) -> bool {
     let (position, topic) = one.what.1;
@@ -200,8 +214,9 @@ pub(super) fn apart(s: &Statistics) -> Picked {
 
 fn no_pair(s: &Statistics, how_many: &str, what: &str) -> String {
     if s.paired == 0 {
-        return "there are not enough common topics: no topic 0 and topic 1 were met that could be a pair"
-            .to_owned();
+        return format!(
+            "there are not enough common topics: no topic 0 and topic 1 with {ROWS_MIN} logs each were met that could be a pair"
+        );
     }
     format!(
         "{how_many} of the {} pairs of a common topic 0 and a common topic 1 that have {ROWS_MIN} logs {what}, as far as was told \
@@ -246,7 +261,9 @@ pub(super) fn listed(
     offset: impl Fn(u64) -> u64,
     page: impl Fn(u64) -> u64,
 ) -> Picked {
-    let account = account.ok_or_else(|| format!("no account was met that has {unit}"))?;
+    // Others are met in blocks and transactions as well.
+    let no_topics = if list == "token-tx" { SMALL } else { "" };
+    let account = account.ok_or_else(|| format!("no account was met that has {unit}{no_topics}"))?;
     let (offset, page) = (offset(account.count), page(account.count));
     let path = format!(
         "/api/account/{:#x}/{list}?page={page}&offset={offset}&endblock={}",

@@ -13,7 +13,7 @@ const PLANNED: f64 = 0.85;
 /// The part of what is planned with in the beginning that is for warm measurements.
 const WARM: f64 = 0.5;
 /// A measurement that is shorter than this tells nothing; the limit does not press it further.
-const SECONDS_MIN: Duration = Duration::from_millis(5);
+pub(super) const SECONDS_MIN: Duration = Duration::from_millis(5);
 /// So many steps of a kind tell what one takes; what fewer took is spread over as many, for one of them may have been slow by chance.
 const TELLING: u32 = 12;
 /// A step that may be broken off has so many times its share of the time that there is for steps of its kind.

@@ -1,9 +1,10 @@
 //! What a run found, whole: what the table, the JSON and the page are made of.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::against::{Comparison, Tally, Verdict};
-use super::answer::OVER_HTTP;
 use super::figures::{Percentiles, count, differing, duration, or_none, ratio, so_many};
 pub use super::machine::Machine;
 use super::measure::Answers;
@@ -49,6 +50,9 @@ pub struct Report {
 
 /// The form of the JSON: raised where a field goes, is named anew or means something else. Fields may come without that.
 pub const SCHEMA: u32 = 2;
+
+/// How a question's note begins that says why it was not answered.
+pub(super) const NOT_ANSWERED: &str = "not answered: ";
 
 /// The parameters of a run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -114,90 +118,26 @@ impl Report {
             .count() as u64
     }
 
+    /// How long those warm measurements lasted, the shortest and the longest, that had less time than this; those aside that ended before
+    /// it was over.
+    pub(super) fn pressed(&self, asked: Duration) -> Option<(f64, f64)> {
+        let measurements = self.questions.iter().flat_map(|asked| &asked.measurements);
+        let is_pressed = |found: &&Measurement| {
+            let is_whole = found.runs > 0 && !found.full && found.stopped == 0;
+            !found.condition.cold && is_whole && found.planned_seconds < asked.as_secs_f64()
+        };
+        let lasted = measurements.filter(is_pressed).map(|found| found.seconds);
+        lasted.fold(None, |span, seconds| match span {
+            Some((least, most)) => Some((seconds.min(least), seconds.max(most))),
+            None => Some((seconds, seconds)),
+        })
+    }
+
     /// Whether there is nothing in it: no answer was timed, and none compared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let is_empty = |asked: &Asked| asked.measurements.is_empty() && asked.comparisons.is_empty();
         self.questions.iter().all(is_empty)
-    }
-
-    /// Why it does not say what was asked, where questions were not answered: all of them or some, or where others were asked, too.
-    #[must_use]
-    pub fn unanswered(&self) -> Option<String> {
-        self.unmeasured().or_else(|| self.unserved())
-    }
-
-    /// That the service gave no answer where one was to be held against another's.
-    fn unserved(&self) -> Option<String> {
-        let of_question = |asked: &Asked| {
-            let failed = asked.comparisons.iter().filter_map(|found| {
-                let why = found.failed.as_ref()?;
-                Some(format!(
-                    "`{}` with {}: {why}",
-                    asked.question.published.name, found.with
-                ))
-            });
-            failed.collect::<Vec<_>>()
-        };
-        let failed: Vec<_> = self.questions.iter().flat_map(of_question).collect();
-        let first = failed.first()?;
-        let count = so_many(failed.len() as u64, "comparison");
-        Some(format!("{count} failed, the first of them {first}"))
-    }
-
-    fn unmeasured(&self) -> Option<String> {
-        let is_measured = |asked: &Asked| asked.measurements.iter().any(|found| found.runs > 0);
-        let is_last = |asked: &Asked| {
-            self.questions
-                .last()
-                .is_some_and(|last| std::ptr::eq(last, asked))
-        };
-        let failed = |asked: &Asked| {
-            let first = asked.measurements.iter().find_map(Measurement::failed);
-            first.or_else(|| asked.notes.first().cloned())
-        };
-        let of = self.questions.len();
-        let is_missing = |asked: &&Asked| !is_measured(asked) && !asked.is_withheld;
-        let missing: Vec<_> = self.questions.iter().filter(is_missing).collect();
-        match missing.as_slice() {
-            [] if self.questions.iter().any(is_measured) => self.unreached(),
-            _ if of == 0 => self.ended_early.clone().or_else(|| {
-                let first = self.left_out.first()?;
-                Some(format!(
-                    "nothing was asked: `{}` was left out: {}",
-                    first.published.name, first.reason
-                ))
-            }),
-            // The last one may not have had its time.
-            [one] if of > 1 && self.ended_early.is_some() && is_last(one) => None,
-            [first, ..] if missing.len() < of => Some(format!(
-                "{} of {of} questions were not answered, the first of them `{}`: {}",
-                missing.len(),
-                first.question.published.name,
-                first
-                    .notes
-                    .first()
-                    .map_or("no request got a whole answer", String::as_str)
-            )),
-            _ => {
-                let why = self.questions.iter().find_map(failed)?;
-                Some(format!("no question was answered: {why}"))
-            }
-        }
-    }
-
-    /// That the service was not measured over HTTP at all, and why, where it was in process.
-    fn unreached(&self) -> Option<String> {
-        let measurements = self.questions.iter().flat_map(|asked| &asked.measurements);
-        if measurements
-            .filter(|found| found.runs > 0)
-            .any(|found| found.condition.way == OVER_HTTP)
-        {
-            return None;
-        }
-        let mut notes = self.questions.iter().flat_map(|asked| &asked.notes);
-        let why = notes.find(|note| note.starts_with(OVER_HTTP))?;
-        Some(format!("nothing was measured {why}"))
     }
 
     /// The report as JSON.

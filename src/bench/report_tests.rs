@@ -6,7 +6,7 @@ use super::against::{Comparison, Tally, Verdict};
 use super::figures::Latencies;
 use super::filter::LogFilter;
 use super::measure::Answers;
-use super::measurement::{Condition, Measurement};
+use super::measurement::{Condition, Measurement, Unread};
 use super::report::{Asked, Machine, Report, Settings};
 use super::set::questions;
 use super::statistics::Head;
@@ -26,6 +26,7 @@ fn measured(cold: bool, milliseconds: &[u64]) -> Measurement {
         },
         runs: milliseconds.len() as u64,
         failures: 0,
+        unread: Unread::default(),
         first_failure: None,
         stopped: 0,
         full: false,
@@ -66,6 +67,7 @@ fn report() -> Report {
             rows: vec![10, 20],
             bytes: 300,
             lengths: vec![100, 200],
+            unread: Unread::default(),
         },
         measurements: vec![measured(false, &[1, 2, 3]), measured(true, &[40, 50])],
         is_withheld: false,
@@ -323,6 +325,37 @@ fn what_the_service_gives_more_or_less_than_the_store_counts_differs() {
 }
 
 #[test]
+fn answers_that_cannot_be_read_are_a_failure_of_the_service() {
+    let mut report = report();
+    report.questions[1].answers.unread.push("not a JSON object");
+    report.questions[2].measurements[0].unread.push("no list");
+    let told = report.unanswered().unwrap();
+    let name = report.questions[1].question.published.name;
+    assert_eq!(
+        told,
+        format!("2 answers of the service cannot be read, the first of them to `{name}`: not a JSON object")
+    );
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    assert_eq!(json["questions"][1]["answers"]["unread"], 1);
+    assert_eq!(json["questions"][2]["measurements"][0]["unread"], 1);
+}
+
+#[test]
+fn times_that_were_pressed_are_those_that_measurements_lasted() {
+    let mut report = report();
+    let pressed = |report: &Report| report.pressed(Duration::from_secs(1));
+    assert_eq!(report.pressed(Duration::from_millis(250)), None);
+    for asked in &mut report.questions {
+        asked.measurements[0].seconds = 0.03;
+    }
+    report.questions[0].measurements[0].seconds = 0.02;
+    // One that was full ended before its time; cold ones are of their answers alone.
+    let last = &mut report.questions[2].measurements[0];
+    (last.full, last.seconds) = (true, 0.001);
+    assert_eq!(pressed(&report), Some((0.02, 0.03)));
+}
+
+#[test]
 fn a_run_in_which_every_question_failed_has_measured_nothing() {
     let mut report = report();
     assert_eq!(report.unanswered(), None);
@@ -331,7 +364,7 @@ fn a_run_in_which_every_question_failed_has_measured_nothing() {
         asked.notes = vec!["not answered: status 429".to_owned()];
     }
     let told = report.unanswered().unwrap();
-    assert_eq!(told, "no question was answered: not answered: status 429");
+    assert_eq!(told, "no question was answered: status 429");
     report.questions.clear();
     assert_eq!(report.unanswered(), report.ended_early);
     report.ended_early = None;

@@ -274,7 +274,8 @@ impl Look<'_> {
         longest_first(&mut firsts);
         firsts.truncate(PAIRED.1);
         let until = self.pairing();
-        for signature in found.signatures.iter().take(PAIRED.0) {
+        let signatures: Vec<_> = found.signatures.iter().take(PAIRED.0).copied().collect();
+        for signature in signatures {
             for first in &firsts {
                 if self.budget.ends(until) {
                     break;
@@ -283,16 +284,12 @@ impl Look<'_> {
                     what: (signature.what, first.what),
                     count: signature.count.min(first.count),
                 };
-                found.paired += 1;
                 let query = LogQuery {
                     topics: [vec![pair.what.0], vec![pair.what.1], Vec::new(), Vec::new()],
                     ..LogQuery::default()
                 };
-                match meet(self.reader, query, until)? {
-                    Some(true) => found.meeting.push(pair),
-                    Some(false) => found.apart.push(pair),
-                    None => {}
-                }
+                let is_meeting = meet(self.reader, query, until)?;
+                found.pairs(pair, is_meeting);
             }
         }
         let until = self.pairing();

@@ -15,7 +15,7 @@ use super::load::LoadedLogs;
 use super::measure::{Answers, Bed, cold, look, warm};
 use super::plan::{Kind, Plan, Steps};
 use super::question::{LeftOut, Published, Question};
-use super::report::{Asked, Report};
+use super::report::{Asked, NOT_ANSWERED, Report};
 use crate::clock;
 use crate::node::Node;
 
@@ -29,8 +29,10 @@ const LOOKS_A_STEP: u32 = 2;
 /// Answers of another that a comparison waits for at most, beside its turn: one that finds out what to compare, the one
 /// compared, the rows before it, those that show how it answers soonest and those timed at least.
 const WAITED: u32 = 7;
-/// So long before a question is broken off its clients wait no more, and tell what they have.
+/// So long before a question is broken off its clients wait no more, and tell what they have: this, or a part of the run's limit where
+/// that is less. The plan shares what is left without it.
 const TELLING: Duration = Duration::from_millis(500);
+const TELLINGS_OF_LIMIT: u32 = 20;
 
 /// How long the service may take to tell its head in the end; and where somebody waits for the end.
 const HEAD_TIME: Duration = Duration::from_secs(5);
@@ -136,7 +138,7 @@ impl Session {
         let mut course = Course {
             observer,
             of: steps.all(),
-            plan: Plan::new(self.seconds, began, deadline, steps),
+            plan: Plan::new(self.seconds, began, self.before(deadline), steps),
             began: None,
         };
         self.behind.questions = questions.iter().map(|question| question.published).collect();
@@ -220,24 +222,25 @@ impl Session {
         }
     }
 
-    /// That measurements had less time than was asked for, where they had.
+    /// Until when clients wait where they are broken off then.
+    fn before(&self, end: Instant) -> Instant {
+        let telling = TELLING.min(self.limit / TELLINGS_OF_LIMIT);
+        end.checked_sub(telling).unwrap_or(end)
+    }
+
+    /// That measurements had less time than was asked for, where they had, and how long they lasted.
     fn pressed(&self, report: &Report) -> Option<String> {
-        let planned = report.questions.iter().flat_map(|asked| &asked.measurements);
-        let planned = planned.map(|found| found.planned_seconds);
-        let least = planned.clone().fold(f64::INFINITY, f64::min);
-        let most = planned.fold(0.0, f64::max);
+        let (least, most) = report.pressed(self.seconds)?;
         let shown = |seconds: f64| duration(1e3 * seconds);
-        (least < self.seconds.as_secs_f64()).then(|| {
-            let had = match (shown(least), shown(most)) {
-                (least, most) if least == most => least,
-                (least, most) => format!("{least} to {most}"),
-            };
-            format!(
-                "measurements had {had} each in place of {}: all of them were to fit into {} (--limit)",
-                shown(self.seconds.as_secs_f64()),
-                shown(self.limit.as_secs_f64())
-            )
-        })
+        let lasted = match (shown(least), shown(most)) {
+            (least, most) if least == most => least,
+            (least, most) => format!("{least} to {most}"),
+        };
+        Some(format!(
+            "warm measurements that had less than {} lasted {lasted} each: all of them were to fit into {} (--limit)",
+            shown(self.seconds.as_secs_f64()),
+            shown(self.limit.as_secs_f64())
+        ))
     }
 
     /// How long others may take to answer a question, at most.
@@ -306,7 +309,7 @@ impl Session {
             }
             Err(why) => {
                 asked.is_withheld = first.withholds(&why);
-                asked.notes.push(format!("not answered: {why}"));
+                asked.notes.push(format!("{NOT_ANSWERED}{why}"));
                 return false;
             }
         }
@@ -333,7 +336,7 @@ impl Session {
         for way in &self.ways {
             for &clients in self.clients_of(way) {
                 turn.begins(Kind::Warm, &format!("{name} {}", way.name()));
-                let until = turn.deadline.checked_sub(TELLING).unwrap_or(turn.deadline);
+                let until = self.before(turn.deadline);
                 match warm(&question, &asked.answers, way, clients, turn.seconds, until).await {
                     Ok(found) => asked.measured(found),
                     Err(why) => asked.notes.push(format!("{}: {why}", way.name())),

@@ -2,8 +2,8 @@
 
 use super::filter::{Far, LogFilter};
 use super::pick::{
-    Asked, PAGE, Picked, ROWS_MIN, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, held,
-    hot, in_turn, listed, logs, medium, meeting, mixed, paths, range, series, silent, some_token, topic,
+    Asked, PAGE, Picked, TARGETS, accounts, address, apart, by_hash, deep, deep_page, either, held, hot,
+    in_turn, listed, logs, medium, meeting, mixed, paths, range, series, silent, some_token, sparse, topic,
 };
 use super::question::Group::{Days, Lists, Logs, Points};
 use super::question::{Group, LeftOut, Only, Published, Question};
@@ -160,15 +160,7 @@ static SET: &[(Published, Pick)] = &[
         "wallet-sparse",
         "all logs with an account of about 300 logs as topic 1, 2 or 3",
         "scattered rows, few of them in one block",
-        |s| {
-            let wallet = nearest(&s.wallets, 300, |one| (ROWS_MIN..=PAGE).contains(&one.count))
-                .ok_or("no account was met as a topic 1, 2 or 3 of 10 to 10,000 logs")?;
-            let (position, topic) = wallet.what;
-            Ok((
-                format!("topic {position} {topic} with {} logs", wallet.count),
-                logs(LogFilter::with(position, topic, PAGE), wallet.count),
-            ))
-        },
+        sparse,
     ),
     entry(
         Logs,

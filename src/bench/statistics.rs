@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::pick::ROWS_MIN;
 use crate::model::{Address, B256, ChainName, Day};
 
 /// Something that occurs, and how often over the whole chain.
@@ -37,7 +38,8 @@ pub struct Statistics {
     pub meeting: Vec<Counted<(B256, B256)>>,
     /// Pairs that share none.
     pub apart: Vec<Counted<(B256, B256)>>,
-    /// Pairs of a common topic 0 and a common topic 1 that were looked at, also those that took too long to tell.
+    /// Pairs of a common topic 0 and a common topic 1 with as many logs as a question wants that were looked at, also those that took too
+    /// long to tell.
     pub paired: u64,
     /// Contracts with many logs and common topics 0 that they never emit; the count is that of the shorter list.
     pub silent: Vec<Counted<(Address, B256)>>,
@@ -59,6 +61,18 @@ pub struct Statistics {
     pub blocks: Vec<u64>,
     /// Whether there was no time for a part of the sample.
     pub is_cut: bool,
+}
+
+impl Statistics {
+    /// Takes a pair of topics, and whether a log has both; `None` where that was not found out in time.
+    pub(super) fn pairs(&mut self, pair: Counted<(B256, B256)>, is_meeting: Option<bool>) {
+        self.paired += u64::from(pair.count >= ROWS_MIN);
+        match is_meeting {
+            Some(true) => self.meeting.push(pair),
+            Some(false) => self.apart.push(pair),
+            None => {}
+        }
+    }
 }
 
 /// The store in figures.

@@ -226,6 +226,37 @@ fn why_a_pair_is_missing_is_told_as_it_is() {
 }
 
 #[test]
+fn pairs_of_short_lists_are_told_of_as_none() {
+    let mut one_log = Statistics::default();
+    one_log.pairs(counted((word(0x51), word(0x61)), 1), Some(true));
+    let (_, left_out) = questions(&one_log, &Only::of(["topics-meeting", "topics-apart"]));
+    for left_out in &left_out {
+        let reason = &left_out.reason;
+        assert!(
+            reason.contains("no topic 0 and topic 1 with 10 logs each were met"),
+            "{reason}"
+        );
+    }
+    let mut many = Statistics::default();
+    many.pairs(counted((word(0x51), word(0x61)), 10), None);
+    assert_eq!((left_out.len(), one_log.paired, many.paired), (2, 0, 1));
+}
+
+#[test]
+fn accounts_that_are_not_taken_for_such_are_told_of() {
+    let nobody = Statistics {
+        by_erc20: Vec::new(),
+        wallets: Vec::new(),
+        ..statistics()
+    };
+    for (name, unit) in [("erc20-hot", "ERC-20 transfers"), ("wallet-sparse", "logs")] {
+        let reason = questions(&nobody, &only(name)).1.remove(0).reason;
+        let told = format!("{unit} (a topic below 2^96 may be any number, and is not taken for one)");
+        assert!(reason.ends_with(&told), "{reason}");
+    }
+}
+
+#[test]
 fn lists_that_show_nothing_are_left_out() {
     let of = |count| {
         let pair = |other| vec![counted((word(0x51), word(other)), count)];

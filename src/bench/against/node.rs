@@ -25,6 +25,7 @@ struct OfNode {
 }
 
 impl Other for OfNode {
+    const WHO: &'static str = "the node";
     const SIZE: &'static str = super::BYTES;
 
     fn name(&self) -> &'static str {

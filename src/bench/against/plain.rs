@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Refusal, said};
-use crate::bench::answer::Kept;
+use crate::bench::body::Kept;
 use crate::http::{Connection, StatusCode, plain_address};
 use crate::node::NodeConfig;
 

@@ -33,6 +33,7 @@ struct Nobody {
 }
 
 impl Other for Nobody {
+    const WHO: &'static str = "the node";
     const SIZE: &'static str = BYTES;
 
     fn name(&self) -> &'static str {
@@ -103,6 +104,22 @@ async fn an_answer_of_the_service_that_is_none_differs_and_its_failure_is_its_ow
         found.failed.is_some() && found.failed == found.untimed,
         "{:?}",
         found.untimed
+    );
+    // One that cannot be read is one as well, by its ends or by its length.
+    for unread in ["not json at all", r#"{"logs":[{}]}"#] {
+        let found = compared(1, (StatusCode::OK, unread), false).await;
+        assert_eq!(found.verdict, Verdict::Equal);
+        let why = found.failed.unwrap();
+        assert!(why.starts_with("the service: not a "), "{why}");
+    }
+    let other = (StatusCode::OK, r#"{"logs":[], "more":1}"#);
+    let found = compared(1, other, false).await;
+    assert_eq!(
+        (found.untimed.as_deref(), found.failed),
+        (
+            Some("the service: an answer that was timed had 21 bytes, the one that was compared 11"),
+            None
+        )
     );
     // What the other refuses is no failure of the service.
     let found = compared(usize::MAX, fails, true).await;

@@ -364,6 +364,8 @@ impl Other for Asked<'_> {
         Ok(compared.collect())
     }
 
+    const WHO: &'static str = "PostgreSQL";
+
     const SIZE: &'static str = "rows, the service's";
 
     async fn settle(&mut self, filter: &LogFilter, ours: &[Compared]) -> Result<Settled, Refusal> {
