@@ -388,6 +388,33 @@ fn the_schema_goes_where_only_the_connection_to_it_died() {
 }
 
 #[test]
+fn the_schema_goes_where_the_session_ends_within_a_statement() {
+    let Some(server) = Postgres::start() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let data = imported(directory.path());
+    let mut args = against(&data, &server.url, "address-hot-100", "20");
+    args.push("--postgres-drop");
+    server.sql(
+        "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$; \
+         CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION slow()",
+    );
+    let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
+    let ends = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    // Whether the connection is closed by then is a matter of chance.
+    for _ in 0..3 {
+        let child = command(["bench"].iter().chain(&args)).spawn().unwrap();
+        eventually("indexes are made", Duration::from_secs(60), || {
+            (server.sql(ends) == "1").then_some(())
+        });
+        let output = child.wait_with_output().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{log}");
+        assert!(log.contains("terminating connection"), "{log}");
+        assert_eq!(server.sql(there), "0", "{log}");
+    }
+}
+
+#[test]
 fn who_holds_the_tables_in_the_beginning_is_waited_for_in_a_short_run_too() {
     let Some(server) = Postgres::start() else { return };
     let directory = tempfile::tempdir().unwrap();

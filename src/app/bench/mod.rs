@@ -18,7 +18,7 @@ use self::terminal::Terminal;
 use super::process::{blocking, on_signals, say};
 use super::{AppError, stderr};
 use crate::bench::against::Peer;
-use crate::bench::against::postgres::Postgres;
+use crate::bench::against::postgres::{Postgres, PostgresError};
 use crate::bench::load::LoadedLogs;
 use crate::bench::look::Budget;
 use crate::bench::question::{LeftOut, Question};
@@ -379,16 +379,23 @@ impl Run {
             return Ok(());
         }
         let schema = Postgres::schema_of(self.args.chain);
-        // Where only the connection died the server is there, and is asked over another one.
-        let database = self.database.take().filter(|database| !database.is_closed());
+        let database = self.database.take();
         let dropping = Box::pin(async {
-            let database = match database {
-                Some(database) => database,
-                None => {
-                    Postgres::connect(url, self.args.chain, others::answer_time(self.options.limit)).await?
+            let mut died = None;
+            if let Some(database) = database {
+                match database.drop_schema().await {
+                    // Where only the connection died the server is there, and is asked over another one.
+                    Err(error) if !database.answers().await => died = Some(error),
+                    dropped => return dropped,
                 }
-            };
-            database.drop_schema().await
+            }
+            let answer_time = others::answer_time(self.options.limit);
+            let dropped = Postgres::drop_anew(url, self.args.chain, answer_time, died.is_some()).await;
+            match (dropped, died) {
+                // The session of the run has it yet.
+                (Err(PostgresError::Taken(_)), Some(why)) => Err(why),
+                (dropped, _) => dropped,
+            }
         });
         // Who has asked for the end already waits for no more than this, or asks again.
         let dropped = match self.shutdown.is_fired() {

@@ -197,10 +197,10 @@ impl Postgres {
         within(self.statement_time + CONNECT_TIME, &self.shown, statement).await
     }
 
-    /// Whether the connection is of no use any more.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.database.is_closed()
+    /// Whether the connection is of use yet: a server says that it ends one before that is closed.
+    pub async fn answers(&self) -> bool {
+        let asking = self.database.simple_query("SELECT 1");
+        matches!(tokio::time::timeout(CANCEL_TIME, asking).await, Ok(Ok(_)))
     }
 
     /// Ends what the server is doing for this connection.

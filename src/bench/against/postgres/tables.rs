@@ -10,11 +10,15 @@ use tokio_postgres::types::{ToSql, Type};
 use super::super::cells::{int4, number, signed, word};
 use super::{CONNECT_TIME, Postgres, PostgresError, within};
 use crate::bench::load::{LoadedLogs, OwnedLog, Placed, Source, logs, transactions};
-use crate::model::B256;
+use crate::clock;
+use crate::model::{B256, ChainName};
 use crate::query::Reader;
 
 /// How long a schema may take to be dropped.
 const DROP_TIME: Duration = Duration::from_secs(60);
+/// How long a session whose connection died may have the schema yet, and how often it is asked for in that time.
+const ENDED_WITHIN: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_millis(200);
 /// How many seconds others may hold its tables while it is dropped, and while it is looked what is loaded.
 const LOCKS_FOR: u64 = 10;
 
@@ -311,5 +315,27 @@ impl Postgres {
             Ok(true)
         };
         within(DROP_TIME, &self.shown, dropping).await
+    }
+
+    /// The same over another connection. Where that of the run `died`, its session may have the schema for a moment longer.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect) and [`drop_schema`](Self::drop_schema).
+    pub async fn drop_anew(
+        url: &str,
+        chain: ChainName,
+        time: Duration,
+        died: bool,
+    ) -> Result<bool, PostgresError> {
+        let until = clock::now() + ENDED_WITHIN;
+        loop {
+            match Self::connect(url, chain, time).await {
+                Err(PostgresError::Taken(_)) if died && clock::now() < until => {
+                    tokio::time::sleep(RETRY).await
+                }
+                connected => return connected?.drop_schema().await,
+            }
+        }
     }
 }
