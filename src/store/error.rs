@@ -140,7 +140,7 @@ pub enum StoreError {
     NotWritable {
         /// The store's directory.
         path: PathBuf,
-        /// RocksDB's words.
+        /// RocksDB's words, or the system's.
         words: String,
     },
     /// The disk has no room for what opening a store for writing writes.
@@ -151,7 +151,7 @@ pub enum StoreError {
     NoRoom {
         /// The store's directory.
         path: PathBuf,
-        /// RocksDB's words.
+        /// RocksDB's words, or the system's.
         words: String,
     },
     /// The files of a store cannot be read.
@@ -277,6 +277,31 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// `what` of an [`StoreError::OtherChain`] whose chain id is the store's.
+    pub(super) const OTHER_GENESIS: &'static str = "the chain with genesis hash";
+
+    /// Whether a node of the store's chain id has another block 0.
+    #[must_use]
+    pub fn is_other_genesis(&self) -> bool {
+        matches!(self, Self::OtherChain { what, .. } if *what == Self::OTHER_GENESIS)
+    }
+
+    /// A failure to make a directory of a store, in the words of one to open it.
+    pub(super) fn of_making(directory: &Path) -> impl Fn(std::io::Error) -> Self {
+        use std::io::ErrorKind;
+
+        move |source| {
+            let (path, words) = (directory.to_path_buf(), source.to_string());
+            match source.kind() {
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                    Self::NotWritable { path, words }
+                }
+                ErrorKind::StorageFull => Self::NoRoom { path, words },
+                _ => Self::io("make", directory)(source),
+            }
+        }
+    }
+
     /// A file operation that failed.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self {
         move |source| Self::Io {

@@ -172,7 +172,7 @@ impl Store {
         // A recorded chain that begins after its genesis does not tell it.
         if found != genesis_hash && !found.is_zero() && !genesis_hash.is_zero() {
             return Err(other(
-                "the chain with genesis hash",
+                StoreError::OTHER_GENESIS,
                 found.to_string(),
                 genesis_hash.to_string(),
             ));

@@ -414,6 +414,8 @@ fn a_store_on_a_read_only_file_system() {
         assert!(done.unwrap().success());
     };
     remount("ro");
+    let prices = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(prices.path(), "day,price\n").unwrap();
     let run = [
         "run",
         "--mainnet-rpc",
@@ -424,6 +426,17 @@ fn a_store_on_a_read_only_file_system() {
         "127.0.0.1:0",
     ];
     binary::quarry(run).refused(&["cannot be written", "quarry serve"]);
+    // Nor is what an operator supplies, of which nothing is there yet.
+    let imports = disk.path().join("mainnet/imports");
+    assert!(!imports.exists());
+    let import = [
+        "import",
+        "prices",
+        prices.path().to_str().unwrap(),
+        "--data-dir",
+        &data,
+    ];
+    binary::quarry(import).refused(&["cannot be written", "mount it for writing and own it"]);
     let server = Server::start(["serve", "--data-dir", &data]);
     assert_eq!(
         server.get("/api/block/5/transaction-count?chain=mainnet").status,

@@ -8,7 +8,7 @@ use super::{ImportRow, Imported, NAME, are_there, check_tables, damaged, options
 use crate::codec::imported as codec;
 use crate::codec::value::Identity;
 use crate::model::ImportRecord;
-use crate::store::{StoreError, torn};
+use crate::store::{StoreError, make_directory, torn};
 
 /// Writes what an import brings; holds the lock of the store of imports while it lives.
 pub struct ImportWriter {
@@ -35,6 +35,8 @@ impl ImportWriter {
         if are_there(&directory)? {
             torn::mend(&directory)?;
             check_tables(&directory)?;
+        } else {
+            make_directory(&directory).map_err(StoreError::of_making(&directory))?;
         }
         let db = DB::open(&options, &directory)
             .map_err(|source| damaged(StoreError::of_opening(source, &directory), &directory))?;
@@ -116,6 +118,27 @@ mod tests {
         first_block: 0,
         static_rewards: None,
     };
+
+    /// Of imports that are to be made it is said as of those that are there.
+    #[test]
+    fn imports_that_may_not_be_made_say_the_way_out() {
+        use std::io::ErrorKind;
+
+        let making = |kind: ErrorKind| StoreError::of_making(Path::new("x/imports"))(kind.into());
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+            let said = making(kind).to_string();
+            assert!(
+                said.starts_with("the store in `x/imports` cannot be written (")
+                    && said.contains("mount it for writing and own it"),
+                "{said}"
+            );
+        }
+        assert!(matches!(
+            making(ErrorKind::StorageFull),
+            StoreError::NoRoom { .. }
+        ));
+        assert!(matches!(making(ErrorKind::Other), StoreError::Io { .. }));
+    }
 
     /// RocksDB's words hold the path, whatever they are about.
     #[test]
