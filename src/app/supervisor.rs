@@ -215,7 +215,10 @@ impl Supervisor {
                                 met = error.is_disk_full().then_some((node, capabilities));
                                 pause
                             }
-                            None => return Err(error.into()),
+                            None => {
+                                error.tell_end(&status);
+                                return Err(error.into());
+                            }
                         }
                     }
                 },

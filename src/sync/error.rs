@@ -208,9 +208,19 @@ impl SyncError {
         tracing::warn!(error = %self, "sync waits and tries again");
     }
 
+    /// Whether the node names another block where ours is final, as block 0 always is. A node of another chain id does not: it
+    /// is of another chain.
+    fn breaks_finality(&self) -> bool {
+        match self {
+            Self::DeepReorg { .. } => true,
+            Self::Store(error) => error.is_other_genesis(),
+            _ => false,
+        }
+    }
+
     /// Says in the status what ended the sync.
-    pub(super) fn tell_end(&self, status: &ChainStatus) {
-        if matches!(self, Self::DeepReorg { .. }) {
+    pub fn tell_end(&self, status: &ChainStatus) {
+        if self.breaks_finality() {
             status.set_finality_broken();
         }
         status.stop(self);

@@ -204,6 +204,20 @@ async fn another_chain_that_stays_ends_the_sync_and_leaves_the_store() {
     rig.equals(own.bundles(), "after the end").await;
 }
 
+/// Another block 0 under the same chain id, as of a development node that was started anew: that block is final, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_block_0_that_stays_breaks_finality() {
+    let mut rig = Rig::new(414);
+    rig.fake.mine(60);
+    rig.start().await;
+    rig.check("before").await;
+    let own = rig.fake.swap_chain(another(406, None, 70));
+    let error = rig.ended().await.unwrap_err();
+    assert!(error.to_string().contains("genesis hash"), "{error}");
+    assert!(rig.status().stopped() && rig.status().finality_broken());
+    rig.equals(own.bundles(), "after the end").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_contradiction_below_finality_that_passes_is_waited_out() {
     let mut rig = Rig::new(407);
