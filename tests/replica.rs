@@ -24,6 +24,7 @@ use fastrand::Rng;
 use quarry::store::{Look, Replica};
 use serde_json::Value;
 use support::balances::told;
+use support::chain::another;
 use support::ending::Ending;
 use support::fake_node::FakeNode;
 use support::index;
@@ -557,6 +558,9 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
         (told["nodeUp"] == false).then_some(told)
     });
     assert_eq!(said["message"], "replica: nobody writes the store at the moment");
+    eventually("a word that nothing is followed", PATIENCE, || {
+        (replica.gauge("quarry_sync_following")? == "0.0").then_some(())
+    });
     // Nobody asks the node.
     let [up, _, heard] = figures(&replica);
     assert!(up.is_none() && heard > Some(5.0), "{heard:?}");
@@ -574,6 +578,79 @@ fn it_says_how_far_behind_it_is_and_writes_nothing_there() {
         .args(["-R", "u+w"])
         .arg(home.path())
         .status();
+}
+
+/// However near the head it is: nobody brings it anything any more. A node that was started anew with another block 0, while the writer runs and
+/// before it does, is one that left finality.
+#[test]
+fn a_writers_sync_that_stopped_is_told() {
+    let fake = FakeNode::start(9);
+    fake.mine(60);
+    fake.set_finalized(40);
+    let home = tempfile::tempdir().unwrap();
+    let (url, data) = (fake.url(), home.path().to_str().unwrap());
+    let start = || {
+        Server::start([
+            "run",
+            "--mainnet-rpc",
+            &url,
+            "--data-dir",
+            data,
+            "--contradiction-wait",
+            "1",
+        ])
+    };
+    let figures = |server: &Server| {
+        [
+            "quarry_sync_stopped",
+            "quarry_sync_following",
+            "quarry_sync_finality_broken",
+        ]
+        .map(|name| server.gauge(name).unwrap())
+    };
+    let service = start();
+    until_at(&service, &fake);
+    let replica = replica(home.path());
+    until_at(&replica, &fake);
+    let shows = |message: &str, stopped: bool, following: bool| {
+        eventually(message, PATIENCE, || {
+            let told = report(&replica);
+            let is_so = told["message"] == message && told["stopped"] == stopped;
+            (is_so && told["following"] == following).then_some(())
+        });
+    };
+    let goes_on = || {
+        shows("replica: following the writer", false, true);
+        assert_eq!(figures(&replica)[..2], ["0.0", "1.0"]);
+        eventually("it is ready", PATIENCE, || {
+            (replica.get("/ready").status == 200).then_some(())
+        });
+    };
+    let stopped = |service: &Server| {
+        eventually("the end", PATIENCE, || {
+            (figures(service) == ["1.0", "0.0", "1.0"]).then_some(())
+        });
+        assert_eq!(service.get("/ready").status, 503);
+        let word = "replica: the writer's sync stopped, its /status says why";
+        shows(word, true, false);
+        assert_eq!(figures(&replica)[..2], ["1.0", "0.0"]);
+        assert_eq!(replica.get("/ready").status, 503);
+    };
+    goes_on();
+    let own = fake.swap_chain(another(10, None, 70));
+    stopped(&service);
+    service.stop();
+    let service = start();
+    stopped(&service);
+    service.stop();
+    // A writer that is gone says nothing, whatever it said last.
+    shows("replica: nobody writes the store at the moment", false, false);
+    fake.swap_chain(own);
+    let service = start();
+    until_at(&service, &fake);
+    goes_on();
+    replica.stop();
+    service.stop();
 }
 
 #[test]

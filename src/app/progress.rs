@@ -67,9 +67,10 @@ pub(super) async fn watch(chain: Arc<Chain>, mut shutdown: Shutdown) {
         let next = view.checkpoint().next_block;
         let indexed = view.head().map(|head| head.number);
         let heard = status.head_word().map(|word| (word.number, word.at));
-        let (directory, safe, up) = (store.directory().to_path_buf(), status.safe(), status.node_up());
+        let (directory, safe) = (store.directory().to_path_buf(), status.safe());
+        let (up, stopped) = (status.node_up(), status.stopped());
         // For replicas, off the async threads: a disk may be slow.
-        let beat = move || Heartbeat::write(&directory, indexed, heard, safe, up);
+        let beat = move || Heartbeat::write(&directory, indexed, heard, safe, up, stopped);
         let is_there = tokio::task::spawn_blocking(beat).await.unwrap_or(true);
         if !is_there && was_there {
             let directory = store.directory().display();

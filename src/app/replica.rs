@@ -216,7 +216,10 @@ impl Follower {
         // A writer of an earlier version does not tell.
         let node_up = beat.and_then(|beat| beat.node_up).unwrap_or(true);
         status.set_node_up(alive && node_up);
-        status.set_following(outcome.is_ok());
+        // The last word of a writer that is gone is no word on the next one's sync.
+        let stopped = alive && beat.is_some_and(|beat| beat.stopped);
+        status.set_stopped(stopped);
+        status.set_following(outcome.is_ok() && alive && !stopped);
         say(status, outcome, alive);
     }
 }
@@ -224,6 +227,9 @@ impl Follower {
 fn say(status: &ChainStatus, outcome: Result<(), String>, alive: bool) {
     status.set_message(match (outcome, alive) {
         (Err(failure), _) => format!("replica: not followed at the moment: {failure}"),
+        (Ok(()), true) if status.stopped() => {
+            "replica: the writer's sync stopped, its /status says why".to_owned()
+        }
         (Ok(()), true) => "replica: following the writer".to_owned(),
         (Ok(()), false) => "replica: nobody writes the store at the moment".to_owned(),
     });

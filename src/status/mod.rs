@@ -350,9 +350,14 @@ impl ChainStatus {
         }
     }
 
-    /// Whether the sync ended by itself, for a reason that waiting cannot mend.
+    /// Whether the sync ended by itself, for a reason that waiting cannot mend; in a replica, whether its writer says so.
     pub fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Records, in a replica, whether its writer says that the sync ended by itself.
+    pub fn set_stopped(&self, stopped: bool) {
+        self.stopped.store(stopped, Ordering::Relaxed);
     }
 
     /// Records that the sync ended by itself, and says why.

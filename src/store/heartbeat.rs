@@ -23,10 +23,14 @@ pub struct Heartbeat {
     pub safe: Option<u64>,
     /// Whether its node answered last time; none of a writer that does not tell.
     pub node_up: Option<bool>,
+    /// Whether its sync ended by itself; a writer that does not tell is taken to have one that goes on.
+    pub stopped: bool,
 }
 
 const UP: &str = "up";
 const DOWN: &str = "down";
+const STOPPED: &str = "stopped";
+const GOES_ON: &str = "on";
 
 fn path(store: &Path) -> PathBuf {
     store.join("writer.beat")
@@ -38,23 +42,26 @@ fn word(number: Option<u64>) -> String {
 
 impl Heartbeat {
     /// Writes it beside a store, in one piece; `node` is its head as last heard of, and when, `safe` its block of that name, `node_up`
-    /// whether it answers. A disk that has no room for it is no reason for anything; answers whether the directory is there at all.
+    /// whether it answers; `stopped` is whether the sync ended by itself. Words are added at the end only: an earlier version reads those that it
+    /// knows. A disk that has no room for it is no reason for anything; answers whether the directory is there at all.
     pub fn write(
         store: &Path,
         indexed: Option<u64>,
         node: Option<(u64, u64)>,
         safe: Option<u64>,
         node_up: bool,
+        stopped: bool,
     ) -> bool {
         let time = clock::unix_seconds(clock::wall());
         let (node_head, node_heard) = node.unzip();
         let text = format!(
-            "{time:.3} {} {} {} {} {}\n",
+            "{time:.3} {} {} {} {} {} {}\n",
             word(indexed),
             word(node_head),
             word(node_heard),
             word(safe),
-            if node_up { UP } else { DOWN }
+            if node_up { UP } else { DOWN },
+            if stopped { STOPPED } else { GOES_ON }
         );
         let (to, from) = (path(store), store.join("writer.beat.new"));
         match std::fs::write(&from, text) {
@@ -88,6 +95,7 @@ impl Heartbeat {
                 DOWN => Some(false),
                 _ => None,
             }),
+            stopped: words.next() == Some(STOPPED),
         };
         beat.time.is_finite().then_some(beat)
     }
@@ -115,32 +123,37 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(Heartbeat::read(home.path()), None);
         let gone = home.path().join("gone");
-        assert!(!Heartbeat::write(&gone, Some(7), None, None, true));
-        assert!(Heartbeat::write(home.path(), Some(7), None, None, false));
+        assert!(!Heartbeat::write(&gone, Some(7), None, None, true, false));
+        assert!(Heartbeat::write(home.path(), Some(7), None, None, false, true));
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
             (beat.indexed, beat.node_head, beat.node_heard),
             (Some(7), None, None)
         );
-        assert_eq!(beat.node_up, Some(false));
+        assert_eq!((beat.node_up, beat.stopped), (Some(false), true));
         assert!(beat.time > 1e9);
         assert_eq!(
             [9, 8, 7, 0].map(|next| beat.lost(next)),
             [None, None, Some((7, 7)), Some((0, 7))]
         );
-        Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8), true);
+        Heartbeat::write(home.path(), None, Some((9, 1234)), Some(8), true, false);
         let beat = Heartbeat::read(home.path()).unwrap();
         assert_eq!(
             (beat.indexed, beat.node_head, beat.node_heard, beat.safe),
             (None, Some(9), Some(1234), Some(8))
         );
-        assert_eq!(beat.node_up, Some(true));
+        assert_eq!((beat.node_up, beat.stopped), (Some(true), false));
         // What older versions wrote; and what a newer one may.
         std::fs::write(path(home.path()), "1.5 7 9 1234 8\n").unwrap();
         let of_before = Heartbeat::read(home.path()).unwrap();
         assert_eq!((of_before.safe, of_before.node_up), (Some(8), None));
         std::fs::write(path(home.path()), "1.5 7 9 1234 8 down more\n").unwrap();
         assert_eq!(Heartbeat::read(home.path()).unwrap().node_up, Some(false));
+        for (words, stopped) in [("", false), (" more", false), (" stopped more", true)] {
+            std::fs::write(path(home.path()), format!("1.5 7 9 1234 8 down{words}\n")).unwrap();
+            let beat = Heartbeat::read(home.path()).unwrap();
+            assert_eq!((beat.node_up, beat.stopped), (Some(false), stopped), "{words}");
+        }
         for (text, heard) in [("1.5 7 9\n", None), ("1.5 7 9 1234\n", Some(1234))] {
             std::fs::write(path(home.path()), text).unwrap();
             let of_before = Heartbeat::read(home.path()).unwrap();

@@ -147,6 +147,7 @@ fn a_store_that_is_only_served_knows_how_far_its_node_was() {
         Some((head + 100, 1)),
         None,
         true,
+        false,
     );
     assert_eq!(ask(&[0, 1, 100, 101]).1, [200, 503, 503, 404]);
 }
