@@ -113,6 +113,10 @@ pub(super) fn withheld(reader: &Reader, has_node: bool, all: &mut Vec<Withheld>)
                  transactions failed"
             ),
         );
+        tell(
+            "T5",
+            format!("{why}: creator and createdBlock, null until then, of tokens that contracts made"),
+        );
     }
     supply?;
     let (first, last) = days?;

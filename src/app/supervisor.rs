@@ -16,7 +16,7 @@ use crate::shutdown::Shutdown;
 use crate::status::ChainStatus;
 use crate::store::{Observed, OpenOptions, Store, StoreError, View, Writer};
 use crate::sync::genesis::{self, ChainGenesis};
-use crate::sync::{ChainRules, Engine, Patience, SyncError, SyncOptions};
+use crate::sync::{ChainRules, Engine, Patience, SYNC_WAITS, SyncError, SyncOptions};
 use crate::tasks;
 
 const WAIT_FIRST: Duration = Duration::from_secs(1);
@@ -210,7 +210,10 @@ impl Supervisor {
                             other => return Err(other),
                         };
                         let waits = error.is_disk_full() || (self.stop_at.is_none() && error.contradicts());
-                        match waits.then(|| patience.pause(&error, wait, &status)).flatten() {
+                        match waits
+                            .then(|| patience.pause(&error, wait, SYNC_WAITS, &status))
+                            .flatten()
+                        {
                             Some(pause) => {
                                 met = error.is_disk_full().then_some((node, capabilities));
                                 pause

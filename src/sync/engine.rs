@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::allocation;
-use super::error::SyncError;
+use super::error::{FILL_WAITS, SYNC_WAITS, SyncError};
 use super::fetch::Fetch;
 use super::fill::{FirstLook, fill};
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
@@ -14,7 +14,7 @@ use super::openings::Openings;
 use super::origin::{Origin, asks_which_chain};
 use super::patience::Patience;
 use super::pipeline::{Pipeline, Source};
-use super::reorg::{Relation, relate};
+use super::reorg::{Relation, relate, theirs};
 use super::rules::ChainRules;
 use super::stuck::{CALLS_AFTER, CALLS_AFTER_FILL, Stuck, is_old};
 use crate::clock;
@@ -183,7 +183,8 @@ impl Engine {
                     // Who answers next may be another one.
                     self.origin.forget();
                     let error = self.explained(error);
-                    let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
+                    let waiting = if self.is_filling { FILL_WAITS } else { SYNC_WAITS };
+                    let Some(pause) = self.patience.pause(&error, wait, waiting, &self.status) else {
                         error.tell_end(&self.status);
                         break Err(error);
                     };
@@ -234,7 +235,7 @@ impl Engine {
         let view = self.store.view();
         let next = view.checkpoint().next_block;
         let node = &self.node;
-        let theirs = |number| theirs(node, number);
+        let theirs = |number| theirs(node, number, head);
         // No stored block tells that it is the same node as was asked for its chain: its block 0 must.
         let is_empty = view.head().is_none();
         let is_asked = is_empty || self.origin.is_due(next, head);
@@ -256,9 +257,11 @@ impl Engine {
                 None => return Ok(Round::Done),
             }
         }
+        // Not before: that of another chain is no head of ours. How old a block is that it does not tell is known by it.
+        if !relation.as_ref().is_err_and(SyncError::contradicts) {
+            self.status.set_node_head(head);
+        }
         let relation = relation?;
-        // Not before: that of another chain is no head of ours.
-        self.status.set_node_head(head);
         match relation {
             Relation::Parted { fork, depth } => {
                 self.unwind(fork, depth).await?;
@@ -328,7 +331,7 @@ impl Engine {
             self.hand.with(move |writer| Ok(writer.finalize(number)?)).await?;
         }
         if self.options.stop_at.is_some_and(|stop| next > stop) {
-            if self.first_look.is_under_way() {
+            if self.first_look.is_pending() {
                 return Ok(Round::Idle);
             }
             // Nothing comes any more that could name the last block.
@@ -345,7 +348,7 @@ impl Engine {
         let last = match () {
             () if self.stuck.is_alone() => next,
             // What comes meanwhile may have to come again.
-            () if self.first_look.is_under_way() => last.min(next + self.options.window as u64),
+            () if self.first_look.is_pending() => last.min(next + self.options.window as u64),
             () => last,
         };
         let coming = finality.coming_among(next, last);
@@ -378,7 +381,10 @@ impl Engine {
             number,
             hash: Some(hash),
         });
-        let finality = judge(view, head, named, depth, |number| theirs(&self.node, number)).await?;
+        let finality = judge(view, head, named, depth, |number| {
+            theirs(&self.node, number, head)
+        })
+        .await?;
         if let Some(number) = finality.stored {
             self.status.set_finalized(number);
         }
@@ -482,9 +488,4 @@ fn tell_fill(status: &ChainStatus, next: u64, end: u64) {
         Some(last) => status.fill(next, last),
         None => status.ends_filling(),
     }
-}
-
-/// The hash of the node's block `number`, if it has that.
-async fn theirs(node: &Node, number: u64) -> Result<Option<B256>, SyncError> {
-    Ok(node.block_id(number).await?.map(|id| id.hash))
 }

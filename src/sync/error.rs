@@ -144,6 +144,11 @@ impl From<JoinError> for SyncError {
     }
 }
 
+/// What the log says of a sync that waits.
+pub const SYNC_WAITS: &str = "sync waits and tries again";
+/// The same of traces of stored blocks, for which nothing else waits.
+pub const FILL_WAITS: &str = "the missing traces wait and are asked for again, the tip goes on";
+
 impl SyncError {
     /// Whether waiting and asking again may help.
     #[must_use]
@@ -189,7 +194,7 @@ impl SyncError {
     }
 
     /// Says in the status and in the log what is waited out.
-    pub(super) fn tell_wait(&self, status: &ChainStatus) {
+    pub(super) fn tell_wait(&self, waiting: &'static str, status: &ChainStatus) {
         match self {
             Self::Verify { .. } => status.count_verification_failure(),
             // A node that lacks one block, or tells it wrongly, was there to say so.
@@ -205,7 +210,7 @@ impl SyncError {
             status.has_room();
             status.trouble(self.to_string());
         }
-        tracing::warn!(error = %self, "sync waits and tries again");
+        tracing::warn!(error = %self, "{waiting}");
     }
 
     /// Whether the node names another block where ours is final, as block 0 always is. A node of another chain id does not: it

@@ -45,9 +45,9 @@ impl FirstLook {
         node: &Node,
         ways: Arc<Capabilities>,
     ) -> Option<Result<(), SyncError>> {
-        let is_under_way = self.is_under_way();
+        self.hear();
         let found = self.fresh();
-        if found.is_none() && !is_under_way {
+        if found.is_none() && self.looks.is_empty() {
             let checkpoint = view.checkpoint();
             // Block 0 executes nothing as a rule, and tells nothing.
             let block = checkpoint
@@ -71,12 +71,17 @@ impl FirstLook {
         self.found = Some((clock::now(), Ok(())));
     }
 
-    /// Whether one is under way.
-    pub(super) fn is_under_way(&mut self) -> bool {
+    /// Whether one is under way, or what it found was not taken yet.
+    pub(super) fn is_pending(&mut self) -> bool {
+        self.hear();
+        let is_fresh = |(at, _): &(Instant, _)| clock::now() - *at <= FOUND_AGE_MAX;
+        !self.looks.is_empty() || self.found.as_ref().is_some_and(is_fresh)
+    }
+
+    fn hear(&mut self) {
         if let Some(ended) = self.looks.try_join_next() {
             self.keep(ended);
         }
-        !self.looks.is_empty()
     }
 
     /// Waits for the end of the one that is under way; without end where none is.

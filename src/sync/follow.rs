@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::allocation;
 use super::engine::{IDLE_MAX, WAIT_FIRST, WAIT_MAX};
-use super::error::SyncError;
+use super::error::{SYNC_WAITS, SyncError};
 use super::finality::{Finality, Named, UNFINAL_BLOCKS_MAX, judge};
 use super::hand::Hand;
 use super::patience::Patience;
@@ -135,7 +135,7 @@ impl Follower {
                     Ok(Round::Idle) => {
                         wait = WAIT_FIRST;
                         if let Ok(Err(error)) = tokio::time::timeout(idle, news).await {
-                            SyncError::from(error).tell_wait(&self.status);
+                            SyncError::from(error).tell_wait(SYNC_WAITS, &self.status);
                             tokio::time::sleep(WAIT_FIRST).await;
                         }
                     }
@@ -143,7 +143,7 @@ impl Follower {
                         if self.store.view().checkpoint().next_block != next_before {
                             wait = WAIT_FIRST;
                         }
-                        let Some(pause) = self.patience.pause(&error, wait, &self.status) else {
+                        let Some(pause) = self.patience.pause(&error, wait, SYNC_WAITS, &self.status) else {
                             return Err(error);
                         };
                         tokio::time::sleep(pause).await;

@@ -30,7 +30,7 @@ mod stuck;
 pub mod verify;
 
 pub use engine::{Engine, SyncOptions};
-pub use error::SyncError;
+pub use error::{FILL_WAITS, SYNC_WAITS, SyncError};
 pub use follow::{FollowOptions, Follower};
 pub use patience::Patience;
 pub use pipeline::{Pipeline, Source, recorded};

@@ -23,11 +23,18 @@ impl Patience {
         }
     }
 
-    /// How long to wait after a failure, at most `wait`; the status and the log are told of it. `None` where no waiting
+    /// How long to wait after a failure, at most `wait`; the status and the log are told of it, in the words of
+    /// [`SYNC_WAITS`](super::SYNC_WAITS) or [`FILL_WAITS`](super::FILL_WAITS). `None` where no waiting
     /// mends it, or none any more.
-    pub fn pause(&mut self, error: &SyncError, wait: Duration, status: &ChainStatus) -> Option<Duration> {
+    pub fn pause(
+        &mut self,
+        error: &SyncError,
+        wait: Duration,
+        waiting: &'static str,
+        status: &ChainStatus,
+    ) -> Option<Duration> {
         if error.may_pass() {
-            error.tell_wait(status);
+            error.tell_wait(waiting, status);
             return Some(wait);
         }
         let left = self.with_contradictions.saturating_sub(self.spent);

@@ -1,7 +1,9 @@
 //! Whether the node still follows our chain, and where it left it.
 
 use super::error::SyncError;
+use super::stuck::is_old;
 use crate::model::B256;
+use crate::node::Node;
 use crate::store::View;
 
 /// How our chain and the node's stand to each other.
@@ -95,5 +97,17 @@ where
             }
             Some(_) => {}
         }
+    }
+}
+
+/// The hash of the block `number` of a node with this head, if it has that. What it says in place of an old one is of that block.
+pub(super) async fn theirs(node: &Node, number: u64, head: u64) -> Result<Option<B256>, SyncError> {
+    match node.block_id(number).await {
+        Ok(id) => Ok(id.map(|id| id.hash)),
+        Err(source) if is_old(number, head) && source.is_said() => Err(SyncError::Node {
+            block: number,
+            source,
+        }),
+        Err(source) => Err(source.into()),
     }
 }

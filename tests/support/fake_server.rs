@@ -166,6 +166,7 @@ async fn answer(request: &Value, state: &Mutex<State>, busy: &Busy<'_>) -> Resul
         Some(Fault::Slow(more) | Fault::SlowMethod(_, more)) => tokio::time::sleep(*more).await,
         Some(Fault::Lost(_) | Fault::LostBlock(..)) => std::future::pending().await,
         Some(Fault::Lacks { .. }) => result = Err((-32001, "Resource not found".to_owned())),
+        Some(Fault::Expired { .. }) => result = Err((4444, "pruned history unavailable".to_owned())),
         Some(Fault::FailsBlock(..)) => result = Err((-32603, "internal error".to_owned())),
         Some(Fault::Refuses(_, code, message) | Fault::RpcError(code, message)) => {
             result = Err((*code, (*message).to_owned()))

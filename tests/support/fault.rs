@@ -83,6 +83,11 @@ pub enum Fault {
         /// The last of them.
         to: u64,
     },
+    /// The same, told by an error.
+    Expired {
+        /// The last of them.
+        to: u64,
+    },
     /// What this method answers is so many bytes longer.
     Padded(&'static str, usize),
     /// A JSON-RPC error to this method about this block, by number.
@@ -140,7 +145,7 @@ impl Fault {
             Self::FailsBlock(name, number) | Self::LostBlock(name, number) => {
                 method == *name && render::number(&params[0]) == Some(*number)
             }
-            Self::Dropped { to } => {
+            Self::Dropped { to } | Self::Expired { to } => {
                 let number = render::number(&params[0]);
                 method == "eth_getBlockByNumber" && number.is_some_and(|number| (1..=*to).contains(&number))
             }

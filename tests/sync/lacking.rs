@@ -33,6 +33,29 @@ async fn a_node_that_has_dropped_our_head_is_told_of() {
     rig.stop().await.unwrap();
 }
 
+/// It may say so by an error, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_refuses_our_head_is_told_of() {
+    let mut rig = Rig::new(416);
+    rig.fake.mine(60);
+    rig.fake.set_finalized(30);
+    rig.start().await;
+    rig.check("before").await;
+    rig.stop().await.unwrap();
+    rig.fake.mine(220);
+    rig.start_after(|fake| fake.fault(Fault::Expired { to: 70 }, u64::MAX))
+        .await;
+    until("the way out is told", || {
+        let message = rig.status().message();
+        message.starts_with("block 60: ") && message.contains("(--start-block)")
+    })
+    .await;
+    assert_eq!((rig.next_block(), rig.status().node_up()), (61, true));
+    rig.fake.clear_faults();
+    rig.check("the block is there again").await;
+    rig.stop().await.unwrap();
+}
+
 /// Nothing shows that it is of the chain again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_is_not_told_ends_no_contradiction() {

@@ -219,7 +219,12 @@ pub(in crate::api) const TOKEN_INFO: &[Field] = &[
     SUPPLY,
     field("holderCount", Form::Integer, "Accounts that hold some of it."),
     field("transferCount", Form::Integer, "Its transfers."),
-    field("creator", Form::Address, "Who sent the creating transaction.").or_null(),
+    field(
+        "creator",
+        Form::Address,
+        "Who sent the creating transaction, where the store knows it.",
+    )
+    .or_null(),
     field("createdBlock", Form::Decimal, "Block of its creation.").or_null(),
     project("description"),
     project("website"),
