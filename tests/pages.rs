@@ -110,11 +110,12 @@ fn the_status_page_tells_how_a_replica_is() {
         }
         report
     };
-    let (up, down) = (json!({"nodeUp": true}), json!({"nodeUp": false}));
+    let up = json!({"nodeUp": true, "following": true});
+    let down = json!({"nodeUp": false, "following": true});
     let followed = json!({
         "seenSecondsAgo": 0.2, "writerSecondsAgo": 0.4, "writerIndexed": 362, "behind": 1,
     });
-    let behind = json!({"nodeUp": true, "nodeHead": 1381, "lag": 1020});
+    let behind = json!({"nodeUp": true, "following": true, "nodeHead": 1381, "lag": 1020});
     let gone = json!({"writerSecondsAgo": 75.0});
     let reports = [
         real.clone(),

@@ -82,7 +82,8 @@ fn walk(audit: &Audit<'_>, logs: Range<u64>, tally: &Tally<'_>) -> Result<(), Qu
             .map_err(|corrupt| QueryError::Corrupt(corrupt, name))?
         {
             count += 1;
-            ends = Some((ends.map_or(row.ordinal, |(first, _)| first), row.ordinal));
+            let first = ends.map_or((row.ordinal, row.block), |(first, _)| first);
+            ends = Some((first, (row.ordinal, row.block, row.transaction_index)));
             let hash = row.transaction_hash;
             let whole = (
                 emitter,
@@ -94,9 +95,13 @@ fn walk(audit: &Audit<'_>, logs: Range<u64>, tally: &Tally<'_>) -> Result<(), Qu
             );
             sums.take(row.block, fingerprint(whole));
         }
-        let stated = (run.header().first_ordinal, run.header().last_ordinal);
+        let said = run.header();
+        let stated = (
+            (said.first_ordinal, said.first_block),
+            (said.last_ordinal, said.last_block, said.last_transaction_index),
+        );
         let open = [keys::OPEN, keys::OPEN_RUN].contains(&last);
-        if ends != Some(stated) || !(open || last == stated.1) {
+        if ends != Some(stated) || !(open || last == said.last_ordinal) {
             let text = format!("a run of {} is not as it says", view.emitter_address(emitter)?);
             tally.wrong(Some(run.header().first_block), text);
         }
