@@ -103,7 +103,7 @@ fn walk(audit: &Audit<'_>, logs: Range<u64>, tally: &Tally<'_>) -> Result<(), Qu
         let open = [keys::OPEN, keys::OPEN_RUN].contains(&last);
         if ends != Some(stated) || !(open || last == said.last_ordinal) {
             let text = format!("a run of {} is not as it says", view.emitter_address(emitter)?);
-            tally.wrong(Some(run.header().first_block), text);
+            tally.wrong(Some(said.first_block), text);
         }
         list = Some((emitter, before + count));
         scan.step()?;

@@ -163,6 +163,14 @@ impl Sums {
         self.failed(why);
     }
 
+    /// Takes a failure.
+    fn met(&mut self, failure: Failure) {
+        match failure.is_unread {
+            true => self.unread(failure.why),
+            false => self.failed(failure.why),
+        }
+    }
+
     fn add(&mut self, other: Self) {
         self.latencies.extend(&other.latencies);
         self.failures += other.failures;
@@ -322,10 +330,7 @@ async fn warm_up_to(
                     Err(_) if is_cut(took, deadline) => break,
                     Err(failure) => {
                         is_broken = failure.is_broken;
-                        match failure.is_unread {
-                            true => sums.unread(failure.why),
-                            false => sums.failed(failure.why),
-                        }
+                        sums.met(failure);
                     }
                 }
                 let answered = sums.latencies.len() - before;
@@ -449,8 +454,7 @@ pub async fn cold(
                     .zip(from_disk)
                     .map(|(read, (now, before))| read + now.saturating_sub(before));
             }
-            Err(failure) if failure.is_unread => sums.unread(failure.why),
-            Err(failure) => sums.failed(failure.why),
+            Err(failure) => sums.met(failure),
         }
     }
     let condition = Condition {

@@ -16,7 +16,7 @@ use hyper_util::server::conn::auto;
 use socket2::SockRef;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::connection::Socket;
@@ -125,7 +125,7 @@ pub async fn serve<H: Handler>(
             traffic: Arc::clone(&traffic),
             client: Client::new(peer, &limits, buckets.as_ref()),
             ended: ended.clone(),
-            answers_once: false,
+            end: None,
         };
         let served = async move |stream| {
             connection.run(stream).await;
@@ -180,8 +180,8 @@ struct Connection<H> {
     traffic: Arc<Traffic>,
     client: Client,
     ended: watch::Receiver<()>,
-    /// Whether it ends after one answer, whatever else ends.
-    answers_once: bool,
+    /// Fired by what is asked, of one that ends with its first answer.
+    end: Option<watch::Sender<()>>,
 }
 
 impl<H: Handler> Connection<H> {
@@ -193,7 +193,7 @@ impl<H: Handler> Connection<H> {
             traffic,
             client,
             mut ended,
-            answers_once,
+            end,
         } = self;
         let _open = Underway::connection(&traffic);
         let vitals = Vitals::new();
@@ -204,10 +204,9 @@ impl<H: Handler> Connection<H> {
             limits: Arc::clone(&limits),
             traffic: Arc::clone(&traffic),
         });
-        let answered = Notify::new();
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            if answers_once {
-                answered.notify_one();
+            if let Some(end) = &end {
+                end.send_replace(());
             }
             let may_ask = client.may_ask(request.headers());
             match respond(&answers, &vitals, may_ask, request.map(Upload::Coming)) {
@@ -228,11 +227,7 @@ impl<H: Handler> Connection<H> {
                     }
                     return;
                 }
-                _ = ended.changed(), if !leaving && !answers_once => {
-                    leaving = true;
-                    connection.as_mut().graceful_shutdown();
-                }
-                () = answered.notified(), if !leaving && answers_once => {
+                _ = ended.changed(), if !leaving => {
                     leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
@@ -273,14 +268,15 @@ fn refuse(
     limits: &Arc<Limits>,
     traffic: &Arc<Traffic>,
 ) -> impl Future<Output = ()> + use<> {
+    let (end, ended) = watch::channel(());
     let connection = Connection {
         builder: Arc::clone(builder),
         handler: Arc::new(Refusing(because)),
         limits: Arc::clone(limits),
         traffic: Arc::clone(traffic),
         client: Client::new(peer, limits, None),
-        ended: watch::channel(()).1,
-        answers_once: true,
+        ended,
+        end: Some(end),
     };
     let answer = closing_answer(&HttpError::unavailable(because));
     let told = async move {

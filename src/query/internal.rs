@@ -19,17 +19,6 @@ pub struct InternalPage {
     units: Option<Units<'static>>,
 }
 
-impl TopCall {
-    /// Whether it went well, as far as frames tell: nothing failed where nothing ran. `None` where they are not stored.
-    pub(super) const fn success(&self) -> Option<bool> {
-        match self {
-            Self::Untold => None,
-            Self::Absent => Some(true),
-            Self::Ended(top) => Some(top.error.is_none()),
-        }
-    }
-}
-
 impl InternalPage {
     const fn of(page: Page) -> Self {
         Self { page, units: None }
@@ -66,8 +55,19 @@ pub(super) enum TopCall {
     Ended(TopOutcome),
 }
 
+impl TopCall {
+    /// Whether it went well, as far as frames tell: nothing failed where nothing ran. `None` where they are not stored.
+    pub(super) const fn success(&self) -> Option<bool> {
+        match self {
+            Self::Untold => None,
+            Self::Absent => Some(true),
+            Self::Ended(top) => Some(top.error.is_none()),
+        }
+    }
+}
+
 /// What became of a transaction's top call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TopOutcome {
     /// Its error, as traces word it; `None` on success.
     pub(super) error: Option<String>,

@@ -1,6 +1,6 @@
 //! Questions about one transaction: X1, X2, `eth_getTransactionByHash`, `eth_getTransactionReceipt`.
 
-use super::internal::{TopCall, TopFrames};
+use super::internal::{TopCall, TopFrames, TopOutcome};
 use super::{QueryError, Reader};
 use crate::codec::transaction_row::{TransactionRow, decode_transaction};
 use crate::codec::value::{blob_gas_used, blob_price};
@@ -172,17 +172,15 @@ impl Reader {
         if stated == Some(true) {
             return Ok(Execution::Succeeded);
         }
-        let top = self.top_call(ordinal)?;
-        let success = stated.or_else(|| top.success());
-        Ok(match (top, success) {
-            (TopCall::Untold, _) | (_, None) => Execution::NeedsTraces,
-            (_, Some(true)) => Execution::Succeeded,
-            (TopCall::Absent, _) => Execution::Failed {
-                error: String::new(),
-                output: Bytes::new(),
-            },
-            (TopCall::Ended(top), _) => Execution::Failed {
-                error: top.error.unwrap_or_default(),
+        let top = match self.top_call(ordinal)? {
+            TopCall::Untold => return Ok(Execution::NeedsTraces),
+            TopCall::Absent => TopOutcome::default(),
+            TopCall::Ended(top) => top,
+        };
+        Ok(match top.error {
+            None if stated.is_none() => Execution::Succeeded,
+            error => Execution::Failed {
+                error: error.unwrap_or_default(),
                 output: top.output,
             },
         })

@@ -63,7 +63,7 @@ impl FirstLook {
     /// What was found lately: a node may have dropped the traces since, or be well again.
     fn fresh(&mut self) -> Option<Result<(), SyncError>> {
         let (at, found) = self.found.take()?;
-        (clock::now() - at <= FOUND_AGE_MAX).then_some(found)
+        is_fresh(at).then_some(found)
     }
 
     /// What was found holds for the next time too.
@@ -74,8 +74,7 @@ impl FirstLook {
     /// Whether one is under way, or what it found was not taken yet.
     pub(super) fn is_pending(&mut self) -> bool {
         self.hear();
-        let is_fresh = |(at, _): &(Instant, _)| clock::now() - *at <= FOUND_AGE_MAX;
-        !self.looks.is_empty() || self.found.as_ref().is_some_and(is_fresh)
+        !self.looks.is_empty() || self.found.as_ref().is_some_and(|&(at, _)| is_fresh(at))
     }
 
     fn hear(&mut self) {
@@ -95,6 +94,10 @@ impl FirstLook {
     fn keep(&mut self, ended: Result<Result<(), SyncError>, JoinError>) {
         self.found = Some((clock::now(), ended.unwrap_or_else(|died| Err(died.into()))));
     }
+}
+
+fn is_fresh(at: Instant) -> bool {
+    clock::now() - at <= FOUND_AGE_MAX
 }
 
 async fn look(node: Node, block: u64, ways: Arc<Capabilities>) -> Result<(), SyncError> {

@@ -15,6 +15,9 @@ use super::binary::{Server, command, eventually, interrupt, list, number, text};
 use super::service::{Turns, lasting, spoiling, through};
 use super::{SHORT, bench, differs, imported, measuring, question, read};
 
+/// How many schemas of a run there are.
+const THERE: &str = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
+
 /// The directory of the server's programs: `QUARRY_POSTGRES`, else where Debian installs the newest.
 fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("QUARRY_POSTGRES").map(PathBuf::from);
@@ -329,17 +332,16 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
     let directory = tempfile::tempdir().unwrap();
     let data = imported(directory.path());
     let mut args = against(&data, &server.url, "address", "20");
-    let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
     bench(&args).succeeded();
-    assert_eq!(server.sql(there), "1");
+    assert_eq!(server.sql(THERE), "1");
 
     // Somebody who holds the tables holds up each question, until PostgreSQL is asked no more; and keeps the schema.
     args.push("--postgres-drop");
     assert_eq!(held_up(&server, &args, true), Some(1));
-    assert_eq!(server.sql(there), "1");
+    assert_eq!(server.sql(THERE), "1");
     // Where he is gone in the end, the schema goes though PostgreSQL was given up.
     assert_eq!(held_up(&server, &args, false), Some(0));
-    assert_eq!(server.sql(there), "0");
+    assert_eq!(server.sql(THERE), "0");
 
     // Another run has the schema.
     let reserved = server.keep("SELECT pg_advisory_lock(hashtext('quarry_bench_mainnet'))");
@@ -365,7 +367,7 @@ fn the_schema_goes_however_the_run_ends_and_says_so_where_it_stays() {
         log.contains("while the logs were loaded into PostgreSQL"),
         "{log}"
     );
-    assert_eq!(server.sql(there), "0", "{log}");
+    assert_eq!(server.sql(THERE), "0", "{log}");
 }
 
 #[test]
@@ -376,15 +378,14 @@ fn the_schema_goes_where_only_the_connection_to_it_died() {
     let mut args = against(&data, &server.url, "address", "60");
     args.push("--postgres-drop");
     let (child, lines) = measuring(command(["bench"].iter().chain(&args)));
-    let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
-    assert_eq!(server.sql(there), "1");
+    assert_eq!(server.sql(THERE), "1");
     server.sql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'quarry bench'",
     );
     let told: Vec<_> = lines.collect();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{told:?} {output:?}");
-    assert_eq!(server.sql(there), "0", "{told:?}");
+    assert_eq!(server.sql(THERE), "0", "{told:?}");
 }
 
 #[test]
@@ -398,7 +399,6 @@ fn the_schema_goes_where_the_session_ends_within_a_statement() {
         "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$; \
          CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION slow()",
     );
-    let there = "SELECT count(*) FROM pg_namespace WHERE nspname = 'quarry_bench_mainnet'";
     let ends = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
     // Whether the connection is closed by then is a matter of chance.
     for _ in 0..3 {
@@ -410,7 +410,7 @@ fn the_schema_goes_where_the_session_ends_within_a_statement() {
         let log = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{log}");
         assert!(log.contains("terminating connection"), "{log}");
-        assert_eq!(server.sql(there), "0", "{log}");
+        assert_eq!(server.sql(THERE), "0", "{log}");
     }
 }
 

@@ -216,6 +216,11 @@ fn a_service_that_loses_rows_at_either_end_is_found_out() {
     }
 }
 
+/// Of questions about a range of blocks, as are those that are timed, there is no answer.
+fn fails_for_ranges(target: String) -> Option<String> {
+    Some(target).filter(|target| !target.contains("fromblock="))
+}
+
 #[test]
 fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does() {
     let directory = tempfile::tempdir().unwrap();
@@ -223,7 +228,6 @@ fn a_service_that_gives_other_rows_or_pages_is_found_out_whatever_else_it_does()
     let service = Server::start(["serve", "--data-dir", &data]);
     let node = format!("http://{}/rpc", service.address);
     let descends: Loses = |logs| logs.reverse();
-    let fails_for_ranges: Turns = |target| Some(target).filter(|target| !target.contains("fromblock="));
     let first_page: Turns = |target| {
         let (path, query) = target.split_once('?')?;
         let others: Vec<_> = query
@@ -268,7 +272,6 @@ fn a_service_that_fails_or_gives_no_logs_where_it_is_compared_is_no_success() {
             log["topics"] = "[".into();
         }
     };
-    let fails_for_ranges: Turns = |target| Some(target).filter(|target| !target.contains("fromblock="));
     for (loses, turns, said) in [
         (garbles, Some as Turns, "1 answer differs"),
         ((|_| {}) as Loses, fails_for_ranges, "1 comparison failed"),
