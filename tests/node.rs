@@ -45,5 +45,8 @@ mod reconnect;
 #[path = "support/skipped.rs"]
 mod skipped;
 
+#[path = "node/untold.rs"]
+mod untold;
+
 #[path = "node/wire.rs"]
 mod wire;

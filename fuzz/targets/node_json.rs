@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use quarry::model::{Address, B256, Bundle, TransactionTrace, U256};
+use quarry::model::{Address, B256, Bundle, U256};
 use quarry::node::wire;
 use quarry::store::{Store, Writer};
 use quarry::sync::derive::derive;
@@ -102,17 +102,22 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(block) = wire::block(first) else { return };
     let _ = wire::receipt_texts(&[second, third], &block);
     let receipts = wire::receipts(second, &block);
-    let traces: [Option<Vec<TransactionTrace>>; 2] = [
-        wire::parity_traces(third, &block).ok(),
-        wire::call_traces(third, &block).ok(),
+    let told = [
+        wire::told_traces(third, &block).ok(),
+        wire::told_calls(third, &block).ok(),
     ];
     let Ok(receipts) = receipts else { return };
-    for traces in traces {
-        judge(&Bundle {
+    for told in told {
+        let (traces, untold) = told.map(|told| (told.traces, told.untold)).unzip();
+        let mut bundle = Bundle {
             block: block.clone(),
             receipts: receipts.clone(),
             traces,
             openings: None,
-        });
+        };
+        if wire::settle(&mut bundle, &untold.unwrap_or_default()).is_err() {
+            bundle.traces = None;
+        }
+        judge(&bundle);
     }
 }

@@ -7,7 +7,7 @@ use super::pace::RequestClass;
 use super::probe::{CALL_TRACER, Capabilities, ReceiptMethod, TraceMethod};
 use super::room::{Kept, Reservation};
 use super::tries::Tries;
-use super::wire;
+use super::wire::{self, Untold};
 use crate::model::{B256, Bundle};
 use crate::tasks;
 use futures_util::future::try_join_all;
@@ -149,15 +149,18 @@ impl Node {
         };
         let mut bytes = answers.bytes();
         let has_traces = method != TraceMethod::None;
-        let (mut bundle, proven) = off_thread(bytes, move || answers.parse(has_traces)).await?;
+        let parsed = off_thread(bytes, move || answers.parse(has_traces)).await?;
+        let (mut bundle, mut untold, proven) = parsed;
         if !proven {
-            bytes += self.trace_again(&mut bundle).await?;
+            bytes += self.trace_again(&mut bundle, &mut untold).await?;
         } else if number == 0 && has_traces && bundle.traces.is_none() {
-            bytes += self.trace_first(&mut bundle, method).await?;
+            bytes += self.trace_first(&mut bundle, &mut untold, method).await?;
         }
         if capabilities.receipts == ReceiptMethod::Transaction {
             bytes += self.add_receipts(reserved, &mut bundle).await?;
         }
+        wire::settle(&mut bundle, &untold)
+            .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), number, error)))?;
         bytes += self.add_uncles(&mut bundle.block).await?;
         Ok(Fetched { bundle, bytes })
     }
@@ -210,7 +213,7 @@ impl Node {
     }
 
     /// Asks again for traces that did not state their block or seem to lack frames, between two looks at its hash.
-    async fn trace_again(&self, bundle: &mut Bundle) -> Result<usize, Failure> {
+    async fn trace_again(&self, bundle: &mut Bundle, untold: &mut Vec<Untold>) -> Result<usize, Failure> {
         let (number, method) = (bundle.block.number(), TraceMethod::TraceBlock);
         let mut waits = GAP_WAITS.iter();
         loop {
@@ -231,21 +234,26 @@ impl Node {
                 self.gaps().fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(number, %gap, "trace_block says again and again that it lacks frames: taken as it is");
             }
-            bundle.traces = Some(told.traces);
+            (bundle.traces, *untold) = (Some(told.traces), told.untold);
             return Ok(text.get().len());
         }
     }
 
     /// Asks for the traces of a first block that has transactions. A node that says it has none is believed.
-    async fn trace_first(&self, bundle: &mut Bundle, method: TraceMethod) -> Result<usize, Failure> {
+    async fn trace_first(
+        &self,
+        bundle: &mut Bundle,
+        untold: &mut Vec<Untold>,
+        method: TraceMethod,
+    ) -> Result<usize, Failure> {
         let asked = match method {
-            TraceMethod::TraceBlock | TraceMethod::None => self.trace_again(bundle).await,
+            TraceMethod::TraceBlock | TraceMethod::None => self.trace_again(bundle, untold).await,
             TraceMethod::DebugByHash | TraceMethod::DebugByNumber => {
                 let asked = self.call_traces(method, 0, bundle.block.hash).await;
                 asked.and_then(|(method, text)| {
-                    let traces = wire::call_traces(text.get(), &bundle.block)
+                    let told = wire::told_calls(text.get(), &bundle.block)
                         .map_err(|error| Failure::Content(NodeError::of_wire(method.as_str(), 0, error)))?;
-                    bundle.traces = Some(traces);
+                    (bundle.traces, *untold) = (Some(told.traces), told.untold);
                     Ok(text.get().len())
                 })
             }
@@ -352,8 +360,8 @@ impl Answers {
             + self.traces.as_ref().map_or(0, |(_, text)| of(text))
     }
 
-    /// The bundle, and whether its traces are known to be of its block.
-    fn parse(self, has_traces: bool) -> Result<(Bundle, bool), NodeError> {
+    /// The bundle, the transactions whose own calls were not told, and whether the traces are known to be of their block.
+    fn parse(self, has_traces: bool) -> Result<(Bundle, Vec<Untold>, bool), NodeError> {
         let number = self.number;
         let null = |method| NodeError::null_block(method, number);
         if self.block.get() == "null" {
@@ -362,11 +370,7 @@ impl Answers {
         let block =
             wire::block(self.block.get()).map_err(|error| NodeError::of_wire(BLOCK, number, error))?;
         if block.number() != number {
-            let reason = format!("asked for block {number}, got block {}", block.number());
-            return Err(NodeError::Malformed {
-                method: BLOCK,
-                reason,
-            });
+            return Err(NodeError::other_block(BLOCK, number, block.number()));
         }
         let empty = block.transactions.is_empty();
         let receipts = match &self.receipts {
@@ -376,7 +380,7 @@ impl Answers {
             Some(text) => wire::receipts(text.get(), &block)
                 .map_err(|error| NodeError::of_wire(RECEIPTS, number, error))?,
         };
-        let mut proven = true;
+        let (mut proven, mut untold) = (true, Vec::new());
         let traces = match &self.traces {
             None => (has_traces && empty).then(Vec::new),
             Some((_, text)) if text.get() == "null" && empty => Some(Vec::new()),
@@ -384,16 +388,14 @@ impl Answers {
             Some((method, text)) => {
                 let parsed = match method {
                     TraceMethod::DebugByHash | TraceMethod::DebugByNumber => {
-                        wire::call_traces(text.get(), &block)
+                        wire::told_calls(text.get(), &block)
                     }
-                    TraceMethod::TraceBlock | TraceMethod::None => {
-                        wire::told_traces(text.get(), &block).map(|told| {
-                            proven = told.state_block && told.gap.is_none();
-                            told.traces
-                        })
-                    }
+                    TraceMethod::TraceBlock | TraceMethod::None => wire::told_traces(text.get(), &block)
+                        .inspect(|told| proven = told.state_block && told.gap.is_none()),
                 };
-                Some(parsed.map_err(|error| NodeError::of_wire(method.as_str(), number, error))?)
+                let told = parsed.map_err(|error| NodeError::of_wire(method.as_str(), number, error))?;
+                untold = told.untold;
+                Some(told.traces)
             }
         };
         let bundle = Bundle {
@@ -402,6 +404,6 @@ impl Answers {
             traces,
             openings: None,
         };
-        Ok((bundle, proven))
+        Ok((bundle, untold, proven))
     }
 }

@@ -268,6 +268,17 @@ impl NodeError {
         }
     }
 
+    /// `method` answered another block than the one that was asked for. Some chains begin with block 1, and their nodes answer it, or the
+    /// newest, where block 0 is asked for.
+    pub(crate) fn other_block(method: &'static str, asked: u64, told: u64) -> Self {
+        let why = match asked {
+            0 => "; a chain without a block 0 cannot be indexed",
+            _ => "",
+        };
+        let reason = format!("asked for block {asked}, got block {told}{why}");
+        Self::Malformed { method, reason }
+    }
+
     /// Fails unless the node's block `number`, which `method` was asked about, is the one that was `expected`.
     pub(crate) fn unless_same_block(
         method: &'static str,

@@ -3,7 +3,7 @@
 use super::client::{Node, Repeat};
 use super::error::NodeError;
 use super::pace::RequestClass;
-use super::wire;
+use super::wire::{self, BlockId};
 use crate::model::{B256, U256};
 
 impl Node {
@@ -28,9 +28,12 @@ impl Node {
     ///
     /// As the node fails.
     pub async fn chain(&self) -> Result<(u64, B256), NodeError> {
+        const METHOD: &str = "eth_getBlockByNumber";
         let chain_id = self.chain_id().await?;
-        let genesis = self.block_id(0).await?;
-        let genesis = genesis.ok_or_else(|| NodeError::null_block("eth_getBlockByNumber", 0))?;
-        Ok((chain_id, genesis.hash))
+        match self.block_id_of("0x0", Repeat::Always).await? {
+            None => Err(NodeError::null_block(METHOD, 0)),
+            Some(BlockId { number: 0, hash, .. }) => Ok((chain_id, hash)),
+            Some(other) => Err(NodeError::other_block(METHOD, 0, other.number)),
+        }
     }
 }

@@ -168,23 +168,25 @@ pub fn parse_line(text: &str) -> Result<Bundle, LineError> {
             });
         }
     };
-    let traces = match (line.traces, line.call_traces) {
-        (Some(traces), _) => {
-            let told = wire::told_traces(traces, &block)?;
-            if let Some(gap) = told.gap {
-                tracing::warn!(number = block.number(), %gap, "a recorded block seems to lack frames: taken as it is");
-            }
-            Some(told.traces)
-        }
-        (None, Some(traces)) => Some(wire::call_traces(traces, &block)?),
+    let told = match (line.traces, line.call_traces) {
+        (Some(traces), _) => Some(wire::told_traces(traces, &block)?),
+        (None, Some(traces)) => Some(wire::told_calls(traces, &block)?),
         (None, None) => None,
     };
-    Ok(Bundle {
+    let mut bundle = Bundle {
         block,
         receipts,
-        traces,
+        traces: None,
         openings: None,
-    })
+    };
+    if let Some(told) = told {
+        if let Some(gap) = told.gap {
+            tracing::warn!(number = bundle.block.number(), %gap, "a recorded block seems to lack frames: taken as it is");
+        }
+        bundle.traces = Some(told.traces);
+        wire::settle(&mut bundle, &told.untold)?;
+    }
+    Ok(bundle)
 }
 
 /// A recorded chain that is read line by line; an iterator that ends after the first error.

@@ -215,7 +215,8 @@ fn is_quiet_precompile(stated: &StatedFrame) -> bool {
     moves_nothing && frame.to.as_ref().is_some_and(is_precompile)
 }
 
-const REVERTED: &str = "reverted";
+/// The error of a call that its own code ended.
+pub(super) const REVERTED: &str = "reverted";
 
 /// What clients say, in the order in which it is looked for, and what we say. Both are lower case; a
 /// text matches that contains all words of the left side.

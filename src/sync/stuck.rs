@@ -207,8 +207,16 @@ const fn is_odd_one(times: u32) -> bool {
     OTHERWISE_AFTER <= times && !times.is_multiple_of(2)
 }
 
+/// Whether the node says that the chain has no block of this number and never will (Filecoin).
+fn is_null_round(source: &NodeError) -> bool {
+    matches!(source, NodeError::Rpc { message, .. } if message.contains("null round"))
+}
+
 /// What may be wrong and what to do; nothing of a block that is not old, which may not be there yet.
 fn way_out(source: &NodeError, is_old: bool, takes_genesis: bool) -> Option<&'static str> {
+    if is_null_round(source) {
+        return Some("the chain has heights without blocks, and such chains cannot be stored");
+    }
     let (NodeError::Rpc { method, .. }
     | NodeError::NullResult { method, .. }
     | NodeError::Incomplete { method, .. }) = source
@@ -409,6 +417,20 @@ mod tests {
         // It may not be there yet.
         for head in [Some(100), None] {
             assert!(!told(&stuck, "trace_block", head, true).contains("--start-block"));
+        }
+        // What the chain does not have comes from no node, however new it is.
+        for head in [Some(1000), Some(8), None] {
+            let source = NodeError::Rpc {
+                method: "eth_getBlockByNumber",
+                code: 12,
+                message: "requested epoch was a null round (7)".to_owned(),
+            };
+            let null_round = SyncError::Node { block: 7, source };
+            let told = stuck.explained(null_round, head, &known, true).to_string();
+            assert!(
+                told.contains("heights without blocks") && !told.contains("archive"),
+                "{told}"
+            );
         }
         // What was held before the first block does not come later.
         let of_opening = told(&stuck, "eth_getBalance", Some(8), true);

@@ -104,6 +104,20 @@ async fn the_probe_names_what_the_node_can_do() {
     }
 }
 
+/// As nodes of Cosmos chains do, which begin with block 1.
+#[tokio::test]
+async fn a_chain_without_block_0_is_named_as_one() {
+    let fake = FakeNode::start(3);
+    fake.mine(2);
+    let (node, capabilities) = ready(&fake).await;
+    fake.fault(Fault::BlockOneForZero, 1_000);
+    let said = "eth_getBlockByNumber: malformed response: asked for block 0, got block 1; a chain without a block 0 cannot be \
+                indexed";
+    assert_eq!(node.probe().await.unwrap_err().to_string(), said);
+    let error = node.bundle(0, &capabilities).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string() == said, "{error}");
+}
+
 #[tokio::test]
 async fn an_empty_chain_does_not_mislead_the_probe() {
     let fake = FakeNode::start(2);

@@ -9,7 +9,7 @@ use quarry::node::wire::{self, WireError};
 use serde_json::{Value, json};
 
 /// A block with at least three transactions, with traces of every kind in the chain around it.
-fn sample() -> Bundle {
+pub(crate) fn sample() -> Bundle {
     let mut chain = Chain::new(ChainSpec::new(21));
     chain.mine(20);
     let busy = |bundle: &&Bundle| bundle.block.transactions.len() > 2;
@@ -165,6 +165,86 @@ fn unknown_fields_are_kept_and_derivable_ones_are_not() {
         Some("{\"sourceHash\":\"0x02\"}")
     );
     assert_eq!(read.transactions[0].extra, None);
+}
+
+/// Of a block on the OP Stack after Jovian: without blobs it is the footprint of the data.
+#[test]
+fn blob_gas_of_what_has_no_blobs_is_kept_aside() {
+    let bundle = sample();
+    let mut list = render::receipts(&bundle);
+    let (footprint, price) = (json!("0x9c40"), json!("0x1"));
+    for (receipt, kind) in list.iter_mut().zip([2, 3, 2]) {
+        receipt["type"] = json!(format!("{kind:#x}"));
+        receipt["blobGasUsed"] = footprint.clone();
+        receipt["blobGasPrice"] = price.clone();
+    }
+    list[0]["daFootprintGasScalar"] = json!("0x190");
+    // What says nothing is dropped.
+    list[2]["blobGasUsed"] = json!("0x0");
+    let read = wire::receipts(&json!(list).to_string(), &bundle.block).unwrap();
+    let told = |of: usize| {
+        (
+            read[of].blob_gas_used,
+            read[of].blob_gas_price,
+            read[of].extra.as_deref(),
+        )
+    };
+    let extra = "{\"blobGasUsed\":\"0x9c40\",\"daFootprintGasScalar\":\"0x190\"}";
+    assert_eq!(told(0), (None, None, Some(extra)));
+    assert_eq!(told(1), (Some(40_000), Some(1), None));
+    assert_eq!(told(2), (None, None, None));
+}
+
+/// Of zksync-era: `error` is for what halts, and of a revert there is the reason alone.
+#[test]
+fn a_reason_to_revert_is_a_failure() {
+    let mut block = sample().block;
+    block.transactions.truncate(1);
+    let frame = |error: Value, reason: Value, below: Value| {
+        json!({"type": "Call", "from": Address::with_last_byte(1), "to": Address::with_last_byte(0xbb), "gas": "0x9",
+            "gasUsed": "0x5", "value": "0x0", "input": "0x", "output": "0xab", "error": error, "revertReason": reason,
+            "calls": below})
+    };
+    let none = || json!([]);
+    let below = json!([
+        frame(
+            Value::Null,
+            json!("Unknown revert reason"),
+            json!([frame(Value::Null, Value::Null, none())])
+        ),
+        frame(Value::Null, json!(" "), none()),
+        frame(json!("out of gas"), json!("why"), none()),
+        frame(json!(""), json!("why"), none()),
+    ]);
+    let told = |reason: Value| {
+        let told = json!([{"result": frame(Value::Null, reason, below.clone())}]).to_string();
+        let traces = wire::call_traces(&told, &block).unwrap();
+        let frames = traces[0].frames.iter();
+        frames
+            .map(|frame| {
+                (
+                    frame.error.clone().unwrap_or_default(),
+                    frame.reverted,
+                    frame.output.len(),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let (reverted, out_of_gas, fine) = ("reverted".to_owned(), "out of gas".to_owned(), String::new());
+    assert_eq!(
+        told(Value::Null),
+        [
+            (fine.clone(), false, 1),
+            (reverted.clone(), true, 1),
+            (fine.clone(), true, 1),
+            (fine, false, 1),
+            (out_of_gas, true, 0),
+            (reverted.clone(), true, 1),
+        ]
+    );
+    let failed = told(json!("the reason"));
+    assert_eq!(failed[0], (reverted, true, 1));
+    assert!(failed.iter().all(|(_, reverted, _)| *reverted));
 }
 
 #[test]

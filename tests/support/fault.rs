@@ -1,7 +1,7 @@
 //! What can go wrong with a fake node's answers.
 
 use super::render;
-use quarry::model::Bundle;
+use quarry::model::{Address, Bundle};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,6 +109,10 @@ pub enum Fault {
     TwinTraces,
     /// A block without its transactions is that of another branch.
     TwinBlock,
+    /// Block 1 is answered where block 0 is asked for.
+    BlockOneForZero,
+    /// The call tracer says of transactions that failed that the machine was never entered, as of failed deposits on the OP Stack.
+    NeverEntered,
     /// Traces do not state their block.
     BareTraces,
     /// Top calls are not those of their transactions.
@@ -164,6 +168,10 @@ impl Fault {
                 of_whole && render::number(&params[0]) == Some(bundle.block.number())
             }
             Self::LostFrame => method == "trace_block",
+            Self::BlockOneForZero => {
+                method == "eth_getBlockByNumber" && render::number(&params[0]) == Some(0)
+            }
+            Self::NeverEntered => method.starts_with("debug_traceBlock"),
             Self::TwinTraces => matches!(method, "trace_block" | "debug_traceBlockByNumber"),
             Self::TagStatus(_) => params[0] == "finalized" || params[0] == "safe",
             Self::TwinBlock | Self::NoIdentity => method == "eth_getBlockByNumber" && params[1] == false,
@@ -249,6 +257,15 @@ pub fn spoil(fault: &Fault, value: &mut Value) {
         Fault::NoIdentity => {
             value["hash"] = Value::Null;
             value["number"] = Value::Null;
+        }
+        Fault::BlockOneForZero => value["number"] = json!("0x1"),
+        Fault::NeverEntered => {
+            for entry in value.as_array_mut().into_iter().flatten() {
+                if entry["result"].get("error").is_some() {
+                    entry["result"] = json!({"from": Address::ZERO, "gas": "0x0", "gasUsed": "0x520c", "input": "0x",
+                        "type": "STOP"});
+                }
+            }
         }
         Fault::TwinBlock => value["hash"] = json!(format!("0x{}", "ef".repeat(32))),
         Fault::BareTraces => {

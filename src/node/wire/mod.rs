@@ -13,11 +13,13 @@ mod receipt;
 mod scalar;
 mod trace;
 mod transaction;
+mod untold;
 
 pub use block::{BlockId, block, block_hash, block_id, known_block_id, uncle_header};
 pub use logs::logs;
 pub use receipt::{receipt_texts, receipts};
-pub use trace::{ToldTraces, call_traces, parity_traces, told_traces};
+pub use trace::{ToldTraces, call_traces, parity_traces, told_calls, told_traces};
+pub use untold::{Untold, settle};
 
 use super::reader::{self, FromJson};
 use crate::model::{B256, Bytes, U256};

@@ -13,6 +13,11 @@ impl Extra {
         }
     }
 
+    /// Keeps a quantity that was read and has no place elsewhere.
+    pub(super) fn keep_quantity(&mut self, key: &str, value: u64) {
+        self.0.push((key.to_owned(), format!("\"{value:#x}\"")));
+    }
+
     /// One compact JSON object, keys in byte order so that the order a node chose leaves no trace.
     pub(super) fn into_text(mut self) -> Option<String> {
         if self.0.is_empty() {

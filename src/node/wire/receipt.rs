@@ -149,6 +149,11 @@ fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Resul
     let kind = may(wire.kind).unwrap_or(kind);
     // Some nodes state a price for every transaction; the specification does so only where there are blobs.
     let blobs = kind == BLOB_TRANSACTION;
+    let (blob_gas_used, mut extra) = (may(wire.blob_gas_used), wire.extra);
+    // Without blobs it is something else (the footprint of the data, on the OP Stack), which nothing is paid for here.
+    if let Some(used @ 1..) = blob_gas_used.filter(|_| !blobs) {
+        extra.keep_quantity("blobGasUsed", used);
+    }
     Ok(Receipt {
         transaction_hash: need(wire.transaction_hash, WHAT, "transactionHash", place)?,
         kind,
@@ -160,9 +165,9 @@ fn receipt(wire: ReceiptWire, index: usize, kind: u8, block_hash: B256) -> Resul
         contract_address: may(wire.contract_address).and_then(|address| address.0),
         logs,
         logs_bloom,
-        blob_gas_used: may(wire.blob_gas_used).filter(|_| blobs),
+        blob_gas_used: blob_gas_used.filter(|_| blobs),
         blob_gas_price: may(wire.blob_gas_price).filter(|_| blobs),
-        extra: wire.extra.into_text(),
+        extra: extra.into_text(),
     })
 }
 

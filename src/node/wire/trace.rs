@@ -2,10 +2,13 @@
 
 use super::object::object;
 use super::scalar::{List, MaybeAddress, Wire};
+use super::untold::{Told, Untold, is_gasless, top_alone};
 use super::{WireError, may, parse};
 use crate::model::{Address, B256, Block, Bytes, Frame, FrameKind, Transaction, TransactionTrace, U256};
 use crate::node::reader::{Fault, FromJson, Reader};
-use crate::node::traces::{DEPTH_MAX, Gap, QuietPrecompiles, StatedFrame, gap, normalise, says_failed, sort};
+use crate::node::traces::{
+    DEPTH_MAX, Gap, QuietPrecompiles, REVERTED, StatedFrame, gap, normalise, says_failed, sort,
+};
 use serde_json::value::RawValue;
 
 object! {
@@ -69,6 +72,7 @@ object! {
         input: Wire<Bytes> = "input",
         output: Wire<Bytes> = "output",
         error: Wire<String> = "error",
+        revert_reason: Wire<String> = "revertReason",
         calls: Calls = "calls",
     } skip {} extra: dropped
 }
@@ -98,7 +102,7 @@ impl<'a> FromJson<'a> for Calls {
     }
 }
 
-/// What `trace_block` told.
+/// What a node told of the traces of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToldTraces {
     /// One trace for each transaction.
@@ -107,6 +111,8 @@ pub struct ToldTraces {
     pub state_block: bool,
     /// A frame below which others are than it says.
     pub gap: Option<Gap>,
+    /// Transactions whose own call was not told: their traces end with their receipts ([`super::settle`]).
+    pub untold: Vec<Untold>,
 }
 
 /// Reads the answer of `trace_block`: one trace for each transaction of `block`, frames in pre-order.
@@ -164,11 +170,13 @@ pub fn told_traces(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
         place.push(parity_frame(wire, at)?);
     }
     let places = places.into_iter().enumerate();
-    let mut found = None;
+    let (mut found, mut untold) = (None, Vec::new());
     let traces = places.map(|(index, mut frames)| match block.transactions.get(index) {
         Some(transaction) if frames.is_empty() && is_gasless(transaction) => {
             // That there is none is no frame's word.
             state_block = false;
+            let told = Told::Nothing;
+            untold.push(Untold { index, told });
             Ok(top_alone(transaction))
         }
         _ => {
@@ -182,28 +190,8 @@ pub fn told_traces(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
         traces,
         state_block,
         gap: found,
+        untold,
     })
-}
-
-/// Whether the transaction has no gas, as only a chain's own has. Some nodes have no trace of such.
-const fn is_gasless(transaction: &Transaction) -> bool {
-    transaction.gas == 0
-}
-
-/// The trace of a transaction of which nothing is known but itself.
-fn top_alone(transaction: &Transaction) -> TransactionTrace {
-    let top = Frame {
-        kind: match transaction.to {
-            Some(_) => FrameKind::Call,
-            None => FrameKind::Create,
-        },
-        from: transaction.from,
-        to: transaction.to,
-        value: transaction.value,
-        input: transaction.input.clone(),
-        ..Frame::default()
-    };
-    TransactionTrace { frames: vec![top] }
 }
 
 fn whole(
@@ -217,7 +205,7 @@ fn whole(
     normalise(frames, quiet).map_err(|error| odd(index, error))
 }
 
-fn odd(index: usize, reason: impl std::fmt::Display) -> WireError {
+pub(super) fn odd(index: usize, reason: impl std::fmt::Display) -> WireError {
     WireError::malformed("traces", format_args!("transaction {index}: {reason}"))
 }
 
@@ -306,14 +294,29 @@ fn parity_frame(wire: ParityWire, index: usize) -> Result<StatedFrame, WireError
     })
 }
 
-/// Reads the answer of `debug_traceBlockByHash` or `debug_traceBlockByNumber` with `callTracer`.
+/// Reads the answer of `debug_traceBlockByHash` or `debug_traceBlockByNumber` with `callTracer`, without the receipts: where they have to
+/// tell what the node did not, it is refused.
+///
+/// # Errors
+///
+/// As [`told_calls`].
+pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, WireError> {
+    let told = told_calls(json, block)?;
+    match told.untold.iter().find(|of| !of.is_gasless()) {
+        Some(of) => Err(of.refusal()),
+        None => Ok(told.traces),
+    }
+}
+
+/// Reads the same answer, and which transactions' own calls it does not tell.
 ///
 /// # Errors
 ///
 /// As [`parity_traces`]; also when the node says that it could not trace a transaction.
-pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, WireError> {
+pub fn told_calls(json: &str, block: &Block) -> Result<ToldTraces, WireError> {
     let list: List<TracedWire> = parse("traces", json)?;
     let mut places: Vec<Option<TransactionTrace>> = vec![None; block.transactions.len()];
+    let mut untold = Vec::new();
     let mut room = PATHS_LEAST.saturating_add(json.len().saturating_mul(PATHS_PER_BYTE));
     for (position, wire) in list.0.into_iter().enumerate() {
         // Older nodes leave the hash out and answer in the order of the transactions.
@@ -339,29 +342,70 @@ pub fn call_traces(json: &str, block: &Block) -> Result<Vec<TransactionTrace>, W
                     other_transaction(position, expected, hash)
                 })?,
         };
-        let surplus = || WireError::SurplusItem {
-            what: "trace",
-            index: index as u64,
+        let (Some(place @ None), Some(transaction)) = (places.get_mut(index), block.transactions.get(index))
+        else {
+            return Err(WireError::SurplusItem {
+                what: "trace",
+                index: index as u64,
+            });
         };
-        let place = places.get_mut(index).ok_or_else(surplus)?;
-        if place.is_some() {
-            return Err(surplus());
+        if let Some(error) = may(wire.error)
+            && wire.result.is_none()
+        {
+            return Err(odd(index, format_args!("not traced: {error}")));
         }
-        let Some(top) = wire.result else {
-            let reason = may(wire.error).unwrap_or_else(|| "field `result` is missing".to_owned());
-            return Err(odd(index, format_args!("not traced: {reason}")));
+        let (trace, told) = match wire.result {
+            None if is_gasless(transaction) => (top_alone(transaction), Some(Told::Nothing)),
+            None => (top_alone(transaction), Some(Told::Null)),
+            Some(mut top) => {
+                let told = lead_with(transaction, &mut top);
+                let frames = flatten(top, index, &mut room)?;
+                (whole(frames, QuietPrecompiles::LeaveOut, index)?, told)
+            }
         };
-        let frames = flatten(top, index, &mut room)?;
-        *place = Some(whole(frames, QuietPrecompiles::LeaveOut, index)?);
+        untold.extend(told.map(|told| Untold { index, told }));
+        *place = Some(trace);
     }
-    places
-        .into_iter()
-        .enumerate()
-        .map(|(index, place)| match block.transactions.get(index) {
-            Some(transaction) if place.is_none() && is_gasless(transaction) => Ok(top_alone(transaction)),
-            _ => place.ok_or(WireError::MissingItem { what: "trace", index }),
-        })
-        .collect()
+    let mut traces = Vec::with_capacity(places.len());
+    for ((index, place), transaction) in places.into_iter().enumerate().zip(&block.transactions) {
+        traces.push(match place {
+            Some(trace) => trace,
+            None if is_gasless(transaction) => {
+                let told = Told::Nothing;
+                untold.push(Untold { index, told });
+                top_alone(transaction)
+            }
+            None => return Err(WireError::MissingItem { what: "trace", index }),
+        });
+    }
+    Ok(ToldTraces {
+        traces,
+        untold,
+        ..ToldTraces::default()
+    })
+}
+
+/// Makes a top frame whose type is no frame's word the transaction's own call, and answers what it was where it is between other accounts. What
+/// it says of gas, output and error stays, and so does what lies below.
+fn lead_with(transaction: &Transaction, top: &mut CallWire) -> Option<Told> {
+    let Wire(word) = top.kind.as_mut()?;
+    if kind_of(word).is_some() {
+        return None;
+    }
+    let kind = match transaction.to {
+        Some(_) => "CALL",
+        None => "CREATE",
+    };
+    let word = std::mem::replace(word, kind.to_owned());
+    let callee = top.to.as_ref().and_then(|to| to.0.0);
+    let is_its_own = callee.is_some()
+        && callee == transaction.to
+        && top.from.as_ref().is_some_and(|from| from.0 == transaction.from);
+    top.from = Some(Wire(transaction.from));
+    top.to = Some(Wire(MaybeAddress(transaction.to)));
+    top.value = Some(Wire(transaction.value));
+    top.input = Some(Wire(transaction.input.clone()));
+    (!is_its_own).then_some(Told::Frame(word))
 }
 
 /// How many places the paths of all frames may have for each byte of the text, and at least: small calls that nest deeply have paths that are
@@ -408,15 +452,21 @@ const KINDS: [(&str, FrameKind); 8] = [
     ("SUICIDE", FrameKind::SelfDestruct),
 ];
 
+fn kind_of(word: &str) -> Option<FrameKind> {
+    // Some clients write `Call` or `delegateCall`.
+    let mut kinds = KINDS.iter();
+    kinds
+        .find(|(name, _)| name.eq_ignore_ascii_case(word))
+        .map(|&(_, kind)| kind)
+}
+
 fn call_frame(wire: CallWire, path: Vec<u32>, index: usize) -> Result<StatedFrame, WireError> {
     let missing = |field: &str| odd(index, format_args!("field `{field}` is missing"));
     let word = may(wire.kind).ok_or_else(|| missing("type"))?;
-    // Some clients write `Call` or `delegateCall`.
-    let known = KINDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&word));
-    let kind = match known {
-        Some(&(_, kind)) => kind,
-        None => return Err(odd(index, format_args!("unknown type `{word}`"))),
-    };
+    let kind = kind_of(&word).ok_or_else(|| odd(index, format_args!("unknown type `{word}`")))?;
+    let error = may(wire.error).filter(|error| says_failed(Some(error)));
+    // Some say no more of a revert than its reason.
+    let says_reverted = says_failed(may(wire.revert_reason).as_deref());
     let frame = Frame {
         kind,
         path,
@@ -427,7 +477,7 @@ fn call_frame(wire: CallWire, path: Vec<u32>, index: usize) -> Result<StatedFram
         gas_used: 0,
         input: may(wire.input).unwrap_or_default(),
         output: may(wire.output).unwrap_or_default(),
-        error: may(wire.error),
+        error: error.or_else(|| says_reverted.then(|| REVERTED.to_owned())),
         reverted: false,
     };
     Ok(StatedFrame {
