@@ -17,7 +17,7 @@ use crate::status::ChainStatus;
 use super::bounds::{Extent, WORD_FRESH_SECONDS, reachable};
 use super::caching::Reach;
 use super::context::{Upstream, UpstreamFuture};
-use super::faults::{UPSTREAM_FAILED, never_indexed, still_indexing};
+use super::faults::{UPSTREAM_FAILED, never_indexed, query_failed, still_indexing};
 use super::lists::Shape;
 
 pub(crate) const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
@@ -96,13 +96,16 @@ impl Snapshot {
         }
     }
 
-    /// A stored block that is not final.
-    fn unsettled(&self, number: u64) -> Option<BlockId> {
-        if self.reader.finalized().is_some_and(|last| number <= last) {
-            return None;
+    /// The block of this number, where a reorg may yet replace it. Nothing of one before the first: none is stored that the node's
+    /// could be held against.
+    fn unsettled(&self, number: u64) -> Result<Option<BlockId>, HttpError> {
+        let is_final = self.reader.finalized().is_some_and(|last| number <= last);
+        if is_final || number < self.reader.first_block() {
+            return Ok(None);
         }
-        let hash = self.reader.view().block(number).ok()?.hash;
-        Some(BlockId { number, hash })
+        let block = self.reader.view().block(number);
+        let hash = block.map_err(|error| query_failed(error.into()))?.hash;
+        Ok(Some(BlockId { number, hash }))
     }
 
     /// What the headers of the answer say about the snapshot.
@@ -234,14 +237,15 @@ pub(crate) struct Question {
     pub(crate) failure: &'static str,
 }
 
-type Asked = UpstreamFuture<'static, Result<Answer, HttpError>>;
-type Ask = Box<dyn FnOnce(Arc<dyn Upstream>) -> Asked + Send>;
+/// What the node tells, rendered.
+type Told = UpstreamFuture<'static, Result<Answer, HttpError>>;
+type Ask = Box<dyn FnOnce(Arc<dyn Upstream>) -> Told + Send>;
 
 impl Question {
     /// A question about whatever the node's chain is.
     pub(crate) fn new(
         unless: Result<Answer, HttpError>,
-        ask: impl FnOnce(Arc<dyn Upstream>) -> Asked + Send + 'static,
+        ask: impl FnOnce(Arc<dyn Upstream>) -> Told + Send + 'static,
     ) -> Self {
         Self {
             block: None,
@@ -253,16 +257,20 @@ impl Question {
     }
 
     /// A question about the state after block `number` of a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails: nobody knows then which block the answer would speak of.
     pub(crate) fn after(
         snapshot: &Snapshot,
         number: u64,
         unless: Result<Answer, HttpError>,
-        ask: impl FnOnce(Arc<dyn Upstream>) -> Asked + Send + 'static,
-    ) -> Self {
-        Self {
-            block: snapshot.unsettled(number),
+        ask: impl FnOnce(Arc<dyn Upstream>) -> Told + Send + 'static,
+    ) -> Result<Self, HttpError> {
+        Ok(Self {
+            block: snapshot.unsettled(number)?,
             ..Self::new(unless, ask)
-        }
+        })
     }
 
     /// The same with `change` made to whatever is answered.

@@ -90,7 +90,7 @@ pub(crate) fn coins_in_circulation(
                 .fold(U256::ZERO, |sum, (_, balance)| sum.saturating_add(*balance));
             Ok(answer(supply.total, supply.circulating(untouched)))
         })
-    });
+    })?;
     Ok(Answer::AskNode(question))
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn of_account(
                 || begins_later && balance.is_zero() && node.transaction_count(account, block).await? > 0;
             Ok(answer(balance, known, NODE))
         })
-    });
+    })?;
     Ok(Answer::AskNode(question))
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn of_accounts(
                 Ok(answer(&balances, NODE))
             })
         },
-    );
+    )?;
     Ok(Answer::AskNode(question))
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn of_account_at(
             let balance = node.balance(account, block).await?;
             Ok(answer(block, balance, NODE, Reach::Head))
         })
-    });
+    })?;
     Ok(Answer::AskNode(question))
 }
 
@@ -270,7 +270,7 @@ fn ask_before(
                 (false, _) => Err(never_indexed()),
             })
         })
-    });
+    })?;
     Ok(Answer::AskNode(question.or_else_alone()))
 }
 
@@ -304,7 +304,7 @@ fn ask_genesis(
             };
             Ok(answer(&funding, seconds))
         })
-    });
+    })?;
     Ok(Answer::AskNode(question))
 }
 

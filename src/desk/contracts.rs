@@ -57,7 +57,7 @@ pub(crate) fn behind(
             // Proxies from before EIP-1967 keep the address elsewhere and tell of it in logs all the same.
             Ok(answer(told.unwrap_or(proxy)))
         })
-    });
+    })?;
     Ok(Answer::AskNode(question.or_else_alone()))
 }
 

@@ -247,7 +247,7 @@ pub(crate) fn transaction_count(address: Address, tag: Tag) -> Plan {
                     Ok(Ok(nonce(count, NODE, Reach::Head)))
                 })
             },
-        )))
+        )?))
     })
 }
 

@@ -188,7 +188,7 @@ where
                 let amount = or_nothing(told, &node, address, block).await?;
                 Ok(self.answer(amount, NODE))
             })
-        });
+        })?;
         Ok(Answer::AskNode(if is_described {
             question.failing_with(failure)
         } else {
@@ -413,7 +413,7 @@ pub(crate) fn info(
             let told = known.told(&node, head).await?;
             Ok(render(told))
         })
-    });
+    })?;
     Ok(Answer::AskNode(question.or_else_alone()))
 }
 

@@ -50,7 +50,7 @@ pub(super) fn has_code(args: &mut Args) -> Result<Work, Fault> {
                 let has = node.has_code(account, number).await?;
                 Ok(Ok(text(|out| writer::boolean(out, has))))
             })
-        });
+        })?;
         Ok(Answer::AskNode(question))
     })))
 }

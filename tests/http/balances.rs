@@ -305,6 +305,10 @@ async fn first_inflows_of_a_store_that_begins_later() {
         held.assert_error(503, INDEXING);
         assert_eq!(held.header("retry-after"), Some("3600"));
     }
+    // While no block is final there is none before the first to be held against the node's, and it is asked all the same.
+    let world = World::not_final(bundles.clone(), Some(Ok(0)), rules()).await;
+    let (reply, body) = world.get(&format!("/api/account/{}/funded-by", hex(3))).await;
+    assert_eq!((reply.status, body["block"].as_u64()), FIRST, "{body}");
     // Who has a nonce took part, whatever is left of it.
     let balance = format!("/api/account/{}/balance", hex(50));
     for (held, nonce, status) in [(0, 0, 404), (0, 2, 200), (7, 0, 200)] {

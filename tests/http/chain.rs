@@ -167,8 +167,25 @@ impl World {
         Self::beside(directory, store, bundles, Some(node), (None, &[]), under).await
     }
 
-    /// A store of these blocks by these rules.
-    fn filled(bundles: &[Bundle], rules: &NonceRules) -> (tempfile::TempDir, Arc<Store>) {
+    /// A server over a store of these blocks by these rules, of which none is final.
+    pub(crate) async fn not_final(
+        bundles: Vec<Bundle>,
+        node: Option<Result<u64, UpstreamError>>,
+        rules: NonceRules,
+    ) -> Self {
+        let (directory, store) = Self::empty(&bundles);
+        let mut writer = store.writer().unwrap();
+        for bundle in &bundles {
+            let mut batch = writer.batch();
+            derive(bundle, &rules, &mut batch).unwrap();
+            writer.commit_unfinal(batch).unwrap();
+        }
+        drop(writer);
+        Self::serving(directory, store, bundles, node, None, &[]).await
+    }
+
+    /// A store that is to begin with the first of these blocks.
+    fn empty(bundles: &[Bundle]) -> (tempfile::TempDir, Arc<Store>) {
         let directory = tempfile::tempdir().unwrap();
         let options = OpenOptions {
             cache_bytes: 8 << 20,
@@ -177,6 +194,12 @@ impl World {
         };
         let first = bundles.first().map_or(0, |bundle| bundle.block.header.number);
         let store = Store::open_or_create(&options, 7, B256::repeat_byte(1), Some(first)).unwrap();
+        (directory, store)
+    }
+
+    /// A store of these blocks by these rules.
+    fn filled(bundles: &[Bundle], rules: &NonceRules) -> (tempfile::TempDir, Arc<Store>) {
+        let (directory, store) = Self::empty(bundles);
         let mut writer = store.writer().unwrap();
         if !bundles.is_empty() {
             let mut batch = writer.batch();
