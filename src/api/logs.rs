@@ -6,7 +6,7 @@ use crate::query::{LogPage, LogQuery, Paged, QueryError};
 
 use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::bounds::Bounds;
-use crate::desk::frames::{Frame, Places, RowSource};
+use crate::desk::frames::{ListFrame, Places, RowSource};
 use crate::desk::lists::{Envelope, Found, ListParams};
 use crate::desk::logs;
 
@@ -80,7 +80,7 @@ impl RowSource for LogRows {
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         let text = &mut self.text;
         let more = self
             .page

@@ -2,7 +2,7 @@
 
 use crate::desk::answer::Plan;
 use crate::desk::bounds::Bounds;
-use crate::desk::frames::{Frame, Places, RowSource};
+use crate::desk::frames::{ListFrame, Places, RowSource};
 use crate::desk::lists::Found;
 use crate::desk::logs::{self, OPERATORS, TOPICS};
 use crate::http::{HttpError, Params};
@@ -60,7 +60,7 @@ impl RowSource for LogRows {
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         let Self { page, gas } = self;
         let mut failed = None;
         let more = page.visit(&mut |log| match gas.of(log.block_number, log.transaction_index) {

@@ -4,7 +4,7 @@ use crate::http::{Delivery, EntityTag, Lifetime, Request, Response, header, pars
 use crate::model::B256;
 
 use super::answer::Snapshot;
-use super::kept::Question;
+use super::kept::KeptKey;
 
 /// What an answer speaks of. It decides whether the answer can ever be another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,8 +130,8 @@ impl<'a> Determinants<'a> {
         EntityTag::of(parts.into_iter().chain(rest.iter().copied()))
     }
 
-    /// The question by which an answer is kept as it goes out; `None` where the client says what it has, or wants no body.
-    pub(crate) fn question(&self, delivery: &Delivery) -> Option<Question> {
+    /// The key by which an answer is kept as it goes out; `None` where the client says what it has, or wants no body.
+    pub(crate) fn kept_key(&self, delivery: &Delivery) -> Option<KeptKey> {
         let (form, snapshot) = (delivery.form()?, self.snapshot);
         // How far the node is decides which blocks may be asked for, and its words which are `safe` and `finalized`.
         let status = snapshot.status.as_ref();
@@ -158,12 +158,12 @@ impl<'a> Determinants<'a> {
             &self.accept,
             self.upload,
         ];
-        let mut question = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
+        let mut key = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
         for part in parts {
-            question.extend_from_slice(&(part.len() as u32).to_be_bytes());
-            question.extend_from_slice(part);
+            key.extend_from_slice(&(part.len() as u32).to_be_bytes());
+            key.extend_from_slice(part);
         }
-        Some(question.into_boxed_slice())
+        Some(key.into_boxed_slice())
     }
 
     /// How long an answer that speaks of `reach` lasts, and its tag where that need not be made of its bytes:

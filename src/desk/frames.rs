@@ -87,7 +87,7 @@ where
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         while let Some(row) = self.rest.next().and_then(|place| self.rows.get(place)) {
             if !frame.item(|out| (self.write)(out, row)) {
                 break;
@@ -112,11 +112,11 @@ pub(crate) trait RowSource: Send + 'static {
         Self: Sized;
 
     /// Writes the items that were not written yet until the frame has enough; answers whether items remain.
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError>;
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError>;
 }
 
 /// A frame that is being written.
-pub(crate) struct Frame<'a> {
+pub(crate) struct ListFrame<'a> {
     out: &'a mut Vec<u8>,
     shape: Shape,
     /// Items were written before, here or in another frame.
@@ -125,7 +125,7 @@ pub(crate) struct Frame<'a> {
     enough: usize,
 }
 
-impl Frame<'_> {
+impl ListFrame<'_> {
     /// The text so far.
     pub(crate) const fn text(&mut self) -> &mut Vec<u8> {
         self.out
@@ -236,7 +236,7 @@ impl<R: RowSource> ListFrames<R> {
         {
             out.extend_from_slice(&text);
         }
-        let mut frame = Frame {
+        let mut frame = ListFrame {
             out: &mut out,
             shape: self.shape,
             begun: &mut self.begun,

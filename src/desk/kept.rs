@@ -2,7 +2,7 @@
 //!
 //! Between two blocks a service is asked the same page by everybody who shows it. An answer is kept when the same question
 //! came twice, for as long as nothing that it was made of has changed, and a second at most; what it takes is bounded
-//! ([`super::Settings::kept_bytes`]). A question is known by all that determines its answer
+//! ([`super::Settings::kept_bytes`]). Its key is all that determines it
 //! ([`super::caching::Determinants`]), compared byte by byte. Answers of one or two rows are not kept: they cost little more than
 //! to look for them here. Nor are those that go out in several frames.
 //!
@@ -22,7 +22,7 @@ use crate::marks::Marks;
 use crate::metrics::Page;
 
 /// So long an answer is given again. Whoever asks a page over and over asks far oftener; whatever an answer may be made of
-/// that its question does not name is stale for no longer.
+/// that its key does not hold is stale for no longer.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 /// The longest body that is kept.
@@ -31,11 +31,11 @@ const BODY_BYTES_MAX: usize = FRAME_BYTES;
 /// A guess at what headers and the table take for each answer.
 const ANSWER_BYTES: u64 = 2048;
 
-/// So many questions that came once are remembered.
+/// So many keys that came once are remembered.
 const ASKED: usize = 4096;
 
 /// All that determines an answer, as bytes.
-pub(crate) type Question = Box<[u8]>;
+pub(crate) type KeptKey = Box<[u8]>;
 
 #[derive(Clone)]
 struct Kept {
@@ -47,16 +47,16 @@ struct Kept {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<Question, Kept> for Weight {
-    fn weight(&self, question: &Question, kept: &Kept) -> u64 {
-        (question.len() + kept.body.bytes().len()) as u64 + ANSWER_BYTES
+impl Weighter<KeptKey, Kept> for Weight {
+    fn weight(&self, key: &KeptKey, kept: &Kept) -> u64 {
+        (key.len() + kept.body.bytes().len()) as u64 + ANSWER_BYTES
     }
 }
 
 /// See the module.
 pub(crate) struct KeptAnswers {
-    answers: Cache<Question, Kept, Weight>,
-    /// Questions that came once.
+    answers: Cache<KeptKey, Kept, Weight>,
+    /// Keys that came once.
     asked: Marks,
     given: AtomicU64,
 }
@@ -71,9 +71,9 @@ impl KeptAnswers {
         })
     }
 
-    /// The answer to this question, if it is kept.
-    pub(crate) fn get(&self, question: &[u8]) -> Option<Response> {
-        let kept = self.answers.get(question)?;
+    /// The answer of this key, if it is kept.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Response> {
+        let kept = self.answers.get(key)?;
         if clock::now() - kept.since > KEPT_FOR {
             return None;
         }
@@ -84,19 +84,19 @@ impl KeptAnswers {
     }
 
     /// Keeps an answer that may be asked for again: from the second time on, if it is short.
-    pub(crate) fn offer(&self, question: Question, response: &Response) {
+    pub(crate) fn offer(&self, key: KeptKey, response: &Response) {
         let Body::Full(body) = response.body() else { return };
         if response.status() != StatusCode::OK || body.len() > BODY_BYTES_MAX {
             return;
         }
-        if self.asked.came_before(twox_hash::XxHash3_64::oneshot(&question)) {
+        if self.asked.came_before(twox_hash::XxHash3_64::oneshot(&key)) {
             let kept = Kept {
                 headers: response.headers().clone(),
                 // The body's own buffer is used again for other frames, and longer than it.
                 body: Bytes::copy_from_slice(body).into(),
                 since: clock::now(),
             };
-            self.answers.insert(question, kept);
+            self.answers.insert(key, kept);
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::http::json_response;
 
-    fn question(number: usize) -> Question {
+    fn key(number: usize) -> KeptKey {
         number.to_string().into_bytes().into()
     }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn length(kept: &KeptAnswers, number: usize) -> Option<usize> {
-        kept.get(&question(number)).map(|response| match response.body() {
+        kept.get(&key(number)).map(|response| match response.body() {
             Body::Shared(body) => body.bytes().len(),
             _ => 0,
         })
@@ -144,9 +144,9 @@ mod tests {
     #[test]
     fn an_answer_is_kept_from_the_second_time_on_for_a_while() {
         let kept = KeptAnswers::new(1 << 20).unwrap();
-        kept.offer(question(1), &answer(10));
+        kept.offer(key(1), &answer(10));
         assert_eq!(length(&kept, 1), None);
-        kept.offer(question(1), &answer(10));
+        kept.offer(key(1), &answer(10));
         assert_eq!(length(&kept, 1), Some(10));
         assert_eq!(length(&kept, 2), None);
         let until = clock::now() + 2 * KEPT_FOR;
@@ -161,17 +161,17 @@ mod tests {
         assert!(KeptAnswers::new(0).is_none());
         let kept = KeptAnswers::new(4 << 20).unwrap();
         for _ in 0..3 {
-            kept.offer(question(1), &answer(BODY_BYTES_MAX + 1));
-            kept.offer(question(2), &json_response(StatusCode::NOT_FOUND, vec![b'x']));
-            kept.offer(question(3), &answer(BODY_BYTES_MAX));
+            kept.offer(key(1), &answer(BODY_BYTES_MAX + 1));
+            kept.offer(key(2), &json_response(StatusCode::NOT_FOUND, vec![b'x']));
+            kept.offer(key(3), &answer(BODY_BYTES_MAX));
         }
         assert_eq!(
             [1, 2, 3].map(|number| length(&kept, number)),
             [None, None, Some(BODY_BYTES_MAX)]
         );
         for number in 100..400 {
-            kept.offer(question(number), &answer(100_000));
-            kept.offer(question(number), &answer(100_000));
+            kept.offer(key(number), &answer(100_000));
+            kept.offer(key(number), &answer(100_000));
             assert!(kept.answers.weight() <= 4 << 20);
         }
         assert!(kept.answers.len() > 10);

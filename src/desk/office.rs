@@ -18,7 +18,7 @@ use super::caching::Determinants;
 use super::context::{Chains, Settings};
 use super::counting::{Counted, counted, counted_from_memory};
 use super::faults::{log_refusal, not_configured, still_indexing};
-use super::kept::{KeptAnswers, Question as Asked};
+use super::kept::{KeptAnswers, KeptKey};
 
 /// What all dialects share; one for a process.
 pub struct Desk {
@@ -41,8 +41,8 @@ pub(crate) trait Dialect: Send + Sync + 'static {
 
 /// What came of a look-up.
 enum Found {
-    /// An answer, and the question that it may be kept for.
-    Answer(Response, Option<Asked>),
+    /// An answer, and the key that it may be kept by.
+    Answer(Response, Option<KeptKey>),
     /// A refusal, and the snapshot that it speaks of where there was one.
     Refused(Option<Facts>, HttpError),
     /// What [`Answer::AskNode`] asks.
@@ -243,11 +243,11 @@ impl Desk {
         Ok(self.keep(looked_up.await?))
     }
 
-    /// The answer to a question that was kept, on the snapshot of now.
+    /// The answer to a request that was kept, on the snapshot of now.
     fn kept_answer(&self, request: &Request, chain: ChainName) -> Option<Response> {
         let snapshot = self.snapshot(chain).ok()?;
-        let question = Determinants::new(request, &snapshot).question(&Delivery::of(request))?;
-        let mut response = self.kept.as_ref()?.get(&question)?;
+        let key = Determinants::new(request, &snapshot).kept_key(&Delivery::of(request))?;
+        let mut response = self.kept.as_ref()?.get(&key)?;
         snapshot.facts().add_to(&mut response);
         Some(response)
     }
@@ -255,8 +255,8 @@ impl Desk {
     /// Keeps what was found, if it is worth it. What an attempt found that ended early never comes here.
     fn keep(&self, found: Found) -> Found {
         match (found, &self.kept) {
-            (Found::Answer(response, Some(question)), Some(kept)) => {
-                kept.offer(question, &response);
+            (Found::Answer(response, Some(key)), Some(kept)) => {
+                kept.offer(key, &response);
                 Found::Answer(response, None)
             }
             (found, _) => found,
@@ -272,11 +272,11 @@ impl Desk {
         let facts = snapshot.facts();
         let (delivery, determinants) = (Delivery::of(request), Determinants::new(request, &snapshot));
         // Before the work: what the node says may be another thing after it.
-        let asked = is_kept.then(|| determinants.question(&delivery)).flatten();
+        let key = is_kept.then(|| determinants.kept_key(&delivery)).flatten();
         // A body of a line has no tag of this kind, unless the client says that it has it.
         let is_line = plan.lane == Lane::Point && plan.quick == Quick::Yes && !delivery.is_conditional();
         let above = if is_line { Vec::new() } else { determinants.above() };
-        let mut question = None;
+        let mut kept_as = None;
         let mut response = match determinants.unchanged(&delivery, &above) {
             Some(response) => response,
             None => match self
@@ -285,7 +285,7 @@ impl Desk {
             {
                 Ok(Answer::Whole(body, extra)) => {
                     let (lifetime, tag) = determinants.judge(extra.reach);
-                    question = asked;
+                    kept_as = key;
                     delivery.deliver(whole(body, extra), lifetime, tag)
                 }
                 Ok(Answer::Begun(first, source, extra)) => {
@@ -309,7 +309,7 @@ impl Desk {
             },
         };
         facts.add_to(&mut response);
-        Found::Answer(response, question)
+        Found::Answer(response, kept_as)
     }
 
     /// Refuses a list while those that are not sent yet take all the room that they may; its own connection holds so many bytes of

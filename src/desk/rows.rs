@@ -8,7 +8,7 @@ use crate::query::{
     CallNames, InternalPage, MinedPage, Paged, QueryError, Reader, TransactionPage, TransferPage,
 };
 
-use super::frames::{Frame, Places, RowSource};
+use super::frames::{ListFrame, Places, RowSource};
 
 /// Writes a transaction; also given: the last indexed block, and the function that is called or nothing.
 pub(crate) type WriteTransaction = fn(&mut Vec<u8>, &ListedTransaction<'_>, u64, &str);
@@ -51,7 +51,7 @@ impl RowSource for TransactionRows {
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         let (head, names, write) = (self.head, &self.names, self.write);
         let mut failed = None;
         let more = self
@@ -103,7 +103,7 @@ impl RowSource for InternalRows {
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         let (ids, trace_id, write) = (&self.ids, &mut self.trace_id, self.write);
         self.page
             .visit(&mut |internal| frame.item(|out| write(out, ids, trace_id, internal)))
@@ -131,7 +131,7 @@ impl RowSource for MinedRows {
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         let write = self.write;
         self.page.visit(&mut |mined| frame.item(|out| write(out, mined)))
     }
@@ -173,7 +173,7 @@ impl RowSource for TransferRows {
         }
     }
 
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         let (ids, head, write) = (&self.ids, self.head, self.write);
         self.page
             .visit(&mut |row| frame.item(|out| write(out, ids, row, head)))

@@ -8,16 +8,16 @@ use crate::http::{FRAME_BYTES, FrameBuffers, FrameSource, HttpError};
 /// Gives the items of an array.
 pub(super) trait Items: Send + 'static {
     /// Appends items until the frame has enough; answers whether items may remain.
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, HttpError>;
+    fn write(&mut self, frame: &mut ArrayFrame<'_>) -> Result<bool, HttpError>;
 }
 
 /// A frame that is being written.
-pub(super) struct Frame<'a> {
+pub(super) struct ArrayFrame<'a> {
     out: &'a mut Vec<u8>,
     begun: &'a mut bool,
 }
 
-impl Frame<'_> {
+impl ArrayFrame<'_> {
     /// Appends an item; answers whether there is room for more.
     pub(super) fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         if *self.begun {
@@ -54,7 +54,7 @@ impl<I: Items> ArrayFrames<I> {
     fn render(&mut self, head: &[u8]) -> Result<Bytes, HttpError> {
         let mut out = self.buffers.take();
         out.extend_from_slice(head);
-        let mut frame = Frame {
+        let mut frame = ArrayFrame {
             out: &mut out,
             begun: &mut self.begun,
         };

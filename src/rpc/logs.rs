@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::answer::head;
 use super::args::{Args, BlockRef, read_address, read_hash, read_some};
 use super::fault::Fault;
-use super::lists::{Frame, Items, array_between};
+use super::lists::{ArrayFrame, Items, array_between};
 use super::methods::Work;
 use crate::desk;
 use crate::desk::answer::{Answer, Extra, Plan, Snapshot};
 use crate::desk::bounds::{Bound, Bounds};
 use crate::desk::faults::{BLOCK_NOT_FOUND, query_failed, still_indexing};
-use crate::desk::frames::{self, ListFrames, Places, RowSource};
+use crate::desk::frames::{ListFrame, ListFrames, Places, RowSource};
 use crate::desk::lists::{Envelope, Shape, TAIL};
 use crate::desk::proxy::Tag;
 use crate::http::HttpError;
@@ -208,7 +208,7 @@ impl RowSource for Rows {
         Self(self.0.again())
     }
 
-    fn write(&mut self, frame: &mut frames::Frame<'_>) -> Result<bool, QueryError> {
+    fn write(&mut self, frame: &mut ListFrame<'_>) -> Result<bool, QueryError> {
         self.0
             .visit(&mut |log| frame.item(|out| rpc::log_entry(out, log)))
     }
@@ -229,7 +229,7 @@ impl Logs {
 }
 
 impl Items for Logs {
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, HttpError> {
+    fn write(&mut self, frame: &mut ArrayFrame<'_>) -> Result<bool, HttpError> {
         while let Some(page) = &mut self.page {
             let more = page.visit(&mut |log| frame.item(|out| rpc::log_entry(out, log)));
             if more.map_err(query_failed)? {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::args::{Args, BlockRef, read_address, read_number, read_some};
 use super::blocks::of_block;
 use super::fault::Fault;
-use super::lists::{Frame, Items, array};
+use super::lists::{ArrayFrame, Items, array};
 use super::logs::{check_order, resolve};
 use super::methods::{Work, null, store, text};
 use crate::clock;
@@ -20,7 +20,7 @@ use crate::desk::proxy::Tag;
 use crate::http::{HttpError, Lane};
 use crate::json::object;
 use crate::json::rpc::{self, TracePlace};
-use crate::model::{Address, B256, Frame as CallFrame};
+use crate::model::{Address, B256, Frame};
 use crate::query::{QueryError, Reader, TracedTransaction};
 
 /// Most addresses on one side of a filter.
@@ -108,7 +108,7 @@ pub(super) fn get(args: &mut Args) -> Result<Work, Fault> {
             return Ok(null());
         };
         let children = rpc::subtraces(&traced.frames);
-        let is_there = |frame: &CallFrame| {
+        let is_there = |frame: &Frame| {
             frame.path.len() == path.len() && frame.path.iter().zip(&path).all(|(a, b)| u64::from(*a) == *b)
         };
         let found = traced.frames.iter().zip(children);
@@ -129,7 +129,7 @@ struct Matcher {
 }
 
 impl Matcher {
-    fn passes(&self, frame: &CallFrame) -> bool {
+    fn passes(&self, frame: &Frame) -> bool {
         let from = self.from.contains(&frame.from);
         // What an ancestor undid made nothing either, and is in no list of the address that it had.
         let is_undone = frame.kind.is_creation() && frame.reverted;
@@ -315,7 +315,7 @@ impl Traces {
 }
 
 impl Items for Traces {
-    fn write(&mut self, frame: &mut Frame<'_>) -> Result<bool, HttpError> {
+    fn write(&mut self, frame: &mut ArrayFrame<'_>) -> Result<bool, HttpError> {
         let begun = clock::now();
         let until = begun + FRAME_TIME;
         self.search.begin(begun);
@@ -395,10 +395,10 @@ mod tests {
     #[test]
     fn filters_join_or_intersect() {
         let [a, b, c] = [1, 2, 3].map(Address::repeat_byte);
-        let frame = |from, to| CallFrame {
+        let frame = |from, to| Frame {
             from,
             to: Some(to),
-            ..CallFrame::default()
+            ..Frame::default()
         };
         let matcher = |from: &[Address], to: &[Address], both| Matcher {
             from: from.to_vec(),
@@ -417,11 +417,11 @@ mod tests {
     #[test]
     fn a_creation_that_was_undone_has_no_recipient() {
         let [a, b] = [1, 2].map(Address::repeat_byte);
-        let mut frame = CallFrame {
+        let mut frame = Frame {
             kind: FrameKind::Create,
             from: a,
             to: Some(b),
-            ..CallFrame::default()
+            ..Frame::default()
         };
         let [to, both] = [(Vec::new(), false), (vec![a], true)].map(|(from, both)| Matcher {
             from,
