@@ -192,10 +192,7 @@ impl Nonces<'_> {
             if !frame.kind.is_creation() {
                 continue;
             }
-            // One that lacks balance or depth fails before it costs a nonce.
-            let error = frame.error.as_deref().unwrap_or_default();
-            let is_early = error.contains("balance") || error.contains("depth");
-            if depth > 0 && !within_undone && !is_early {
+            if depth > 0 && !within_undone && !frame.failed_before_nonce() {
                 self.creates(&frame.from)?;
             }
             // Its code runs after that, and may create in turn.

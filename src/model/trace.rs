@@ -77,13 +77,27 @@ pub struct Frame {
     pub input: Bytes,
     /// Return data, or code of a creation; empty for a self-destruct.
     pub output: Bytes,
-    /// Normalised error text (`reverted`, `out of gas`, ...), the same for either trace method; `None` on success.
+    /// Normalised error text (`reverted`, `out of gas`, [`Frame::INSUFFICIENT_BALANCE`], ...), the same for either trace method;
+    /// `None` on success.
     pub error: Option<String>,
     /// Whether it or any ancestor failed, so that it moved nothing.
     pub reverted: bool,
 }
 
 impl Frame {
+    /// The error text of a frame whose caller has less than its value: it is not entered.
+    pub const INSUFFICIENT_BALANCE: &'static str = "insufficient balance";
+    /// The error text of a frame that lies too deep: it is not entered.
+    pub const CALL_DEPTH_EXCEEDED: &'static str = "call depth exceeded";
+
+    /// Whether a creation failed before it cost its creator a nonce. By a word of either text, for frames that came without a node may
+    /// say more.
+    #[must_use]
+    pub fn failed_before_nonce(&self) -> bool {
+        let error = self.error.as_deref().unwrap_or_default();
+        error.contains("balance") || error.contains("depth")
+    }
+
     /// Whether the frame is in the default set of internal transactions (answers.md section 4): nested, and a
     /// call that carries value, a creation or a self-destruct. Failed ones are in it.
     #[must_use]
@@ -109,5 +123,38 @@ impl TransactionTrace {
     #[must_use]
     pub fn top(&self) -> Option<&Frame> {
         self.frames.first().filter(|frame| frame.path.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_creation_lacks_before_it_costs_a_nonce_is_told_by_its_error() {
+        let failed = |error: Option<&str>| {
+            let frame = Frame {
+                kind: FrameKind::Create,
+                error: error.map(str::to_owned),
+                ..Frame::default()
+            };
+            frame.failed_before_nonce()
+        };
+        for early in [
+            Frame::INSUFFICIENT_BALANCE,
+            Frame::CALL_DEPTH_EXCEEDED,
+            "insufficient balance for transfer",
+            "max call depth exceeded",
+        ] {
+            assert!(failed(Some(early)), "{early}");
+        }
+        for late in [
+            None,
+            Some("reverted"),
+            Some("out of gas"),
+            Some("contract address collision"),
+        ] {
+            assert!(!failed(late), "{late:?}");
+        }
     }
 }

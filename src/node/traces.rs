@@ -251,12 +251,12 @@ const ERROR_TEXTS: &[(&[&str], &str)] = &[
     (&["stack", "overflow"], "stack overflow"),
     (&["stack limit"], "stack overflow"),
     (&["out of stack"], "stack overflow"),
-    (&["depth"], "call depth exceeded"),
-    (&["calltoodeep"], "call depth exceeded"),
-    (&["insufficient"], "insufficient balance"),
-    (&["not enough balance"], "insufficient balance"),
-    (&["out of funds"], "insufficient balance"),
-    (&["outoffunds"], "insufficient balance"),
+    (&["depth"], Frame::CALL_DEPTH_EXCEEDED),
+    (&["calltoodeep"], Frame::CALL_DEPTH_EXCEEDED),
+    (&["insufficient"], Frame::INSUFFICIENT_BALANCE),
+    (&["not enough balance"], Frame::INSUFFICIENT_BALANCE),
+    (&["out of funds"], Frame::INSUFFICIENT_BALANCE),
+    (&["outoffunds"], Frame::INSUFFICIENT_BALANCE),
     (&["collision"], "contract address collision"),
     (&["write protection"], "write protection"),
     (&["static context"], "write protection"),
@@ -282,7 +282,7 @@ pub fn says_failed(stated: Option<&str>) -> bool {
 fn is_of_any_call(text: &str) -> bool {
     matches!(
         text,
-        "out of gas" | "insufficient balance" | "call depth exceeded" | REVERTED
+        "out of gas" | Frame::INSUFFICIENT_BALANCE | Frame::CALL_DEPTH_EXCEEDED | REVERTED
     )
 }
 

@@ -160,14 +160,6 @@ fn created_by(
     Ok(())
 }
 
-/// Whether a creation failed before the creator's nonce was raised.
-fn failed_early(frame: &Frame) -> bool {
-    frame
-        .error
-        .as_deref()
-        .is_some_and(|error| error.contains("balance") || error.contains("depth"))
-}
-
 fn frames(
     frames: &[Frame],
     block: &Block,
@@ -186,7 +178,7 @@ fn frames(
         let parent_undone = undone.last().copied().unwrap_or(false);
         undone.push(frame.reverted);
         if frame.kind.is_creation() {
-            if depth > 0 && !parent_undone && !failed_early(frame) {
+            if depth > 0 && !parent_undone && !frame.failed_before_nonce() {
                 created_by(&frame.from, block, rules, batch)?;
             }
             // The new contract's nonce is set before its code runs and may create in turn.
