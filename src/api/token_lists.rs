@@ -1,20 +1,16 @@
 //! T3: holders of a token. T6, T7, T10: tokens and ids of an account. A7, A8: its transfers. The same of ERC-1155.
 
-use crate::clock;
 use crate::desk::answer::Plan;
 use crate::desk::bounds::Bounds;
-use crate::desk::faults::{
-    INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, TOO_MANY_TRANSFERS, TOO_MANY_TRANSFERS_OF_ALL, TWO_FILTERS,
-    query_failed,
-};
+use crate::desk::faults::{INVALID_CONTRACT_ADDRESS, INVALID_OFFSET, TWO_FILTERS, query_failed};
 use crate::desk::frames::Known;
 use crate::desk::lists::{Envelope, Found};
 use crate::desk::rows::TransferRows;
-use crate::desk::tokens::{self, SUM_TIME_MAX, check_holdings, find_whole, nft_ids, source};
+use crate::desk::tokens::{self, find_whole, nft_ids, source};
 use crate::http::{HttpError, Params};
 use crate::json::{held_id, holder, holding, inventory_item, transfer};
 use crate::model::{Address, TokenKind, U256};
-use crate::query::{Held, HeldId, Paged as _, QueryError, Standard};
+use crate::query::{Held, HeldId, Paged as _, Standard};
 
 use super::input::Input;
 use super::page::{take_list, take_pages};
@@ -97,18 +93,7 @@ pub(super) fn erc1155_holdings(input: &mut Input<'_>) -> Result<Plan, HttpError>
     let list = take_pages(input, None)?;
     let part = list.take_key_part(&mut input.params)?;
     Ok(Plan::scan(move |snapshot| {
-        check_holdings(snapshot)?;
-        let deadline = clock::now() + SUM_TIME_MAX;
-        let page = snapshot
-            .reader
-            .multi_holdings(&account, token.as_ref(), &part, Some(deadline));
-        let page = page.map_err(|error| match error {
-            QueryError::TimedOut => HttpError::unavailable(match token {
-                Some(_) => TOO_MANY_TRANSFERS,
-                None => TOO_MANY_TRANSFERS_OF_ALL,
-            }),
-            error => query_failed(error),
-        })?;
+        let page = tokens::multi_holdings(snapshot, &account, token.as_ref(), &part)?;
         let envelope = Envelope::new("tokens", |object| {
             object.hex("address", account);
             object.string("chain", snapshot.chain.as_str());

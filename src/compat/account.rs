@@ -1,13 +1,14 @@
 //! The module `account`.
 
+use std::time::Instant;
+
 use serde::Serialize;
 
-use crate::clock;
 use crate::desk::answer::Plan;
 use crate::desk::balances::{self, age_text};
 use crate::desk::bounds::{AskedBlock, Bound, Bounds};
 use crate::desk::caching::Reach;
-use crate::desk::faults::{INVALID_ADDRESS, query_failed};
+use crate::desk::faults::{INVALID_ADDRESS, TOOK_TOO_LONG, in_time, query_failed};
 use crate::desk::frames::RowSource;
 use crate::desk::lists::{Found, ListParams};
 use crate::desk::logs::WALK_TIME_MAX;
@@ -90,18 +91,20 @@ pub(super) fn balance_at(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     }))
 }
 
-/// The page of a list over the blocks that are asked for: what `find` knows of it, and its rows.
+/// The page of a list over the blocks that are asked for: what `find`, which is told until when, knows of it, and its rows.
 fn paged<R: RowSource>(
     bounds: Bounds,
     list: ListParams,
-    find: impl FnOnce(&Reader, &ListQuery) -> Result<(Found, R), QueryError> + Send + 'static,
+    find: impl FnOnce(&Reader, &ListQuery, Instant) -> Result<(Found, R), QueryError> + Send + 'static,
 ) -> Plan {
     Plan::scan(move |snapshot| {
         let Some(range) = bounds.resolve(snapshot.extent())? else {
             return empty(NO_TRANSACTIONS);
         };
-        let found = find(&snapshot.reader, &list.part(Some(range)));
-        let (found, rows) = found.map_err(query_failed)?;
+        let part = list.part(Some(range));
+        let (found, rows) = in_time(WALK_TIME_MAX, TOOK_TOO_LONG, |deadline| {
+            find(&snapshot.reader, &part, deadline)
+        })?;
         page(snapshot, &list, found, NO_TRANSACTIONS, rows)
     })
 }
@@ -111,7 +114,7 @@ pub(super) fn transactions(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     let account = ask.address()?;
     let bounds = ask.bounds()?;
     let list = ask.list(false)?;
-    Ok(paged(bounds, list, move |reader, part| {
+    Ok(paged(bounds, list, move |reader, part, _| {
         let page = reader.account_transactions(&account, part)?;
         let found = Found::from(page.page());
         Ok((found, TransactionRows::new(reader, page, items::transaction)?))
@@ -195,15 +198,12 @@ fn transfers(ask: &mut Ask<'_>, standard: Standard, write: WriteTransfer) -> Res
         (None, Some(token)) => Whose::Token(token),
         (None, None) => return Err(HttpError::missing("address or contractaddress")),
     };
-    Ok(paged(bounds, list, move |reader, part| {
+    Ok(paged(bounds, list, move |reader, part, deadline| {
         let page = match whose {
             Whose::Account(account, token) => {
                 reader.account_transfers(&account, standard, token.as_ref(), part)?
             }
-            Whose::Token(token) => {
-                let deadline = clock::now() + WALK_TIME_MAX;
-                reader.token_transfers(&token, standard, part, Some(deadline))?
-            }
+            Whose::Token(token) => reader.token_transfers(&token, standard, part, Some(deadline))?,
         };
         let found = Found::from(page.page());
         Ok((found, TransferRows::new(reader, page, write)))
@@ -221,7 +221,7 @@ pub(super) fn mined_blocks(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
     }
     let bounds = ask.bounds()?;
     let list = ask.list(true)?;
-    Ok(paged(bounds, list, move |reader, part| {
+    Ok(paged(bounds, list, move |reader, part, _| {
         let page = reader.account_mined(&account, part)?;
         let found = Found::from(page.page());
         let write = items::mined;
@@ -250,12 +250,11 @@ pub(super) fn withdrawals(ask: &mut Ask<'_>) -> Result<Plan, HttpError> {
         let Some(range) = bounds.resolve(snapshot.extent())? else {
             return empty(NO_TRANSACTIONS);
         };
-        let deadline = clock::now() + WALK_TIME_MAX;
-        let page = snapshot
-            .reader
-            .account_withdrawals(&account, &list.part(Some(range)), deadline)
-            .map_err(query_failed)?
-            .ok_or_else(|| balances::untold_by_ledger(snapshot))?;
+        let page = in_time(WALK_TIME_MAX, TOOK_TOO_LONG, |deadline| {
+            let part = list.part(Some(range));
+            snapshot.reader.account_withdrawals(&account, &part, deadline)
+        })?;
+        let page = page.ok_or_else(|| balances::untold_by_ledger(snapshot))?;
         let rows: Vec<_> = page
             .rows
             .iter()

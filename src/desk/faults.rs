@@ -1,5 +1,8 @@
 //! The sentences of the contract, and what the read side's failures become.
 
+use std::time::{Duration, Instant};
+
+use crate::clock;
 use crate::http::{ErrorStatus, HttpError};
 use crate::model::ChainName;
 use crate::query::QueryError;
@@ -84,16 +87,40 @@ pub(crate) fn unsupported(chain: ChainName) -> HttpError {
     HttpError::bad_request(format!("Chain {chain} is not supported for this operation"))
 }
 
+/// What a walk becomes that is not through in time, where it has no words of its own.
+pub(crate) const TOOK_TOO_LONG: &str = "The query took too long, narrow its block range";
+
 /// What a failed read becomes. A store that cannot be read is our fault; a cursor is the client's.
 pub(crate) fn query_failed(error: QueryError) -> HttpError {
     if matches!(error, QueryError::CursorOrphaned) {
         HttpError::bad_request("Invalid cursor parameter")
     } else if matches!(error, QueryError::TimedOut) {
-        HttpError::unavailable("The query took too long, narrow its block range")
+        HttpError::unavailable(TOOK_TOO_LONG)
     } else if matches!(error, QueryError::NeedsTraces) {
         needs_traces()
     } else {
         HttpError::internal(error.to_string())
+    }
+}
+
+/// What `look` finds until so long from now; 503 with this text where that is too short.
+pub(crate) fn in_time<T>(
+    max: Duration,
+    text: &'static str,
+    look: impl FnOnce(Instant) -> Result<T, QueryError>,
+) -> Result<T, HttpError> {
+    look(clock::now() + max).map_err(|error| late(text, error, query_failed))
+}
+
+/// What a read becomes that may be late: 503 with this text where it is, else what `failed` makes of it.
+pub(crate) fn late(
+    text: &'static str,
+    error: QueryError,
+    failed: impl FnOnce(QueryError) -> HttpError,
+) -> HttpError {
+    match error {
+        QueryError::TimedOut => HttpError::unavailable(text),
+        error => failed(error),
     }
 }
 

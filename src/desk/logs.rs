@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use crate::clock;
 use crate::http::{HttpError, Params};
 use crate::query::{ListQuery, LogPage, LogQuery, Operator, Reader};
 
 use super::answer::Snapshot;
-use super::faults::{INVALID_ADDRESS, INVALID_TOPIC, TOPIC_REQUIRED, query_failed};
+use super::faults::{INVALID_ADDRESS, INVALID_TOPIC, TOOK_TOO_LONG, TOPIC_REQUIRED, in_time};
 
 /// The pair operators and the topics they combine, in the specification's order.
 pub(crate) const OPERATORS: [(&str, usize, usize); 6] = [
@@ -82,6 +81,8 @@ pub(crate) fn page(
 
 /// What is asked for, within the time that a walk over several lists may take.
 pub(crate) fn look_up(reader: &Reader, query: &mut LogQuery) -> Result<LogPage, HttpError> {
-    query.deadline = Some(clock::now() + WALK_TIME_MAX);
-    reader.logs(query).map_err(query_failed)
+    in_time(WALK_TIME_MAX, TOOK_TOO_LONG, |deadline| {
+        query.deadline = Some(deadline);
+        reader.logs(query)
+    })
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock;
 use crate::http::HttpError;
 use crate::model::{Address, TokenKind, TokenMetadata, TokenProject, U256, Usd};
 use crate::query::{
-    ContractCreation, Created, HolderCursor, HolderPage, HoldingPage, IdCursor, KeyPart, NftPage, QueryError,
-    Token, TokenCursor, TokenStory,
+    ContractCreation, Created, HeldIdCursor, HeldIdPage, HolderCursor, HolderPage, HoldingPage, IdCursor,
+    KeyPart, NftPage, QueryError, Token, TokenCursor, TokenStory,
 };
 
 use super::amounts::Unit;
@@ -16,8 +15,8 @@ use super::answer::{Answer, LEDGER, NODE, Question, Snapshot};
 use super::bounds::AskedBlock;
 use super::context::{Upstream, UpstreamError, UpstreamFuture};
 use super::faults::{
-    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_FAR, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, UPSTREAM_FAILED,
-    needs_traces, never_indexed, query_failed, upstream_failed_with,
+    SUPPLY_FAILED, TOKEN_NOT_FOUND, TOO_FAR, TOO_MANY_TOKENS, TOO_MANY_TRANSFERS, TOO_MANY_TRANSFERS_OF_ALL,
+    UPSTREAM_FAILED, in_time, needs_traces, never_indexed, query_failed, upstream_failed_with,
 };
 use super::prices;
 
@@ -42,7 +41,7 @@ pub(crate) fn find_whole(snapshot: &Snapshot, address: &Address) -> Result<Token
 
 /// Refuses what is held, all of it, of a store that does not begin at block 0: what was held before its first block, and
 /// not moved since, no row tells of.
-pub(crate) fn check_holdings(snapshot: &Snapshot) -> Result<(), HttpError> {
+fn check_holdings(snapshot: &Snapshot) -> Result<(), HttpError> {
     match snapshot.reader.first_block() {
         0 => Ok(()),
         _ => Err(never_indexed()),
@@ -57,11 +56,26 @@ pub(crate) fn holdings(
     part: &KeyPart<TokenCursor>,
 ) -> Result<HoldingPage, HttpError> {
     check_holdings(snapshot)?;
-    let deadline = clock::now() + SUM_TIME_MAX;
-    let page = snapshot.reader.holdings(account, kind, part, Some(deadline));
-    page.map_err(|error| match error {
-        QueryError::TimedOut => HttpError::unavailable(TOO_MANY_TOKENS),
-        error => query_failed(error),
+    in_time(SUM_TIME_MAX, TOO_MANY_TOKENS, |deadline| {
+        snapshot.reader.holdings(account, kind, part, Some(deadline))
+    })
+}
+
+/// The ids of ERC-1155 tokens that an account holds, of one token or of all.
+pub(crate) fn multi_holdings(
+    snapshot: &Snapshot,
+    account: &Address,
+    token: Option<&Address>,
+    part: &KeyPart<HeldIdCursor>,
+) -> Result<HeldIdPage, HttpError> {
+    check_holdings(snapshot)?;
+    let text = match token {
+        Some(_) => TOO_MANY_TRANSFERS,
+        None => TOO_MANY_TRANSFERS_OF_ALL,
+    };
+    in_time(SUM_TIME_MAX, text, |deadline| {
+        let reader = &snapshot.reader;
+        reader.multi_holdings(account, token, part, Some(deadline))
     })
 }
 
@@ -71,16 +85,13 @@ pub(crate) fn holders(
     token: &Token,
     part: &KeyPart<HolderCursor>,
 ) -> Result<HolderPage, HttpError> {
-    let deadline = clock::now() + SUM_TIME_MAX;
-    let page = snapshot.reader.holders(token, part, Some(deadline));
-    page.map_err(|error| match error {
-        QueryError::TimedOut => HttpError::unavailable(TOO_FAR),
-        error => query_failed(error),
+    in_time(SUM_TIME_MAX, TOO_FAR, |deadline| {
+        snapshot.reader.holders(token, part, Some(deadline))
     })
 }
 
 /// How long the transfers of an account may be added up, its tokens looked through, or holders passed over.
-pub(crate) const SUM_TIME_MAX: Duration = Duration::from_secs(20);
+const SUM_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The ids of an ERC-721 token that an account owns.
 pub(crate) fn nft_ids(
@@ -89,11 +100,8 @@ pub(crate) fn nft_ids(
     account: &Address,
     part: &KeyPart<IdCursor>,
 ) -> Result<NftPage, HttpError> {
-    let deadline = clock::now() + SUM_TIME_MAX;
-    let page = snapshot.reader.nft_ids(token, account, part, Some(deadline));
-    page.map_err(|error| match error {
-        QueryError::TimedOut => HttpError::unavailable(TOO_MANY_TRANSFERS),
-        error => query_failed(error),
+    in_time(SUM_TIME_MAX, TOO_MANY_TRANSFERS, |deadline| {
+        snapshot.reader.nft_ids(token, account, part, Some(deadline))
     })
 }
 

@@ -8,7 +8,7 @@ use super::traces::{traced, traces_failed};
 use crate::clock;
 use crate::desk::answer::{Answer, Plan, Snapshot};
 use crate::desk::blocks;
-use crate::desk::faults::{needs_traces, query_failed};
+use crate::desk::faults::{late, needs_traces, query_failed};
 use crate::desk::logs::WALK_TIME_MAX;
 use crate::http::{HttpError, Lane};
 use crate::json::object::array;
@@ -23,7 +23,9 @@ const PAGE_MAX: u64 = 500;
 /// A page of a search ends with the block in which its text gets about as long, bytes.
 const PAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Of that: a transaction and its receipt without input and logs, and a log without its data.
+const TOOK_PART_IN_TOO_MUCH: &str = "The account took part in too much to be searched in time";
+
+/// Of a page: a transaction and its receipt without input and logs, and a log without its data.
 const ENTRY_BYTES: usize = 3 << 10;
 const LOG_BYTES: usize = 900;
 
@@ -247,12 +249,7 @@ fn found(
         let all = reader.transactions_of(first, last).map_err(query_failed)?;
         let involving = |range, limit| {
             let found = reader.involving(&accounts, range, (side.before, limit), Some(deadline));
-            found.map_err(|error| match error {
-                QueryError::TimedOut => {
-                    HttpError::unavailable("The account took part in too much to be searched in time")
-                }
-                error => traces_failed(error),
-            })
+            found.map_err(|error| late(TOOK_PART_IN_TOO_MUCH, error, traces_failed))
         };
         ordinals = involving(all.clone(), size)?;
         if let Some(&end) = ordinals.last() {
