@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use crate::http::percent_decode;
+use crate::http::{Escaped, percent_decode};
 
-use super::docs_page::{Escaped, prose};
+use super::docs_page::prose;
 use super::endpoint::{Endpoint, Kind, Parameter, Place};
 use super::markdown::render_kind;
 

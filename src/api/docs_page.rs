@@ -9,6 +9,7 @@ use super::list::endpoints;
 use super::openapi::refusals_of;
 use super::shape::{Field, Form};
 use super::web_page::{WebPage, top};
+use crate::http::Escaped;
 
 /// The page.
 pub(super) fn docs_page() -> &'static WebPage {
@@ -227,24 +228,6 @@ pub(super) fn prose(text: &str) -> String {
         }
     });
     parts.collect()
-}
-
-/// Text between tags or in a quoted attribute.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                other => f.write_char(other)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::against::{NODE, POSTGRES, POSTGRES_FLAT};
 use super::figures::{count, differing, duration};
 use super::measurement::Condition;
 use super::report::Report;
+use crate::http::Escaped;
 
 const STYLE: &str = include_str!("report.css");
 /// Bars that it has colours for.
@@ -40,7 +41,7 @@ impl Report {
             store.head,
         );
         if let Some(early) = &self.ended_early {
-            let _ = writeln!(page, "<p class=\"alarm\">{}</p>", escaped(early));
+            let _ = writeln!(page, "<p class=\"alarm\">{}</p>", Escaped(early));
         }
         if self.differing() > 0 {
             let _ = writeln!(
@@ -106,7 +107,7 @@ impl Report {
                 "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
                 NAMES - 8.0,
                 y + bars / 2.0 + 4.0,
-                escaped(name)
+                Escaped(name)
             );
             for found in &asked.measurements {
                 if let Some(times) = found.milliseconds {
@@ -117,7 +118,7 @@ impl Report {
                         "<g class=\"{class}\"><title>{}, {}: p50 {}, p99 {}</title><rect class=\"half\" x=\"{NAMES:.1}\" y=\"{:.1}\" \
                          width=\"{:.1}\" height=\"{:.1}\"/><rect class=\"tail\" x=\"{p50:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
                          height=\"{:.1}\"/></g>",
-                        escaped(name),
+                        Escaped(name),
                         found.condition,
                         duration(times.p50),
                         duration(times.p99),
@@ -188,11 +189,11 @@ impl Report {
                  y=\"{:.1}\">{}, {ratio:.2}x</text>",
                 NAMES - 8.0,
                 y + BAR,
-                escaped(asked.question.published.name),
+                Escaped(asked.question.published.name),
                 class_of_other(comparison.with),
-                escaped(asked.question.published.name),
+                Escaped(asked.question.published.name),
                 comparison.with,
-                escaped(&comparison.asked),
+                Escaped(&comparison.asked),
                 one.min(x),
                 (x - one).abs().max(1.0),
                 WIDTH - FIGURES + 8.0,
@@ -293,20 +294,4 @@ fn more_colours(conditions: usize) -> String {
         let _ = writeln!(style, ".c{place} {{ --bar: hsl({hue:.0} 45% 52%); }}");
     }
     style
-}
-
-/// Text that is no markup.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::figures::{Percentiles, count, duration, or_none, ratio};
-use super::html::escaped;
 use super::report::Report;
+use crate::http::Escaped;
 use crate::model::Day;
 
 impl Report {
@@ -19,7 +19,7 @@ impl Report {
                         rows,
                         "<th rowspan=\"{}\" scope=\"rowgroup\">{}</th>",
                         asked.measurements.len(),
-                        escaped(asked.question.published.name)
+                        Escaped(asked.question.published.name)
                     );
                 }
                 let disk = or_none(found.disk_bytes_per_answer.map(|bytes| bytes as f64), count);
@@ -62,7 +62,7 @@ impl Report {
                 let _ = write!(
                     rows,
                     "<tr><th>{}</th><td class=\"word\">{}</td><td>{}</td><td class=\"word\">{}</td>",
-                    escaped(asked.question.published.name),
+                    Escaped(asked.question.published.name),
                     found.with,
                     found.rows,
                     found.verdict.word(),
@@ -77,7 +77,7 @@ impl Report {
                 ] {
                     let _ = write!(rows, "<td>{cell}</td>");
                 }
-                let _ = writeln!(rows, "<td class=\"word\">{}</td></tr>", escaped(&found.asked));
+                let _ = writeln!(rows, "<td class=\"word\">{}</td></tr>", Escaped(&found.asked));
             }
         }
         let mut text = String::new();
@@ -87,11 +87,11 @@ impl Report {
                 "<section>\n<h2>Answers compared</h2>\n<p>{}</p>\n<div class=\"wide\"><table>\n<thead><tr><th>question</th>\
                  <th class=\"word\">with</th><th>rows</th><th class=\"word\">answers</th><th>over HTTP</th><th>in process</th>\
                  <th>other</th><th>timed</th><th>ratio</th><th>in process</th><th class=\"word\">asked</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
-                escaped(&self.others.join(" "))
+                Escaped(&self.others.join(" "))
             );
             text.push_str("<ul>\n");
             for tally in &self.compared {
-                let _ = writeln!(text, "<li>{}</li>", escaped(&tally.to_string()));
+                let _ = writeln!(text, "<li>{}</li>", Escaped(&tally.to_string()));
             }
             text.push_str("</ul>\n</section>\n");
         }
@@ -99,7 +99,7 @@ impl Report {
         if !remarks.is_empty() {
             text.push_str("<section>\n<h2>Remarks</h2>\n<ul>\n");
             for remark in remarks {
-                let _ = writeln!(text, "<li>{}</li>", escaped(&remark));
+                let _ = writeln!(text, "<li>{}</li>", Escaped(&remark));
             }
             text.push_str("</ul>\n</section>\n");
         }
@@ -114,11 +114,11 @@ impl Report {
             let _ = writeln!(
                 rows,
                 "<tr><th>{}</th><td class=\"word\">{}; {}</td><td class=\"word\">{}<br><code>{}</code></td></tr>",
-                escaped(published.name),
-                escaped(published.about),
-                escaped(published.shows),
-                escaped(&asked.question.picked),
-                escaped(target)
+                Escaped(published.name),
+                Escaped(published.about),
+                Escaped(published.shows),
+                Escaped(&asked.question.picked),
+                Escaped(target)
             );
         }
         format!(
@@ -209,7 +209,7 @@ impl Report {
             let _ = writeln!(
                 rows,
                 "<tr><th>{name}</th><td class=\"word\">{}</td></tr>",
-                escaped(&fact)
+                Escaped(&fact)
             );
         }
         format!(

@@ -350,16 +350,10 @@ pub(super) fn series(s: &Statistics, path: &str, most: i64) -> Picked {
         return Err("the store holds no whole day".to_owned());
     }
     let first = first.max(Day::from_number(last.number() - most + 1));
-    let (from, to) = (date(first), date(last));
     Ok((
-        format!("{from} to {to}"),
-        paths(s, [format!("{path}?startDate={from}&endDate={to}")]),
+        format!("{first} to {last}"),
+        paths(s, [format!("{path}?startDate={first}&endDate={last}")]),
     ))
-}
-
-fn date(day: Day) -> String {
-    let (year, month, day) = day.civil();
-    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// Paths of a chain, in an order of which each beginning is spread over all of them: some measurements have no time for more.
